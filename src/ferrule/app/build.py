@@ -1,0 +1,126 @@
+"""Settings in, a session out. The one place that knows every part."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from platformdirs import user_state_path
+
+from ..core.events import ListChanged
+from ..core.ports import AfterCall, Approver, Judge
+from ..core.state import SessionState
+from ..core.tool import AnyTool, Keep
+from ..core.verdicts import Behavior
+from ..engine.budget import MESSAGE_LIMIT, Budget
+from ..engine.bus import Bus
+from ..engine.gate import DEFAULT_LIMIT, Gate
+from ..engine.pipeline import Pipeline
+from ..engine.pool import Registry, available, features, without
+from ..engine.session import Session
+from ..host.paths import LocalPaths
+from ..host.spill import DEFAULT_CLEANUP_DAYS, SessionFolder
+from ..permissions.approvers import NobodyToAsk
+from ..permissions.judge import RuleJudge
+from ..permissions.modes import Mode
+from ..permissions.rules import Rule
+from ..tools import builtin_tools
+
+CONCURRENCY_VARIABLES = (
+    "FERRULE_MAX_TOOL_CONCURRENCY",
+    "CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY",
+    "COCODE_MAX_TOOL_USE_CONCURRENCY",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What a session is made from. Every field has the default a careful user would choose."""
+
+    cwd: str = field(default_factory=os.getcwd)
+    added_directories: tuple[str, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    mode: Mode = Mode.DEFAULT
+    features: frozenset[str] = frozenset()
+    state_folder: Path = field(default_factory=lambda: user_state_path("ferrule"))
+    cleanup_days: int = DEFAULT_CLEANUP_DAYS
+    max_concurrency: int = DEFAULT_LIMIT
+    result_limits: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
+    result_keep: Keep | None = None
+    message_limit: int = MESSAGE_LIMIT
+    time_limits: Mapping[str, float] = field(default_factory=dict[str, float])
+
+
+def open_session(
+    settings: Settings | None = None,
+    *,
+    tools: Iterable[AnyTool] = (),
+    judges: Sequence[Judge] = (),
+    approver: Approver | None = None,
+    after: Sequence[AfterCall] = (),
+) -> Session:
+    """A session with the built-in tools and yours, under one policy.
+
+    Your judges speak beside the rules. Without an approver nobody is asked,
+    so a call that would have to ask is refused.
+    """
+    settings = settings or Settings()
+    bus = Bus()
+    emit = bus.emitter()
+    session_id = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.urandom(4).hex()}"
+    folder = SessionFolder(settings.state_folder / "sessions", session_id, cleanup_days=settings.cleanup_days)
+    paths = LocalPaths()
+    cwd = paths.anchor(settings.cwd, os.getcwd())
+    roots = _roots(paths, cwd, *settings.added_directories, str(folder.path))
+    denied = [rule.tool for rule in settings.rules if rule.behavior is Behavior.DENY]
+    registry = Registry(
+        (*builtin_tools(), *tools),
+        features(settings.features),
+        without(denied, "a rule denies it"),
+        available(),
+        changed=lambda names: emit(ListChanged("tools", names)),
+    )
+    pipeline = Pipeline(
+        paths=paths,
+        judges=(RuleJudge(settings.rules, settings.mode, roots), *judges),
+        approver=approver or NobodyToAsk(),
+        after=after,
+        emit=emit,
+        budget=Budget(
+            spill=folder,
+            limits=settings.result_limits,
+            keep=settings.result_keep,
+            message_limit=settings.message_limit,
+        ),
+        time_limits=settings.time_limits,
+    )
+    return Session(
+        id=session_id,
+        workspace=cwd,
+        registry=registry,
+        pipeline=pipeline,
+        state=SessionState(cwd, added_directories=settings.added_directories),
+        bus=bus,
+        gate=Gate(settings.max_concurrency),
+    )
+
+
+def concurrency_from(environment: Mapping[str, str]) -> int:
+    """The cap that the environment sets; a bad or zero value means the default.
+
+    >>> concurrency_from({"FERRULE_MAX_TOOL_CONCURRENCY": "4"}), concurrency_from({})
+    (4, 10)
+    """
+    for name in CONCURRENCY_VARIABLES:
+        if name in environment:
+            text = environment[name].strip()
+            return int(text) if text.isascii() and text.isdecimal() and 0 < int(text) < 10_000 else DEFAULT_LIMIT
+    return DEFAULT_LIMIT
+
+
+def _roots(paths: LocalPaths, *folders: str) -> tuple[str, ...]:
+    """Each folder as written and as resolved: a workspace may itself be reached through a link."""
+    return tuple(dict.fromkeys(form for folder in folders for form in (folder, paths.resolve(folder)[0])))

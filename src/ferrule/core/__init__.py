@@ -1,0 +1,1 @@
+"""Plain data and contracts: no input or output, no event loop."""

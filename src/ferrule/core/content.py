@@ -1,0 +1,124 @@
+"""Blocks sent to the model, and views shown to people. Plain data, no markup.
+
+Both unions are closed: whoever draws a `View` or sends a `Block` matches over
+all of it, so a new member is a type error until every frontend handles it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, assert_never
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    media_type: str
+    base64: str
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    media_type: str
+    base64: str
+    title: str = ""
+
+
+Block: TypeAlias = Text | Image | Document
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line; longer text is the frontend's to fold."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Markdown:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    text: str
+    path: str = ""
+    first_line: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    path: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Some of `total` things."""
+
+    items: tuple[str, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    command: str
+    output: str
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TodoItem:
+    text: str
+    state: Literal["pending", "in_progress", "completed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Todo:
+    items: tuple[TodoItem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+View: TypeAlias = Line | Markdown | Code | Diff | Listing | Terminal | Todo | Table
+
+
+def wire(block: Block) -> dict[str, Any]:
+    """The block as the Anthropic Messages API writes it, safe to encode as UTF-8.
+
+    >>> wire(Text("hi"))
+    {'type': 'text', 'text': 'hi'}
+    """
+    match block:
+        case Text(text):
+            return {"type": "text", "text": encodable(text)}
+        case Image(media_type, data):
+            return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
+        case Document(media_type, data, title):
+            source = {"type": "base64", "media_type": media_type, "data": data}
+            return {"type": "document", "source": source, **({"title": title} if title else {})}
+        case _:
+            assert_never(block)
+
+
+def encodable(text: str) -> str:
+    """Lone surrogates (from undecodable bytes) become U+FFFD; all else stays."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def plain_text(blocks: tuple[Block, ...]) -> str:
+    """The text of the blocks, with a bracketed word for what is not text."""
+    return "\n".join(b.text if isinstance(b, Text) else f"[{b.media_type}]" for b in blocks)

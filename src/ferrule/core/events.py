@@ -1,0 +1,118 @@
+"""The one event stream. Observers read it; nothing waits on it.
+
+Events go one way. Whatever needs an answer (a permission, a question) is an
+awaited port, and also leaves events for those who watch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+from .calls import ToolCall, ToolOutcome
+from .content import View
+from .model import Usage
+from .verdicts import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted:
+    prompt: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """`interrupted` when it was cut short, `error` when the model's service failed."""
+
+    reason: Literal["end", "max_tokens", "refusal", "interrupted", "error"]
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TextStreamed:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReported:
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRequested:
+    """A call is complete; it may still wait for its turn."""
+
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    """The input is valid and the call's turn has come; `view` says what is about to be attempted."""
+
+    call: ToolCall
+    view: View
+
+
+@dataclass(frozen=True, slots=True)
+class ToolProgressed:
+    call_id: str
+    view: View
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionDecided:
+    call_id: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFinished:
+    """Follows every `ToolRequested`, exactly once, interrupts included."""
+
+    outcome: ToolOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class ListChanged:
+    """Tools, MCP resources or MCP prompts came, went or changed."""
+
+    kind: Literal["tools", "resources", "prompts"]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """This subscriber was too slow; `count` events are gone at this place."""
+
+    count: int
+
+
+Event: TypeAlias = (
+    TurnStarted
+    | TurnEnded
+    | TextStreamed
+    | UsageReported
+    | ToolRequested
+    | ToolStarted
+    | ToolProgressed
+    | PermissionDecided
+    | ToolFinished
+    | ListChanged
+    | Missed
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """An event with its place: `seq` counts up by one within a session, `time` is the monotonic clock."""
+
+    seq: int
+    time: float
+    agent: str
+    event: Event
+
+
+class Emit(Protocol):
+    """Never waits, never raises."""
+
+    def __call__(self, event: Event, /) -> None: ...

@@ -1,0 +1,55 @@
+"""May it? One answer, where it came from, and how several become one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Literal, TypeAlias
+
+
+class Behavior(IntEnum):
+    """Ordered, so that `max` is the safe choice."""
+
+    ALLOW = 0
+    ASK = 1
+    DENY = 2
+
+
+Source: TypeAlias = Literal["rule", "mode", "tool", "hook", "classifier", "user", "default"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """An opinion on one call.
+
+    `reason` completes the sentence "Bash was not allowed: ...". `rule` is the
+    rule's own text and `origin` the file, with line, that it stands in.
+    """
+
+    behavior: Behavior
+    source: Source
+    reason: str
+    rule: str | None = None
+    origin: str | None = None
+    updated_arguments: Mapping[str, Any] | None = None
+
+
+NO_OPINION = Verdict(behavior=Behavior.ASK, source="default", reason="nothing allows it and nobody was asked")
+
+
+def strictest(opinions: Iterable[Verdict | None]) -> Verdict:
+    """Combine opinions; silence from everyone means ask.
+
+    A tool can only tighten: that it allows itself counts as silence.
+
+    >>> strictest([None, None]) is NO_OPINION
+    True
+    """
+    strict: Verdict | None = None
+    for opinion in opinions:
+        if opinion is None or (opinion.behavior is Behavior.ALLOW and opinion.source == "tool"):
+            continue
+        if strict is None or opinion.behavior > strict.behavior:
+            strict = opinion
+    return strict or NO_OPINION

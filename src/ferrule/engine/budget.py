@@ -1,0 +1,139 @@
+"""Results of any size: what is too long is saved whole, and the model gets the ends and the place."""
+
+from __future__ import annotations
+
+import asyncio
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ..core.calls import ToolOutcome
+from ..core.content import Block, Text
+from ..core.ports import SpillStore
+from ..core.tool import AnyTool, Keep
+
+MESSAGE_LIMIT = 200_000
+PREVIEW = 2_000
+GAP = "\n\n"
+LONGEST_CHARACTER = 64
+"""Code points after which even the most decorated character may be cut."""
+IN_A_THREAD = 256 * 1024
+"""Longer texts are saved in a thread, so that a slow disk holds up nobody else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    content: tuple[Block, ...]
+    produced: int
+    sent: int
+    saved_to: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """Limits in characters. A setting under a tool's name goes before what the tool says."""
+
+    spill: SpillStore | None = None
+    limits: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
+    keep: Keep | None = None
+    message_limit: int = MESSAGE_LIMIT
+
+    async def fit(self, call_id: str, tool: AnyTool, content: tuple[Block, ...]) -> Fitted:
+        limit = self.limits.get(tool.name, tool.result_limit)
+        size = text_size(content)
+        if limit is None or size <= limit:
+            return Fitted(content, size, size, None)
+        return await self._spilled(call_id, content, limit, self.keep or tool.keep)
+
+    async def share(self, outcomes: Sequence[ToolOutcome]) -> list[ToolOutcome]:
+        """All results of one message share a limit as well; the largest give way first."""
+        shared = list(outcomes)
+        sizes = [text_size(outcome.content) for outcome in shared]
+        total = sum(sizes)
+        if total <= self.message_limit:
+            return shared
+        for index in sorted(range(len(shared)), key=lambda index: -sizes[index]):
+            if total <= self.message_limit or sizes[index] <= PREVIEW:
+                break
+            shared[index] = await self._shrunk(shared[index])
+            total += text_size(shared[index].content) - sizes[index]
+        return shared
+
+    async def _shrunk(self, outcome: ToolOutcome) -> ToolOutcome:
+        record = outcome.record
+        fitted = await self._spilled(
+            outcome.call.id, outcome.content, PREVIEW, "both", saved_to=record.saved_to if record else None
+        )
+        if record:
+            record = replace(record, sent_chars=fitted.sent, saved_to=fitted.saved_to)
+        return replace(outcome, content=fitted.content, record=record)
+
+    async def _spilled(
+        self, call_id: str, content: tuple[Block, ...], limit: int, keep: Keep, saved_to: str | None = None
+    ) -> Fitted:
+        text = "\n".join(block.text for block in content if isinstance(block, Text))
+        where = saved_to
+        trouble = ""
+        if where is None:
+            where, trouble = await self._saved(call_id, text)
+        short = Text(clip(text, limit, keep, f"the whole result is in {where}" if where else trouble))
+        rest = tuple(block for block in content if not isinstance(block, Text))
+        return Fitted((short, *rest), len(text), len(short.text), where)
+
+    async def _saved(self, call_id: str, text: str) -> tuple[str | None, str]:
+        if self.spill is None:
+            return None, "the rest was not kept"
+        try:
+            if len(text) < IN_A_THREAD:
+                return self.spill.save(call_id, text), ""
+            return await asyncio.to_thread(self.spill.save, call_id, text), ""
+        except OSError as error:
+            return None, f"the rest could not be saved: {error.strerror or error}"
+
+
+def text_size(content: tuple[Block, ...]) -> int:
+    size = 0
+    for block in content:
+        if isinstance(block, Text):
+            size += len(block.text)
+    return size
+
+
+def clip(text: str, limit: int, keep: Keep, note: str) -> str:
+    """At most `limit` characters, with the exact count of what is left out.
+
+    >>> clip("a" * 500 + "z" * 500, 60, "both", "not saved").split()
+    ['aaaaa', '[...', '990', 'characters', 'left', 'out;', 'not', 'saved', '...]', 'zzzzz']
+    """
+    if len(text) <= limit:
+        return text
+    room = max(0, limit - len(_notice(len(text), note)) - 2 * len(GAP))
+    head = {"head": room, "both": room - room // 2, "tail": 0}[keep]
+    first = _boundary(text, head, step=-1)
+    last = _boundary(text, len(text) - (room - head), step=1)
+    parts = (text[:first], _notice(last - first, note), text[last:])
+    return GAP.join(part for part in parts if part)
+
+
+def _notice(count: int, note: str) -> str:
+    return f"[... {count:,} characters left out; {note} ...]"
+
+
+def _boundary(text: str, index: int, *, step: int) -> int:
+    """The nearest place from `index` on that does not split what a person sees as one character."""
+    for _ in range(LONGEST_CHARACTER):
+        if not (0 < index < len(text) and _joined(text[index - 1], text[index])):
+            break
+        index += step
+    return index
+
+
+def _joined(before: str, after: str) -> bool:
+    if before < "\u0300" and after < "\u0300":
+        return before == "\r" and after == "\n"
+    return (
+        bool(unicodedata.combining(after))
+        or after in "\u200d\ufe0e\ufe0f\u20e3"
+        or before == "\u200d"
+        or "\U0001f3fb" <= after <= "\U0001f3ff"
+    )

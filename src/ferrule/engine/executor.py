@@ -1,0 +1,255 @@
+"""Runs the calls of one assistant message while it is still being written.
+
+A call that only reads starts the moment it is complete; one that changes
+something, and every question to a person, waits until the message is whole.
+Outcomes come in the order of the calls, and there is one for each at any time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Self
+
+from ..core.calls import Status, ToolCall, ToolOutcome
+from ..core.content import View
+from ..core.context import Facts, ToolContext
+from ..core.events import ToolFinished, ToolProgressed, ToolRequested
+from ..core.state import SessionState, StateChange
+from .faults import GRACE
+from .gate import Deadlock, Gate, Ticket
+from .pipeline import Pipeline, Prepared
+from .pool import ToolPool
+from .trace import Trace
+
+MAX_DEPTH = 16
+
+NOT_STARTED = "The call was interrupted before it started. Nothing was done."
+INTERRUPTED = "The call was interrupted while it ran. What it did up to then may remain."
+LEFT_BEHIND = "The call was interrupted and did not stop. It may still be running."
+
+
+class Executor:
+    """Submit calls as they arrive, `drain` when the message is whole. Leaving the block ends whatever still runs."""
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        *,
+        pool: ToolPool,
+        gate: Gate,
+        state: SessionState,
+        facts: Facts,
+        parent: Ticket | None = None,
+        grace: float = GRACE,
+    ) -> None:
+        self.pipeline = pipeline
+        self.pool = pool
+        self.gate = gate
+        self.state = state
+        self.facts = facts
+        self._parent = parent
+        self._grace = grace
+        self._lives: list[_Life] = []
+        self._unfinished = 0
+        self._settled = 0
+        self._complete = asyncio.Event()
+        self._all_done: asyncio.Future[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._unfinished:
+            await self.interrupt()
+
+    def submit(self, call: ToolCall) -> None:
+        """Give the call its place in the order; it starts as soon as it may."""
+        life = _Life(self, call, self.facts, self._parent)
+        self._lives.append(life)
+        self._unfinished += 1
+        if life.begin():
+            life.task = asyncio.get_running_loop().create_task(life.live())
+        else:
+            self.settle(life)
+
+    def cancel(self, call_id: str) -> None:
+        """Interrupt one call; its neighbours go on."""
+        for life in self._lives:
+            if life.call.id == call_id and not life.settled:
+                self._stop(life)
+
+    async def interrupt(self) -> None:
+        """End every call, and wait for their clean-up, but not for ever."""
+        for life in self._lives:
+            if not life.settled:
+                self._stop(life)
+        tasks = [life.task for life in self._lives if life.task and not life.task.done()]
+        if tasks:
+            await asyncio.wait(tasks, timeout=self._grace)
+        for life in self._lives:
+            self.settle(life, ToolOutcome.refused(life.call, Status.CANCELLED, LEFT_BEHIND))
+
+    def message_complete(self) -> None:
+        """The model has finished the message: calls that change something may start."""
+        self._complete.set()
+
+    async def drain(self) -> list[ToolOutcome]:
+        """The message is whole; wait for every call of it."""
+        self.message_complete()
+        if self._unfinished:
+            self._all_done = asyncio.get_running_loop().create_future()
+            await self._all_done
+        return await self.pipeline.budget.share(self.outcomes())
+
+    def outcomes(self) -> list[ToolOutcome]:
+        """One for each call in the order they were submitted; valid at every moment."""
+        return [life.outcome for life in self._lives]
+
+    async def until_complete(self) -> None:
+        await self._complete.wait()
+
+    def settle(self, life: _Life, outcome: ToolOutcome | None = None) -> None:
+        """A call is over, with its own outcome or with this one. Only the first time counts."""
+        if life.settled:
+            return
+        life.finish(outcome)
+        self._unfinished -= 1
+        self._apply_in_order()
+        if not self._unfinished and self._all_done is not None and not self._all_done.done():
+            self._all_done.set_result(None)
+
+    def _stop(self, life: _Life) -> None:
+        life.cancelled = True
+        if life.task is not None:
+            life.task.cancel()
+        if not life.entered:
+            self.settle(life)  # a task cancelled before its first step never runs, not even its `finally`
+
+    def _apply_in_order(self) -> None:
+        """Undeclared changes of state take effect in the model's order, whatever finished first."""
+        while self._settled < len(self._lives) and self._lives[self._settled].settled:
+            for change in self._lives[self._settled].held_back:
+                self.state.apply(change)
+            self._settled += 1
+
+
+class _Life:
+    """One call from its submission to its one outcome. Serves the pipeline and the tool's context as their port."""
+
+    def __init__(self, executor: Executor, call: ToolCall, facts: Facts, parent: Ticket | None) -> None:
+        self.call = call
+        self.trace = Trace(call, facts)
+        self.task: asyncio.Task[None] | None = None
+        self.entered = False
+        self.settled = False
+        self.cancelled = False
+        self.held_back: list[StateChange] = []
+        self._executor = executor
+        self._facts = facts
+        self._parent = parent
+        self._ticket: Ticket | None = None
+        self._ready: Prepared | None = None
+        self._outcome: ToolOutcome | None = None
+        self._nested = 0
+
+    @property
+    def outcome(self) -> ToolOutcome:
+        """Interrupted, as long as there is nothing better to say."""
+        if self._outcome is not None:
+            return self._outcome
+        running = self._ticket is not None and self._ticket.running
+        return ToolOutcome.refused(self.call, Status.CANCELLED, INTERRUPTED if running else NOT_STARTED)
+
+    def begin(self) -> bool:
+        """Parse, state the effects, take a place in the order. False if the call is already answered."""
+        executor = self._executor
+        executor.pipeline.emit(ToolRequested(self.call))
+        ctx = ToolContext(self.call.id, executor.state.cwd, self._facts, self)
+        prepared = executor.pipeline.prepare(self.call, executor.pool, ctx)
+        self.trace.mark("prepare")
+        if isinstance(prepared, ToolOutcome):
+            self._outcome = prepared
+            return False
+        try:
+            self._ticket = executor.gate.enter(prepared.footprint, self._parent)
+        except Deadlock:
+            words = f"{self.call.name} would wait for a call that waits for it. Call it outside of the other one."
+            self._outcome = ToolOutcome.refused(self.call, Status.FAILED, words)
+            return False
+        self._ready = prepared
+        return True
+
+    async def live(self) -> None:
+        """The body of the call's task."""
+        self.entered = True
+        try:
+            await self.carry_out()
+        except asyncio.CancelledError:
+            pass  # `outcome` says so; whoever cancelled waits for the task's end and not for its result
+        finally:
+            self._executor.settle(self)
+
+    async def carry_out(self) -> None:
+        assert self._ready is not None
+        self._outcome = await self._executor.pipeline.run(self._ready, self)
+
+    def finish(self, instead: ToolOutcome | None = None) -> None:
+        """Apply what the result changes, leave the gate, and say so: exactly once."""
+        self.settled = True
+        executor = self._executor
+        outcome = instead or self.outcome
+        effects = self.trace.effects
+        for change in outcome.changes:
+            if effects is not None and effects.changes_state(change.key):
+                executor.state.apply(change)
+            else:
+                self.held_back.append(change)
+        if self._ticket is not None:
+            executor.gate.leave(self._ticket)
+        self._outcome = outcome.recorded(self.trace.record())
+        executor.pipeline.emit(ToolFinished(self._outcome))
+
+    # The pipeline's port
+
+    async def admit(self, ready: Prepared, /) -> Prepared:
+        executor = self._executor
+        ticket = self._ticket
+        assert ticket is not None
+        if not ready.proposal.effects.read_only:
+            await self.message_complete()
+        while True:
+            await ticket.turn()
+            ready = executor.pipeline.restate(ready, executor.state.cwd)
+            self.trace.mark("wait")
+            if executor.gate.confirm(ticket, ready.footprint):
+                return ready
+
+    async def message_complete(self) -> None:
+        await self._executor.until_complete()
+
+    # The tool's port
+
+    def report(self, view: View, /) -> None:
+        if not self.settled:
+            self._executor.pipeline.emit(ToolProgressed(self.call.id, view))
+
+    async def invoke(self, name: str, arguments: Mapping[str, Any], /) -> ToolOutcome:
+        self._nested += 1
+        call = ToolCall(f"{self.call.id}.{self._nested}", name, arguments)
+        facts = replace(self._facts, chain=(*self._facts.chain, self.call.id))
+        if len(facts.chain) > MAX_DEPTH:
+            return ToolOutcome.refused(call, Status.FAILED, f"Calls are nested more than {MAX_DEPTH} deep.")
+        nested = _Life(self._executor, call, facts, self._ticket)
+        try:
+            if nested.begin():
+                await nested.carry_out()
+        finally:
+            nested.finish()
+            for change in nested.held_back:
+                self._executor.state.apply(change)
+        return nested.outcome

@@ -1,0 +1,99 @@
+"""Exceptions as outcomes, and ending what does not want to end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from typing import Any, cast
+
+from ..core.calls import Refusal, Status, ToolCall, ToolOutcome
+from ..core.tool import AnyTool, ToolError
+
+log = logging.getLogger(__name__)
+
+GRACE = 2.0
+"""Seconds a cancelled task has to clean up before it is left behind."""
+
+
+def told(call: ToolCall, error: BaseException, tool: AnyTool | None = None) -> ToolOutcome:
+    """The outcome that an exception means. Raises it again if it is not the call's own.
+
+    A person's interrupt and a cancellation from outside belong to the caller;
+    everything else a tool can raise, `SystemExit` included, stays in here.
+    """
+    if isinstance(error, KeyboardInterrupt | GeneratorExit) or (
+        isinstance(error, asyncio.CancelledError) and _wanted()
+    ):
+        raise error
+    status, message = _meaning(call.name, error)
+    if status is Status.BROKEN:
+        log.error("%s broke its contract", call.name, exc_info=error)
+    outcome = ToolOutcome.refused(call, status, message)
+    if tool is None:
+        return outcome
+    try:
+        view = tool.show_error(message)
+    except Exception:  # drawing an error must not hide it
+        log.exception("%s could not show its error", tool.name)
+        return outcome
+    return ToolOutcome(call, status, outcome.content, view)
+
+
+def _meaning(name: str, error: BaseException) -> tuple[Status, str]:
+    match error:
+        case Refusal():
+            return error.status, error.message
+        case ToolError():
+            return Status.FAILED, str(error) or f"{name} failed and did not say why."
+        case BaseExceptionGroup():
+            return _meaning_of_group(name, list(_leaves(error)))
+        case _:
+            return Status.BROKEN, f"{name} failed unexpectedly: {_in_short(error)}. The fault is the tool's."
+
+
+def _meaning_of_group(name: str, leaves: list[BaseException]) -> tuple[Status, str]:
+    """A tool's own task group wraps what it raises; what counts is inside."""
+    meanings = [_meaning(name, leaf) for leaf in leaves if not isinstance(leaf, asyncio.CancelledError)]
+    broken = [message for status, message in meanings if status is Status.BROKEN]
+    if broken or not meanings:
+        return Status.BROKEN, (broken or [f"{name} failed unexpectedly: it was cancelled from inside."])[0]
+    return meanings[0][0], "\n".join(dict.fromkeys(message for _, message in meanings))
+
+
+def _leaves(group: BaseExceptionGroup[Any]) -> Iterator[BaseException]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(cast(BaseExceptionGroup[Any], error))
+        else:
+            yield error
+
+
+def _in_short(error: BaseException) -> str:
+    try:
+        words = str(error)
+    except Exception:  # an exception whose own text fails still has a name
+        words = ""
+    text = f"{type(error).__name__}: {words}" if words else type(error).__name__
+    return text if len(text) <= 500 else f"{text[:499]}…"
+
+
+def _wanted() -> bool:
+    """Whether somebody outside asked the running task to stop."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        return False
+    return task is not None and task.cancelling() > 0
+
+
+async def end(task: asyncio.Future[Any], grace: float = GRACE) -> bool:
+    """Cancel and wait for the end, but not for ever. False if it is still running and was left behind."""
+    task.cancel()
+    finished, _ = await asyncio.wait((task,), timeout=grace)
+    if not finished:
+        log.error("%r ignored its cancellation for %g s and was left behind", task, grace)
+        return False
+    if not task.cancelled() and task.exception() is not None:
+        log.debug("%r raised while it was being ended", task, exc_info=task.exception())
+    return True

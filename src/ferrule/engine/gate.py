@@ -1,0 +1,189 @@
+"""Admits a call as soon as no earlier, unfinished call conflicts with it.
+
+Tickets are taken in the model's order, so what conflicts keeps that order and
+what does not runs side by side: the outcome is that of running one by one.
+
+A ticket states its footprint twice. The first statement, when the call is
+submitted, decides what it waits for. The second, when its turn has come, is
+made on the world the earlier calls left; if that one conflicts with a call
+that runs, the ticket waits again.
+
+A call made inside another call stands at its parent's place in the order and
+never waits for its ancestors, which are waiting for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator
+
+from .footprint import Footprint
+
+DEFAULT_LIMIT = 10
+
+
+class Deadlock(Exception):
+    """A nested call would wait for a call that waits for it."""
+
+
+class Ticket:
+    """One call's place in the order, from submission until it leaves the gate."""
+
+    __slots__ = ("_wake", "dependents", "footprint", "has_lane", "order", "parent", "running", "waits_for")
+
+    def __init__(self, order: tuple[int, ...], footprint: Footprint, parent: Ticket | None) -> None:
+        self.order = order
+        self.footprint = footprint
+        self.parent = parent
+        self.waits_for: set[Ticket] = set()
+        self.dependents: list[Ticket] = []
+        self.running = False
+        self.has_lane = parent is not None
+        self._wake: asyncio.Future[None] | None = None
+
+    def ancestors(self) -> Iterator[Ticket]:
+        ticket = self.parent
+        while ticket is not None:
+            yield ticket
+            ticket = ticket.parent
+
+    async def turn(self) -> None:
+        """Return when nothing is in the way and one of the lanes is this ticket's."""
+        while self.waits_for or not self.has_lane:
+            self._wake = asyncio.get_running_loop().create_future()
+            await self._wake
+
+    def wake(self) -> None:
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)
+
+
+class Gate:
+    """One per session: the calls of its subagents pass it too. `limit` calls run at once; nested ones ride along."""
+
+    def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
+        self._open: dict[Ticket, None] = {}
+        self._writers: dict[Ticket, None] = {}
+        self._taken = 0
+        self._lanes = limit
+        self._queue: deque[Ticket] = deque()
+
+    def enter(self, footprint: Footprint, parent: Ticket | None = None) -> Ticket:
+        """Take the next place in the order. Raises `Deadlock` for a nested call that could never run."""
+        self._taken += 1
+        ticket = Ticket((*parent.order, self._taken) if parent else (self._taken,), footprint, parent)
+        self._block(ticket)
+        if parent and self._would_deadlock(ticket):
+            self._unblock(ticket)
+            raise Deadlock
+        self._open[ticket] = None
+        self._sort(ticket)
+        self._seek_lane(ticket)
+        return ticket
+
+    def confirm(self, ticket: Ticket, footprint: Footprint) -> bool:
+        """The second statement: whether the call may run right now. If not, wait for `turn` again."""
+        if footprint != ticket.footprint:
+            ticket.footprint = footprint
+            self._sort(ticket)
+            self._block(ticket)
+            self._hold_back_later_ones(ticket)
+        ticket.running = not ticket.waits_for
+        if not ticket.running:
+            self._give_up_lane(ticket)
+        return ticket.running
+
+    def leave(self, ticket: Ticket) -> None:
+        """The call is over, or never came to run."""
+        if ticket not in self._open:
+            return
+        del self._open[ticket]
+        self._writers.pop(ticket, None)
+        ticket.running = False
+        self._unblock(ticket)
+        self._give_up_lane(ticket)
+        for dependent in ticket.dependents:
+            dependent.waits_for.discard(ticket)
+            if not dependent.waits_for:
+                self._seek_lane(dependent)
+        ticket.dependents.clear()
+
+    def _sort(self, ticket: Ticket) -> None:
+        """Keep those that write apart: a call that only reads need not be compared with the others."""
+        if ticket.footprint.only_reads:
+            self._writers.pop(ticket, None)
+        else:
+            self._writers[ticket] = None
+
+    def _block(self, ticket: Ticket) -> None:
+        """Wait for every call that conflicts and comes first, and for every one that already runs."""
+        others = self._writers if ticket.footprint.only_reads else self._open
+        if not others:
+            return
+        ancestors = frozenset(ticket.ancestors()) if ticket.parent else ()
+        for other in others:
+            if (
+                other is not ticket
+                and (other.order < ticket.order or other.running)
+                and ticket.footprint.conflicts(other.footprint)
+                and other not in ancestors
+                and other not in ticket.waits_for
+            ):
+                ticket.waits_for.add(other)
+                other.dependents.append(ticket)
+
+    def _hold_back_later_ones(self, ticket: Ticket) -> None:
+        """A changed statement may concern calls behind this one that had nothing to wait for before."""
+        for other in self._open:
+            if (
+                other.order > ticket.order
+                and not other.running
+                and ticket not in other.waits_for
+                and ticket not in other.ancestors()
+                and ticket.footprint.conflicts(other.footprint)
+            ):
+                other.waits_for.add(ticket)
+                ticket.dependents.append(other)
+                self._give_up_lane(other)
+
+    def _unblock(self, ticket: Ticket) -> None:
+        for other in ticket.waits_for:
+            other.dependents.remove(ticket)
+        ticket.waits_for.clear()
+
+    def _would_deadlock(self, ticket: Ticket) -> bool:
+        """Whether something `ticket` waits for waits, in the end, for one of its ancestors."""
+        ancestors = frozenset(ticket.ancestors())
+        seen: set[Ticket] = set()
+        ahead = list(ticket.waits_for)
+        while ahead:
+            other = ahead.pop()
+            if other in ancestors:
+                return True
+            if other not in seen:
+                seen.add(other)
+                ahead += other.waits_for
+                ahead += (nested for nested in self._open if nested.parent is other)
+        return False
+
+    def _seek_lane(self, ticket: Ticket) -> None:
+        if ticket.waits_for:
+            return
+        if not ticket.has_lane:
+            if not self._lanes:
+                self._queue.append(ticket)
+                return
+            self._lanes -= 1
+            ticket.has_lane = True
+        ticket.wake()
+
+    def _give_up_lane(self, ticket: Ticket) -> None:
+        if ticket.parent or not ticket.has_lane:
+            return
+        ticket.has_lane = False
+        self._lanes += 1
+        while self._queue and self._lanes:
+            following = self._queue.popleft()
+            if following in self._open and not following.has_lane:
+                self._seek_lane(following)

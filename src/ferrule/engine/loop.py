@@ -1,0 +1,116 @@
+"""The agent loop: ask the model, run its calls, repeat until it stops asking."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, MutableSequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ..core.calls import ToolOutcome
+from ..core.content import Text
+from ..core.events import Emit, TextStreamed, TurnEnded, UsageReported
+from ..core.model import (
+    AssistantPart,
+    AssistantTurn,
+    CallReady,
+    ModelError,
+    ModelProvider,
+    Request,
+    ResultTurn,
+    Stopped,
+    TextDelta,
+    ThoughtReady,
+    ToolResult,
+    Turn,
+    Usage,
+)
+from .executor import Executor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turnstile:
+    """What one turn works with: the conversation, a model, and fresh parts for every message."""
+
+    history: MutableSequence[Turn]
+    model: ModelProvider
+    request: Callable[[], Request]
+    executor: Callable[[], Executor]
+    emit: Emit
+
+
+async def run_turn(at: Turnstile) -> TurnEnded:
+    """Extend the history until the model answers without a call.
+
+    Interrupted, cut off or not: every call in the history is followed by its result.
+    """
+    while True:
+        message = await _message(at)
+        if message.error:
+            return TurnEnded("error", message.error)
+        if not message.called:
+            return TurnEnded("end" if message.stopped == "tool_use" else message.stopped)
+
+
+@dataclass(slots=True)
+class _Message:
+    """What the model wrote so far. Text is kept in pieces until something else follows it."""
+
+    parts: list[AssistantPart] = field(default_factory=list[AssistantPart])
+    pieces: list[str] = field(default_factory=list[str])
+    stopped: Literal["end", "tool_use", "max_tokens", "refusal"] = "end"
+    error: str = ""
+    called: bool = False
+
+    def add(self, part: AssistantPart) -> None:
+        self.close_text()
+        self.parts.append(part)
+
+    def close_text(self) -> None:
+        if self.pieces:
+            self.parts.append(Text("".join(self.pieces)))
+            self.pieces.clear()
+
+
+async def _message(at: Turnstile) -> _Message:
+    message = _Message()
+    executor = at.executor()
+    outcomes: list[ToolOutcome] | None = None
+    try:
+        async with executor:
+            try:
+                await _stream(at, executor, message)
+            except ModelError as error:  # calls that were complete before the stream broke keep their results
+                message.error = str(error)
+            outcomes = await executor.drain()
+    finally:
+        _remember(at.history, message, executor.outcomes() if outcomes is None else outcomes)
+    return message
+
+
+async def _stream(at: Turnstile, executor: Executor, message: _Message) -> None:
+    async with at.model.stream(at.request()) as events:
+        async for event in events:
+            match event:
+                case TextDelta(text):
+                    message.pieces.append(text)
+                    at.emit(TextStreamed(text))
+                case CallReady(call):
+                    message.called = True
+                    message.add(call)
+                    executor.submit(call)
+                case ThoughtReady(thought):
+                    message.add(thought)
+                case Usage():
+                    at.emit(UsageReported(event))
+                case Stopped(reason):
+                    message.stopped = reason
+                    return
+
+
+def _remember(history: MutableSequence[Turn], message: _Message, outcomes: list[ToolOutcome]) -> None:
+    message.close_text()
+    if message.parts:
+        history.append(AssistantTurn(tuple(message.parts)))
+    if outcomes:
+        results = tuple(ToolResult(outcome.call.id, outcome.content, outcome.is_error) for outcome in outcomes)
+        history.append(ResultTurn(results, tuple(text for outcome in outcomes for text in outcome.messages)))

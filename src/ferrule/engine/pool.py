@@ -1,0 +1,204 @@
+"""Which tools there are: every tool, then those this context leaves, then the pool the model sees.
+
+Each layer is a small function from a selection to a narrower one; a tool that
+is left out keeps its name and the reason, so that a call of it can be told why.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import TypeAlias
+
+from ..core.tool import Alias, AnyTool, Exposure, ToolSpec
+
+SIMPLE_TOOLS = ("Bash", "Edit", "Read")
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Tools, and for each that is off the reason why."""
+
+    tools: tuple[AnyTool, ...]
+    off: Mapping[str, str] = field(default_factory=lambda: MappingProxyType[str, str]({}))
+
+    def dropping(self, why: Callable[[AnyTool], str | None]) -> Selection:
+        """Without the tools for which `why` gives a reason."""
+        reasons = {tool.name: reason for tool in self.tools if (reason := why(tool)) is not None}
+        kept = tuple(tool for tool in self.tools if tool.name not in reasons)
+        return Selection(kept, {**self.off, **reasons})
+
+
+Layer: TypeAlias = Callable[[Selection], Selection]
+
+
+def select(tools: Iterable[AnyTool], *layers: Layer) -> Selection:
+    selection = Selection(tuple(tools))
+    for layer in layers:
+        selection = layer(selection)
+    return selection
+
+
+def features(switched_on: Collection[str]) -> Layer:
+    """Keep tools behind no switch, and those whose switch is on."""
+
+    def why(tool: AnyTool) -> str | None:
+        if tool.feature is None or tool.feature in switched_on:
+            return None
+        return f"it stands behind the feature `{tool.feature}`, which is off"
+
+    return lambda selection: selection.dropping(why)
+
+
+def available() -> Layer:
+    """Leave out what switches itself off, such as a tool whose program is missing."""
+    return lambda selection: selection.dropping(lambda tool: tool.unavailable())
+
+
+def only(names: Collection[str], why: str = "it is not among the tools chosen for this run") -> Layer:
+    return lambda selection: selection.dropping(lambda tool: None if _named(tool, names) else why)
+
+
+def without(names: Collection[str], why: str) -> Layer:
+    return lambda selection: selection.dropping(lambda tool: why if _named(tool, names) else None)
+
+
+def simple() -> Layer:
+    return only(SIMPLE_TOOLS, "simple mode has only Bash, Edit and Read")
+
+
+def _named(tool: AnyTool, names: Collection[str]) -> bool:
+    return tool.name in names or any(alias.name in names for alias in tool.aliases)
+
+
+@dataclass(frozen=True)
+class ToolPool:
+    """An ordered, immutable set of tools with unique names: built-in ones first, each part by name."""
+
+    builtin: tuple[AnyTool, ...]
+    remote: tuple[AnyTool, ...] = ()
+    off: Mapping[str, str] = field(default_factory=lambda: MappingProxyType[str, str]({}))
+
+    def __iter__(self) -> Iterator[AnyTool]:
+        yield from self.builtin
+        yield from self.remote
+
+    def __len__(self) -> int:
+        return len(self.builtin) + len(self.remote)
+
+    def get(self, name: str) -> tuple[AnyTool, Alias | None] | None:
+        """The tool of that name, and the alias if the name is an old one."""
+        return self._by_name.get(name)
+
+    def nearest(self, name: str) -> list[str]:
+        """Names a caller may have meant, best first."""
+        by_folded = {known.lower(): known for known in self._by_name}
+        close = difflib.get_close_matches(name.lower(), by_folded, n=3, cutoff=0.5)
+        return list(dict.fromkeys(self._by_name[by_folded[folded]][0].name for folded in close))
+
+    @cached_property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        return tuple(tool.spec for tool in self)
+
+    @cached_property
+    def deferred(self) -> tuple[ToolSpec, ...]:
+        return tuple(spec for spec in self.specs if spec.exposure is Exposure.DEFERRED)
+
+    @cached_property
+    def cache_after(self) -> int:
+        """How many specs at the front of `offered` belong to built-in tools: the cache breakpoint stands there."""
+        return sum(tool.spec.exposure is Exposure.DIRECT for tool in self.builtin)
+
+    def offered(self, found: Sequence[str] = ()) -> tuple[ToolSpec, ...]:
+        """What a request carries: the direct tools, then the found ones in the order they were found."""
+        if not found:
+            return self._direct
+        by_name = {spec.name: spec for spec in self.deferred}
+        return self._direct + tuple(by_name[name] for name in found if name in by_name)
+
+    def fingerprint(self) -> str:
+        """Changes exactly when the bytes of `offered()` would."""
+        parts = (f"{spec.name}\0{spec.description}\0{spec.schema_json()}" for spec in self._direct)
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+    @cached_property
+    def _direct(self) -> tuple[ToolSpec, ...]:
+        return tuple(spec for spec in self.specs if spec.exposure is Exposure.DIRECT)
+
+    @cached_property
+    def _by_name(self) -> dict[str, tuple[AnyTool, Alias | None]]:
+        named: dict[str, tuple[AnyTool, Alias | None]] = {tool.name: (tool, None) for tool in self}
+        for tool in self:
+            for alias in tool.aliases:
+                named.setdefault(alias.name, (tool, alias))
+        return named
+
+
+def assemble(builtin: Selection, remote: Selection = Selection(())) -> ToolPool:  # noqa: B008 - immutable
+    """The pool. On a name clash the built-in wins, also when it is off.
+
+    Servers come and go; behind the built-ins they leave the bytes before them as they were.
+    """
+    own = sorted({tool.name: tool for tool in builtin.tools}.values(), key=_name)
+    taken = {tool.name for tool in own} | set(builtin.off)
+    foreign = sorted((tool for tool in remote.tools if tool.name not in taken), key=_name)
+    unique = {tool.name: tool for tool in foreign}
+    return ToolPool(tuple(own), tuple(unique.values()), {**remote.off, **builtin.off})
+
+
+def _name(tool: AnyTool) -> str:
+    return tool.name
+
+
+class Registry:
+    """The tools of a session while it runs. Every change makes a new pool; a pool once taken never changes."""
+
+    def __init__(
+        self, builtin: Iterable[AnyTool], *layers: Layer, changed: Callable[[tuple[str, ...]], None] | None = None
+    ) -> None:
+        self._builtin = {tool.name: tool for tool in builtin}
+        self._remote: dict[str, AnyTool] = {}
+        self._layers = layers
+        self._disabled: dict[str, str] = {}
+        self._changed = changed
+        self._pool: ToolPool | None = None
+
+    @property
+    def pool(self) -> ToolPool:
+        if self._pool is None:
+            layers = (*self._layers, self._without_disabled)
+            self._pool = assemble(select(self._builtin.values(), *layers), select(self._remote.values(), *layers))
+        return self._pool
+
+    def add(self, tool: AnyTool, *, remote: bool = False) -> None:
+        """Add a tool, or replace the one of that name. A tool that breaks the contract is refused here."""
+        _ = tool.spec
+        (self._remote if remote else self._builtin)[tool.name] = tool
+        self._renew(tool.name)
+
+    def remove(self, name: str) -> None:
+        """Take a tool away for good; a name that is not there is no error."""
+        found = (self._builtin.pop(name, None), self._remote.pop(name, None))
+        self._disabled.pop(name, None)
+        if any(found):
+            self._renew(name)
+
+    def disable(self, name: str, why: str = "it was disabled") -> None:
+        self._disabled[name] = why
+        self._renew(name)
+
+    def enable(self, name: str) -> None:
+        if self._disabled.pop(name, None) is not None:
+            self._renew(name)
+
+    def _without_disabled(self, selection: Selection) -> Selection:
+        return selection.dropping(lambda tool: self._disabled.get(tool.name))
+
+    def _renew(self, *names: str) -> None:
+        self._pool = None
+        if self._changed:
+            self._changed(names)

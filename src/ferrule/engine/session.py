@@ -1,0 +1,118 @@
+"""A running conversation: owns the history, the state, the gate and the event stream."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from types import TracebackType
+
+from ..core.calls import ToolCall, ToolOutcome
+from ..core.context import Facts
+from ..core.events import TurnEnded, TurnStarted
+from ..core.model import ModelProvider, Prefix, Request, Turn, UserTurn
+from ..core.state import SessionState
+from .bus import Bus, Subscription
+from .executor import Executor
+from .faults import end
+from .gate import Gate
+from .loop import Turnstile, run_turn
+from .pipeline import Pipeline
+from .pool import Registry
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, kw_only=True)
+class Session:
+    id: str
+    workspace: str
+    registry: Registry
+    pipeline: Pipeline
+    state: SessionState
+    bus: Bus = field(default_factory=Bus)
+    gate: Gate = field(default_factory=Gate)
+    history: list[Turn] = field(default_factory=list[Turn])
+    agent: str = "main"
+    turn: int = 0
+
+    async def run(self, calls: Iterable[ToolCall]) -> list[ToolOutcome]:
+        """Carry out the calls of one message; one outcome each, in their order."""
+        async with self.executor() as executor:
+            for call in calls:
+                executor.submit(call)
+            return await executor.drain()
+
+    def ask(self, prompt: str, model: ModelProvider) -> Asking:
+        """Put a prompt to the model and watch the turn.
+
+        >>> async def example(session: Session, model: ModelProvider) -> None:
+        ...     async with session.ask("hello", model) as events:
+        ...         async for envelope in events:
+        ...             print(envelope.event)
+
+        Leaving the block early interrupts the turn; the history stays well-formed.
+        """
+        return Asking(self, prompt, model)
+
+    def executor(self) -> Executor:
+        """For the calls of one message, with the tools and the facts of this moment."""
+        pool = self.registry.pool
+        facts = Facts(
+            session_id=self.id,
+            turn=self.turn,
+            agent=self.agent,
+            workspace=self.workspace,
+            added_directories=self.state.added_directories,
+            conversation=Prefix(self.history),
+            tools=pool.specs,
+        )
+        return Executor(self.pipeline, pool=pool, gate=self.gate, state=self.state, facts=facts)
+
+    def _request(self) -> Request:
+        pool = self.registry.pool
+        return Request(self.history, pool.offered(self.state.found_tools), pool.cache_after)
+
+    async def _work(self, prompt: str, model: ModelProvider) -> None:
+        emit = self.pipeline.emit
+        ended = TurnEnded("interrupted")
+        self.turn += 1
+        self.history.append(UserTurn.saying(prompt))
+        emit(TurnStarted(prompt))
+        try:
+            ended = await run_turn(
+                Turnstile(history=self.history, model=model, request=self._request, executor=self.executor, emit=emit)
+            )
+        except Exception as error:  # the turn's exit: whoever watches is told, and the session lives on
+            log.exception("the turn failed")
+            ended = TurnEnded("error", f"{type(error).__name__}: {error}")
+        finally:
+            emit(ended)
+
+
+class Asking:
+    """One turn in progress. A context manager and not a generator: whoever enters it also leaves it."""
+
+    def __init__(self, session: Session, prompt: str, model: ModelProvider) -> None:
+        self._session = session
+        self._prompt = prompt
+        self._model = model
+        self._subscribed: AbstractContextManager[Subscription] = session.bus.subscribe()
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Subscription:
+        subscription = self._subscribed.__enter__()
+        self._task = asyncio.create_task(self._session._work(self._prompt, self._model))  # pyright: ignore[reportPrivateUsage]
+        self._task.add_done_callback(lambda _: subscription.close())
+        return subscription
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self._task is not None and not self._task.done():
+                await end(self._task, grace=10.0)
+        finally:
+            self._subscribed.__exit__(kind, error, trace)

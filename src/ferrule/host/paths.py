@@ -1,0 +1,71 @@
+"""Paths on this machine: where they are, and where their links lead."""
+
+from __future__ import annotations
+
+import os
+import stat
+import unicodedata
+
+MAX_LINKS = 40
+"""As many as Linux follows before it gives up."""
+
+
+class LocalPaths:
+    """Answers `core.ports.Paths` from the local file system."""
+
+    def anchor(self, path: str, cwd: str, /) -> str:
+        if path.startswith("~"):
+            path = os.path.expanduser(path)
+        path = os.path.normpath(os.path.join(cwd, path))
+        if path.startswith("//"):
+            path = path[1:]
+        return path if path.isascii() else _existing_form(path)
+
+    def resolve(self, path: str, /) -> tuple[str, tuple[str, ...]]:
+        """Component by component, so that the links on the way are known too.
+
+        A missing tail is kept as it is: a file about to be created has a real
+        path as well. A loop of links ends where Linux would end it.
+        """
+        links: list[str] = []
+        done = "/" if path.startswith("/") else ""
+        ahead = [part for part in reversed(path.split("/")) if part]
+        missing = False
+        while ahead:
+            part = ahead.pop()
+            if part in (".", ".."):
+                done = os.path.dirname(done) if part == ".." else done
+                continue
+            step = done + part if done.endswith("/") else f"{done}/{part}"
+            target = None if missing else _link_target(step)
+            if target is _ABSENT:
+                missing = True
+            elif isinstance(target, str) and len(links) < MAX_LINKS:
+                links.append(step)
+                if target.startswith("/"):
+                    done = "/"
+                ahead += [part for part in reversed(target.split("/")) if part]
+                continue
+            done = step
+        return done or "/", tuple(links)
+
+
+_ABSENT = object()
+
+
+def _link_target(path: str) -> object:
+    """Where the link leads, `None` for what is no link, `_ABSENT` for what is not there."""
+    try:
+        if stat.S_ISLNK(os.lstat(path).st_mode):
+            return os.readlink(path)
+    except (OSError, ValueError):
+        return _ABSENT
+    return None
+
+
+def _existing_form(path: str) -> str:
+    """The Unicode form under which the path exists; as written where none does."""
+    for form in (path, unicodedata.normalize("NFC", path), unicodedata.normalize("NFD", path)):
+        if os.path.lexists(form):
+            return form
+    return path

@@ -1,0 +1,35 @@
+"""Rules and mode as one judge: deny before ask before allow, then the mode, then silence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..core.ports import Proposal
+from ..core.verdicts import Behavior, Verdict
+from .modes import Mode, mode_verdict
+from .rules import Rule
+
+
+class RuleJudge:
+    """Answers at once. A rule is found by the tool's name, so its cost does not grow with rules for other tools."""
+
+    def __init__(self, rules: Iterable[Rule], mode: Mode, roots: Iterable[str]) -> None:
+        self._mode = mode
+        self._roots = tuple(roots)
+        self._by_tool: dict[str, Rule] = {}
+        for rule in rules:
+            known = self._by_tool.get(rule.tool)
+            if known is None or rule.behavior > known.behavior:
+                self._by_tool[rule.tool] = rule
+
+    def judge(self, proposal: Proposal, /) -> Verdict | None:
+        rule = self._by_tool.get(proposal.tool.name)
+        if rule is not None:
+            return _ruled(rule)
+        return mode_verdict(self._mode, proposal.effects, self._roots)
+
+
+def _ruled(rule: Rule) -> Verdict:
+    verb = {Behavior.ALLOW: "allows", Behavior.ASK: "asks about", Behavior.DENY: "denies"}[rule.behavior]
+    reason = f"rule `{rule.text}` in {rule.origin} {verb} it"
+    return Verdict(behavior=rule.behavior, source="rule", reason=reason, rule=rule.text, origin=rule.origin)

@@ -1,0 +1,47 @@
+"""A model that plays a script: for demos, tests and benchmarks, with no network."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+
+from ..core.calls import ToolCall
+from ..core.model import CallReady, ModelError, ModelEvent, Request, Stopped, TextDelta
+
+
+class ScriptedModel:
+    """Answers each request with the next message of the script."""
+
+    def __init__(self, messages: Sequence[Sequence[ModelEvent]], *, seconds_between_words: float = 0.0) -> None:
+        self._messages = messages
+        self._pause = seconds_between_words
+        self._next = 0
+
+    @asynccontextmanager
+    async def stream(self, request: Request, /) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
+        if self._next >= len(self._messages):
+            raise ModelError(f"The script has {len(self._messages)} messages and was asked for one more.")
+        self._next += 1
+        async with aclosing(self._play(self._messages[self._next - 1])) as events:
+            yield events
+
+    async def _play(self, events: Sequence[ModelEvent]) -> AsyncGenerator[ModelEvent]:
+        for event in events:
+            if self._pause and isinstance(event, TextDelta):
+                await asyncio.sleep(self._pause)
+            yield event
+
+
+def says(text: str, *calls: ToolCall) -> list[ModelEvent]:
+    """One message: the text word by word, then the calls.
+
+    >>> [type(event).__name__ for event in says("Two words", ToolCall("1", "Read", {}))]
+    ['TextDelta', 'TextDelta', 'CallReady', 'Stopped']
+    """
+    words = [TextDelta(word if last else f"{word} ") for word, last in _with_last(text.split(" "))] if text else []
+    return [*words, *(CallReady(call) for call in calls), Stopped("tool_use" if calls else "end")]
+
+
+def _with_last(words: list[str]) -> list[tuple[str, bool]]:
+    return [(word, index == len(words) - 1) for index, word in enumerate(words)]

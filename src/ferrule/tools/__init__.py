@@ -1,0 +1,16 @@
+"""The table of contents: every built-in tool, one line each."""
+
+from __future__ import annotations
+
+from ..core.tool import AnyTool
+from .glob import Glob
+from .read import Read
+from .tool_search import ToolSearch
+
+
+def builtin_tools() -> tuple[AnyTool, ...]:
+    return (
+        Glob(),
+        Read(),
+        ToolSearch(),
+    )

@@ -1,0 +1,113 @@
+"""Find deferred tools and make them callable."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from ..core.content import Block, Listing, Text, View
+from ..core.context import ToolContext
+from ..core.effects import ChangesState, Effects
+from ..core.inputs import ToolInput
+from ..core.state import ToolsFound
+from ..core.tool import Alias, Exposure, Result, Tool, ToolSpec, load_guide
+
+_SELECT = "select:"
+
+
+class ToolSearchInput(ToolInput):
+    query: str = Field(min_length=1, description='Words to look for, or "select:NameA,NameB" to take tools by name.')
+    max_results: int = Field(default=5, ge=1, le=20, description="How many tools to return at most.")
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    specs: tuple[ToolSpec, ...]
+    unknown: tuple[str, ...] = ()
+    """Names that were asked for and do not exist."""
+    available: tuple[str, ...] = ()
+    """All names there are to find, where nothing was found."""
+
+
+class ToolSearch(Tool[ToolSearchInput, Matches]):
+    name = "ToolSearch"
+    description = load_guide(__file__)
+    hint = "find and load further tools"
+    input_model = ToolSearchInput
+    aliases = (Alias("tool_search"),)
+
+    def effects(self, input: ToolSearchInput, ctx: ToolContext) -> Effects:
+        return Effects.of(ChangesState("found_tools"))
+
+    async def call(self, input: ToolSearchInput, ctx: ToolContext) -> Result[Matches]:
+        deferred = [spec for spec in ctx.facts.tools if spec.exposure is Exposure.DEFERRED]
+        matches = _selected(input.query, ctx.facts.tools) or _ranked(input, deferred)
+        names = tuple(spec.name for spec in matches.specs if spec.exposure is Exposure.DEFERRED)
+        return Result(matches, changes=(ToolsFound(names),) if names else ())
+
+    def to_model(self, output: Matches) -> tuple[Block, ...]:
+        parts = [f"{spec.name}\n{spec.description}\nSchema: {spec.schema_json()}" for spec in output.specs]
+        if output.unknown:
+            parts.append(f"There is no tool named {' or '.join(output.unknown)}.")
+        if not output.specs:
+            parts.append(_nothing(output.available))
+        return (Text("\n\n".join(parts)),)
+
+    def show_result(self, input: ToolSearchInput, output: Matches) -> View:
+        return Listing(tuple(spec.name for spec in output.specs), len(output.specs))
+
+
+def _nothing(available: tuple[str, ...]) -> str:
+    if not available:
+        return "Nothing was found: every tool there is can already be called."
+    return f"Nothing was found. There are: {', '.join(available)}."
+
+
+def _selected(query: str, specs: Sequence[ToolSpec]) -> Matches | None:
+    if not query.lower().startswith(_SELECT):
+        return None
+    by_name = {spec.name.lower(): spec for spec in specs}
+    names = [name.strip() for name in query[len(_SELECT) :].split(",") if name.strip()]
+    found = {name: by_name.get(name.lower()) for name in names}
+    return Matches(
+        tuple(spec for spec in found.values() if spec),
+        tuple(name for name, spec in found.items() if not spec),
+        _deferred_names(specs),
+    )
+
+
+def _ranked(input: ToolSearchInput, deferred: Sequence[ToolSpec]) -> Matches:
+    """By words in name, hint and guide; a rare word says more than a common one."""
+    words = set(_words(input.query))
+    fields = {spec.name: (_words(spec.name), _words(spec.hint), _words(spec.description)) for spec in deferred}
+    weight = {
+        word: math.log(1 + len(fields) / (1 + sum(any(word in field for field in three) for three in fields.values())))
+        for word in words
+    }
+
+    def score(spec: ToolSpec) -> float:
+        name, hint, guide = fields[spec.name]
+        return sum(weight[word] * (5 * (word in name) + 3 * (word in hint) + (word in guide)) for word in words)
+
+    scored = sorted(((-score(spec), spec.name, spec) for spec in deferred), key=lambda row: row[:2])
+    best = tuple(spec for points, _, spec in scored if points < 0)[: input.max_results]
+    return Matches(best, available=_deferred_names(deferred))
+
+
+def _deferred_names(specs: Sequence[ToolSpec]) -> tuple[str, ...]:
+    return tuple(spec.name for spec in specs if spec.exposure is Exposure.DEFERRED)
+
+
+def _words(text: str) -> frozenset[str]:
+    """Lower-case words; `NotebookEdit` and `mcp__a__read_file` are several.
+
+    >>> sorted(_words("NotebookEdit read_file"))
+    ['edit', 'file', 'notebook', 'notebookedit', 'read']
+    """
+    parts = re.findall(r"[A-Za-z0-9]+", text)
+    split = [piece for part in parts for piece in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", part)]
+    return frozenset(word.lower() for word in (*parts, *split))
