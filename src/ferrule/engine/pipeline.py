@@ -205,7 +205,7 @@ class Pipeline:
     async def _carried_out(self, proposal: Proposal, trace: Trace) -> ToolOutcome:
         returned = await self._called(proposal)
         trace.mark("call")
-        result = cast(Result[Any], returned) if isinstance(returned, Result) else Result[Any](returned)
+        result = cast(Result[Any], returned) if isinstance(returned, Result) else Result(returned)
         return await self._projected(proposal, result, trace)
 
     async def _called(self, proposal: Proposal) -> Any:

@@ -15,7 +15,7 @@ from ..permissions.modes import Mode
 
 async def run_calls(cwd: Path, calls: Iterable[ToolCall], *tools: AnyTool, **settings: Any) -> list[ToolOutcome]:
     """The outcomes of one message, with the built-in tools and these, nothing forbidden."""
-    chosen = {"mode": Mode.BYPASS, "state_folder": cwd / ".ferrule-state", **settings}
+    chosen: dict[str, Any] = {"mode": Mode.BYPASS, "state_folder": cwd / ".ferrule-state", **settings}
     return await open_session(Settings(cwd=str(cwd), **chosen), tools=tools).run(calls)
 
 
