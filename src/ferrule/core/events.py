@@ -29,6 +29,16 @@ class TurnEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class MessageStarted:
+    """The model is asked for its next message."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageEnded:
+    """The model has written its message; calls of it may still run."""
+
+
+@dataclass(frozen=True, slots=True)
 class TextStreamed:
     text: str
 
@@ -90,6 +100,8 @@ class Missed:
 Event: TypeAlias = (
     TurnStarted
     | TurnEnded
+    | MessageStarted
+    | MessageEnded
     | TextStreamed
     | UsageReported
     | ToolRequested

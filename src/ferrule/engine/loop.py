@@ -8,7 +8,7 @@ from typing import Literal
 
 from ..core.calls import ToolOutcome
 from ..core.content import Text
-from ..core.events import Emit, TextStreamed, TurnEnded, UsageReported
+from ..core.events import Emit, MessageEnded, MessageStarted, TextStreamed, TurnEnded, UsageReported
 from ..core.model import (
     AssistantPart,
     AssistantTurn,
@@ -73,6 +73,7 @@ class _Message:
 
 async def _message(at: Turnstile) -> _Message:
     message = _Message()
+    at.emit(MessageStarted())
     executor = at.executor()
     outcomes: list[ToolOutcome] | None = None
     try:
@@ -81,6 +82,7 @@ async def _message(at: Turnstile) -> _Message:
                 await _stream(at, executor, message)
             except ModelError as error:  # calls that were complete before the stream broke keep their results
                 message.error = str(error)
+            at.emit(MessageEnded())
             outcomes = await executor.drain()
     finally:
         _remember(at.history, message, executor.outcomes() if outcomes is None else outcomes)

@@ -1,0 +1,1 @@
+"""Events and views as text. Knows the data, not who made it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 
@@ -39,9 +40,13 @@ def says(text: str, *calls: ToolCall) -> list[ModelEvent]:
     >>> [type(event).__name__ for event in says("Two words", ToolCall("1", "Read", {}))]
     ['TextDelta', 'TextDelta', 'CallReady', 'Stopped']
     """
-    words = [TextDelta(word if last else f"{word} ") for word, last in _with_last(text.split(" "))] if text else []
-    return [*words, *(CallReady(call) for call in calls), Stopped("tool_use" if calls else "end")]
+    return [*words(text), *(CallReady(call) for call in calls), Stopped("tool_use" if calls else "end")]
 
 
-def _with_last(words: list[str]) -> list[tuple[str, bool]]:
-    return [(word, index == len(words) - 1) for index, word in enumerate(words)]
+def words(text: str) -> list[TextDelta]:
+    """The text as a model would stream it.
+
+    >>> words("Two words")
+    [TextDelta(text='Two '), TextDelta(text='words')]
+    """
+    return [TextDelta(piece) for piece in re.findall(r"\S+\s*|\s+", text)]

@@ -1,0 +1,32 @@
+"""Where tracebacks go when there is a person at the terminal: a file, not the screen."""
+
+from __future__ import annotations
+
+import logging
+import os
+from io import TextIOWrapper
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+
+def log_to_file(state_folder: Path) -> None:
+    """Warnings and errors into `<state>/log/ferrule.log`, made when the first one is written."""
+    logger = logging.getLogger("ferrule")
+    if any(isinstance(handler, _PrivateFile) for handler in logger.handlers):
+        return
+    handler = _PrivateFile(state_folder / "log" / "ferrule.log", maxBytes=5_000_000, backupCount=2, delay=True)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logger.addHandler(handler)
+    logger.propagate = False
+
+
+class _PrivateFile(RotatingFileHandler):
+    """0600 in a folder 0700; where it cannot be written, nothing is logged and nothing fails."""
+
+    def _open(self) -> TextIOWrapper:
+        Path(self.baseFilename).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        return os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace")
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the base class names it
+        """A log that cannot be written is no reason to fail, or to write over the terminal."""

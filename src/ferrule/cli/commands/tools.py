@@ -1,0 +1,52 @@
+"""`ferrule tools`: what there is to call."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import textwrap
+
+from ...app.build import open_session
+from ...core.tool import AnyTool, Exposure
+from ...output.plain import Style, width_of
+from ..exits import CLOSED_PIPE, OK
+from ..options import settings_from
+
+
+def run(chosen: argparse.Namespace) -> int:
+    tools = list(open_session(settings_from(chosen)).registry.pool)
+    try:
+        if chosen.json:
+            print(json.dumps([_described(tool) for tool in tools], indent=2, ensure_ascii=False))
+        else:
+            _list(tools)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return CLOSED_PIPE
+    return OK
+
+
+def _described(tool: AnyTool) -> dict[str, object]:
+    spec = tool.spec
+    return {
+        "name": spec.name,
+        "title": spec.title,
+        "description": spec.description,
+        "input_schema": spec.input_schema,
+        "aliases": [alias.name for alias in tool.aliases],
+        "deferred": spec.exposure is Exposure.DEFERRED,
+        "result_limit": tool.result_limit,
+    }
+
+
+def _list(tools: list[AnyTool]) -> None:
+    style, width = Style.of(sys.stdout, os.environ), width_of(sys.stdout, os.environ)
+    widest = max((len(tool.name) for tool in tools), default=0)
+    for tool in tools:
+        lines = textwrap.wrap(tool.spec.summary, max(20, width - widest - 2))
+        print(f"{style.paint(tool.name.ljust(widest), 'bold')}  {lines[0]}")
+        for line in lines[1:]:
+            print(f"{' ' * widest}  {line}")

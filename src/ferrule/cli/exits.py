@@ -1,0 +1,11 @@
+"""Exit codes, and the error that means the second of them."""
+
+OK = 0
+FAILED = 1
+USAGE = 2
+CLOSED_PIPE = 141
+"""128 + SIGPIPE: whoever read the output has gone."""
+
+
+class Usage(Exception):
+    """Wrong flags or settings. The message says what is wrong and what to write instead."""

@@ -1,0 +1,108 @@
+"""The lines of `ferrule call --jsonl`: requests in, results out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from ..core.calls import Status, ToolCall, ToolOutcome
+from ..core.content import wire
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A call as a line asked for it. `id` is what the answer carries: a string, a number or the line's own."""
+
+    id: Any
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A line, or a part of a batch, that is no request."""
+
+    id: Any
+    line: int
+    reason: str
+
+
+def requests(line: bytes, number: int) -> list[Asked | Rejected]:
+    """The calls a line asks for, in order; what is wrong stands in its place."""
+    try:
+        content: Any = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+    except UnicodeDecodeError as error:
+        return [Rejected(None, number, f"The line is not UTF-8: {error.reason} at byte {error.start}.")]
+    except (ValueError, RecursionError) as error:
+        return [Rejected(None, number, f"The line is not JSON: {error or type(error).__name__}.")]
+    return list(_asked(content, number))
+
+
+def _asked(content: Any, number: int) -> Iterator[Asked | Rejected]:
+    if isinstance(content, dict) and "batch" in content:
+        request = cast(Mapping[str, Any], content)
+        if "tool" in request or not isinstance(request["batch"], list):
+            yield Rejected(_id(request), number, "`batch` must be a list of calls, and stand alone.")
+            return
+        for item in cast(list[Any], request["batch"]):
+            yield _one(item, number)
+    else:
+        yield _one(content, number)
+
+
+def _one(content: Any, number: int) -> Asked | Rejected:
+    if not isinstance(content, dict):
+        return Rejected(None, number, 'A call must be a JSON object: {"id", "tool", "input"}.')
+    request = cast(Mapping[str, Any], content)
+    given = _id(request)
+    if request.get("id") is not None and given is None:
+        return Rejected(None, number, "`id` must be a string or a number.")
+    name = request.get("tool")
+    if not isinstance(name, str) or not name:
+        return Rejected(given, number, "`tool` must be the name of a tool.")
+    id = number if given is None else given
+    return Asked(id, _call(str(id), name, request.get("input")))
+
+
+def _call(id: str, name: str, input: Any) -> ToolCall:
+    match input:
+        case None:
+            return ToolCall(id, name, {})
+        case dict():
+            return ToolCall(id, name, cast(dict[str, Any], input))
+        case str():
+            return ToolCall.from_text(id, name, input)
+        case _:
+            return ToolCall(id, name, {}, malformed=json.dumps(input))
+
+
+def _id(request: Mapping[str, Any]) -> Any:
+    id = request.get("id")
+    return id if isinstance(id, str | int | float) and not isinstance(id, bool) else None
+
+
+def answer(asked: Asked, outcome: ToolOutcome) -> dict[str, Any]:
+    return {
+        "id": asked.id,
+        "tool": asked.call.name,
+        "is_error": outcome.is_error,
+        "status": str(outcome.status),
+        "content": [wire(block) for block in outcome.content],
+        "ms": round(outcome.record.seconds * 1000, 3) if outcome.record else 0.0,
+    }
+
+
+def rejection(rejected: Rejected) -> dict[str, Any]:
+    return {
+        "id": rejected.id,
+        "tool": None,
+        "is_error": True,
+        "status": str(Status.INVALID),
+        "content": [{"type": "text", "text": rejected.reason}],
+        "line": rejected.line,
+    }
+
+
+def encoded(answer: Mapping[str, Any]) -> bytes:
+    return json.dumps(answer, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace") + b"\n"

@@ -1,0 +1,18 @@
+"""`ferrule`: finds the command and leaves the rest to it."""
+
+from __future__ import annotations
+
+import sys
+
+from .._version import __version__
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line; returns the exit code. `--version` answers before anything else is loaded."""
+    arguments = sys.argv[1:] if argv is None else argv
+    if arguments[:1] in (["--version"], ["-V"]):
+        print(f"ferrule {__version__}")
+        return 0
+    from .parser import run
+
+    return run(arguments)

@@ -1,0 +1,59 @@
+"""The flags that every command with a session shares, and the settings they make."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from .exits import Usage
+
+if TYPE_CHECKING:
+    from ..app.build import Settings
+
+MODES = ("default", "bypassPermissions")
+
+
+def add_session_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("session")
+    group.add_argument("--cwd", metavar="DIR", help="the working directory (default: this one)")
+    group.add_argument("--permission-mode", metavar="MODE", choices=MODES, help=" or ".join(MODES))
+    group.add_argument("--allow", "--allowedTools", metavar="RULE", action="append", default=[], help="allow a tool")
+    group.add_argument("--deny", "--disallowedTools", metavar="RULE", action="append", default=[], help="deny a tool")
+    group.add_argument("--settings", metavar="FILE", help="a settings file, or its JSON")
+
+
+def settings_from(chosen: argparse.Namespace) -> Settings:
+    """Raises `Usage` for anything that cannot be honoured: a rule that is not understood must not be dropped."""
+    from ..app.build import Settings, concurrency_from
+    from ..app.settings_file import SettingsError, load_settings_file
+    from ..core.verdicts import Behavior
+    from ..permissions.modes import Mode
+    from ..permissions.rules import RuleError, parse_rules
+
+    cwd = os.path.abspath(chosen.cwd or os.getcwd())
+    if not os.path.isdir(cwd):
+        raise Usage(f"--cwd: {chosen.cwd} is not a directory.")
+    try:
+        file = load_settings_file(chosen.settings) if chosen.settings else None
+        rules = (
+            *parse_rules(chosen.allow, Behavior.ALLOW, "--allow"),
+            *parse_rules(chosen.deny, Behavior.DENY, "--deny"),
+            *(file.rules if file else ()),
+        )
+    except (RuleError, SettingsError) as error:
+        raise Usage(str(error)) from None
+    for warning in file.warnings if file else ():
+        print(f"ferrule: {warning}", file=sys.stderr)
+    mode = Mode(chosen.permission_mode) if chosen.permission_mode else (file.mode if file else None)
+    if mode is Mode.BYPASS and hasattr(os, "geteuid") and os.geteuid() == 0:
+        print("ferrule: bypassPermissions as root: any call may change anything on this machine.", file=sys.stderr)
+    base = Settings(cwd=cwd)
+    return Settings(
+        cwd=cwd,
+        rules=rules,
+        mode=mode or base.mode,
+        cleanup_days=file.cleanup_days if file and file.cleanup_days else base.cleanup_days,
+        max_concurrency=concurrency_from(os.environ),
+    )

@@ -1,0 +1,73 @@
+"""The commands and their flags."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from .._version import __version__
+from .exits import USAGE, Usage
+from .options import add_session_options
+
+DESCRIPTION = "Carry out the calls of a language model: safely, fast and in order."
+
+
+def run(arguments: list[str]) -> int:
+    """Parse, then hand over to the command. A wrong flag or a bad setting is exit code 2, with words on stderr."""
+    parser = make_parser()
+    chosen = parser.parse_args(arguments)
+    if chosen.command is None:
+        parser.print_help(sys.stderr)
+        return USAGE
+    try:
+        return _run(chosen)
+    except Usage as error:
+        print(f"ferrule {chosen.command}: {error}", file=sys.stderr)
+        return USAGE
+
+
+def _run(chosen: argparse.Namespace) -> int:
+    match chosen.command:
+        case "call":
+            from .commands import call
+
+            return call.run(chosen)
+        case "tools":
+            from .commands import tools
+
+            return tools.run(chosen)
+        case _:
+            from .commands import demo
+
+            return demo.run(chosen)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="ferrule", description=DESCRIPTION, allow_abbrev=False)
+    parser.add_argument("-V", "--version", action="version", version=f"ferrule {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+
+    call = commands.add_parser(
+        "call",
+        allow_abbrev=False,
+        help="run one tool call, or many from standard input",
+        description="Run one tool call and print its result, or, with --jsonl, one call for each line of stdin.",
+    )
+    call.add_argument("tool", metavar="TOOL", nargs="?", help="the tool's name")
+    call.add_argument("input", metavar="JSON", nargs="?", help="its input as a JSON object; - reads it from stdin")
+    call.add_argument("--jsonl", action="store_true", help='read {"id", "tool", "input"} or {"batch": [...]} per line')
+    call.add_argument("--json", action="store_true", help="print the whole result as one JSON object")
+    add_session_options(call)
+
+    tools = commands.add_parser("tools", allow_abbrev=False, help="list the tools", description="List the tools.")
+    tools.add_argument("--json", action="store_true", help="with descriptions and schemas, as JSON")
+    add_session_options(tools)
+
+    demo = commands.add_parser(
+        "demo",
+        allow_abbrev=False,
+        help="watch a scripted model work",
+        description="Watch a scripted model explore a sample project through the real engine. Needs no network.",
+    )
+    demo.add_argument("--fast", action="store_true", help="do not wait between the model's words")
+    return parser

@@ -1,0 +1,47 @@
+"""The command line as a real process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+FERRULE = (sys.executable, "-m", "ferrule")
+HANG = 60
+"""Seconds: a generous bound on a hang, never a measure."""
+
+
+def environment(folder: Path, **more: str) -> dict[str, str]:
+    """This environment with a state folder of its own, and no wishes about colour or width."""
+    kept = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
+    return {**kept, "XDG_STATE_HOME": str(folder / "xdg-state"), "PYTHONUTF8": "1", **more}
+
+
+def ferrule(
+    folder: Path, *arguments: str, stdin: bytes | str = b"", env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [*FERRULE, *arguments],
+        input=stdin.encode() if isinstance(stdin, str) else stdin,
+        capture_output=True,
+        cwd=folder,
+        env=environment(folder, **(env or {})),
+        timeout=HANG,
+        check=False,
+    )
+
+
+def jsonl(folder: Path, requests: Iterable[Any], *flags: str) -> list[dict[str, Any]]:
+    """The answers to these requests; a request that is bytes goes in as it is."""
+    lines = [request if isinstance(request, bytes) else json.dumps(request).encode() for request in requests]
+    done = ferrule(folder, "call", "--jsonl", *flags, stdin=b"".join(line + b"\n" for line in lines))
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def text(answer: Mapping[str, Any]) -> str:
+    return "\n".join(block["text"] for block in answer["content"])

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import ferrule
+from tests.requirement import requirement
+
+
+@requirement("CLI-2")
+def test_one_call_prints_its_result(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+
+    done = ferrule(tmp_path, "call", "Read", '{"file_path": "a.txt"}')
+
+    assert (done.returncode, done.stdout.decode(), done.stderr) == (0, "     1\tone\n     2\ttwo\n", b"")
+
+
+def test_one_call_can_be_printed_as_json(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+
+    done = ferrule(tmp_path, "call", "--json", "Read", '{"file_path": "a.txt"}')
+
+    answer = json.loads(done.stdout)
+    assert answer.pop("ms") >= 0
+    assert answer == {
+        "id": "call",
+        "tool": "Read",
+        "is_error": False,
+        "status": "ok",
+        "content": [{"type": "text", "text": "     1\tone"}],
+    }
+
+
+def test_the_input_can_come_from_stdin(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+
+    done = ferrule(tmp_path, "call", "Read", "-", stdin='{"file_path": "a.txt"}')
+
+    assert (done.returncode, done.stdout) == (0, b"     1\tone\n")
+
+
+@pytest.mark.parametrize(
+    ("tool", "input", "words"),
+    [
+        ("Read", '{"file_path": "missing.txt"}', "does not exist"),
+        ("Raed", "{}", "Did you mean Read?"),
+        ("Read", "{", "not a JSON object"),
+        ("Read", "[]", "not a JSON object"),
+        ("Read", '{"path": "a"}', "`file_path` is missing"),
+        ("Read", '{"file_path": "/etc/hostname"}', "nobody is there"),
+    ],
+)
+def test_an_error_is_printed_and_is_exit_code_one(tmp_path: Path, tool: str, input: str, words: str) -> None:
+    done = ferrule(tmp_path, "call", tool, input)
+
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert words in done.stdout.decode()
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["call"], "name a TOOL"),
+        (["call", "--jsonl", "Read"], "leave TOOL"),
+        (["call", "Read", "{}", "--cwd", "nowhere"], "nowhere is not a directory"),
+        (["call", "Read", "{}", "--permission-mode", "yolo"], "yolo"),
+        (["call", "Read", "{}", "--deny", "Read(./secrets/**)"], "`Read(./secrets/**)` has a specifier"),
+        (["call", "Read", "{}", "--allow", "two words"], "is no rule"),
+        (["call", "Read", "{}", "--settings", "nowhere.json"], "nowhere.json cannot be read"),
+        (["call", "Read", "{}", "--settings", "{"], "not valid JSON"),
+        (["call", "Read", "{}", "--settings", '{"hooks": {}}'], "`hooks` is not supported"),
+        (["call", "Read", "{}", "--settings", '{"permissions": {"deny": ["Read(x)"]}}'], "has a specifier"),
+        (["call", "Read", "{}", "--settings", '{"permissions": {"deny": "Read"}}'], "must be a list of strings"),
+        (["call", "Read", "{}", "--settings", '{"permissions": {"defaultMode": "plan"}}'], "must be default or"),
+        (["call", "Read", "{}", "--settings", '{"permissions": {"additionalDirectories": []}}'], "is not supported"),
+        (["call", "Read", "{}", "--settings", '{"permissions": []}'], "must be a JSON object"),
+        (["call", "Read", "{}", "--settings", '{"cleanupPeriodDays": 0}'], "at least 1"),
+    ],
+)
+@requirement("SET-2")
+def test_what_cannot_be_honoured_is_refused_before_anything_runs(tmp_path: Path, flags: list[str], words: str) -> None:
+    done = ferrule(tmp_path, *flags)
+
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert words in done.stderr.decode()
+
+
+@requirement("PERM-1")
+def test_a_settings_file_rules(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    (tmp_path / "settings.json").write_text('{"permissions": {"deny": ["Read"]}, "model": "x"}')
+
+    done = ferrule(tmp_path, "call", "--settings", "settings.json", "Read", '{"file_path": "a.txt"}')
+
+    assert done.returncode == 1
+    assert done.stdout.decode() == "Read cannot be used here: a rule denies it.\n"
+    assert done.stderr.decode() == "ferrule: settings.json: `model` is not used by this version.\n"
+
+
+@requirement("PERM-1", "PERM-2")
+def test_an_allowed_tool_reads_outside_of_the_workspace(tmp_path: Path) -> None:
+    outside = tmp_path / "outside.txt"
+    outside.write_text("one\n")
+    (tmp_path / "inside").mkdir()
+
+    call = ("call", "--cwd", "inside", "Read", json.dumps({"file_path": str(outside)}))
+
+    assert ferrule(tmp_path, *call).returncode == 1
+    assert ferrule(tmp_path, *call, "--allow", "Read").returncode == 0
+    assert ferrule(tmp_path, *call, "--permission-mode", "bypassPermissions").returncode == 0
+    assert ferrule(tmp_path, *call, "--permission-mode", "bypassPermissions", "--deny", "Read").returncode == 1
+
+
+def test_bypass_as_root_warns_once(tmp_path: Path) -> None:
+    import os
+
+    if os.geteuid() != 0:
+        pytest.skip("only root is warned")
+
+    done = ferrule(tmp_path, "call", "--permission-mode", "bypassPermissions", "Glob", '{"pattern": "*"}')
+
+    assert done.returncode == 0
+    assert done.stderr.decode().splitlines() == [
+        "ferrule: bypassPermissions as root: any call may change anything on this machine."
+    ]

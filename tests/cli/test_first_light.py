@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+from inline_snapshot import snapshot
+
+import ferrule as package
+from tests.cli.running import ferrule
+from tests.requirement import requirement
+
+
+@requirement("CLI-3")
+def test_version_is_one_line(tmp_path: Path) -> None:
+    done = ferrule(tmp_path, "--version")
+
+    assert (done.returncode, done.stdout.decode(), done.stderr) == (0, f"ferrule {package.__version__}\n", b"")
+
+
+@requirement("CLI-3")
+def test_version_loads_nothing_but_itself(tmp_path: Path) -> None:
+    loaded = _modules_after("from ferrule.cli.main import main; main(['--version'])")
+
+    ours = {name for name in loaded if name.partition(".")[0] == "ferrule"}
+    assert ours == {"ferrule", "ferrule._version", "ferrule.cli", "ferrule.cli.main"}
+    assert not loaded & {"argparse", "asyncio", "json", "logging", "pydantic", "importlib.metadata"}
+
+
+@requirement("CLI-3")
+def test_help_loads_no_engine(tmp_path: Path) -> None:
+    loaded = _modules_after(
+        "import contextlib\nfrom ferrule.cli.main import main\nwith contextlib.suppress(SystemExit): main(['--help'])"
+    )
+
+    assert not loaded & {"asyncio", "pydantic", "ferrule.engine", "ferrule.core.tool"}
+
+
+@requirement("CLI-3")
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    loaded = _modules_after("import ferrule")
+
+    assert not loaded & {"asyncio", "pydantic", "platformdirs", "logging", "json", "ferrule.core", "ferrule.engine"}
+
+
+def test_every_public_name_can_be_imported() -> None:
+    assert [name for name in package.__all__ if getattr(package, name, None) is None] == []
+
+
+def test_an_unknown_public_name_is_an_attribute_error() -> None:
+    assert not hasattr(package, "Manager")
+
+
+@requirement("CLI-2")
+def test_tools_are_listed_for_people(tmp_path: Path) -> None:
+    done = ferrule(tmp_path, "tools", env={"COLUMNS": "80"})
+
+    assert done.returncode == 0
+    assert done.stdout.decode() == snapshot("""\
+Glob        Find files whose path matches a pattern, newest first.
+Read        Read a text file. The result has a line number and a tab before each
+            line.
+ToolSearch  Find tools that are known to you by name only, and load their full
+            description.
+""")
+
+
+@requirement("CLI-2")
+def test_tools_are_listed_for_programs(tmp_path: Path) -> None:
+    tools = json.loads(ferrule(tmp_path, "tools", "--json").stdout)
+
+    assert [tool["name"] for tool in tools] == ["Glob", "Read", "ToolSearch"]
+    assert tools[1]["aliases"] == ["read_file", "FileRead"]
+    assert tools[1]["input_schema"]["required"] == ["file_path"]
+
+
+@requirement("POOL-1")
+def test_a_denied_tool_is_not_listed(tmp_path: Path) -> None:
+    tools = json.loads(ferrule(tmp_path, "tools", "--json", "--deny", "Glob").stdout)
+
+    assert [tool["name"] for tool in tools] == ["Read", "ToolSearch"]
+
+
+@requirement("CLI-2")
+def test_the_demo_runs_to_its_end(tmp_path: Path) -> None:
+    done = ferrule(tmp_path, "demo", "--fast", env={"COLUMNS": "100"})
+
+    shown = done.stdout.decode()
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert "\x1b" not in shown
+    assert "Found it. shop/receipt.py, line 7" in shown
+    assert shown.count(" denied ") == 1
+    assert shown.count(" failed ") == 1
+    assert re.search(r"^8 calls, \d of them side by side with another, each with one result\.$", shown, re.MULTILINE)
+
+
+def test_the_demo_fits_a_narrow_terminal(tmp_path: Path) -> None:
+    shown = ferrule(tmp_path, "demo", "--fast", env={"COLUMNS": "48"}).stdout.decode()
+
+    assert max(len(line) for line in shown.splitlines()) <= 48
+
+
+def test_the_demo_has_colour_where_it_is_wanted(tmp_path: Path) -> None:
+    shown = ferrule(tmp_path, "demo", "--fast", env={"FORCE_COLOR": "1"}).stdout.decode()
+
+    assert "\x1b[32m█" in shown
+
+
+def test_the_demo_does_with_ascii_where_it_must(tmp_path: Path) -> None:
+    done = ferrule(tmp_path, "demo", "--fast", env={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
+
+    assert done.returncode == 0
+    assert done.stdout.isascii()
+
+
+def test_no_command_shows_the_help_and_is_a_usage_error(tmp_path: Path) -> None:
+    done = ferrule(tmp_path)
+
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"usage: ferrule" in done.stderr
+
+
+def test_a_wrong_flag_is_a_usage_error(tmp_path: Path) -> None:
+    done = ferrule(tmp_path, "call", "--jsnl")
+
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"--jsnl" in done.stderr
+
+
+def _modules_after(code: str) -> set[str]:
+    import subprocess
+
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys; print(*sys.modules, file=sys.stderr)"],
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    return set(done.stderr.decode().split())
