@@ -55,7 +55,7 @@ async def _play(workspace: Path, timeline: Timeline, pause: float) -> int:
                 raise
             _print("Interrupted.")
             return signals.exit_code
-    _print(f"{timeline.calls} calls, {timeline.side_by_side} of them side by side with another, each with one result.")
+    timeline.close()
     return OK if reason == "end" else FAILED
 
 
