@@ -1,0 +1,134 @@
+"""Laws of the house that a machine can check. The lists of exceptions only shrink."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCES = sorted((ROOT / "src" / "ferrule").rglob("*.py"))
+
+BROAD_CATCHES = {
+    "engine/bus.py": "a listener is somebody else's code",
+    "engine/faults.py": "drawing an error, or its own text, must not hide it",
+    "engine/judging.py": "a judge that fails has said no",
+    "engine/pipeline.py": "the pipeline's exit; a statement that fails is the worst one; a step after the call",
+    "engine/session.py": "the turn's exit",
+}
+
+LATE_IMPORTS = {"__init__.py", "cli", "app", "testing/plugin.py"}
+
+
+def test_there_are_sources_to_check() -> None:
+    assert len(SOURCES) > 40
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT / "src").as_posix())
+def test_a_module_keeps_the_laws(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+
+    assert list(_broken_laws(path, tree)) == []
+
+
+def test_every_broad_catch_on_the_list_is_still_there() -> None:
+    catching = {_name(path) for path in SOURCES if any(_broad_catches(ast.parse(path.read_text(encoding="utf-8"))))}
+
+    assert catching == set(BROAD_CATCHES)
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    silent = [
+        _name(path)
+        for path in SOURCES
+        if path.name != "_version.py" and not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+
+    assert silent == []
+
+
+def test_no_tool_module_is_missing_from_the_independence_contract() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    (independent,) = [contract["modules"] for contract in contracts if contract["type"] == "independence"]
+
+    tools = [path.stem for path in (ROOT / "src/ferrule/tools").glob("*.py") if path.stem != "__init__"]
+
+    assert sorted(independent) == sorted(f"ferrule.tools.{name}" for name in tools)
+
+
+def test_every_layer_stands_in_the_layer_contract() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    (layers,) = [contract["layers"] for contract in contracts if contract["type"] == "layers"]
+
+    folders = {f"ferrule.{path.parent.name}" for path in (ROOT / "src/ferrule").glob("*/__init__.py")}
+
+    assert {layer.strip() for line in layers for layer in line.split("|")} == folders
+
+
+def _contract(kind: str) -> dict[str, list[str]]:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (contract,) = [one for one in settings["tool"]["importlinter"]["contracts"] if one["type"] == kind]
+    return contract
+
+
+def _broken_laws(path: Path, tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            yield f"line {node.lineno}: {type(node).__name__.lower()} {', '.join(node.names)}"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "ContextVar":
+            yield f"line {node.lineno}: a ContextVar is a hidden parameter"
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not _may_import_late(path):
+            late = [inner for inner in ast.walk(node) if isinstance(inner, ast.Import | ast.ImportFrom)]
+            yield from (f"line {inner.lineno}: an import inside a function" for inner in late)
+        if isinstance(node, ast.ClassDef) and re.search(r"(Manager|Helper|Utils?|Impl|Handler)$", node.name):
+            yield f"line {node.lineno}: {node.name} does not say what it is"
+    if re.search(r"util|helper|manager|misc|common", path.stem):
+        yield f"{path.name} does not say what it is"
+    if any(_broad_catches(tree)) and _name(path) not in BROAD_CATCHES:
+        yield "catches everything, and is not on the list of boundaries"
+    yield from (f"line {line}: {name} is mutable and lives in the module" for name, line in _mutated_globals(tree))
+
+
+def _broad_catches(tree: ast.Module) -> Iterator[ast.ExceptHandler]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ExceptHandler) and (
+            node.type is None or (isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException"))
+        ):
+            yield node
+
+
+def _mutated_globals(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Module-level lists, dicts and sets that code in the same module changes."""
+    held = {
+        target.id: node.lineno
+        for node in tree.body
+        if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.List | ast.Dict | ast.Set)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name)
+    }
+    changing = {"append", "add", "update", "pop", "clear", "extend", "insert", "remove", "setdefault", "discard"}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if attr in changing and name in held:
+                yield name, held[name]
+            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()) if name in held:
+                yield name, held[name]
+            case _:
+                pass
+
+
+def _may_import_late(path: Path) -> bool:
+    name = _name(path)
+    return name in LATE_IMPORTS or name.partition("/")[0] in LATE_IMPORTS
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(ROOT / "src" / "ferrule").as_posix()

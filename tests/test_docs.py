@@ -1,0 +1,126 @@
+"""What the documentation shows is run as it stands there."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ferrule.core.effects import ChangesState, ReadsPath
+from ferrule.testing import bare_context
+from ferrule.tools import builtin_tools
+from tests.requirement import requirement
+
+ROOT = Path(__file__).parent.parent
+FENCE = re.compile(r"^```(\w+)(?: file=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\[[^\]]*\]\(([^)#]+)\)")
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("index", range(2))
+def test_the_programs_of_the_readme_run(tmp_path: Path, index: int) -> None:
+    program = _python(ROOT / "README.md")[index]
+    shutil.copy(ROOT / "README.md", tmp_path)
+
+    done = _run(tmp_path, sys.executable, "-c", program)
+
+    assert done.returncode == 0, done.stderr
+    assert "ok" in done.stdout if index == 0 else re.search(r"Text\(text='\d+'\)", done.stdout)
+
+
+def test_the_readme_has_no_other_programs_and_its_custom_tool_is_short() -> None:
+    programs = _python(ROOT / "README.md")
+
+    assert len(programs) == 2
+    assert len([line for line in programs[1].splitlines() if line.strip()]) <= 20
+
+
+def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "README.md", tmp_path)
+    commands = re.findall(r"^\$ (ferrule .*)$", (ROOT / "README.md").read_text(), re.MULTILINE)
+
+    assert len(commands) == 2
+    for command in commands:
+        done = _run(tmp_path, "bash", "-c", command.replace("ferrule", f"{sys.executable} -m ferrule", 1))
+        assert done.returncode == 0, done.stderr
+
+
+def test_the_page_on_testing_is_a_test_that_passes(tmp_path: Path) -> None:
+    (tmp_path / "test_page.py").write_text("\n".join(_python(ROOT / "docs" / "testing.md")))
+
+    done = _pytest(tmp_path, "test_page.py")
+
+    assert done.returncode == 0, done.stdout
+
+
+@requirement("CON-14")
+def test_adding_a_tool_works_as_contributing_says(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    for _, name, content in _fences(ROOT / "CONTRIBUTING.md"):
+        if name:
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(content)
+    contents = tmp_path / "src/ferrule/tools/__init__.py"
+    listed = contents.read_text().replace("from .glob", "from .count_lines import CountLines\nfrom .glob")
+    contents.write_text(listed.replace("        Glob(),", "        CountLines(),\n        Glob(),"))
+
+    done = _pytest(tmp_path, "tests/tools/test_count_lines.py")
+    tools = _run(tmp_path, sys.executable, "-m", "ferrule", "tools")
+
+    assert done.returncode == 0, done.stdout
+    assert "CountLines  Count the lines of a file without reading it." in tools.stdout
+
+
+@requirement("SCHED-7")
+def test_the_table_of_effects_is_true(tmp_path: Path) -> None:
+    rows = dict(re.findall(r"^\| (\w+) \| (.*?) \|", (ROOT / "docs/effects.md").read_text(), re.MULTILINE))
+    samples = {
+        "Glob": ({"pattern": "*"}, [ReadsPath(str(tmp_path))], "reads `path`"),
+        "Read": ({"file_path": "/a"}, [ReadsPath("/a")], "reads `file_path`"),
+        "ToolSearch": ({"query": "x"}, [ChangesState("found_tools")], "changes the session's found_tools"),
+    }
+
+    assert set(rows) - {"tool"} == {tool.name for tool in builtin_tools()} == set(samples)
+    for tool in builtin_tools():
+        arguments, touches, words = samples[tool.name]
+        assert list(tool.effects(tool.parse(arguments), bare_context(tmp_path)).touches) == touches
+        assert words in rows[tool.name]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
+    targets = [target for target in LINK.findall(page.read_text()) if "://" not in target]
+
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_every_decision_is_numbered_without_a_gap() -> None:
+    numbers = [int(path.name[:4]) for path in sorted((ROOT / "docs" / "adr").glob("*.md"))]
+
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def _fences(page: Path) -> list[tuple[str, str, str]]:
+    return FENCE.findall(page.read_text(encoding="utf-8"))
+
+
+def _python(page: Path) -> list[str]:
+    return [content for language, name, content in _fences(page) if language == "python" and not name]
+
+
+def _run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    paths = [str(folder / "src")] if (folder / "src").exists() else []
+    environment = {**os.environ, "XDG_STATE_HOME": str(folder / "xdg-state"), "PYTHONPATH": os.pathsep.join(paths)}
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=110, check=False
+    )
+
+
+def _pytest(folder: Path, name: str) -> subprocess.CompletedProcess[str]:
+    (folder / "pytest.ini").write_text("[pytest]\nasyncio_mode = auto\n")
+    return _run(folder, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", name)
