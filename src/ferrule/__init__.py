@@ -5,11 +5,9 @@ Importing this package loads nothing heavy; a name is loaded when it is first us
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
 from ._version import __version__
 
+TYPE_CHECKING = False  # type checkers know the name; importing it from `typing` would cost more than all the rest
 if TYPE_CHECKING:
     from .app.build import Settings, open_session
     from .core.calls import CallRecord, Status, ToolCall, ToolOutcome
@@ -68,7 +66,9 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
     if name not in _HOME_OF:
         raise AttributeError(f"module 'ferrule' has no attribute {name!r}")
     return getattr(import_module(f".{_HOME_OF[name]}", __name__), name)
