@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import json
 import re
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
 from inline_snapshot import snapshot
 
 import ferrule as package
-from tests.cli.running import ferrule
+from tests.cli.running import FERRULE, environment, ferrule
 from tests.requirement import requirement
 
 
@@ -114,6 +116,31 @@ def test_the_demo_does_with_ascii_where_it_must(tmp_path: Path) -> None:
     assert done.stdout.isascii()
 
 
+def test_an_interrupted_demo_says_so(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [*FERRULE, "demo"], stdout=subprocess.PIPE, cwd=tmp_path, env=environment(tmp_path)
+    ) as process:
+        assert process.stdout is not None
+        shown = iter(process.stdout.readline, b"")
+        assert any(line.startswith("▸ ".encode()) for line in shown)
+
+        process.send_signal(signal.SIGINT)
+
+        assert list(shown)[-1] == b"Interrupted.\n"
+        assert process.wait(60) == 130
+
+
+def test_a_demo_whose_reader_goes_away_ends_quietly(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m ferrule demo --fast | head -n 1; echo ${{PIPESTATUS[0]}}"
+
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, cwd=tmp_path, env=environment(tmp_path), timeout=60, check=True
+    )
+
+    assert done.stdout.decode().splitlines()[-1] == "141"
+    assert done.stderr == b""
+
+
 def test_no_command_shows_the_help_and_is_a_usage_error(tmp_path: Path) -> None:
     done = ferrule(tmp_path)
 
@@ -129,8 +156,6 @@ def test_a_wrong_flag_is_a_usage_error(tmp_path: Path) -> None:
 
 
 def _modules_after(code: str) -> set[str]:
-    import subprocess
-
     done = subprocess.run(
         [sys.executable, "-c", f"{code}\nimport sys; print(*sys.modules, file=sys.stderr)"],
         capture_output=True,

@@ -47,7 +47,7 @@ class Settings:
     features: frozenset[str] = frozenset()
     state_folder: Path = field(default_factory=lambda: user_state_path("ferrule"))
     cleanup_days: int = DEFAULT_CLEANUP_DAYS
-    max_concurrency: int = DEFAULT_LIMIT
+    max_concurrency: int = field(default_factory=lambda: concurrency_from(os.environ))
     result_limits: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
     result_keep: Keep | None = None
     message_limit: int = MESSAGE_LIMIT

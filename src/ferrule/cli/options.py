@@ -26,7 +26,7 @@ def add_session_options(parser: argparse.ArgumentParser) -> None:
 
 def settings_from(chosen: argparse.Namespace) -> Settings:
     """Raises `Usage` for anything that cannot be honoured: a rule that is not understood must not be dropped."""
-    from ..app.build import Settings, concurrency_from
+    from ..app.build import Settings
     from ..app.settings_file import SettingsError, load_settings_file
     from ..core.verdicts import Behavior
     from ..permissions.modes import Mode
@@ -55,5 +55,4 @@ def settings_from(chosen: argparse.Namespace) -> Settings:
         rules=rules,
         mode=mode or base.mode,
         cleanup_days=file.cleanup_days if file and file.cleanup_days else base.cleanup_days,
-        max_concurrency=concurrency_from(os.environ),
     )

@@ -115,7 +115,7 @@ class Timeline:
             assert call.outcome is not None
             title, result = (self._shortened(text) for text in (call.title, _result(call.outcome)))
             self._row(title, result, call.began, call.ended, scale, _colour(call.outcome.status))
-            if call.outcome.is_error and self._width >= NARROW:
+            if call.outcome.is_error:
                 self._wrapped("      ", self._shortened(summary(call.outcome.view)), "dim")
         self._write("")
 
