@@ -105,7 +105,7 @@ def wire(block: Block) -> dict[str, Any]:
             return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
         case Document(media_type, data, title):
             source = {"type": "base64", "media_type": media_type, "data": data}
-            return {"type": "document", "source": source, **({"title": title} if title else {})}
+            return {"type": "document", "source": source, **({"title": encodable(title)} if title else {})}
         case _:
             assert_never(block)
 

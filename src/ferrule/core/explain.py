@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
-from typing import Any, cast
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, cast, get_args
 
 from pydantic import BaseModel, ValidationError
+
+MOST_PROBLEMS: Final = 20
+LONGEST_NAME: Final = 100
 
 
 def explain(tool: str, error: ValidationError, model: type[BaseModel]) -> str:
     """What is wrong with the arguments, field by field, and what the tool takes."""
-    problems = [f"- {_problem(cast(Mapping[str, Any], detail), model)}" for detail in error.errors(include_url=False)]
+    details = cast(list[Mapping[str, Any]], error.errors(include_url=False))
+    problems = [f"- {_problem(detail, model)}" for detail in details[:MOST_PROBLEMS]]
+    if len(details) > MOST_PROBLEMS:
+        problems.append(f"- and {len(details) - MOST_PROBLEMS:,} more.")
     return "\n".join((f"{tool} cannot take these arguments:", *problems, f"It takes: {_signature(model)}."))
 
 
 def _problem(detail: Mapping[str, Any], model: type[BaseModel]) -> str:
-    name = ".".join(str(part) for part in detail["loc"] if not str(part).startswith("function-"))
+    name = _name(detail)
     context: Mapping[str, Any] = detail.get("ctx", {})
     given = _short(detail["input"])
     match detail["type"]:
         case "missing":
             return f"`{name}` is missing."
         case "extra_forbidden":
-            near = difflib.get_close_matches(str(detail["loc"][-1]), _names(model), n=1)
+            near = difflib.get_close_matches(
+                str(detail["loc"][-1])[:LONGEST_NAME], _names_at(model, detail["loc"]), n=1
+            )
             return f"`{name}` is not a parameter" + (f"; did you mean `{near[0]}`?" if near else ".")
         case "int_type" | "int_parsing" | "int_from_float":
             return f"`{name}` must be a whole number, not {given}."
@@ -41,6 +50,39 @@ def _problem(detail: Mapping[str, Any], model: type[BaseModel]) -> str:
             return f"`{name}` must be {context['expected']}, not {given}."
         case _:
             return f"`{name or 'the input'}`: {detail['msg']} (given: {given})."
+
+
+_LABEL: Final = re.compile(r"(function-(before|after|wrap|plain)|nullable|list|dict|set|frozenset|tuple)\[.*\]")
+"""How pydantic names a member of a union within a location."""
+_SCALARS: Final = {"str": "string_", "int": "int_", "float": "float_", "bool": "bool_"}
+
+
+def _name(detail: Mapping[str, Any]) -> str:
+    """Where the problem is, as the caller would write it: without the names of union members."""
+    parts = [str(part) for part in detail["loc"] if not _LABEL.fullmatch(str(part))]
+    if len(parts) > 1 and detail["type"].startswith(_SCALARS.get(parts[-1], "\0")):
+        parts.pop()
+    name = ".".join(parts)
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..."
+
+
+def _names_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> list[str]:
+    """The parameters there are at the place that `loc` names, which may lie in a nested model."""
+    models = [model]
+    for part in loc[:-1]:
+        fields = [model.model_fields[part] for model in models if part in model.model_fields]
+        if fields:
+            models = [nested for field in fields for nested in _models_in(field.annotation)]
+        else:
+            models = [model for model in models if model.__name__ == part] or models
+    return [name for model in models for name in _names(model)]
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models_in(part)
 
 
 def _names(model: type[BaseModel]) -> list[str]:

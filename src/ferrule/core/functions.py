@@ -45,6 +45,9 @@ class FunctionTool(Tool[ToolInput, Any]):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._function(*args, **kwargs)
 
+    def guide(self) -> str:
+        return self.description
+
     def effects(self, input: ToolInput, ctx: ToolContext) -> Effects:
         if callable(self._effects):
             return self._effects(**_arguments(input))

@@ -8,6 +8,7 @@ default.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, TypeAlias, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, model_validator
@@ -48,9 +49,9 @@ class ToolInput(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _null_means_the_default(cls, data: Any) -> Any:
-        if not isinstance(data, dict):
+        if not isinstance(data, Mapping):
             return data
-        given = cast(dict[str, Any], data)
+        given = cast(Mapping[str, Any], data)
         if None not in given.values():
             return given
         absent = {

@@ -6,6 +6,7 @@ in a list, in a nested model, beside other types in a union.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
@@ -25,9 +26,10 @@ def _whole_number(value: Any) -> Any:
 def _number(value: Any) -> Any:
     if isinstance(value, str):
         try:
-            return float(value)
+            number = float(value)
         except ValueError:
             return value
+        return number if math.isfinite(number) and "_" not in value else value
     return value
 
 
@@ -51,12 +53,31 @@ def by_meaning(schema: Any) -> Any:
         return schema
     node = cast(dict[str, Any], schema)
     if node.get("type") in _MEANINGS and "mode" not in node:
-        strict = cast(CoreSchema, {**node, "strict": True})
-        return core_schema.no_info_before_validator_function(_MEANINGS[node["type"]], strict)
+        return _read_as(_MEANINGS[node["type"]], node)
+    if node.get("type") == "union" and any(_is_text(choice) for choice in node["choices"]):
+        return {**node, "choices": [_beside_text(choice) for choice in node["choices"]]}
     return {
         key: by_meaning(value) if key in _NESTING else _each(value) if key == "fields" else value
         for key, value in node.items()
     }
+
+
+def _read_as(meaning: Callable[[Any], Any], node: dict[str, Any]) -> Any:
+    strict = cast(CoreSchema, {**node, "strict": True})
+    return core_schema.no_info_before_validator_function(meaning, strict)
+
+
+def _is_text(choice: Any) -> bool:
+    return isinstance(choice, dict) and cast(dict[str, Any], choice).get("type") == "str"
+
+
+def _beside_text(choice: Any) -> Any:
+    """Where a string is welcome as such, `"007"` stays one."""
+    node = cast(dict[str, Any], choice) if isinstance(choice, dict) else {}
+    meaning = _MEANINGS.get(node.get("type", ""))
+    if meaning is None:
+        return by_meaning(choice)
+    return _read_as(lambda value: value if isinstance(value, str) else meaning(value), node)
 
 
 def _each(fields: Any) -> Any:

@@ -99,9 +99,11 @@ class Alias:
 def _scaled(value: Any, factor: float | None) -> Any:
     if factor is None or isinstance(value, bool) or not isinstance(value, int | float | str):
         return value
+    if isinstance(value, int) and float(factor).is_integer():
+        return value * int(factor)
     try:
-        scaled = float(value) * factor
-    except ValueError:
+        scaled = round(float(value) * factor, 6)
+    except (ValueError, OverflowError):
         return value  # left for the schema to refuse by name
     return int(scaled) if scaled.is_integer() else scaled
 
@@ -121,7 +123,7 @@ class Result(Generic[OutT]):
 class Tool(ABC, Generic[InT, OutT]):
     """One capability. Override what you can promise; the defaults promise nothing."""
 
-    name: str
+    name: str = ""
     description: str = ""
     """The usage guide for the model; the class docstring where this is empty."""
     title: str = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -72,11 +73,11 @@ class Budget:
         self, call_id: str, content: tuple[Block, ...], limit: int, keep: Keep, saved_to: str | None = None
     ) -> Fitted:
         text = "\n".join(block.text for block in content if isinstance(block, Text))
-        where = saved_to
-        trouble = ""
-        if where is None:
+        if saved_to is None:
             where, trouble = await self._saved(call_id, text)
-        short = Text(clip(text, limit, keep, f"the whole result is in {where}" if where else trouble))
+            short = Text(clip(text, limit, keep, _place(where) if where else trouble))
+        else:
+            where, short = saved_to, Text(_clipped_again(text, limit, keep, _place(saved_to)))
         rest = tuple(block for block in content if not isinstance(block, Text))
         return Fitted((short, *rest), len(text), len(short.text), where)
 
@@ -107,12 +108,31 @@ def clip(text: str, limit: int, keep: Keep, note: str) -> str:
     """
     if len(text) <= limit:
         return text
-    room = max(0, limit - len(_notice(len(text), note)) - 2 * len(GAP))
+    return _ends(text, text, len(text), limit, keep, note)
+
+
+def _clipped_again(text: str, limit: int, keep: Keep, note: str) -> str:
+    """A text that was clipped before, with the count of all that is left out by now."""
+    before = re.search(re.escape(_notice(0, note)).replace("0", "([0-9,]+)", 1), text)
+    if before is None:
+        return clip(text, limit, keep, note)
+    head, tail = text[: before.start()].removesuffix(GAP), text[before.end() :].removeprefix(GAP)
+    total = len(head) + int(before[1].replace(",", "")) + len(tail)
+    return _ends(head, tail, total, limit, keep, note)
+
+
+def _ends(start: str, end: str, total: int, limit: int, keep: Keep, note: str) -> str:
+    """The first of `start` and the last of `end`, where both belong to a text of `total` characters."""
+    room = max(0, limit - len(_notice(total, note)) - 2 * len(GAP))
     head = {"head": room, "both": room - room // 2, "tail": 0}[keep]
-    first = _boundary(text, head, step=-1)
-    last = _boundary(text, len(text) - (room - head), step=1)
-    parts = (text[:first], _notice(last - first, note), text[last:])
+    first = _boundary(start, min(head, len(start)), step=-1)
+    last = _boundary(end, max(0, len(end) - (room - head)), step=1)
+    parts = (start[:first], _notice(total - first - (len(end) - last), note), end[last:])
     return GAP.join(part for part in parts if part)
+
+
+def _place(path: str) -> str:
+    return f"the whole result is in {path}"
 
 
 def _notice(count: int, note: str) -> str:
@@ -132,8 +152,11 @@ def _joined(before: str, after: str) -> bool:
     if before < "\u0300" and after < "\u0300":
         return before == "\r" and after == "\n"
     return (
-        bool(unicodedata.combining(after))
-        or after in "\u200d\ufe0e\ufe0f\u20e3"
+        unicodedata.category(after).startswith("M")
+        or after == "\u200d"
         or before == "\u200d"
-        or "\U0001f3fb" <= after <= "\U0001f3ff"
+        or "\u1160" <= after <= "\u11ff"  # a Hangul vowel or final
+        or "\U0001f3fb" <= after <= "\U0001f3ff"  # a skin tone
+        or "\U000e0020" <= after <= "\U000e007f"  # a tag
+        or ("\U0001f1e6" <= before <= "\U0001f1ff" and "\U0001f1e6" <= after <= "\U0001f1ff")  # a flag
     )

@@ -21,16 +21,22 @@ SIMPLE_TOOLS = ("Bash", "Edit", "Read")
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Tools, and for each that is off the reason why."""
+    """Tools, and for each name that is off, old names included, the reason why."""
 
     tools: tuple[AnyTool, ...]
     off: Mapping[str, str] = field(default_factory=lambda: MappingProxyType[str, str]({}))
 
     def dropping(self, why: Callable[[AnyTool], str | None]) -> Selection:
         """Without the tools for which `why` gives a reason."""
-        reasons = {tool.name: reason for tool in self.tools if (reason := why(tool)) is not None}
-        kept = tuple(tool for tool in self.tools if tool.name not in reasons)
-        return Selection(kept, {**self.off, **reasons})
+        kept: list[AnyTool] = []
+        off = dict(self.off)
+        for tool in self.tools:
+            reason = why(tool)
+            if reason is None:
+                kept.append(tool)
+            else:
+                off.update((name, reason) for name in (tool.name, *(alias.name for alias in tool.aliases)))
+        return Selection(tuple(kept), off)
 
 
 Layer: TypeAlias = Callable[[Selection], Selection]

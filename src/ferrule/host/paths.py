@@ -28,13 +28,15 @@ class LocalPaths:
         path as well. A loop of links ends where Linux would end it.
         """
         links: list[str] = []
-        done = "/" if path.startswith("/") else ""
+        done = "/" if path.startswith("/") else os.getcwd()
         ahead = [part for part in reversed(path.split("/")) if part]
         missing = False
         while ahead:
             part = ahead.pop()
-            if part in (".", ".."):
-                done = os.path.dirname(done) if part == ".." else done
+            if part == ".":
+                continue
+            if part == "..":
+                done, missing = os.path.dirname(done), False
                 continue
             step = done + part if done.endswith("/") else f"{done}/{part}"
             target = None if missing else _link_target(step)
@@ -64,8 +66,11 @@ def _link_target(path: str) -> object:
 
 
 def _existing_form(path: str) -> str:
-    """The Unicode form under which the path exists; as written where none does."""
-    for form in (path, unicodedata.normalize("NFC", path), unicodedata.normalize("NFD", path)):
-        if os.path.lexists(form):
-            return form
-    return path
+    """The Unicode form under which each part of the path exists; as written from where none does."""
+    if os.path.lexists(path):
+        return path
+    done = ""
+    for part in path.split("/")[1:]:
+        forms = (part, unicodedata.normalize("NFC", part), unicodedata.normalize("NFD", part))
+        done = next((step for form in forms if os.path.lexists(step := f"{done}/{form}")), f"{done}/{part}")
+    return done

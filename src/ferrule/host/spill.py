@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import re
 import shutil
@@ -61,7 +62,7 @@ def prune(root: Path, days: int, *, keep: Path | None = None) -> None:
 
 def _last_written(folder: Path) -> float:
     results = folder / "results"
-    return max(path.stat().st_mtime for path in (folder, results) if path.exists())
+    return max((path.stat().st_mtime for path in (folder, results) if path.exists()), default=math.inf)
 
 
 def _written(path: Path, descriptor: int, text: str) -> Path:
@@ -75,7 +76,7 @@ def _written(path: Path, descriptor: int, text: str) -> Path:
 
 
 def _encoded(text: str) -> bytes:
-    """UTF-8; bytes that were once undecodable come back as they were."""
+    """UTF-8; a lone surrogate, which UTF-8 has no bytes for, is written as an escape."""
     try:
         return text.encode()
     except UnicodeEncodeError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..core.ports import Proposal
+from ..core.tool import AnyTool
 from ..core.verdicts import Behavior, Verdict
 from .modes import Mode, mode_verdict
 from .rules import Rule
@@ -23,10 +24,19 @@ class RuleJudge:
                 self._by_tool[rule.tool] = rule
 
     def judge(self, proposal: Proposal, /) -> Verdict | None:
-        rule = self._by_tool.get(proposal.tool.name)
+        rule = self._rule_for(proposal.tool)
         if rule is not None:
             return _ruled(rule)
         return mode_verdict(self._mode, proposal.effects, self._roots)
+
+    def _rule_for(self, tool: AnyTool) -> Rule | None:
+        """A rule may name a tool by an old name too; the strictest counts."""
+        strict = self._by_tool.get(tool.name)
+        for alias in tool.aliases:
+            rule = self._by_tool.get(alias.name)
+            if rule is not None and (strict is None or rule.behavior > strict.behavior):
+                strict = rule
+        return strict
 
 
 def _ruled(rule: Rule) -> Verdict:

@@ -159,10 +159,11 @@ class ToolContract:
         return asyncio.run(_run(self._session(folder), self._call(sample)))
 
     def _effects(self, sample: Mapping[str, Any], folder: Path) -> Effects:
+        """As the tool itself states them, before the engine makes the worst of what is no proper statement."""
         session = self._session(folder)
         ready = session.pipeline.prepare(self._call(sample), session.registry.pool, bare_context(folder))
         assert not isinstance(ready, ToolOutcome), ready.content
-        return ready.proposal.effects
+        return ready.proposal.tool.effects(ready.proposal.input, ready.proposal.ctx)
 
 
 async def _run(session: Session, call: ToolCall) -> ToolOutcome:

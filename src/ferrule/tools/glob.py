@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from pydantic import Field
@@ -72,13 +74,32 @@ class Glob(Tool[GlobInput, Found]):
 
 def _search(root: Path, pattern: str, ctx: ToolContext) -> Found:
     found: list[tuple[int, str]] = []
-    for path in root.glob(pattern):
+    below = _below(os.path.realpath(root))
+    for path in _matching(root, pattern):
         if ctx.cancelled:
             break
         try:
-            if ".git" not in path.relative_to(root).parts and path.is_file():
+            if ".git" not in path.relative_to(root).parts and below(path.parent) and path.is_file():
                 found.append((-path.stat().st_mtime_ns, str(path)))
         except OSError:
             continue  # it went away while we looked
     found.sort()
     return Found(tuple(path for _, path in found[:LIMIT]), len(found))
+
+
+def _matching(root: Path, pattern: str) -> Iterator[Path]:
+    try:
+        yield from root.glob(pattern)
+    except (ValueError, IndexError, OSError) as error:
+        raise ToolError(f'"{pattern}" is not a pattern that a path can match: {error}.') from None
+
+
+def _below(top: str) -> Callable[[Path], bool]:
+    """Whether a folder really is below `top`; a link on the way may lead out of what the call said it reads."""
+
+    @lru_cache(maxsize=1024)
+    def below(folder: Path) -> bool:
+        real = os.path.realpath(folder)
+        return real == top or real.startswith(top if top.endswith("/") else f"{top}/")
+
+    return below

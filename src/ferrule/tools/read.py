@@ -17,6 +17,7 @@ from ..host.files import NotText, read_text
 
 PAGE_CHARS = 90_000
 LINE_CHARS = 2_000
+NUMBER_WIDTH = 6
 
 
 class ReadInput(ToolInput):
@@ -55,12 +56,12 @@ class Read(Tool[ReadInput, Page]):
         if lines and input.offset > len(lines):
             raise ToolError(f"{input.file_path} has {len(lines)} lines; there is no line {input.offset} to start from.")
         wanted = lines[input.offset - 1 :] if input.limit is None else lines[input.offset - 1 :][: input.limit]
-        return Page(input.file_path, _fitting(wanted), input.offset, len(lines))
+        return Page(input.file_path, _fitting(wanted, len(lines)), input.offset, len(lines))
 
     def to_model(self, output: Page) -> tuple[Block, ...]:
         if not output.total:
             return (Text(f"{output.path} is empty."),)
-        numbered = [f"{number:>6}\t{_cut(line)}" for number, line in enumerate(output.lines, output.first)]
+        numbered = [f"{number:>{NUMBER_WIDTH}}\t{_cut(line)}" for number, line in enumerate(output.lines, output.first)]
         if output.last < output.total:
             numbered.append(
                 f"\n[Lines {output.first} to {output.last} of {output.total}. Read on with offset {output.last + 1}.]"
@@ -83,10 +84,12 @@ def _text(path: str) -> str:
         raise ToolError(_unreadable(path, str(reason))) from None
     except OSError as error:
         raise ToolError(f"{path} cannot be read: {error.strerror}.") from None
+    except ValueError:
+        raise ToolError(f"{path!r} holds a character that no path can. Use Glob to find the file.") from None
 
 
 def _unreadable(path: str, reason: str) -> str:
-    advice = "Use Glob to list what is in it" if "directory" in reason else "Only UTF-8 text can be read"
+    advice = "Use Glob to list what is in it" if reason == "it is a directory" else "Only UTF-8 text can be read"
     return f"{path} cannot be read: {reason}. {advice}."
 
 
@@ -110,10 +113,11 @@ def _lines(text: str) -> list[str]:
     return [line.removesuffix("\r") for line in lines]
 
 
-def _fitting(lines: list[str]) -> tuple[str, ...]:
+def _fitting(lines: list[str], highest: int) -> tuple[str, ...]:
     room = PAGE_CHARS
+    around = max(NUMBER_WIDTH, len(str(highest))) + len("\t\n")
     for index, line in enumerate(lines):
-        room -= min(len(line), LINE_CHARS) + 8
+        room -= min(len(line), LINE_CHARS) + around
         if room < 0 and index:
             return tuple(lines[:index])
     return tuple(lines)

@@ -74,7 +74,7 @@ def _selected(query: str, specs: Sequence[ToolSpec]) -> Matches | None:
     names = [name.strip() for name in query[len(_SELECT) :].split(",") if name.strip()]
     found = {name: by_name.get(name.lower()) for name in names}
     return Matches(
-        tuple(spec for spec in found.values() if spec),
+        tuple({spec.name: spec for spec in found.values() if spec}.values()),
         tuple(name for name, spec in found.items() if not spec),
         _deferred_names(specs),
     )

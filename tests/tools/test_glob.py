@@ -1,0 +1,229 @@
+"""Glob: files by name pattern, newest first."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inline_snapshot import snapshot
+
+from ferrule.core.calls import Status, ToolCall
+from ferrule.core.content import Listing, Text
+from ferrule.core.effects import Effects
+from ferrule.permissions.modes import Mode
+from ferrule.testing import bare_context, run_call, run_calls
+from ferrule.testing.doubles import NoPort
+from ferrule.testing.tool_contract import ToolContract
+from ferrule.tools.glob import Found, Glob, GlobInput
+from tests.requirement import requirement
+
+
+class TestGlobContract(ToolContract):
+    samples = ({"pattern": "**/*.py"}, {"pattern": "*", "path": "."}, {"pattern": "none/*", "path": None})
+
+    def make(self) -> Glob:
+        return Glob()
+
+    def arrange(self, folder: Path) -> None:
+        (folder / "sub").mkdir()
+        (folder / "sub" / "a.py").touch()
+        (folder / "b.txt").touch()
+
+
+def _file(folder: Path, name: str, *, age: int = 0) -> str:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    os.utime(path, (1_000_000 - age, 1_000_000 - age))
+    return str(path)
+
+
+async def _glob(folder: Path, pattern: str, **more: Any) -> str:
+    outcome = await run_call(folder, Glob(), {"pattern": pattern, **more})
+    assert outcome.status is Status.OK, outcome.content
+    (block,) = outcome.content
+    assert isinstance(block, Text)
+    return block.text
+
+
+async def _refused(folder: Path, pattern: str, **more: Any) -> tuple[Status, str]:
+    outcome = await run_call(folder, Glob(), {"pattern": pattern, **more})
+    (block,) = outcome.content
+    assert isinstance(block, Text)
+    return outcome.status, block.text
+
+
+@requirement("GLOB-1")
+async def test_files_come_newest_first_with_absolute_paths(tmp_path: Path) -> None:
+    old = _file(tmp_path, "old.py", age=20)
+    new = _file(tmp_path, "sub/new.py")
+    middle = _file(tmp_path, "middle.py", age=10)
+    _file(tmp_path, "other.txt")
+
+    assert await _glob(tmp_path, "**/*.py") == f"{new}\n{middle}\n{old}"
+
+
+@requirement("GLOB-1")
+async def test_files_of_the_same_age_come_by_name(tmp_path: Path) -> None:
+    names = [_file(tmp_path, name) for name in ("c", "a", "b")]
+
+    assert await _glob(tmp_path, "*") == "\n".join(sorted(names))
+
+
+@requirement("GLOB-1")
+async def test_at_most_a_hundred_are_shown_with_the_true_total(tmp_path: Path) -> None:
+    names = [_file(tmp_path, f"{number:04}", age=number) for number in range(1_103)]
+
+    outcome = await run_call(tmp_path, Glob(), {"pattern": "*"})
+
+    assert outcome.output == Found(tuple(names[:100]), 1_103)
+    assert outcome.view == Listing(tuple(names[:100]), 1_103)
+    assert isinstance(outcome.content[0], Text)
+    assert outcome.content[0].text.splitlines()[100:] == [
+        "[The newest 100 of 1,103 files. Narrow the pattern to see others.]"
+    ]
+
+
+@requirement("GLOB-1")
+async def test_exactly_a_hundred_files_need_no_notice(tmp_path: Path) -> None:
+    names = [_file(tmp_path, f"{number:04}", age=number) for number in range(100)]
+
+    assert await _glob(tmp_path, "*") == "\n".join(names)
+
+
+@requirement("GLOB-1")
+async def test_no_match_is_not_an_error(tmp_path: Path) -> None:
+    assert await _glob(tmp_path, "*.rs") == "No file matches."
+
+
+@requirement("GLOB-1")
+async def test_hidden_files_are_found_and_what_git_keeps_is_not(tmp_path: Path) -> None:
+    hidden = _file(tmp_path, ".github/workflow.yml")
+    dotfile = _file(tmp_path, ".gitignore", age=1)
+    _file(tmp_path, ".git/config")
+    _file(tmp_path, "sub/.git/HEAD")
+
+    assert await _glob(tmp_path, "**/*") == f"{hidden}\n{dotfile}"
+    assert await _glob(tmp_path, ".git/*") == "No file matches."
+
+
+@requirement("GLOB-1")
+async def test_directories_and_links_that_lead_nowhere_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "folder.py").mkdir()
+    (tmp_path / "gone.py").symlink_to("nowhere")
+    (tmp_path / "loop.py").symlink_to("loop.py")
+    real = _file(tmp_path, "real.py")
+
+    assert await _glob(tmp_path, "*.py") == real
+
+
+@requirement("GLOB-1")
+async def test_a_pattern_is_relative_to_the_path(tmp_path: Path) -> None:
+    inside = _file(tmp_path, "src/a.py")
+    _file(tmp_path, "a.py")
+
+    assert await _glob(tmp_path, "*.py", path="src") == inside
+    assert await _glob(tmp_path, "./*.py", path=str(tmp_path / "src")) == inside
+
+
+@requirement("GLOB-1")
+async def test_brackets_question_marks_and_odd_names_match(tmp_path: Path) -> None:
+    odd = _file(tmp_path, "a b[1].txt")
+    _file(tmp_path, "b.txt", age=1)
+
+    assert await _glob(tmp_path, "a?b[[]1].txt") == odd
+
+
+@requirement("GLOB-1")
+@pytest.mark.parametrize("path", ["missing", "a.txt"])
+async def test_a_path_that_is_no_directory_is_refused(tmp_path: Path, path: str) -> None:
+    _file(tmp_path, "a.txt")
+
+    assert await _refused(tmp_path, "*", path=path) == (
+        Status.INVALID,
+        f"{tmp_path}/{path} is not a directory. Pass a directory, or omit `path` to search {tmp_path}.",
+    )
+
+
+@requirement("GLOB-1")
+@pytest.mark.parametrize("pattern", ["/etc/*", "../*", "a/../../b", "~/x", ".."])
+async def test_a_pattern_that_leaves_the_path_is_refused(tmp_path: Path, pattern: str) -> None:
+    assert await _refused(tmp_path, pattern) == (
+        Status.INVALID,
+        f'`pattern` must stay below `path`, and "{pattern}" does not. Give the directory as `path`.',
+    )
+
+
+@requirement("GLOB-1", "PIPE-2")
+@pytest.mark.parametrize("pattern", ["a**b", ".", "x" * 300])
+async def test_a_pattern_that_cannot_match_is_refused_and_breaks_nothing(tmp_path: Path, pattern: str) -> None:
+    status, words = await _refused(tmp_path, pattern)
+
+    assert status is Status.FAILED
+    assert words.startswith(f'"{pattern}" is not a pattern that a path can match: ')
+
+
+@requirement("GLOB-1", "PERM-5")
+async def test_a_link_that_leads_out_of_the_path_is_not_searched(tmp_path: Path) -> None:
+    workspace = tmp_path / "workspace"
+    inside = _file(workspace, "real/a.txt")
+    _file(tmp_path, "outside/secret.txt")
+    (workspace / "out").symlink_to(tmp_path / "outside")
+    (workspace / "in").symlink_to("real")
+
+    outcomes = [
+        await run_call(workspace, Glob(), {"pattern": pattern}, mode=Mode.DEFAULT, state_folder=tmp_path / "state")
+        for pattern in ("out/*", "*/*.txt", "**/*.txt")
+    ]
+
+    assert [outcome.output.paths for outcome in outcomes] == [
+        (),
+        (f"{workspace}/in/a.txt", inside),
+        (inside,),
+    ]
+
+
+@requirement("GLOB-1")
+async def test_a_search_that_nobody_wants_any_more_stops(tmp_path: Path) -> None:
+    _file(tmp_path, "a")
+
+    found = await Glob().call(GlobInput(pattern="*"), bare_context(tmp_path, port=NoPort(cancelled=True)))
+
+    assert found == Found((), 0)
+
+
+@requirement("CON-5")
+def test_a_search_reads_its_directory(tmp_path: Path) -> None:
+    tool, ctx = Glob(), bare_context(tmp_path)
+
+    assert tool.effects(GlobInput(pattern="*"), ctx) == Effects.reading(str(tmp_path))
+    assert tool.effects(GlobInput(pattern="*", path="/src"), ctx) == Effects.reading("/src")
+
+
+@requirement("CON-4")
+def test_a_search_is_described_with_its_place() -> None:
+    assert Glob().describe(GlobInput(pattern="*.py")) == "Glob *.py"
+    assert Glob().describe(GlobInput(pattern="*.py", path="/src")) == "Glob *.py in /src"
+
+
+@requirement("CON-15")
+async def test_the_old_name_of_glob_works(tmp_path: Path) -> None:
+    path = _file(tmp_path, "src/a.py")
+
+    (outcome,) = await run_calls(tmp_path, [ToolCall("1", "list_files", {"pattern": "*.py", "path": "src"})])
+
+    assert (outcome.status, outcome.content) == (Status.OK, (Text(path),))
+
+
+@requirement("CON-2")
+async def test_an_empty_pattern_is_refused(tmp_path: Path) -> None:
+    assert await _refused(tmp_path, "") == (
+        Status.INVALID,
+        snapshot("""\
+Glob cannot take these arguments:
+- `pattern`: String should have at least 1 character (given: "").
+It takes: pattern (required), path.\
+"""),
+    )

@@ -1,0 +1,123 @@
+"""What the model is told of each built-in tool. A change here is a change of every request."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from inline_snapshot import snapshot
+
+from ferrule.testing.tool_contract import ToolContract
+from ferrule.tools import builtin_tools
+from tests.requirement import requirement
+from tests.tools import test_glob, test_read, test_tool_search
+
+SCHEMAS = {tool.name: json.dumps(json.loads(tool.spec.schema_json()), indent=2) for tool in builtin_tools()}
+"""Written out, keys in the order in which they are sent."""
+
+
+@requirement("CON-3")
+def test_every_builtin_tool_has_its_schema_here() -> None:
+    assert list(SCHEMAS) == ["Glob", "Read", "ToolSearch"]
+
+
+@requirement("CON-3")
+def test_the_schema_of_glob() -> None:
+    assert SCHEMAS["Glob"] == snapshot("""\
+{
+  "additionalProperties": false,
+  "properties": {
+    "pattern": {
+      "description": "What the path must match, such as \\"src/**/*.py\\".",
+      "minLength": 1,
+      "type": "string"
+    },
+    "path": {
+      "type": "string",
+      "description": "The directory to search. Omit for the working directory."
+    }
+  },
+  "required": [
+    "pattern"
+  ],
+  "type": "object"
+}\
+""")
+
+
+@requirement("CON-3")
+def test_the_schema_of_read() -> None:
+    assert SCHEMAS["Read"] == snapshot("""\
+{
+  "additionalProperties": false,
+  "properties": {
+    "file_path": {
+      "description": "The file to read.",
+      "type": "string"
+    },
+    "offset": {
+      "default": 1,
+      "description": "The first line to read; lines count from 1.",
+      "minimum": 1,
+      "type": "integer"
+    },
+    "limit": {
+      "minimum": 1,
+      "type": "integer",
+      "description": "How many lines to read. Omit for as many as fit."
+    }
+  },
+  "required": [
+    "file_path"
+  ],
+  "type": "object"
+}\
+""")
+
+
+@requirement("CON-3")
+def test_the_schema_of_tool_search() -> None:
+    assert SCHEMAS["ToolSearch"] == snapshot("""\
+{
+  "additionalProperties": false,
+  "properties": {
+    "query": {
+      "description": "Words to look for, or \\"select:NameA,NameB\\" to take tools by name.",
+      "minLength": 1,
+      "type": "string"
+    },
+    "max_results": {
+      "default": 5,
+      "description": "How many tools to return at most.",
+      "maximum": 20,
+      "minimum": 1,
+      "type": "integer"
+    }
+  },
+  "required": [
+    "query"
+  ],
+  "type": "object"
+}\
+""")
+
+
+@requirement("CON-14")
+def test_every_builtin_tool_has_a_contract() -> None:
+    contracts = {
+        type(contract().make())
+        for module in (test_glob, test_read, test_tool_search)
+        for contract in vars(module).values()
+        if isinstance(contract, type) and issubclass(contract, ToolContract) and contract is not ToolContract
+    }
+
+    assert contracts == {type(tool) for tool in builtin_tools()}
+
+
+@requirement("CON-4", "LOOP-4")
+@pytest.mark.parametrize("tool", builtin_tools(), ids=lambda tool: tool.name)
+def test_every_builtin_tool_ships_a_full_guide(tool: object) -> None:
+    spec = tool.spec  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+
+    assert len(spec.description.split()) >= 60
+    assert len(spec.description) > len(spec.summary) + 200
