@@ -1,0 +1,1 @@
+"""What Ferrule costs, measured beside its peers: `python -m benchmarks`."""
