@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, cast
 
 from .content import Block, Line, Text, View
 from .effects import Effects
 from .state import StateChange
+from .values import named_value, plain_value
 from .verdicts import Verdict
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class ToolCall:
     """What the model wrote, kept as it wrote it.
 
@@ -51,7 +52,7 @@ class Status(StrEnum):
     """The tool raised something it did not promise. A bug: logged with its traceback."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class CallRecord:
     """What happened to one call: kept for people, logs and telemetry, never shown to the model."""
 
@@ -78,7 +79,7 @@ class CallRecord:
         return sum(seconds for _, seconds in self.stages)
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class ToolOutcome:
     """Every call that was seen ends as exactly one of these."""
 

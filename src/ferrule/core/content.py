@@ -6,22 +6,23 @@ all of it, so a new member is a type error until every frontend handles it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, assert_never
 
+from .values import plain_value
 
-@dataclass(frozen=True, slots=True)
+
+@plain_value
 class Text:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Image:
     media_type: str
     base64: str
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Document:
     media_type: str
     base64: str
@@ -31,33 +32,33 @@ class Document:
 Block: TypeAlias = Text | Image | Document
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Line:
     """One line; longer text is the frontend's to fold."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Markdown:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Code:
     text: str
     path: str = ""
     first_line: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Diff:
     path: str
     before: str
     after: str
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Listing:
     """Some of `total` things."""
 
@@ -65,25 +66,25 @@ class Listing:
     total: int
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Terminal:
     command: str
     output: str
     exit_code: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class TodoItem:
     text: str
     state: Literal["pending", "in_progress", "completed"]
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Todo:
     items: tuple[TodoItem, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Table:
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]

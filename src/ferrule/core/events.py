@@ -6,21 +6,21 @@ awaited port, and also leaves events for those who watch.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 from .calls import ToolCall, ToolOutcome
 from .content import View
 from .model import Usage
+from .values import plain_value
 from .verdicts import Verdict
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class TurnStarted:
     prompt: str
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class TurnEnded:
     """`interrupted` when it was cut short, `error` when the model's service failed."""
 
@@ -28,34 +28,34 @@ class TurnEnded:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class MessageStarted:
     """The model is asked for its next message."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class MessageEnded:
     """The model has written its message; calls of it may still run."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class TextStreamed:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class UsageReported:
     usage: Usage
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class ToolRequested:
     """A call is complete; it may still wait for its turn."""
 
     call: ToolCall
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class ToolStarted:
     """The input is valid and the call's turn has come; `view` says what is about to be attempted."""
 
@@ -63,26 +63,26 @@ class ToolStarted:
     view: View
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class ToolProgressed:
     call_id: str
     view: View
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class PermissionDecided:
     call_id: str
     verdict: Verdict
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class ToolFinished:
     """Follows every `ToolRequested`, exactly once, interrupts included."""
 
     outcome: ToolOutcome
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class ListChanged:
     """Tools, MCP resources or MCP prompts came, went or changed."""
 
@@ -90,7 +90,7 @@ class ListChanged:
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Missed:
     """This subscriber was too slow; `count` events are gone at this place."""
 
@@ -114,7 +114,7 @@ Event: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Envelope:
     """An event with its place: `seq` counts up by one within a session, `time` is the monotonic clock."""
 

@@ -37,6 +37,7 @@ class FunctionTool(Tool[ToolInput, Any]):
         self.description = inspect.getdoc(function) or ""
         self.time_limit = time_limit
         self._function = function
+        self._is_coroutine = inspect.iscoroutinefunction(function)
         self._effects = effects
         self._context = next((key for key, kind in hints.items() if kind is ToolContext and key != "return"), None)
         self.input_model = _input_model(self.name, function, hints, skip=self._context)
@@ -50,14 +51,14 @@ class FunctionTool(Tool[ToolInput, Any]):
 
     def effects(self, input: ToolInput, ctx: ToolContext) -> Effects:
         if callable(self._effects):
-            return self._effects(**_arguments(input))
+            return self._effects(**input.__dict__)
         return self._effects or Effects()
 
     async def call(self, input: ToolInput, ctx: ToolContext) -> Any:
-        arguments = _arguments(input)
+        arguments = input.__dict__
         if self._context:
-            arguments[self._context] = ctx
-        if inspect.iscoroutinefunction(self._function):
+            arguments = {**arguments, self._context: ctx}
+        if self._is_coroutine:
             return await self._function(**arguments)
         return await asyncio.to_thread(self._function, **arguments)
 
@@ -89,10 +90,6 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     function that is not a coroutine runs in a thread.
     """
     return FunctionTool(function, **options) if function else partial(FunctionTool, **options)
-
-
-def _arguments(input: ToolInput) -> dict[str, Any]:
-    return {name: getattr(input, name) for name in type(input).model_fields}
 
 
 def _input_model(

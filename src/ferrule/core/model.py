@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias, overload
 
 from .calls import ToolCall
 from .content import Block, Text
 from .tool import ToolSpec
+from .values import plain_value
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class UserTurn:
     content: tuple[Block, ...]
 
@@ -21,7 +21,7 @@ class UserTurn:
         return cls((Text(text),))
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Thought:
     """Reasoning that a provider wants back unchanged."""
 
@@ -32,7 +32,7 @@ class Thought:
 AssistantPart: TypeAlias = Text | Thought | ToolCall
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class AssistantTurn:
     """What the model wrote, in the order it wrote it."""
 
@@ -47,7 +47,7 @@ class AssistantTurn:
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class ToolResult:
     """The part of an outcome that stays in the conversation."""
 
@@ -56,7 +56,7 @@ class ToolResult:
     is_error: bool
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class ResultTurn:
     """One result per call of the turn before it, in the order of the calls; then what the results added."""
 
@@ -67,7 +67,7 @@ class ResultTurn:
 Turn: TypeAlias = UserTurn | AssistantTurn | ResultTurn
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Request:
     """One request. `history` is the session's own sequence, so a provider reads it and keeps no hold of it."""
 
@@ -78,24 +78,24 @@ class Request:
     system: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class TextDelta:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class ThoughtReady:
     thought: Thought
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class CallReady:
     """A tool call is complete; the message may still be streaming."""
 
     call: ToolCall
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Usage:
     input_tokens: int = 0
     output_tokens: int = 0
@@ -103,7 +103,7 @@ class Usage:
     cache_write_tokens: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Stopped:
     reason: Literal["end", "tool_use", "max_tokens", "refusal"]
 

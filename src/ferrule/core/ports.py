@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from .calls import ToolCall, ToolOutcome
@@ -11,10 +10,11 @@ from .content import Block
 from .context import ToolContext
 from .effects import Effects
 from .tool import AnyTool
+from .values import named_value, plain_value
 from .verdicts import Verdict
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Proposal:
     """A call that is about to run, on the working directory and the links of this moment."""
 
@@ -46,7 +46,7 @@ class Approver(Protocol):
     async def approve(self, proposal: Proposal, verdict: Verdict, /) -> Verdict: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class Amendment:
     """What a step after the call changes. Whatever is changed is checked and budgeted again."""
 

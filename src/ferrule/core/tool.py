@@ -28,6 +28,7 @@ from .explain import explain
 from .inputs import ToolInput
 from .schemas import lean
 from .state import StateChange
+from .values import plain_value
 from .verdicts import Verdict
 
 InT = TypeVar("InT")
@@ -108,7 +109,7 @@ def _scaled(value: Any, factor: float | None) -> Any:
     return int(scaled) if scaled.is_integer() else scaled
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Result(Generic[OutT]):
     """An output with more to say than its data. `call` may return the bare output instead."""
 
@@ -276,7 +277,8 @@ def _to_json(output: Any) -> str:
 
 def _brief(input: Any) -> str:
     if isinstance(input, ToolInput):
-        values = [str(value) for value in input.model_dump(exclude_defaults=True).values()]
+        given = input.model_fields_set
+        values = [str(getattr(input, name)) for name in type(input).model_fields if name in given]
     elif isinstance(input, Mapping):
         values = [str(value) for value in cast(Mapping[str, Any], input).values()]
     else:

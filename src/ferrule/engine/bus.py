@@ -12,7 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from ..core.events import Emit, Envelope, Event, Missed
 
@@ -28,6 +28,7 @@ class Subscription:
         self._waiting: deque[Envelope] = deque()
         self._buffer = buffer
         self._missed = 0
+        self._last_missed: Envelope | None = None
         self._closed = False
         self._wake: asyncio.Future[None] | None = None
 
@@ -36,6 +37,8 @@ class Subscription:
 
     async def __anext__(self) -> Envelope:
         while not self._waiting:
+            if self._missed and self._last_missed is not None:
+                return self._tell_of_missed(self._last_missed)
             if self._closed:
                 raise StopAsyncIteration
             self._wake = asyncio.get_running_loop().create_future()
@@ -45,12 +48,16 @@ class Subscription:
     def put(self, envelope: Envelope) -> None:
         if len(self._waiting) >= self._buffer:
             self._missed += 1
+            self._last_missed = envelope
             return
-        if self._missed:
-            self._waiting.append(Envelope(envelope.seq - 1, envelope.time, envelope.agent, Missed(self._missed)))
-            self._missed = 0
+        if self._missed and self._last_missed is not None:
+            self._waiting.append(self._tell_of_missed(self._last_missed))
         self._waiting.append(envelope)
         self._alert()
+
+    def _tell_of_missed(self, last: Envelope) -> Envelope:
+        missed, self._missed = self._missed, 0
+        return Envelope(last.seq, last.time, last.agent, Missed(missed))
 
     def close(self) -> None:
         self._closed = True
@@ -58,7 +65,8 @@ class Subscription:
 
     def _alert(self) -> None:
         if self._wake is not None and not self._wake.done():
-            self._wake.set_result(None)
+            with suppress(RuntimeError):  # its reader's event loop is closed: nobody waits there any more
+                self._wake.set_result(None)
 
 
 class Bus:
@@ -119,6 +127,7 @@ class _Listener:
         self._buffer = buffer
         self._waiting: deque[Envelope] = deque()
         self._missed = 0
+        self._last_missed: Envelope | None = None
         self._ready = threading.Semaphore(0)
         self._thread = threading.Thread(target=self._work, name="ferrule-listener", daemon=True)
         self._thread.start()
@@ -126,15 +135,21 @@ class _Listener:
     def put(self, envelope: Envelope) -> None:
         if len(self._waiting) >= self._buffer:
             self._missed += 1
+            self._last_missed = envelope
             return
-        if self._missed:
-            self._waiting.append(Envelope(envelope.seq - 1, envelope.time, envelope.agent, Missed(self._missed)))
-            self._missed = 0
-            self._ready.release()
+        self._tell_of_missed()
         self._waiting.append(envelope)
         self._ready.release()
 
+    def _tell_of_missed(self) -> None:
+        last = self._last_missed
+        if self._missed and last is not None:
+            self._waiting.append(Envelope(last.seq, last.time, last.agent, Missed(self._missed)))
+            self._missed = 0
+            self._ready.release()
+
     def finish(self, patience: float = 5.0) -> None:
+        self._tell_of_missed()
         self._ready.release()
         self._thread.join(patience)
 

@@ -8,12 +8,14 @@ Outcomes come in the order of the calls, and there is one for each at any time.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
-from ..core.calls import Status, ToolCall, ToolOutcome
+from ..core.calls import Refusal, Status, ToolCall, ToolOutcome
 from ..core.content import View
 from ..core.context import Facts, ToolContext
 from ..core.events import ToolFinished, ToolProgressed, ToolRequested
@@ -24,10 +26,13 @@ from .pipeline import Pipeline, Prepared
 from .pool import ToolPool
 from .trace import Trace
 
+log = logging.getLogger(__name__)
+
 MAX_DEPTH = 16
 
 NOT_STARTED = "The call was interrupted before it started. Nothing was done."
 INTERRUPTED = "The call was interrupted while it ran. What it did up to then may remain."
+DEADLOCK = "{} would wait for a call that waits for it. Call it outside of the other one."
 LEFT_BEHIND = "The call was interrupted and did not stop. It may still be running."
 
 
@@ -57,6 +62,7 @@ class Executor:
         self._settled = 0
         self._complete = asyncio.Event()
         self._all_done: asyncio.Future[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -72,8 +78,9 @@ class Executor:
         life = _Life(self, call, self.facts, self._parent)
         self._lives.append(life)
         self._unfinished += 1
+        self._loop = asyncio.get_running_loop()
         if life.begin():
-            life.task = asyncio.get_running_loop().create_task(life.live())
+            life.task = self._loop.create_task(life.live())
         else:
             self.settle(life)
 
@@ -89,10 +96,12 @@ class Executor:
             if not life.settled:
                 self._stop(life)
         tasks = [life.task for life in self._lives if life.task and not life.task.done()]
-        if tasks:
-            await asyncio.wait(tasks, timeout=self._grace)
-        for life in self._lives:
-            self.settle(life, ToolOutcome.refused(life.call, Status.CANCELLED, LEFT_BEHIND))
+        try:
+            if tasks:
+                await asyncio.wait(tasks, timeout=self._grace)
+        finally:  # whoever is in a hurry may cancel the wait; there is one outcome for each call all the same
+            for life in self._lives:
+                self.settle(life, ToolOutcome.refused(life.call, Status.CANCELLED, LEFT_BEHIND))
 
     def message_complete(self) -> None:
         """The model has finished the message: calls that change something may start."""
@@ -110,8 +119,26 @@ class Executor:
         """One for each call in the order they were submitted; valid at every moment."""
         return [life.outcome for life in self._lives]
 
+    @property
+    def is_complete(self) -> bool:
+        return self._complete.is_set()
+
     async def until_complete(self) -> None:
         await self._complete.wait()
+
+    def apply(self, change: StateChange) -> None:
+        """Change the session's state; a change that cannot be made must not hold up the calls behind it."""
+        try:
+            self.state.apply(change)
+        except Exception:  # a value from a tool, which is somebody else's code
+            log.exception("%r could not be applied", change)
+
+    def elsewhere(self) -> asyncio.AbstractEventLoop | None:
+        """The loop of these calls, for a caller in a thread of its own; `None` on the loop itself."""
+        try:
+            return None if asyncio.get_running_loop() is self._loop else self._loop
+        except RuntimeError:
+            return self._loop
 
     def settle(self, life: _Life, outcome: ToolOutcome | None = None) -> None:
         """A call is over, with its own outcome or with this one. Only the first time counts."""
@@ -124,7 +151,7 @@ class Executor:
             self._all_done.set_result(None)
 
     def _stop(self, life: _Life) -> None:
-        life.cancelled = True
+        life.stop()
         if life.task is not None:
             life.task.cancel()
         if not life.entered:
@@ -134,20 +161,26 @@ class Executor:
         """Undeclared changes of state take effect in the model's order, whatever finished first."""
         while self._settled < len(self._lives) and self._lives[self._settled].settled:
             for change in self._lives[self._settled].held_back:
-                self.state.apply(change)
+                self.apply(change)
             self._settled += 1
 
 
 class _Life:
     """One call from its submission to its one outcome. Serves the pipeline and the tool's context as their port."""
 
-    def __init__(self, executor: Executor, call: ToolCall, facts: Facts, parent: Ticket | None) -> None:
+    def __init__(
+        self,
+        executor: Executor,
+        call: ToolCall,
+        facts: Facts,
+        parent: Ticket | None,
+        outer: _Life | None = None,
+    ) -> None:
         self.call = call
         self.trace = Trace(call, facts)
         self.task: asyncio.Task[None] | None = None
         self.entered = False
         self.settled = False
-        self.cancelled = False
         self.held_back: list[StateChange] = []
         self._executor = executor
         self._facts = facts
@@ -156,6 +189,8 @@ class _Life:
         self._ready: Prepared | None = None
         self._outcome: ToolOutcome | None = None
         self._nested = 0
+        self._outer = outer
+        self._stopped = False
 
     @property
     def outcome(self) -> ToolOutcome:
@@ -169,6 +204,8 @@ class _Life:
         """Parse, state the effects, take a place in the order. False if the call is already answered."""
         executor = self._executor
         executor.pipeline.emit(ToolRequested(self.call))
+        if len(self._facts.chain) > MAX_DEPTH:
+            return self._refuse(Status.FAILED, f"Calls are nested more than {MAX_DEPTH} deep.")
         ctx = ToolContext(self.call.id, executor.state.cwd, self._facts, self)
         prepared = executor.pipeline.prepare(self.call, executor.pool, ctx)
         self.trace.mark("prepare")
@@ -178,11 +215,13 @@ class _Life:
         try:
             self._ticket = executor.gate.enter(prepared.footprint, self._parent)
         except Deadlock:
-            words = f"{self.call.name} would wait for a call that waits for it. Call it outside of the other one."
-            self._outcome = ToolOutcome.refused(self.call, Status.FAILED, words)
-            return False
+            return self._refuse(Status.FAILED, DEADLOCK.format(self.call.name))
         self._ready = prepared
         return True
+
+    def _refuse(self, status: Status, message: str) -> bool:
+        self._outcome = ToolOutcome.refused(self.call, status, message)
+        return False
 
     async def live(self) -> None:
         """The body of the call's task."""
@@ -196,7 +235,9 @@ class _Life:
 
     async def carry_out(self) -> None:
         assert self._ready is not None
-        self._outcome = await self._executor.pipeline.run(self._ready, self)
+        outcome = await self._executor.pipeline.run(self._ready, self)
+        if not self.settled:  # one that was left behind has its outcome already
+            self._outcome = outcome
 
     def finish(self, instead: ToolOutcome | None = None) -> None:
         """Apply what the result changes, leave the gate, and say so: exactly once."""
@@ -206,7 +247,7 @@ class _Life:
         effects = self.trace.effects
         for change in outcome.changes:
             if effects is not None and effects.changes_state(change.key):
-                executor.state.apply(change)
+                executor.apply(change)
             else:
                 self.held_back.append(change)
         if self._ticket is not None:
@@ -220,36 +261,52 @@ class _Life:
         executor = self._executor
         ticket = self._ticket
         assert ticket is not None
-        if not ready.proposal.effects.read_only:
-            await self.message_complete()
         while True:
             await ticket.turn()
             ready = executor.pipeline.restate(ready, executor.state.cwd)
+            if not (executor.is_complete or ready.proposal.effects.read_only):
+                await self.message_complete()
+                continue
             self.trace.mark("wait")
-            if executor.gate.confirm(ticket, ready.footprint):
-                return ready
+            try:
+                if executor.gate.confirm(ticket, ready.footprint):
+                    return ready
+            except Deadlock:
+                raise Refusal(Status.FAILED, DEADLOCK.format(self.call.name)) from None
 
     async def message_complete(self) -> None:
         await self._executor.until_complete()
 
+    def stop(self) -> None:
+        self._stopped = True
+
     # The tool's port
 
+    @property
+    def cancelled(self) -> bool:
+        """Whether this call, or one it was made inside of, is to end."""
+        return self._stopped or (self._outer is not None and self._outer.cancelled)
+
     def report(self, view: View, /) -> None:
-        if not self.settled:
+        if self.settled:
+            return
+        if (loop := self._executor.elsewhere()) is None:
             self._executor.pipeline.emit(ToolProgressed(self.call.id, view))
+            return
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to be told
+            loop.call_soon_threadsafe(self.report, view)
 
     async def invoke(self, name: str, arguments: Mapping[str, Any], /) -> ToolOutcome:
         self._nested += 1
         call = ToolCall(f"{self.call.id}.{self._nested}", name, arguments)
+        if self.settled:
+            return ToolOutcome.refused(call, Status.CANCELLED, NOT_STARTED)
         facts = replace(self._facts, chain=(*self._facts.chain, self.call.id))
-        if len(facts.chain) > MAX_DEPTH:
-            return ToolOutcome.refused(call, Status.FAILED, f"Calls are nested more than {MAX_DEPTH} deep.")
-        nested = _Life(self._executor, call, facts, self._ticket)
+        nested = _Life(self._executor, call, facts, self._ticket, self)
         try:
             if nested.begin():
                 await nested.carry_out()
         finally:
             nested.finish()
-            for change in nested.held_back:
-                self._executor.state.apply(change)
+            self.held_back += nested.held_back  # in the order of the outermost call, like its own
         return nested.outcome

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from typing import Any, cast
 
 from ..core.calls import Refusal, Status, ToolCall, ToolOutcome
@@ -22,9 +22,7 @@ def told(call: ToolCall, error: BaseException, tool: AnyTool | None = None) -> T
     A person's interrupt and a cancellation from outside belong to the caller;
     everything else a tool can raise, `SystemExit` included, stays in here.
     """
-    if isinstance(error, KeyboardInterrupt | GeneratorExit) or (
-        isinstance(error, asyncio.CancelledError) and _wanted()
-    ):
+    if from_outside(error):
         raise error
     status, message = _meaning(call.name, error)
     if status is Status.BROKEN:
@@ -40,12 +38,27 @@ def told(call: ToolCall, error: BaseException, tool: AnyTool | None = None) -> T
     return ToolOutcome(call, status, outcome.content, view)
 
 
+def from_outside(error: BaseException) -> bool:
+    """Whether it is a person's interrupt or a wanted cancellation, and not the failure of whoever raised it."""
+    if isinstance(error, asyncio.CancelledError):
+        return _wanted()
+    return isinstance(error, KeyboardInterrupt | GeneratorExit)
+
+
+async def contained(work: Awaitable[Any]) -> Any:
+    """For work in a task of its own, where a bare `SystemExit` would end the whole event loop."""
+    try:
+        return await work
+    except SystemExit as error:
+        raise BaseExceptionGroup("in a task of its own", [error]) from None
+
+
 def _meaning(name: str, error: BaseException) -> tuple[Status, str]:
     match error:
         case Refusal():
-            return error.status, error.message
+            return error.status, error.message or f"{name} was refused without a reason."
         case ToolError():
-            return Status.FAILED, str(error) or f"{name} failed and did not say why."
+            return Status.FAILED, _words(error) or f"{name} failed and did not say why."
         case BaseExceptionGroup():
             return _meaning_of_group(name, list(_leaves(error)))
         case _:
@@ -70,12 +83,16 @@ def _leaves(group: BaseExceptionGroup[Any]) -> Iterator[BaseException]:
 
 
 def _in_short(error: BaseException) -> str:
-    try:
-        words = str(error)
-    except Exception:  # an exception whose own text fails still has a name
-        words = ""
+    words = _words(error)
     text = f"{type(error).__name__}: {words}" if words else type(error).__name__
     return text if len(text) <= 500 else f"{text[:499]}…"
+
+
+def _words(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # an exception whose own text fails still has a name
+        return ""
 
 
 def _wanted() -> bool:

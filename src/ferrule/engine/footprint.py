@@ -6,11 +6,13 @@ that, comparing two calls never touches the disk.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import assert_never
 
 from ..core.effects import (
     CWD,
+    Change,
     ChangesState,
     Effects,
     Opaque,
@@ -33,6 +35,8 @@ def ground(effects: Effects, paths: Paths) -> Effects:
 
 
 def _grounded(touch: Touch, paths: Paths) -> Touch:
+    if isinstance(touch, ReadsPath | WritesPath) and not os.path.isabs(touch.path):
+        return Opaque()  # a place nobody can compare or match may be any place
     if isinstance(touch, ReadsPath):
         return ReadsPath(touch.path, *paths.resolve(touch.path))
     if isinstance(touch, WritesPath):
@@ -49,6 +53,10 @@ class Footprint:
     writes: tuple[str, ...]
     state_reads: frozenset[str]
     state_writes: frozenset[str]
+    makes: tuple[str, ...] = ()
+    """Those of `writes` where a link may come, go or lead elsewhere afterwards."""
+    follows: tuple[str, ...] = ()
+    """Links on the way: read themselves, not what is below them."""
 
     @property
     def only_reads(self) -> bool:
@@ -68,14 +76,22 @@ class Footprint:
         writes: list[str] = []
         state_reads: list[str] = [CWD] if reads_cwd and effects.touches else []
         state_writes: list[str] = []
+        makes: list[str] = []
+        follows: list[str] = []
         unknown = False
         for touch in effects.touches:
             match touch:
                 case ReadsPath(path, real, links):
-                    reads += (path, real or path, *links)
-                case WritesPath(path, _, real, links):
-                    writes += (path, real or path)
-                    reads += links
+                    reads += (path, real or path)
+                    follows += links
+                case WritesPath(path, change, real, links):
+                    written = [path, real or path]
+                    name = path[path.rfind("/") :]
+                    for link in links:  # the one at the end of the path may itself be what is replaced
+                        (written if link.endswith(name) else follows).append(link)
+                    writes += written
+                    if change is not Change.REPLACES:
+                        makes += written
                 case RunsCommand():
                     unknown = unknown or not touch.accounted
                 case ReachesHost(host, sends):
@@ -89,7 +105,13 @@ class Footprint:
                 case _:
                     assert_never(touch)
         return cls(
-            unknown, tuple(dict.fromkeys(reads)), tuple(dict.fromkeys(writes)), _set(state_reads), _set(state_writes)
+            unknown,
+            tuple(dict.fromkeys(reads)),
+            tuple(dict.fromkeys(writes)),
+            _set(state_reads),
+            _set(state_writes),
+            tuple(makes),
+            tuple(follows),
         )
 
     def conflicts(self, other: Footprint) -> bool:
@@ -106,7 +128,21 @@ class Footprint:
             return True
         if not other.state_writes.isdisjoint(self.state_reads):
             return True
-        return _overlap(self.writes, other.writes + other.reads) or _overlap(other.writes, self.reads)
+        if _overlap(self.writes, other.writes + other.reads) or _overlap(other.writes, self.reads):
+            return True
+        if not (self.follows or other.follows):
+            return False
+        return _redirects(self.writes, other.follows) or _redirects(other.writes, self.follows)
+
+    def may_concern(self, other: Footprint) -> bool:
+        """Whether the order of the two could matter if the paths of this one led elsewhere."""
+        return not ((self.only_reads and other.only_reads) or self.is_empty or other.is_empty)
+
+    def moves(self, other: Footprint) -> bool:
+        """Whether `other`, which conflicts, may have to be stated differently once this one is over."""
+        if self.unknown or (CWD in self.state_writes and CWD in other.state_reads):
+            return not other.unknown
+        return bool(self.makes) and _redirects(self.makes, other.reads + other.writes + other.follows)
 
 
 _NO_KEYS: frozenset[str] = frozenset()
@@ -120,8 +156,15 @@ def _overlap(some: tuple[str, ...], others: tuple[str, ...]) -> bool:
     return any(_nested(one, other) for one in some for other in others)
 
 
+def _redirects(written: tuple[str, ...], paths: tuple[str, ...]) -> bool:
+    """Whether something written is one of the paths, or a folder on the way to it."""
+    return any(_within(path, folder) for folder in written for path in paths)
+
+
 def _nested(one: str, other: str) -> bool:
     """Whether the two paths are the same or one contains the other."""
-    if len(one) > len(other):
-        one, other = other, one
-    return other.startswith(one) and (len(one) == len(other) or one.endswith("/") or other[len(one)] == "/")
+    return _within(one, other) if len(one) > len(other) else _within(other, one)
+
+
+def _within(path: str, folder: str) -> bool:
+    return path.startswith(folder) and (len(path) == len(folder) or folder.endswith("/") or path[len(folder)] == "/")

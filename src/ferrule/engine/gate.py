@@ -6,7 +6,9 @@ what does not runs side by side: the outcome is that of running one by one.
 A ticket states its footprint twice. The first statement, when the call is
 submitted, decides what it waits for. The second, when its turn has come, is
 made on the world the earlier calls left; if that one conflicts with a call
-that runs, the ticket waits again.
+that runs, the ticket waits again. Where a call still to come may move another
+one's paths (a new working directory, a link), the second statement is made as
+soon as it has come, and nothing that might concern overtakes it until then.
 
 A call made inside another call stands at its parent's place in the order and
 never waits for its ancestors, which are waiting for it.
@@ -16,7 +18,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from .footprint import Footprint
 
@@ -30,13 +32,26 @@ class Deadlock(Exception):
 class Ticket:
     """One call's place in the order, from submission until it leaves the gate."""
 
-    __slots__ = ("_wake", "dependents", "footprint", "has_lane", "order", "parent", "running", "waits_for")
+    __slots__ = (
+        "_wake",
+        "dependents",
+        "footprint",
+        "has_lane",
+        "movers",
+        "order",
+        "parent",
+        "running",
+        "stale",
+        "waits_for",
+    )
 
     def __init__(self, order: tuple[int, ...], footprint: Footprint, parent: Ticket | None) -> None:
         self.order = order
         self.footprint = footprint
         self.parent = parent
         self.waits_for: set[Ticket] = set()
+        self.movers: set[Ticket] | None = None
+        self.stale = False
         self.dependents: list[Ticket] = []
         self.running = False
         self.has_lane = parent is not None
@@ -49,8 +64,8 @@ class Ticket:
             ticket = ticket.parent
 
     async def turn(self) -> None:
-        """Return when nothing is in the way and one of the lanes is this ticket's."""
-        while self.waits_for or not self.has_lane:
+        """Return when nothing is in the way and one of the lanes is this ticket's, or when it is to be stated anew."""
+        while (self.waits_for or not self.has_lane) and not self.stale:
             self._wake = asyncio.get_running_loop().create_future()
             await self._wake
 
@@ -65,8 +80,9 @@ class Gate:
     def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
         self._open: dict[Ticket, None] = {}
         self._writers: dict[Ticket, None] = {}
+        self._unsettled: dict[Ticket, None] = {}
         self._taken = 0
-        self._lanes = limit
+        self._lanes = limit if limit > 0 else DEFAULT_LIMIT
         self._queue: deque[Ticket] = deque()
 
     def enter(self, footprint: Footprint, parent: Ticket | None = None) -> Ticket:
@@ -74,23 +90,34 @@ class Gate:
         self._taken += 1
         ticket = Ticket((*parent.order, self._taken) if parent else (self._taken,), footprint, parent)
         self._block(ticket)
-        if parent and self._would_deadlock(ticket):
-            self._unblock(ticket)
-            raise Deadlock
+        if parent:
+            self._pass_those_behind(ticket)
+            if self._would_deadlock(ticket):
+                self._unblock(ticket)
+                raise Deadlock
         self._open[ticket] = None
         self._sort(ticket)
+        if parent:
+            self._hold_back_later_ones(ticket)
         self._seek_lane(ticket)
         return ticket
 
     def confirm(self, ticket: Ticket, footprint: Footprint) -> bool:
-        """The second statement: whether the call may run right now. If not, wait for `turn` again."""
+        """The second statement: whether the call may run right now. If not, wait for `turn` again.
+
+        Raises `Deadlock` for a nested call that, stated like this, could never run.
+        """
+        ticket.stale = False
         if footprint != ticket.footprint:
             ticket.footprint = footprint
             self._sort(ticket)
+            self._step_back(ticket)
             self._block(ticket)
             self._hold_back_later_ones(ticket)
-        ticket.running = not ticket.waits_for
-        if not ticket.running:
+            if ticket.parent and self._would_deadlock(ticket):
+                raise Deadlock
+        ticket.running = ticket.has_lane and not ticket.waits_for
+        if ticket.waits_for:
             self._give_up_lane(ticket)
         return ticket.running
 
@@ -103,8 +130,12 @@ class Gate:
         ticket.running = False
         self._unblock(ticket)
         self._give_up_lane(ticket)
+        if len(ticket.dependents) > 1:
+            ticket.dependents.sort(key=_place)  # the first to stand behind it is the first to be stated anew
         for dependent in ticket.dependents:
             dependent.waits_for.discard(ticket)
+            if dependent.movers is not None:
+                self._moved(dependent, ticket)
             if not dependent.waits_for:
                 self._seek_lane(dependent)
         ticket.dependents.clear()
@@ -130,12 +161,41 @@ class Gate:
                 and other not in ancestors
                 and other not in ticket.waits_for
             ):
-                ticket.waits_for.add(other)
-                other.dependents.append(ticket)
+                self._wait(ticket, other)
+        if self._unsettled:
+            self._wait_for_movers(ticket, ancestors)
+
+    def _wait(self, ticket: Ticket, ahead: Ticket) -> None:
+        ticket.waits_for.add(ahead)
+        ahead.dependents.append(ticket)
+        if ahead.footprint.moves(ticket.footprint):
+            if ticket.movers is None:
+                ticket.movers = set()
+            ticket.movers.add(ahead)
+            if not ahead.footprint.unknown:  # everybody waits for an unknown one anyway
+                self._unsettled[ticket] = None
+
+    def _moved(self, ticket: Ticket, by: Ticket) -> None:
+        """One that could move the ticket's paths is over; after the last one the ticket is to be stated anew."""
+        if ticket.movers and by in ticket.movers:
+            ticket.movers.discard(by)
+            if not ticket.movers:
+                self._unsettled.pop(ticket, None)
+                ticket.stale = True
+                ticket.wake()
+
+    def _wait_for_movers(self, ticket: Ticket, ancestors: Collection[Ticket]) -> None:
+        """Nobody knows yet where an unsettled ticket's paths will lead: perhaps to those of this one."""
+        for other in self._unsettled:
+            if other.order < ticket.order and other is not ticket and other.footprint.may_concern(ticket.footprint):
+                for mover in other.movers or ():
+                    if mover is not ticket and mover not in ancestors and mover not in ticket.waits_for:
+                        ticket.waits_for.add(mover)
+                        mover.dependents.append(ticket)
 
     def _hold_back_later_ones(self, ticket: Ticket) -> None:
-        """A changed statement may concern calls behind this one that had nothing to wait for before."""
-        for other in self._open:
+        """A new or changed statement may concern calls behind this one that had nothing to wait for before."""
+        for other in self._writers if ticket.footprint.only_reads else self._open:
             if (
                 other.order > ticket.order
                 and not other.running
@@ -143,23 +203,54 @@ class Gate:
                 and ticket not in other.ancestors()
                 and ticket.footprint.conflicts(other.footprint)
             ):
-                other.waits_for.add(ticket)
-                ticket.dependents.append(other)
+                self._wait(other, ticket)
                 self._give_up_lane(other)
+        if self._unsettled:
+            for other in self._open:
+                if other.order > ticket.order and not other.running:
+                    self._wait_for_movers(other, frozenset(other.ancestors()))
+                    if other.waits_for:
+                        self._give_up_lane(other)
+        if ticket.waits_for or self._unsettled:
+            for nested in [other for other in self._open if other.parent and other.waits_for]:
+                self._pass_those_behind(nested)
+
+    def _step_back(self, ticket: Ticket) -> None:
+        """Admitted and not begun, with other effects now: whoever stands before it no longer waits for it."""
+        ticket.running = False
+        for earlier in [other for other in ticket.dependents if other.order < ticket.order]:
+            self._release(earlier, ticket)
+
+    def _pass_those_behind(self, nested: Ticket) -> None:
+        """A call that has not begun and waits for an ancestor comes after all that happens inside of the ancestor."""
+        ancestors = frozenset(nested.ancestors())
+        for other in [ahead for ahead in nested.waits_for if not ahead.running]:
+            if self._waits_for_one_of(ancestors, [other]):
+                self._release(nested, other)
+
+    def _release(self, waiting: Ticket, ahead: Ticket) -> None:
+        waiting.waits_for.discard(ahead)
+        ahead.dependents.remove(waiting)
+        if waiting.movers is not None:
+            self._moved(waiting, ahead)
+        self._seek_lane(waiting)
 
     def _unblock(self, ticket: Ticket) -> None:
         for other in ticket.waits_for:
             other.dependents.remove(ticket)
         ticket.waits_for.clear()
+        ticket.movers = None
+        self._unsettled.pop(ticket, None)
 
     def _would_deadlock(self, ticket: Ticket) -> bool:
         """Whether something `ticket` waits for waits, in the end, for one of its ancestors."""
-        ancestors = frozenset(ticket.ancestors())
+        return self._waits_for_one_of(frozenset(ticket.ancestors()), list(ticket.waits_for))
+
+    def _waits_for_one_of(self, awaited: frozenset[Ticket], ahead: list[Ticket]) -> bool:
         seen: set[Ticket] = set()
-        ahead = list(ticket.waits_for)
         while ahead:
             other = ahead.pop()
-            if other in ancestors:
+            if other in awaited:
                 return True
             if other not in seen:
                 seen.add(other)
@@ -187,3 +278,7 @@ class Gate:
             following = self._queue.popleft()
             if following in self._open and not following.has_lane:
                 self._seek_lane(following)
+
+
+def _place(ticket: Ticket) -> tuple[int, ...]:
+    return ticket.order

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from ..core.ports import Judge, Opinion, Proposal
 from ..core.verdicts import Behavior, Verdict
+from .faults import GRACE, from_outside
 
 log = logging.getLogger(__name__)
 
@@ -27,27 +28,34 @@ async def opinions(proposal: Proposal, judges: Sequence[Judge]) -> list[Opinion]
     for voice in _voices(proposal, judges):
         try:
             answer = voice(proposal)
-        except Exception as error:  # a judge that fails has said no
-            answer = _failed(error)
-        if isinstance(answer, Awaitable):
-            waiting.append(answer)
-        else:
-            heard.append(answer)
-            if _denies(answer):
+        except BaseException as error:  # a judge that fails has said no
+            if from_outside(error):
                 _dismiss(waiting)
-                return heard
+                raise
+            answer = _failed(error)
+        if answer is not None and not isinstance(answer, Verdict) and isinstance(answer, Awaitable):  # pyright: ignore[reportUnnecessaryIsInstance]
+            waiting.append(answer)
+            continue
+        answer = _understood(answer)
+        heard.append(answer)
+        if _denies(answer):
+            _dismiss(waiting)
+            return heard
     if len(waiting) == 1:
-        heard.append(await _guarded(waiting[0]))
+        heard.append(await guarded(waiting[0]))
     elif waiting:
         heard += await _all_at_once(waiting)
     return heard
 
 
-def rewritten(heard: Iterable[Opinion], arguments: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The arguments somebody wants instead of these, if any; the last one to speak has it."""
+def rewritten(heard: Iterable[Opinion], *known: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The arguments somebody wants instead of these, if any; the last one to speak has it.
+
+    `known` are the forms of the arguments there are: asking for one of them changes nothing.
+    """
     wanted = None
     for opinion in heard:
-        if opinion is not None and opinion.updated_arguments is not None and opinion.updated_arguments != arguments:
+        if opinion is not None and opinion.updated_arguments is not None and opinion.updated_arguments not in known:
             wanted = opinion.updated_arguments
     return wanted
 
@@ -65,14 +73,23 @@ async def _tool_opinion(proposal: Proposal) -> Opinion:
     return replace(opinion, source="tool") if opinion else None
 
 
-async def _guarded(answer: Awaitable[Opinion]) -> Opinion:
+async def guarded(answer: Awaitable[Opinion]) -> Opinion:
+    """What a judge or an approver says in the end; one that fails has said no."""
     try:
-        return await answer
-    except Exception as error:  # a judge that fails has said no
+        return _understood(await answer)
+    except BaseException as error:  # somebody else's code: whatever it raises is a refusal
+        if from_outside(error):
+            raise
         return _failed(error)
 
 
-def _failed(error: Exception) -> Verdict:
+def _understood(answer: object) -> Opinion:
+    if answer is None or isinstance(answer, Verdict):
+        return answer
+    return _failed(TypeError(f"{type(answer).__name__} is no verdict"))
+
+
+def _failed(error: BaseException) -> Verdict:
     log.error("a check failed", exc_info=error)
     words = f"a check failed ({type(error).__name__}: {error}), so it is refused"
     return Verdict(behavior=Behavior.DENY, source="default", reason=words)
@@ -83,7 +100,7 @@ def _denies(opinion: Opinion) -> bool:
 
 
 async def _all_at_once(waiting: list[Awaitable[Opinion]]) -> list[Opinion]:
-    tasks = [asyncio.ensure_future(_guarded(answer)) for answer in waiting]
+    tasks = [asyncio.ensure_future(guarded(answer)) for answer in waiting]
     pending = set(tasks)
     try:
         while pending:
@@ -93,7 +110,8 @@ async def _all_at_once(waiting: list[Awaitable[Opinion]]) -> list[Opinion]:
     finally:
         for task in pending:
             task.cancel()
-        await asyncio.gather(*pending, return_exceptions=True)
+        if pending:
+            await asyncio.wait(pending, timeout=GRACE)
     return [task.result() for task in tasks if task not in pending]
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, cast
@@ -22,13 +23,13 @@ from ..core.effects import Effects
 from ..core.events import Emit, PermissionDecided, ToolStarted
 from ..core.inputs import ToolInput
 from ..core.ports import AfterCall, Amendment, Approver, Judge, Paths, Proposal
-from ..core.state import StateChange
+from ..core.state import MovedTo, StateChange
 from ..core.tool import AnyTool, Exposure, Result, ToolError
-from ..core.verdicts import Behavior, Verdict, strictest
+from ..core.verdicts import NO_OPINION, Behavior, Verdict, strictest
 from .budget import Budget
-from .faults import end, told
+from .faults import contained, end, from_outside, told
 from .footprint import Footprint, ground
-from .judging import opinions, rewritten
+from .judging import guarded, opinions, rewritten
 from .pool import ToolPool
 from .trace import Trace
 
@@ -60,6 +61,10 @@ class Admission(Protocol):
 
     async def message_complete(self) -> None:
         """Return when the model has finished the message: nobody is asked before."""
+        ...
+
+    def stop(self) -> None:
+        """The call is to end. For its work in threads, which no cancellation reaches."""
         ...
 
 
@@ -115,34 +120,48 @@ class Pipeline:
         """
         if not isinstance(parsed, ToolInput) or not parsed.path_fields:
             return parsed, arguments, True
-        absolute: dict[str, str] = {}
+        absolute: dict[str, Any] = {}
         leans = False
         for name in parsed.path_fields:
             written = getattr(parsed, name)
-            if written is None:
+            if isinstance(written, str):
+                anchored: Any = self._anchor(name, written, cwd)
+                leans = leans or not written.startswith(("/", "~"))
+            elif isinstance(written, list | tuple):
+                several = cast(Sequence[str], written)
+                anchored = type(several)(self._anchor(name, one, cwd) for one in several)  # pyright: ignore[reportCallIssue]
+                leans = leans or not all(one.startswith(("/", "~")) for one in several)
+            else:
                 leans = True
                 continue
-            if "\0" in written:
-                raise Refusal(Status.INVALID, f"`{name}` holds a NUL character, which no path can. Remove it.")
-            leans = leans or not written.startswith(("/", "~"))
-            anchored = self.paths.anchor(written, cwd)
             if anchored != written:
                 absolute[name] = anchored
         if not absolute:
             return parsed, arguments, leans
-        return parsed.model_copy(update=absolute), {**arguments, **absolute}, leans
+        fields = type(parsed).model_fields
+        shown = {
+            name if name in arguments else fields[name].alias or name: anchored for name, anchored in absolute.items()
+        }
+        return parsed.model_copy(update=absolute), {**arguments, **shown}, leans
+
+    def _anchor(self, name: str, written: str, cwd: str) -> str:
+        if "\0" in written:
+            raise Refusal(Status.INVALID, f"`{name}` holds a NUL character, which no path can. Remove it.")
+        return self.paths.anchor(written, cwd)
 
     # In its turn
 
     async def run(self, ready: Prepared, admission: Admission) -> ToolOutcome:
         """The outcome, whatever happens; only a cancellation from outside leaves as an exception."""
+        ran = False
         try:
             ready = await admission.admit(ready)
             ready = await self._cleared(ready, admission)
-            outcome = await self._carried_out(ready.proposal, admission.trace)
+            ran = True
+            outcome = await self._carried_out(ready.proposal, admission)
         except BaseException as error:  # the pipeline's exit: the one place where exceptions become outcomes
             outcome = told(ready.proposal.call, error, ready.proposal.tool)
-        if self.after and outcome.status in (Status.OK, Status.FAILED, Status.BROKEN):
+        if ran and self.after:
             outcome = await self._followed_up(ready.proposal, outcome, admission.trace)
         return outcome
 
@@ -151,7 +170,7 @@ class Pipeline:
         approved: Verdict | None = None
         for _ in range(MAX_REWRITES + 1):
             await self._validated(ready.proposal, admission.trace)
-            changed, approved = await self._judged(ready.proposal, admission, approved)
+            changed, approved = await self._judged(ready, admission, approved)
             if changed is None:
                 return ready
             admission.trace.rewrites += (changed,)
@@ -172,23 +191,29 @@ class Pipeline:
         self.emit(ToolStarted(proposal.call, proposal.tool.show_call(proposal.input)))
 
     async def _judged(
-        self, proposal: Proposal, admission: Admission, approved: Verdict | None
+        self, ready: Prepared, admission: Admission, approved: Verdict | None
     ) -> tuple[Mapping[str, Any] | None, Verdict | None]:
         """Return if it may run; with the input that replaces this one, if somebody changed it. Otherwise refuse.
 
         `approved` is the word of whoever was asked and made this input: it answers an ASK, not a DENY.
         """
-        trace = admission.trace
+        proposal, trace = ready.proposal, admission.trace
         heard = await opinions(proposal, self.judges)
         verdict = strictest(heard)
         trace.mark("judge")
-        if verdict.behavior is not Behavior.DENY and (changed := rewritten(heard, proposal.arguments)) is not None:
+        if (
+            verdict.behavior is not Behavior.DENY
+            and (changed := rewritten(heard, proposal.arguments, ready.given)) is not None
+        ):
             return changed, None
         if verdict.behavior is Behavior.ASK and approved is not None:
             verdict = approved
         elif verdict.behavior is Behavior.ASK:
             verdict = await self._asked(proposal, verdict, admission)
-            if verdict.behavior is Behavior.ALLOW and (changed := rewritten((verdict,), proposal.arguments)):
+            if (
+                verdict.behavior is Behavior.ALLOW
+                and (changed := rewritten((verdict,), proposal.arguments, ready.given)) is not None
+            ):
                 return changed, verdict
         trace.verdict = verdict
         self.emit(PermissionDecided(proposal.call.id, verdict))
@@ -198,22 +223,23 @@ class Pipeline:
 
     async def _asked(self, proposal: Proposal, verdict: Verdict, admission: Admission) -> Verdict:
         await admission.message_complete()
-        answer = await self.approver.approve(proposal, verdict)
+        answer = await guarded(self.approver.approve(proposal, verdict))
         admission.trace.mark("ask")
-        return answer
+        return answer or NO_OPINION
 
-    async def _carried_out(self, proposal: Proposal, trace: Trace) -> ToolOutcome:
-        returned = await self._called(proposal)
+    async def _carried_out(self, proposal: Proposal, admission: Admission) -> ToolOutcome:
+        trace = admission.trace
+        returned = await self._called(proposal, admission)
         trace.mark("call")
         result = cast(Result[Any], returned) if isinstance(returned, Result) else Result(returned)
         return await self._projected(proposal, result, trace)
 
-    async def _called(self, proposal: Proposal) -> Any:
+    async def _called(self, proposal: Proposal, admission: Admission) -> Any:
         tool = proposal.tool
         limit = self.time_limits.get(tool.name, tool.time_limit)
         if limit is None:
             return await tool.call(proposal.input, proposal.ctx)
-        task = asyncio.ensure_future(tool.call(proposal.input, proposal.ctx))
+        task = asyncio.ensure_future(contained(tool.call(proposal.input, proposal.ctx)))
         try:
             finished, _ = await asyncio.wait((task,), timeout=limit)
         except asyncio.CancelledError:
@@ -221,7 +247,10 @@ class Pipeline:
             raise
         if finished:
             return task.result()
-        await end(task)
+        admission.stop()
+        if not await end(task):
+            words = f"{tool.name} did not stop at its time limit of {limit:g} s. It may still be running."
+            raise Refusal(Status.FAILED, words)
         raise Refusal(Status.FAILED, f"{tool.name} was stopped after {limit:g} s, its time limit.")
 
     async def _projected(self, proposal: Proposal, result: Result[Any], trace: Trace) -> ToolOutcome:
@@ -236,7 +265,14 @@ class Pipeline:
         trace.produced, trace.sent, trace.saved_to = fitted.produced, fitted.sent, fitted.saved_to
         trace.mark("project")
         return ToolOutcome(
-            proposal.call, Status.OK, fitted.content, view, output, result.messages, result.changes, result.meta
+            proposal.call,
+            Status.OK,
+            fitted.content,
+            view,
+            output,
+            tuple(result.messages),
+            tuple(result.changes),
+            result.meta,
         )
 
     # After the call
@@ -248,7 +284,9 @@ class Pipeline:
                 amendment = await answer if isinstance(answer, Awaitable) else answer
                 if amendment is not None:
                     outcome = await self._amended(proposal, outcome, amendment, trace)
-            except Exception as error:  # a step is somebody else's code, and the call has already happened
+            except BaseException as error:  # a step is somebody else's code, and the call has already happened
+                if from_outside(error):
+                    raise
                 log.exception("a step after %s failed", proposal.tool.name)
                 note = Text(f"[A step after the call failed: {type(error).__name__}: {error}]")
                 outcome = replace(outcome, content=(*outcome.content, note))
@@ -317,6 +355,10 @@ def _require_extras(tool: AnyTool, result: Result[Any]) -> None:
     for change in result.changes:
         if not isinstance(change, StateChange):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"{tool.name} gave {change!r} where a change of state belongs")
+        if isinstance(change, MovedTo) and not os.path.isabs(change.path):
+            raise TypeError(f"{tool.name} gave {change.path!r} where an absolute working directory belongs")
+    if isinstance(result.messages, str):
+        raise TypeError(f"{tool.name} gave one text where a tuple of texts for the conversation belongs")
     for message in result.messages:
         if not isinstance(message, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"{tool.name} gave {message!r} where a text for the conversation belongs")

@@ -12,30 +12,27 @@ from .rules import Rule
 
 
 class RuleJudge:
-    """Answers at once. A rule is found by the tool's name, so its cost does not grow with rules for other tools."""
+    """Answers at once. A verdict is found by the tool's name, so rules for other tools cost nothing."""
 
     def __init__(self, rules: Iterable[Rule], mode: Mode, roots: Iterable[str]) -> None:
         self._mode = mode
         self._roots = tuple(roots)
-        self._by_tool: dict[str, Rule] = {}
+        self._by_tool: dict[str, Verdict] = {}
         for rule in rules:
             known = self._by_tool.get(rule.tool)
             if known is None or rule.behavior > known.behavior:
-                self._by_tool[rule.tool] = rule
+                self._by_tool[rule.tool] = _ruled(rule)
 
     def judge(self, proposal: Proposal, /) -> Verdict | None:
-        rule = self._rule_for(proposal.tool)
-        if rule is not None:
-            return _ruled(rule)
-        return mode_verdict(self._mode, proposal.effects, self._roots)
+        return self._ruled(proposal.tool) or mode_verdict(self._mode, proposal.effects, self._roots)
 
-    def _rule_for(self, tool: AnyTool) -> Rule | None:
+    def _ruled(self, tool: AnyTool) -> Verdict | None:
         """A rule may name a tool by an old name too; the strictest counts."""
         strict = self._by_tool.get(tool.name)
         for alias in tool.aliases:
-            rule = self._by_tool.get(alias.name)
-            if rule is not None and (strict is None or rule.behavior > strict.behavior):
-                strict = rule
+            verdict = self._by_tool.get(alias.name)
+            if verdict is not None and (strict is None or verdict.behavior > strict.behavior):
+                strict = verdict
         return strict
 
 
