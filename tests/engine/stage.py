@@ -7,7 +7,7 @@ import posixpath
 import selectors
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from ferrule.core.calls import ToolCall, ToolOutcome
 from ferrule.core.content import plain_text
@@ -81,6 +81,24 @@ class Opinionated(Act):
 
     async def opinion(self, input: Given, ctx: ToolContext) -> Verdict | None:
         return self._says(input)
+
+
+def raising(error: BaseException) -> Body:
+    async def body(input: Given, ctx: ToolContext) -> NoReturn:
+        raise error
+
+    return body
+
+
+def returning(value: Any) -> Body:
+    async def body(input: Given, ctx: ToolContext) -> Any:
+        return value
+
+    return body
+
+
+async def echo(input: Given, ctx: ToolContext) -> str:
+    return input.text
 
 
 def call(name: str = "Act", id: str = "1", /, **arguments: Any) -> ToolCall:

@@ -57,6 +57,8 @@ def result(id: str, text: str, *, is_error: bool = False) -> ToolResult:
 class Stream:
     """A model that gives these events and then does what `ending` does."""
 
+    name = "of a test"
+
     def __init__(self, *events: ModelEvent, ending: BaseException | asyncio.Event | None = None) -> None:
         self.closed = False
         self._events = events
@@ -258,6 +260,8 @@ async def test_leaving_the_block_interrupts_a_model_that_never_ends() -> None:
 @requirement("PIPE-5")
 async def test_leaving_the_block_interrupts_a_model_that_calls_for_ever() -> None:
     class Endless:
+        name = "of a test"
+
         asked = 0
 
         @asynccontextmanager
@@ -326,6 +330,8 @@ def test_interrupted_at_any_step_the_history_is_well_formed_and_the_next_turn_wo
     )
 
     class Model:
+        name = "of a test"
+
         sent = 0
 
         @asynccontextmanager

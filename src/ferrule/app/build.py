@@ -74,7 +74,8 @@ def open_session(
     folder = SessionFolder(settings.state_folder / "sessions", session_id, cleanup_days=settings.cleanup_days)
     paths = LocalPaths()
     cwd = paths.anchor(settings.cwd, os.getcwd())
-    roots = _roots(paths, cwd, *settings.added_directories, str(folder.path))
+    added = tuple(paths.anchor(directory, cwd) for directory in settings.added_directories)
+    roots = _roots(paths, cwd, *added, str(folder.path))
     denied = [rule.tool for rule in settings.rules if rule.behavior is Behavior.DENY]
     registry = Registry(
         (*builtin_tools(), *tools),
@@ -102,7 +103,7 @@ def open_session(
         workspace=cwd,
         registry=registry,
         pipeline=pipeline,
-        state=SessionState(cwd, added_directories=settings.added_directories),
+        state=SessionState(cwd, added_directories=added),
         bus=bus,
         gate=Gate(settings.max_concurrency),
     )

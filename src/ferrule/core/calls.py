@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import field
+from copy import copy
 from enum import StrEnum
+from time import perf_counter
 from typing import Any, cast
 
 from .content import Block, Line, Text, View
 from .effects import Effects
 from .state import StateChange
-from .values import named_value, plain_value
+from .values import plain_value
 from .verdicts import Verdict
 
 
@@ -52,23 +53,54 @@ class Status(StrEnum):
     """The tool raised something it did not promise. A bug: logged with its traceback."""
 
 
-@named_value
 class CallRecord:
-    """What happened to one call: kept for people, logs and telemetry, never shown to the model."""
+    """What happened to one call: kept for people, logs and telemetry, never shown to the model.
 
-    call_id: str
-    tool: str
-    agent: str
-    chain: tuple[str, ...]
-    stages: tuple[tuple[str, float], ...]
-    """Each stage the call passed through with the seconds it took, in order."""
-    effects: Effects | None
-    verdict: Verdict | None
-    rewrites: tuple[Mapping[str, Any], ...]
-    """Every input that replaced the model's, in order."""
-    produced_chars: int
-    sent_chars: int
-    saved_to: str | None
+    The engine fills it in while the call lives, and leaves it alone once the call has its outcome.
+    """
+
+    __slots__ = (
+        "_last",
+        "agent",
+        "call_id",
+        "chain",
+        "effects",
+        "produced_chars",
+        "rewrites",
+        "saved_to",
+        "sent_chars",
+        "stages",
+        "tool",
+        "verdict",
+    )
+
+    def __init__(self, call_id: str, tool: str, agent: str = "main", chain: tuple[str, ...] = ()) -> None:
+        self.call_id = call_id
+        self.tool = tool
+        self.agent = agent
+        self.chain = chain
+        self.stages: list[tuple[str, float]] = []
+        """Each stage the call passed through with the seconds it took, in order."""
+        self.effects: Effects | None = None
+        self.verdict: Verdict | None = None
+        self.rewrites: tuple[Mapping[str, Any], ...] = ()
+        """Every input that replaced the model's, in order."""
+        self.produced_chars = 0
+        self.sent_chars = 0
+        self.saved_to: str | None = None
+        self._last = perf_counter()
+
+    def mark(self, stage: str) -> None:
+        """The stage that just ended; its time is the time since the mark before."""
+        now = perf_counter()
+        self.stages.append((stage, now - self._last))
+        self._last = now
+
+    def copy(self) -> CallRecord:
+        """As it is now, for a call that may go on although its outcome is settled."""
+        other = copy(self)
+        other.stages = list(self.stages)
+        return other
 
     @property
     def depth(self) -> int:
@@ -94,29 +126,16 @@ class ToolOutcome:
     messages: tuple[str, ...] = ()
     """Texts to stand in the conversation after the results of this message."""
     changes: tuple[StateChange, ...] = ()
-    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    meta: Mapping[str, Any] | None = None
     record: CallRecord | None = None
 
     @property
     def is_error(self) -> bool:
         return self.status is not Status.OK
 
-    def recorded(self, record: CallRecord) -> ToolOutcome:
-        return ToolOutcome(
-            self.call,
-            self.status,
-            self.content,
-            self.view,
-            self.output,
-            self.messages,
-            self.changes,
-            self.meta,
-            record,
-        )
-
     @classmethod
-    def refused(cls, call: ToolCall, status: Status, message: str) -> ToolOutcome:
-        return cls(call, status, (Text(message),), Line(message))
+    def refused(cls, call: ToolCall, status: Status, message: str, record: CallRecord | None = None) -> ToolOutcome:
+        return cls(call, status, (Text(message),), Line(message), record=record)
 
 
 class Refusal(Exception):

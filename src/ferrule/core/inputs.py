@@ -8,13 +8,12 @@ default.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, TypeAlias, cast, get_args
+from typing import Annotated, Any, ClassVar, TypeAlias, get_args
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, model_validator
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 
-from .meaning import by_meaning
+from .meaning import by_meaning, null_means_the_default
 
 
 class IsPath:
@@ -36,6 +35,8 @@ class ToolInput(BaseModel):
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         super().__pydantic_init_subclass__(**kwargs)
+        for name, field in cls.model_fields.items():
+            _require_inputs(name, field.annotation)
         cls.path_fields = tuple(
             name
             for name, field in cls.model_fields.items()
@@ -44,23 +45,18 @@ class ToolInput(BaseModel):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return cast(CoreSchema, by_meaning(handler(source)))
+        return null_means_the_default(by_meaning(handler(source)))
 
-    @model_validator(mode="before")
-    @classmethod
-    def _null_means_the_default(cls, data: Any) -> Any:
-        if not isinstance(data, Mapping):
-            return data
-        given = cast(Mapping[str, Any], data)
-        if None not in given.values():
-            return given
-        absent = {
-            key
-            for name, field in cls.model_fields.items()
-            if not field.is_required() and field.default is not None
-            for key in (name, field.alias)
-        }
-        return {key: value for key, value in given.items() if value is not None or key not in absent}
+
+def _require_inputs(name: str, annotation: Any) -> None:
+    """A model inside an input must be one itself, or its unknown keys and odd numbers would pass unseen."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        if not issubclass(annotation, ToolInput):
+            raise TypeError(f"`{name}` holds {annotation.__name__}, which must derive from ToolInput.")
+        if annotation.path_fields:
+            raise TypeError(f"`{name}` holds {annotation.__name__}, whose paths nobody would make absolute.")
+    for part in get_args(annotation):
+        _require_inputs(name, part)
 
 
 def _mentions_path(annotation: Any) -> bool:

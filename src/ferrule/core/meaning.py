@@ -7,7 +7,7 @@ in a list, in a nested model, beside other types in a union.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, cast
 
 from pydantic_core import CoreSchema, core_schema
@@ -82,3 +82,35 @@ def _beside_text(choice: Any) -> Any:
 
 def _each(fields: Any) -> Any:
     return {name: by_meaning(value) for name, value in cast(dict[str, Any], fields).items()}
+
+
+def null_means_the_default(schema: CoreSchema) -> CoreSchema:
+    """The core schema of a model in which null, for a field whose default is something else, is as if left out."""
+    droppable = frozenset(_defaulted(schema))
+    if not droppable:
+        return schema
+
+    def without_nulls(data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        given = cast(Mapping[str, Any], data)
+        if None not in given.values():
+            return given
+        return {key: value for key, value in given.items() if value is not None or key not in droppable}
+
+    return core_schema.no_info_before_validator_function(without_nulls, schema)
+
+
+def _defaulted(schema: Any) -> Iterator[str]:
+    """The names, and aliases, of the fields whose default is something other than null."""
+    node = cast(dict[str, Any], schema)
+    while node.get("type") != "model-fields":
+        if "schema" not in node:
+            return
+        node = node["schema"]
+    for name, field in node["fields"].items():
+        default = field["schema"]
+        if default.get("type") == "default" and (default.get("default", ...) is not None):
+            yield name
+            if isinstance(field.get("validation_alias"), str):
+                yield field["validation_alias"]

@@ -114,6 +114,9 @@ ModelEvent: TypeAlias = TextDelta | ThoughtReady | CallReady | Usage | Stopped
 class ModelProvider(Protocol):
     """One message per request, as a stream that is left when its block is left."""
 
+    @property
+    def name(self) -> str: ...
+
     def stream(self, request: Request, /) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]: ...
 
 

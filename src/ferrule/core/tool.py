@@ -117,7 +117,7 @@ class Result(Generic[OutT]):
     messages: tuple[str, ...] = ()
     """Texts to add to the conversation after this message's results."""
     changes: tuple[StateChange, ...] = ()
-    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    meta: Mapping[str, Any] | None = None
     """Passed through untouched, for MCP metadata."""
 
 
@@ -208,6 +208,11 @@ class Tool(ABC, Generic[InT, OutT]):
         """Whether `opinion` was overridden; one that was not need not be asked."""
         return type(self).opinion is not Tool[Any, Any].opinion
 
+    @cached_property
+    def looks_first(self) -> bool:
+        """Whether `validate` was overridden; one that was not need not be awaited."""
+        return type(self).validate is not Tool[Any, Any].validate
+
     def matches(self, specifier: str, input: InT) -> bool | None:
         """Whether a rule `Name(specifier)` is about this input; `None` leaves it to the general matching."""
         return None
@@ -278,7 +283,7 @@ def _to_json(output: Any) -> str:
 def _brief(input: Any) -> str:
     if isinstance(input, ToolInput):
         given = input.model_fields_set
-        values = [str(getattr(input, name)) for name in type(input).model_fields if name in given]
+        values = [str(value) for name, value in input.__dict__.items() if name in given]
     elif isinstance(input, Mapping):
         values = [str(value) for value in cast(Mapping[str, Any], input).values()]
     else:

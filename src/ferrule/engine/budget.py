@@ -12,6 +12,7 @@ from ..core.calls import ToolOutcome
 from ..core.content import Block, Text
 from ..core.ports import SpillStore
 from ..core.tool import AnyTool, Keep
+from ..core.values import plain_value
 
 MESSAGE_LIMIT = 200_000
 PREVIEW = 2_000
@@ -22,7 +23,7 @@ IN_A_THREAD = 256 * 1024
 """Longer texts are saved in a thread, so that a slow disk holds up nobody else."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Fitted:
     content: tuple[Block, ...]
     produced: int
@@ -40,6 +41,7 @@ class Budget:
     message_limit: int = MESSAGE_LIMIT
 
     async def fit(self, call_id: str, tool: AnyTool, content: tuple[Block, ...]) -> Fitted:
+        """The content if it is within the tool's limit; else its ends, with the whole saved."""
         limit = self.limits.get(tool.name, tool.result_limit)
         size = text_size(content)
         if limit is None or size <= limit:
@@ -66,8 +68,8 @@ class Budget:
             outcome.call.id, outcome.content, PREVIEW, "both", saved_to=record.saved_to if record else None
         )
         if record:
-            record = replace(record, sent_chars=fitted.sent, saved_to=fitted.saved_to)
-        return replace(outcome, content=fitted.content, record=record)
+            record.sent_chars, record.saved_to = fitted.sent, fitted.saved_to
+        return replace(outcome, content=fitted.content)
 
     async def _spilled(
         self, call_id: str, content: tuple[Block, ...], limit: int, keep: Keep, saved_to: str | None = None

@@ -73,33 +73,30 @@ class Bus:
     """Stamps events and hands them to every subscriber. Lives on one event loop."""
 
     def __init__(self) -> None:
-        self._subscriptions: list[Subscription] = []
-        self._listeners: list[_Listener] = []
+        self._receivers: list[Subscription | _Listener] = []
         self._seq = 0
 
     def emitter(self, agent: str = "main") -> Emit:
         """What the engine calls: satisfies `Emit`, never waits, never raises."""
 
         def emit(event: Event, /) -> None:
-            if not self._subscriptions and not self._listeners:
+            if not self._receivers:
                 return
             self._seq += 1
             envelope = Envelope(self._seq, time.monotonic(), agent, event)
-            for subscription in self._subscriptions:
-                subscription.put(envelope)
-            for listener in self._listeners:
-                listener.put(envelope)
+            for receiver in self._receivers:
+                receiver.put(envelope)
 
         return emit
 
     @contextmanager
     def subscribe(self, buffer: int = DEFAULT_BUFFER) -> Generator[Subscription]:
         subscription = Subscription(buffer)
-        self._subscriptions.append(subscription)
+        self._receivers.append(subscription)
         try:
             yield subscription
         finally:
-            self._subscriptions.remove(subscription)
+            self._receivers.remove(subscription)
             subscription.close()
 
     @contextmanager
@@ -109,16 +106,17 @@ class Bus:
         Leaving the block waits for the events that were already emitted.
         """
         listener = _Listener(callback, buffer)
-        self._listeners.append(listener)
+        self._receivers.append(listener)
         try:
             yield
         finally:
-            self._listeners.remove(listener)
+            self._receivers.remove(listener)
             listener.finish()
 
     def close(self) -> None:
-        for subscription in self._subscriptions:
-            subscription.close()
+        for receiver in self._receivers:
+            if isinstance(receiver, Subscription):
+                receiver.close()
 
 
 class _Listener:

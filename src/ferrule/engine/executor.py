@@ -9,24 +9,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
-from ..core.calls import Refusal, Status, ToolCall, ToolOutcome
+from ..core.calls import CallRecord, Refusal, Status, ToolCall, ToolOutcome
 from ..core.content import View
 from ..core.context import Facts, ToolContext
 from ..core.events import ToolFinished, ToolProgressed, ToolRequested
 from ..core.state import SessionState, StateChange
 from .faults import GRACE
 from .gate import Deadlock, Gate, Ticket
-from .pipeline import Pipeline, Prepared
+from .pipeline import Pipeline
 from .pool import ToolPool
-from .trace import Trace
-
-log = logging.getLogger(__name__)
+from .preparing import Prepared
 
 MAX_DEPTH = 16
 
@@ -60,7 +57,8 @@ class Executor:
         self._lives: list[_Life] = []
         self._unfinished = 0
         self._settled = 0
-        self._complete = asyncio.Event()
+        self.is_complete = False
+        self._completed: asyncio.Event | None = None
         self._all_done: asyncio.Future[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -105,7 +103,9 @@ class Executor:
 
     def message_complete(self) -> None:
         """The model has finished the message: calls that change something may start."""
-        self._complete.set()
+        self.is_complete = True
+        if self._completed is not None:
+            self._completed.set()
 
     async def drain(self) -> list[ToolOutcome]:
         """The message is whole; wait for every call of it."""
@@ -119,19 +119,10 @@ class Executor:
         """One for each call in the order they were submitted; valid at every moment."""
         return [life.outcome for life in self._lives]
 
-    @property
-    def is_complete(self) -> bool:
-        return self._complete.is_set()
-
     async def until_complete(self) -> None:
-        await self._complete.wait()
-
-    def apply(self, change: StateChange) -> None:
-        """Change the session's state; a change that cannot be made must not hold up the calls behind it."""
-        try:
-            self.state.apply(change)
-        except Exception:  # a value from a tool, which is somebody else's code
-            log.exception("%r could not be applied", change)
+        if not self.is_complete:
+            self._completed = self._completed or asyncio.Event()
+            await self._completed.wait()
 
     def elsewhere(self) -> asyncio.AbstractEventLoop | None:
         """The loop of these calls, for a caller in a thread of its own; `None` on the loop itself."""
@@ -161,12 +152,30 @@ class Executor:
         """Undeclared changes of state take effect in the model's order, whatever finished first."""
         while self._settled < len(self._lives) and self._lives[self._settled].settled:
             for change in self._lives[self._settled].held_back:
-                self.apply(change)
+                self.state.apply(change)
             self._settled += 1
 
 
 class _Life:
     """One call from its submission to its one outcome. Serves the pipeline and the tool's context as their port."""
+
+    __slots__ = (
+        "_executor",
+        "_facts",
+        "_nested",
+        "_outcome",
+        "_outer",
+        "_parent",
+        "_ready",
+        "_stopped",
+        "_ticket",
+        "call",
+        "entered",
+        "held_back",
+        "record",
+        "settled",
+        "task",
+    )
 
     def __init__(
         self,
@@ -177,11 +186,11 @@ class _Life:
         outer: _Life | None = None,
     ) -> None:
         self.call = call
-        self.trace = Trace(call, facts)
+        self.record = CallRecord(call.id, call.name, facts.agent, facts.chain)
         self.task: asyncio.Task[None] | None = None
         self.entered = False
         self.settled = False
-        self.held_back: list[StateChange] = []
+        self.held_back: tuple[StateChange, ...] = ()
         self._executor = executor
         self._facts = facts
         self._parent = parent
@@ -208,7 +217,7 @@ class _Life:
             return self._refuse(Status.FAILED, f"Calls are nested more than {MAX_DEPTH} deep.")
         ctx = ToolContext(self.call.id, executor.state.cwd, self._facts, self)
         prepared = executor.pipeline.prepare(self.call, executor.pool, ctx)
-        self.trace.mark("prepare")
+        self.record.mark("prepare")
         if isinstance(prepared, ToolOutcome):
             self._outcome = prepared
             return False
@@ -244,15 +253,17 @@ class _Life:
         self.settled = True
         executor = self._executor
         outcome = instead or self.outcome
-        effects = self.trace.effects
+        effects = self.record.effects
         for change in outcome.changes:
             if effects is not None and effects.changes_state(change.key):
-                executor.apply(change)
+                executor.state.apply(change)
             else:
-                self.held_back.append(change)
+                self.held_back += (change,)
         if self._ticket is not None:
             executor.gate.leave(self._ticket)
-        self._outcome = outcome.recorded(self.trace.record())
+        if outcome.record is None:
+            outcome = replace(outcome, record=self.record.copy() if instead else self.record)
+        self._outcome = outcome
         executor.pipeline.emit(ToolFinished(self._outcome))
 
     # The pipeline's port
@@ -262,12 +273,15 @@ class _Life:
         ticket = self._ticket
         assert ticket is not None
         while True:
-            await ticket.turn()
+            if not ticket.is_ready():
+                await ticket.turn()
             ready = executor.pipeline.restate(ready, executor.state.cwd)
             if not (executor.is_complete or ready.proposal.effects.read_only):
+                executor.gate.stand_aside(ticket)
                 await self.message_complete()
+                executor.gate.stand_by(ticket)
                 continue
-            self.trace.mark("wait")
+            self.record.mark("wait")
             try:
                 if executor.gate.confirm(ticket, ready.footprint):
                     return ready

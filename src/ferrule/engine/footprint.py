@@ -7,7 +7,6 @@ that, comparing two calls never touches the disk.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import assert_never
 
 from ..core.effects import (
@@ -24,6 +23,7 @@ from ..core.effects import (
     WritesPath,
 )
 from ..core.ports import Paths
+from ..core.values import plain_value
 
 
 def ground(effects: Effects, paths: Paths) -> Effects:
@@ -44,7 +44,7 @@ def _grounded(touch: Touch, paths: Paths) -> Touch:
     return touch
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Footprint:
     """Paths and state keys, read and written. `unknown` stands for all of them."""
 
@@ -72,9 +72,11 @@ class Footprint:
 
         A call that touches nothing does not depend on the working directory either.
         """
+        if not effects.touches:
+            return NOTHING
         reads: list[str] = []
         writes: list[str] = []
-        state_reads: list[str] = [CWD] if reads_cwd and effects.touches else []
+        state_reads: list[str] = [CWD] if reads_cwd else []
         state_writes: list[str] = []
         makes: list[str] = []
         follows: list[str] = []
@@ -146,6 +148,7 @@ class Footprint:
 
 
 _NO_KEYS: frozenset[str] = frozenset()
+NOTHING = Footprint(unknown=False, reads=(), writes=(), state_reads=_NO_KEYS, state_writes=_NO_KEYS)
 
 
 def _set(keys: list[str]) -> frozenset[str]:

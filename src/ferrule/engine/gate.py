@@ -63,9 +63,13 @@ class Ticket:
             yield ticket
             ticket = ticket.parent
 
+    def is_ready(self) -> bool:
+        """Nothing is in the way and one of the lanes is this ticket's, or it is to be stated anew."""
+        return (self.has_lane and not self.waits_for) or self.stale
+
     async def turn(self) -> None:
-        """Return when nothing is in the way and one of the lanes is this ticket's, or when it is to be stated anew."""
-        while (self.waits_for or not self.has_lane) and not self.stale:
+        """Return when the ticket is ready."""
+        while not self.is_ready():
             self._wake = asyncio.get_running_loop().create_future()
             await self._wake
 
@@ -120,6 +124,13 @@ class Gate:
         if ticket.waits_for:
             self._give_up_lane(ticket)
         return ticket.running
+
+    def stand_aside(self, ticket: Ticket) -> None:
+        """Let others use the lane while the ticket waits for something that is not a call."""
+        self._give_up_lane(ticket)
+
+    def stand_by(self, ticket: Ticket) -> None:
+        self._seek_lane(ticket)
 
     def leave(self, ticket: Ticket) -> None:
         """The call is over, or never came to run."""

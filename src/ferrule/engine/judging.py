@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -17,11 +17,11 @@ log = logging.getLogger(__name__)
 Voice: TypeAlias = Callable[[Proposal], Opinion | Awaitable[Opinion]]
 
 
-async def opinions(proposal: Proposal, judges: Sequence[Judge]) -> list[Opinion]:
-    """What the tool and every judge say. The first DENY ends the wait for the others.
+def ask_all(proposal: Proposal, judges: Sequence[Judge]) -> tuple[list[Opinion], list[Awaitable[Opinion]]]:
+    """What the tool and every judge say at once, and the answers that are still to come.
 
-    A judge that answers at once costs a function call; tasks are made only
-    where more than one has to wait.
+    The first DENY is enough. A judge that answers at once costs a function
+    call; tasks are made only where more than one has to wait.
     """
     heard: list[Opinion] = []
     waiting: list[Awaitable[Opinion]] = []
@@ -40,12 +40,13 @@ async def opinions(proposal: Proposal, judges: Sequence[Judge]) -> list[Opinion]
         heard.append(answer)
         if _denies(answer):
             _dismiss(waiting)
-            return heard
-    if len(waiting) == 1:
-        heard.append(await guarded(waiting[0]))
-    elif waiting:
-        heard += await _all_at_once(waiting)
-    return heard
+            return heard, []
+    return heard, waiting
+
+
+async def the_rest(waiting: list[Awaitable[Opinion]]) -> list[Opinion]:
+    """The answers that had to be waited for, all at once; a DENY ends the wait for the others."""
+    return [await guarded(waiting[0])] if len(waiting) == 1 else await _all_at_once(waiting)
 
 
 def rewritten(heard: Iterable[Opinion], *known: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -60,11 +61,9 @@ def rewritten(heard: Iterable[Opinion], *known: Mapping[str, Any]) -> Mapping[st
     return wanted
 
 
-def _voices(proposal: Proposal, judges: Sequence[Judge]) -> Iterator[Voice]:
-    if proposal.tool.has_opinion:
-        yield _tool_opinion
-    for judge in judges:
-        yield judge.judge
+def _voices(proposal: Proposal, judges: Sequence[Judge]) -> list[Voice]:
+    voices: list[Voice] = [judge.judge for judge in judges]
+    return [_tool_opinion, *voices] if proposal.tool.has_opinion else voices
 
 
 async def _tool_opinion(proposal: Proposal) -> Opinion:

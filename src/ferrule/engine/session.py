@@ -20,7 +20,7 @@ from .faults import end
 from .gate import Gate
 from .loop import Turnstile, run_turn
 from .pipeline import Pipeline
-from .pool import Registry
+from .pool import Registry, ToolPool
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +36,13 @@ class Session:
     gate: Gate = field(default_factory=Gate)
     history: list[Turn] = field(default_factory=list[Turn])
     agent: str = "main"
+    agents: tuple[str, ...] = ()
+    """The kinds of agents that calls of this session may start."""
     turn: int = 0
+    model: str = ""
+    """The name of the model that was asked last."""
+    is_answering: bool = False
+    _facts: Facts | None = None
 
     async def run(self, calls: Iterable[ToolCall]) -> list[ToolOutcome]:
         """Carry out the calls of one message; one outcome each, in their order."""
@@ -60,25 +66,43 @@ class Session:
     def executor(self) -> Executor:
         """For the calls of one message, with the tools and the facts of this moment."""
         pool = self.registry.pool
-        facts = Facts(
+        facts = self._current_facts(pool)
+        return Executor(self.pipeline, pool=pool, gate=self.gate, state=self.state, facts=facts)
+
+    def _current_facts(self, pool: ToolPool) -> Facts:
+        """Made anew only when one of them has changed."""
+        known = self._facts
+        if (
+            known is not None
+            and known.turn == self.turn
+            and known.tools is pool.specs
+            and len(known.conversation) == len(self.history)
+            and known.added_directories is self.state.added_directories
+        ):
+            return known
+        self._facts = Facts(
             session_id=self.id,
             turn=self.turn,
             agent=self.agent,
+            model=self.model,
             workspace=self.workspace,
             added_directories=self.state.added_directories,
             conversation=Prefix(self.history),
             tools=pool.specs,
+            agents=self.agents,
         )
-        return Executor(self.pipeline, pool=pool, gate=self.gate, state=self.state, facts=facts)
+        return self._facts
 
     def _request(self) -> Request:
         pool = self.registry.pool
         return Request(self.history, pool.offered(self.state.found_tools), pool.cache_after)
 
-    async def _work(self, prompt: str, model: ModelProvider) -> None:
+    async def answer(self, prompt: str, model: ModelProvider) -> None:
+        """One whole turn, told as events. What `ask` runs in a task of its own."""
         emit = self.pipeline.emit
         ended = TurnEnded("interrupted")
         self.turn += 1
+        self.model = model.name
         self.history.append(UserTurn.saying(prompt))
         emit(TurnStarted(prompt))
         try:
@@ -103,8 +127,11 @@ class Asking:
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Subscription:
+        if self._session.is_answering:
+            raise RuntimeError("This session is already answering a prompt. Wait for it, or open another session.")
         subscription = self._subscribed.__enter__()
-        self._task = asyncio.create_task(self._session._work(self._prompt, self._model))  # pyright: ignore[reportPrivateUsage]
+        self._session.is_answering = True
+        self._task = asyncio.create_task(self._session.answer(self._prompt, self._model))
         self._task.add_done_callback(lambda _: subscription.close())
         return subscription
 
@@ -115,4 +142,5 @@ class Asking:
             if self._task is not None and not self._task.done():
                 await end(self._task, grace=10.0)
         finally:
+            self._session.is_answering = False
             self._subscribed.__exit__(kind, error, trace)

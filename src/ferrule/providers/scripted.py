@@ -14,6 +14,8 @@ from ..core.model import CallReady, ModelError, ModelEvent, Request, Stopped, Te
 class ScriptedModel:
     """Answers each request with the next message of the script."""
 
+    name = "scripted"
+
     def __init__(self, messages: Sequence[Sequence[ModelEvent]], *, seconds_between_words: float = 0.0) -> None:
         self._messages = messages
         self._pause = seconds_between_words

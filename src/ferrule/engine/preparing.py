@@ -1,0 +1,145 @@
+"""A call made ready for the queue: its tool found, its input parsed, its effects stated.
+
+The same call is stated twice: here, when it is submitted, and again when its
+turn has come, on the working directory and the links of that moment.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from ..core.calls import Refusal, Status, ToolCall
+from ..core.context import ToolContext
+from ..core.effects import Effects
+from ..core.inputs import ToolInput
+from ..core.ports import Paths, Proposal
+from ..core.tool import AnyTool, Exposure, ToolError
+from ..core.values import plain_value
+from .footprint import Footprint, ground
+from .pool import ToolPool
+
+log = logging.getLogger(__name__)
+
+
+@plain_value
+class Prepared:
+    """A call whose tool exists and whose arguments parse, with what it would occupy."""
+
+    proposal: Proposal
+    parsed: Any
+    """The input before its paths were made absolute."""
+    given: Mapping[str, Any]
+    """The arguments before their paths were made absolute."""
+    footprint: Footprint
+
+
+def looked_up(call: ToolCall, pool: ToolPool) -> tuple[AnyTool, Mapping[str, Any]]:
+    """The tool, and the arguments under its own parameter names."""
+    found = pool.get(call.name)
+    if found is None:
+        raise Refusal(Status.INVALID, _no_such_tool(call.name, pool))
+    if call.malformed is not None:
+        raise Refusal(
+            Status.INVALID,
+            f"The arguments of {call.name} are not a JSON object: {_excerpt(call.malformed)}\n"
+            "Send them again as one JSON object.",
+        )
+    tool, alias = found
+    return tool, alias.adapt(call.arguments) if alias else call.arguments
+
+
+def prepared(call: ToolCall, tool: AnyTool, arguments: Mapping[str, Any], ctx: ToolContext, paths: Paths) -> Prepared:
+    """Schema, paths, the checks that need no disk, and the first statement of effects."""
+    try:
+        ready = _stated(call, tool, tool.parse(arguments), arguments, ctx, paths)
+        tool.check(ready.proposal.input, ctx)
+    except (Refusal, ToolError) as refusal:
+        message = str(refusal)
+        if tool.exposure is Exposure.DEFERRED:
+            message = f"{message}\nIts schema: {tool.spec.schema_json()}"
+        raise Refusal(Status.INVALID, message) from None
+    return ready
+
+
+def restated(ready: Prepared, cwd: str, paths: Paths) -> Prepared:
+    """The same call on the working directory and the links of this moment; the same value where nothing moved."""
+    proposal = ready.proposal
+    ctx = proposal.ctx
+    if ctx.cwd == cwd and proposal.input is ready.parsed:
+        effects = ground(_effects(proposal.tool, proposal.input, ctx), paths)
+        if effects == proposal.effects:
+            return ready
+    elif ctx.cwd != cwd:
+        ctx = replace(ctx, cwd=cwd)
+    return _stated(proposal.call, proposal.tool, ready.parsed, ready.given, ctx, paths)
+
+
+def _stated(
+    call: ToolCall, tool: AnyTool, parsed: Any, given: Mapping[str, Any], ctx: ToolContext, paths: Paths
+) -> Prepared:
+    input, arguments, leans_on_cwd = _anchored(parsed, given, ctx.cwd, paths)
+    effects = ground(_effects(tool, input, ctx), paths)
+    footprint = Footprint.of(effects, reads_cwd=leans_on_cwd)
+    return Prepared(Proposal(call, tool, input, arguments, effects, ctx), parsed, given, footprint)
+
+
+def _effects(tool: AnyTool, input: Any, ctx: ToolContext) -> Effects:
+    """What the tool says it would do; if it cannot say, the worst."""
+    try:
+        effects = tool.effects(input, ctx)
+    except Exception:  # a statement that fails says nothing, and nothing means the worst
+        log.exception("%s could not state its effects", tool.name)
+        return Effects()
+    return effects if isinstance(effects, Effects) else Effects()  # pyright: ignore[reportUnnecessaryIsInstance]
+
+
+def _anchored(parsed: Any, arguments: Mapping[str, Any], cwd: str, paths: Paths) -> tuple[Any, Mapping[str, Any], bool]:
+    """Input and arguments with absolute paths, and whether the call depends on the working directory.
+
+    It does unless every path it takes was given, and given absolutely.
+    """
+    if not isinstance(parsed, ToolInput) or not parsed.path_fields:
+        return parsed, arguments, True
+    absolute: dict[str, Any] = {}
+    leans = False
+    for name in parsed.path_fields:
+        written = getattr(parsed, name)
+        if isinstance(written, str):
+            anchored: Any = _anchor(name, written, cwd, paths)
+            leans = leans or not written.startswith(("/", "~"))
+        elif isinstance(written, list | tuple):
+            several = cast(Sequence[str], written)
+            anchored = type(several)(_anchor(name, one, cwd, paths) for one in several)  # pyright: ignore[reportCallIssue]
+            leans = leans or not all(one.startswith(("/", "~")) for one in several)
+        else:
+            leans = True
+            continue
+        if anchored != written:
+            absolute[name] = anchored
+    if not absolute:
+        return parsed, arguments, leans
+    fields = type(parsed).model_fields
+    shown = {name if name in arguments else fields[name].alias or name: path for name, path in absolute.items()}
+    return parsed.model_copy(update=absolute), {**arguments, **shown}, leans
+
+
+def _anchor(name: str, written: str, cwd: str, paths: Paths) -> str:
+    if "\0" in written:
+        raise Refusal(Status.INVALID, f"`{name}` holds a NUL character, which no path can. Remove it.")
+    return paths.anchor(written, cwd)
+
+
+def _no_such_tool(name: str, pool: ToolPool) -> str:
+    if name in pool.off:
+        return f"{name} cannot be used here: {pool.off[name]}."
+    near = pool.nearest(name)
+    if near:
+        return f"There is no tool named {name}. Did you mean {' or '.join(near)}?"
+    return f"There is no tool named {name}. There are: {', '.join(tool.name for tool in pool)}."
+
+
+def _excerpt(text: str) -> str:
+    return text if len(text) <= 200 else f"{text[:120]} ... {text[-60:]}"
