@@ -47,22 +47,41 @@ class CallPort(Protocol):
     async def invoke(self, name: str, arguments: Mapping[str, Any], /) -> ToolOutcome: ...
 
 
-@dataclass(frozen=True, slots=True)
 class ToolContext:
-    call_id: str
-    cwd: str
-    """The working directory of this moment, absolute."""
-    facts: Facts
-    _port: CallPort
+    """Facts about one call, and the two things a running call may do. Nothing here can be assigned to."""
+
+    __slots__ = ("_call_id", "_cwd", "_facts", "_port")
+
+    def __init__(self, call_id: str, cwd: str, facts: Facts, port: CallPort) -> None:
+        self._call_id = call_id
+        self._cwd = cwd
+        self._facts = facts
+        self._port = port
+
+    @property
+    def call_id(self) -> str:
+        return self._call_id
+
+    @property
+    def cwd(self) -> str:
+        """The working directory of this moment, absolute."""
+        return self._cwd
+
+    @property
+    def facts(self) -> Facts:
+        return self._facts
 
     @property
     def depth(self) -> int:
-        return len(self.facts.chain)
+        return len(self._facts.chain)
 
     @property
     def cancelled(self) -> bool:
         """Whether somebody wants the call to end. For work in threads; a coroutine is cancelled by itself."""
         return self._port.cancelled
+
+    def moved_to(self, cwd: str) -> ToolContext:
+        return ToolContext(self._call_id, cwd, self._facts, self._port)
 
     def report(self, view: View) -> None:
         """Show how far the call is. Never waits, never fails."""

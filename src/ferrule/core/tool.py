@@ -179,7 +179,7 @@ class Tool(ABC, Generic[InT, OutT]):
         """The typed input. Raises `Refusal(INVALID)` that names each bad field."""
         model = cast(type[ToolInput], self.input_model)
         try:
-            return cast(InT, model.model_validate(arguments))
+            return cast(InT, model.__pydantic_validator__.validate_python(arguments))
         except ValidationError as error:
             raise Refusal(Status.INVALID, explain(self.name, error, model)) from None
 
@@ -226,7 +226,7 @@ class Tool(ABC, Generic[InT, OutT]):
         """The output, validated where `output_model` is declared."""
         if self.output_model is None:
             return output
-        return cast(OutT, self._output_adapter.validate_python(output))
+        return cast(OutT, self._output_adapter.validator.validate_python(output))
 
     def to_model(self, output: OutT) -> tuple[Block, ...]:
         """What the model reads. Text and blocks stand for themselves, all else becomes JSON."""

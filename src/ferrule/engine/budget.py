@@ -42,11 +42,22 @@ class Budget:
 
     async def fit(self, call_id: str, tool: AnyTool, content: tuple[Block, ...]) -> Fitted:
         """The content if it is within the tool's limit; else its ends, with the whole saved."""
-        limit = self.limits.get(tool.name, tool.result_limit)
+        limit = self._limit(tool)
         size = text_size(content)
         if limit is None or size <= limit:
             return Fitted(content, size, size, None)
         return await self._spilled(call_id, content, limit, self.keep or tool.keep)
+
+    def holds(self, tool: AnyTool, content: tuple[Block, ...]) -> bool:
+        limit = self._limit(tool)
+        return limit is None or text_size(content) <= limit
+
+    def _limit(self, tool: AnyTool) -> int | None:
+        return self.limits.get(tool.name, tool.result_limit) if self.limits else tool.result_limit
+
+    def holds_all(self, outcomes: Sequence[ToolOutcome]) -> bool:
+        """Whether the results of one message are within their common limit."""
+        return sum(text_size(outcome.content) for outcome in outcomes) <= self.message_limit
 
     async def share(self, outcomes: Sequence[ToolOutcome]) -> list[ToolOutcome]:
         """All results of one message share a limit as well; the largest give way first."""

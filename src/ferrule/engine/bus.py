@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from time import monotonic
+from typing import TypeAlias
 
 from ..core.events import Emit, Envelope, Event, Missed
 
@@ -21,14 +22,46 @@ log = logging.getLogger(__name__)
 DEFAULT_BUFFER = 10_000
 
 
-class Subscription:
+Stamped: TypeAlias = tuple[int, float, str, Event]
+"""An event with its place, as it waits: an `Envelope` is made only for whoever reads it."""
+
+
+class _Backlog:
+    """What one receiver has not read yet, up to a limit, and how much it missed beyond that."""
+
+    def __init__(self, limit: int) -> None:
+        self._waiting: deque[Stamped] = deque()
+        self._limit = limit
+        self._missed = 0
+        self._last_missed: Stamped | None = None
+
+    def _keep(self, stamped: Stamped) -> bool:
+        """False if there is no room; what is missed is told before the next event that is kept."""
+        if len(self._waiting) >= self._limit:
+            self._missed += 1
+            self._last_missed = stamped
+            return False
+        if self._last_missed is not None:
+            self._waiting.append(self._told_of_missed(self._last_missed))
+        self._waiting.append(stamped)
+        return True
+
+    def _take(self) -> Envelope | None:
+        if self._waiting:
+            return Envelope(*self._waiting.popleft())
+        return None if self._last_missed is None else Envelope(*self._told_of_missed(self._last_missed))
+
+    def _told_of_missed(self, last: Stamped) -> Stamped:
+        missed, self._missed, self._last_missed = self._missed, 0, None
+        seq, time, agent, _ = last
+        return seq, time, agent, Missed(missed)
+
+
+class Subscription(_Backlog):
     """An async iterator of envelopes that ends when the bus or the subscription is closed."""
 
-    def __init__(self, buffer: int) -> None:
-        self._waiting: deque[Envelope] = deque()
-        self._buffer = buffer
-        self._missed = 0
-        self._last_missed: Envelope | None = None
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
         self._closed = False
         self._wake: asyncio.Future[None] | None = None
 
@@ -36,37 +69,26 @@ class Subscription:
         return self
 
     async def __anext__(self) -> Envelope:
-        while not self._waiting:
-            if self._missed and self._last_missed is not None:
-                return self._tell_of_missed(self._last_missed)
+        while (envelope := self._take()) is None:
             if self._closed:
                 raise StopAsyncIteration
             self._wake = asyncio.get_running_loop().create_future()
             await self._wake
-        return self._waiting.popleft()
+        return envelope
 
-    def put(self, envelope: Envelope) -> None:
-        if len(self._waiting) >= self._buffer:
-            self._missed += 1
-            self._last_missed = envelope
-            return
-        if self._missed and self._last_missed is not None:
-            self._waiting.append(self._tell_of_missed(self._last_missed))
-        self._waiting.append(envelope)
-        self._alert()
-
-    def _tell_of_missed(self, last: Envelope) -> Envelope:
-        missed, self._missed = self._missed, 0
-        return Envelope(last.seq, last.time, last.agent, Missed(missed))
+    def put(self, stamped: Stamped) -> None:
+        if self._keep(stamped) and self._wake is not None:
+            self._alert()
 
     def close(self) -> None:
         self._closed = True
         self._alert()
 
     def _alert(self) -> None:
-        if self._wake is not None and not self._wake.done():
+        wake, self._wake = self._wake, None
+        if wake is not None and not wake.done():
             with suppress(RuntimeError):  # its reader's event loop is closed: nobody waits there any more
-                self._wake.set_result(None)
+                wake.set_result(None)
 
 
 class Bus:
@@ -83,9 +105,9 @@ class Bus:
             if not self._receivers:
                 return
             self._seq += 1
-            envelope = Envelope(self._seq, time.monotonic(), agent, event)
+            stamped = (self._seq, monotonic(), agent, event)
             for receiver in self._receivers:
-                receiver.put(envelope)
+                receiver.put(stamped)
 
         return emit
 
@@ -119,45 +141,35 @@ class Bus:
                 receiver.close()
 
 
-class _Listener:
-    def __init__(self, callback: Callable[[Envelope], None], buffer: int) -> None:
+class _Listener(_Backlog):
+    def __init__(self, callback: Callable[[Envelope], None], limit: int) -> None:
+        super().__init__(limit)
         self._callback = callback
-        self._buffer = buffer
-        self._waiting: deque[Envelope] = deque()
-        self._missed = 0
-        self._last_missed: Envelope | None = None
+        self._ended = False
         self._ready = threading.Semaphore(0)
         self._thread = threading.Thread(target=self._work, name="ferrule-listener", daemon=True)
         self._thread.start()
 
-    def put(self, envelope: Envelope) -> None:
-        if len(self._waiting) >= self._buffer:
-            self._missed += 1
-            self._last_missed = envelope
-            return
-        self._tell_of_missed()
-        self._waiting.append(envelope)
-        self._ready.release()
-
-    def _tell_of_missed(self) -> None:
-        last = self._last_missed
-        if self._missed and last is not None:
-            self._waiting.append(Envelope(last.seq, last.time, last.agent, Missed(self._missed)))
-            self._missed = 0
+    def put(self, stamped: Stamped) -> None:
+        if self._keep(stamped):
             self._ready.release()
 
     def finish(self, patience: float = 5.0) -> None:
-        self._tell_of_missed()
+        self._ended = True
         self._ready.release()
         self._thread.join(patience)
 
     def _work(self) -> None:
         while True:
             self._ready.acquire()
-            if not self._waiting:
+            ended = self._ended
+            while (envelope := self._take()) is not None:
+                self._call_back(envelope)
+            if ended:
                 return
-            envelope = self._waiting.popleft()
-            try:
-                self._callback(envelope)
-            except Exception:  # a listener is somebody else's code: its fault ends at this line
-                log.exception("a listener failed on %s", type(envelope.event).__name__)
+
+    def _call_back(self, envelope: Envelope) -> None:
+        try:
+            self._callback(envelope)
+        except Exception:  # a listener is somebody else's code: its fault ends at this line
+            log.exception("a listener failed on %s", type(envelope.event).__name__)

@@ -113,7 +113,9 @@ class Executor:
         if self._unfinished:
             self._all_done = asyncio.get_running_loop().create_future()
             await self._all_done
-        return await self.pipeline.budget.share(self.outcomes())
+        outcomes = self.outcomes()
+        budget = self.pipeline.budget
+        return outcomes if budget.holds_all(outcomes) else await budget.share(outcomes)
 
     def outcomes(self) -> list[ToolOutcome]:
         """One for each call in the order they were submitted; valid at every moment."""

@@ -93,14 +93,16 @@ class Gate:
         """Take the next place in the order. Raises `Deadlock` for a nested call that could never run."""
         self._taken += 1
         ticket = Ticket((*parent.order, self._taken) if parent else (self._taken,), footprint, parent)
-        self._block(ticket)
+        if self._open:
+            self._block(ticket)
         if parent:
             self._pass_those_behind(ticket)
             if self._would_deadlock(ticket):
                 self._unblock(ticket)
                 raise Deadlock
         self._open[ticket] = None
-        self._sort(ticket)
+        if not footprint.only_reads:
+            self._writers[ticket] = None
         if parent:
             self._hold_back_later_ones(ticket)
         self._seek_lane(ticket)
@@ -112,7 +114,7 @@ class Gate:
         Raises `Deadlock` for a nested call that, stated like this, could never run.
         """
         ticket.stale = False
-        if footprint != ticket.footprint:
+        if footprint is not ticket.footprint and footprint != ticket.footprint:
             ticket.footprint = footprint
             self._sort(ticket)
             self._step_back(ticket)
@@ -139,7 +141,8 @@ class Gate:
         del self._open[ticket]
         self._writers.pop(ticket, None)
         ticket.running = False
-        self._unblock(ticket)
+        if ticket.waits_for:
+            self._unblock(ticket)
         self._give_up_lane(ticket)
         if len(ticket.dependents) > 1:
             ticket.dependents.sort(key=_place)  # the first to stand behind it is the first to be stated anew

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, cast
 
 from ..core.calls import Refusal, Status, ToolCall
@@ -73,7 +72,7 @@ def restated(ready: Prepared, cwd: str, paths: Paths) -> Prepared:
         if effects == proposal.effects:
             return ready
     elif ctx.cwd != cwd:
-        ctx = replace(ctx, cwd=cwd)
+        ctx = ctx.moved_to(cwd)
     return _stated(proposal.call, proposal.tool, ready.parsed, ready.given, ctx, paths)
 
 
