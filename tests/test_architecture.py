@@ -17,7 +17,8 @@ BROAD_CATCHES = {
     "engine/bus.py": "a listener is somebody else's code",
     "engine/faults.py": "drawing an error, or its own text, must not hide it",
     "engine/judging.py": "a judge that fails has said no",
-    "engine/pipeline.py": "the pipeline's exit; a statement that fails is the worst one; a step after the call",
+    "engine/pipeline.py": "the pipeline's exit; a step after the call is somebody else's code",
+    "engine/preparing.py": "a statement of effects that fails is the worst one",
     "engine/session.py": "the turn's exit",
 }
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
-from pydantic import Field, create_model
+from pydantic import BaseModel, Field, create_model
 
 from ferrule.core.calls import Refusal, Status, ToolCall
 from ferrule.core.context import ToolContext
@@ -313,3 +313,25 @@ def test_arguments_as_text_are_read_back_as_they_were(arguments: dict[str, Any])
 @pytest.mark.parametrize("text", ["", "  \n"])
 def test_no_text_means_no_arguments(text: str) -> None:
     assert ToolCall.from_text("1", "Read", text) == ToolCall("1", "Read", {})
+
+
+@requirement("CON-2")
+def test_a_model_inside_an_input_must_be_an_input_itself() -> None:
+    class Plain(BaseModel):
+        count: int
+
+    with pytest.raises(TypeError, match="`parts` holds Plain, which must derive from ToolInput"):
+
+        class _(ToolInput):
+            parts: list[Plain] = []
+
+
+@requirement("CON-8")
+def test_a_path_inside_a_nested_input_is_refused_where_it_is_declared() -> None:
+    class Place(ToolInput):
+        path: PathText
+
+    with pytest.raises(TypeError, match="`place` holds Place, whose paths nobody would make absolute"):
+
+        class _(ToolInput):
+            place: Place | None = None

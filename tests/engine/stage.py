@@ -28,7 +28,7 @@ from ferrule.engine.pool import Registry
 from ferrule.engine.session import Session
 from ferrule.testing import Answering, FixedJudge, Recorder, allow, deny
 
-CWD = "/work"
+CWD = "/project"
 
 
 # Tools

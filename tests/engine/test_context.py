@@ -37,9 +37,9 @@ async def test_a_call_knows_where_it_stands() -> None:
     await at.run_one(call("Act", "call-7"))
 
     (ctx,) = known
-    assert (ctx.call_id, ctx.cwd, ctx.depth, ctx.cancelled) == ("call-7", "/work", 0, False)
+    assert (ctx.call_id, ctx.cwd, ctx.depth, ctx.cancelled) == ("call-7", "/project", 0, False)
     facts = ctx.facts
-    assert (facts.session_id, facts.turn, facts.agent, facts.workspace) == ("session-1", 3, "main", "/work")
+    assert (facts.session_id, facts.turn, facts.agent, facts.workspace) == ("session-1", 3, "main", "/project")
     assert (facts.added_directories, facts.chain) == (("/other",), ())
     assert [spec.name for spec in facts.tools] == ["Act"]
     assert list(facts.conversation) == []

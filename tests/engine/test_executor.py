@@ -136,15 +136,15 @@ async def test_a_later_call_sees_the_working_directory_an_earlier_one_left() -> 
 
     assert [text_of(outcome) for outcome in outcomes] == snapshot(
         [
-            "/work /work/a",
+            "/project /project/a",
             "moved",
-            "/work/sub /work/sub/a",
+            "/project/sub /project/sub/a",
             "moved",
-            "/work/sub/deeper /work/sub/deeper/a",
+            "/project/sub/deeper /project/sub/deeper/a",
         ]
     )
     judged = {proposal.call.id: proposal.effects for proposal in judge.seen}
-    assert judged["3"] == Effects.of(ReadsPath("/work/sub/a", "/work/sub/a"))
+    assert judged["3"] == Effects.of(ReadsPath("/project/sub/a", "/project/sub/a"))
 
 
 @requirement("SCHED-3")
@@ -646,11 +646,11 @@ def test_after_an_interrupt_at_any_step_the_gate_is_free_for_the_next_message(
 @requirement("PIPE-4")
 async def test_there_is_an_outcome_for_each_call_at_every_moment() -> None:
     held = Held()
-    executor = stage(Act("Held", held), Act()).executor()
+    executor = stage(Act("Held", held), Act("Waits", effects=Effects.of(ChangesState("x")))).executor()
     moments: list[list[Status]] = []
     async with asyncio.timeout(5), executor:
         executor.submit(call("Held", "1"))
-        executor.submit(call("Act", "2"))
+        executor.submit(call("Waits", "2"))
         moments.append([outcome.status for outcome in executor.outcomes()])
         executor.message_complete()
         await steps(20)
@@ -702,3 +702,47 @@ async def test_a_nested_write_and_a_later_write_of_the_same_file_do_not_overlap(
     assert [outcome.status for outcome in outcomes] == [Status.OK, Status.OK]
     assert not overlaps
     assert [event.outcome.call.id for event in at.seen.of(ToolFinished)] == ["1.1", "1", "2"]
+
+
+@requirement("SCHED-4")
+async def test_a_write_that_waits_for_the_message_keeps_no_lane_from_a_read() -> None:
+    read = Held()
+    writes = Act("Write", effects=Effects.of(WritesPath("/a")))
+    executor = stage(writes, Act("Read", read, effects=Effects.reading("/b")), limit=1).executor()
+    async with asyncio.timeout(5), executor:
+        executor.submit(call("Write", "1"))
+        executor.submit(call("Read", "2"))
+
+        assert await begun_within(read)
+
+        read.let.set()
+        outcomes = await executor.drain()
+
+    assert [outcome.status for outcome in outcomes] == [Status.OK, Status.OK]
+
+
+@requirement("PIPE-6")
+async def test_the_record_of_a_call_left_behind_is_closed() -> None:
+    let = asyncio.Event()
+
+    async def stubborn(input: Given, ctx: ToolContext) -> str:
+        while not let.is_set():
+            try:
+                await let.wait()
+            except asyncio.CancelledError:
+                continue
+        return "late"
+
+    executor = stage(Act(body=stubborn)).executor(grace=0.01)
+    async with asyncio.timeout(5):
+        executor.submit(call())
+        executor.message_complete()
+        await steps(5)
+        await executor.interrupt()
+        (outcome,) = executor.outcomes()
+        assert outcome.record is not None
+        stages = list(outcome.record.stages)
+        let.set()
+        await steps(20)
+
+    assert outcome.record.stages == stages

@@ -150,7 +150,7 @@ async def test_a_result_with_impossible_extras_is_broken_and_changes_nothing(res
     outcome = await at.run_one(call())
 
     assert outcome.status is Status.BROKEN
-    assert (outcome.changes, outcome.messages, at.session.state.cwd) == ((), (), "/work")
+    assert (outcome.changes, outcome.messages, at.session.state.cwd) == ((), (), "/project")
 
 
 @requirement("PIPE-4", "CON-10")

@@ -124,7 +124,7 @@ def test_state_hosts_and_commands_conflict_by_what_is_written(one: object, other
 
 @requirement("SCHED-3")
 def test_a_call_with_relative_paths_depends_on_the_working_directory() -> None:
-    reads = Effects.reading("/work/a")
+    reads = Effects.reading("/project/a")
 
     assert of(ChangesState("cwd")).conflicts(Footprint.of(reads, reads_cwd=True))
     assert not of(ChangesState("cwd")).conflicts(Footprint.of(reads, reads_cwd=False))

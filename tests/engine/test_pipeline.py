@@ -43,7 +43,7 @@ class Diary(Tool[Given, str]):
 
     def effects(self, input: Given, ctx: ToolContext) -> Effects:
         self.pages.append("effects")
-        return Effects.reading("/work/a")
+        return Effects.reading("/project/a")
 
     def check(self, input: Given, ctx: ToolContext) -> None:
         self.pages.append("check")
@@ -129,7 +129,7 @@ async def test_the_stages_of_a_call_come_in_order_and_leave_a_record() -> None:
     )
     assert all(seconds >= 0 for _, seconds in record.stages)
     assert (record.call_id, record.tool, record.agent, record.chain) == ("1", "Diary", "main", ())
-    assert (record.effects, record.verdict) == (Effects.of(ReadsPath("/work/a", "/work/a")), granted)
+    assert (record.effects, record.verdict) == (Effects.of(ReadsPath("/project/a", "/project/a")), granted)
     assert (record.produced_chars, record.sent_chars, record.saved_to) == (7, 7, None)
 
 
@@ -286,15 +286,15 @@ async def test_hooks_and_tools_see_absolute_paths_and_the_call_keeps_what_was_wr
     outcome = await stage(Act(body=body), judges=[judge]).run_one(written)
 
     (proposal,) = judge.seen
-    assert dict(proposal.arguments) == {"path": "/work/a.txt", "text": "t"}
-    assert proposal.input == inputs[0] == Given(path="/work/a.txt", text="t")
+    assert dict(proposal.arguments) == {"path": "/project/a.txt", "text": "t"}
+    assert proposal.input == inputs[0] == Given(path="/project/a.txt", text="t")
     assert proposal.call is outcome.call is written
     assert written.arguments["path"] == "sub/../a.txt"
 
 
 @requirement("CON-8")
 @pytest.mark.parametrize(
-    ("written", "absolute"), [("~/a", "/home/a"), ("/x/./y", "/x/y"), ("..", "/"), ("a", "/work/a")]
+    ("written", "absolute"), [("~/a", "/home/a"), ("/x/./y", "/x/y"), ("..", "/"), ("a", "/project/a")]
 )
 async def test_every_way_to_write_a_path_becomes_absolute(written: str, absolute: str) -> None:
     judge = FixedJudge(allow())
@@ -328,9 +328,9 @@ async def test_lists_of_paths_and_renamed_fields_become_absolute_too() -> None:
 
     given, default = await at.run(call("Several", paths=["a", "/b"], mainPath="c"), call("Several", paths=[]))
 
-    assert text_of(given) == "/work/a /b /work/c"
-    assert dict(judge.seen[0].arguments) == {"paths": ["/work/a", "/b"], "mainPath": "/work/c"}
-    assert text_of(default) == "/work"
+    assert text_of(given) == "/project/a /b /project/c"
+    assert dict(judge.seen[0].arguments) == {"paths": ["/project/a", "/b"], "mainPath": "/project/c"}
+    assert text_of(default) == "/project"
 
 
 @requirement("CON-8", "PIPE-2")

@@ -147,7 +147,7 @@ async def test_a_denied_call_is_followed_by_no_step() -> None:
 
 @requirement("CON-10", "SCHED-3")
 async def test_a_result_carries_data_messages_changes_and_metadata() -> None:
-    changes = (MovedTo("/work/sub"), Granted("Read"), Queued("/tests"), ToolsFound(("X",)), StateSet("todo", [1]))
+    changes = (MovedTo("/project/sub"), Granted("Read"), Queued("/tests"), ToolsFound(("X",)), StateSet("todo", [1]))
     result = Result({"n": 1}, messages=("look at this",), changes=changes, meta={"trace": "abc"})
     at = stage(Act(body=returning(result)))
 
@@ -156,7 +156,7 @@ async def test_a_result_carries_data_messages_changes_and_metadata() -> None:
     assert (outcome.output, text_of(outcome), outcome.messages) == ({"n": 1}, '{"n":1}', ("look at this",))
     assert (outcome.changes, outcome.meta) == (changes, {"trace": "abc"})
     state = at.session.state
-    assert (state.cwd, state.grants, state.queue) == ("/work/sub", ("Read",), ("/tests",))
+    assert (state.cwd, state.grants, state.queue) == ("/project/sub", ("Read",), ("/tests",))
     assert (state.found_tools, state.values) == (("X",), {"todo": [1]})
 
 
@@ -223,3 +223,23 @@ async def test_progress_after_the_end_is_not_heard() -> None:
     kept[0].report(Line("late"))
 
     assert at.seen.kinds()[-1] == "ToolFinished"
+
+
+@requirement("BUD-1")
+async def test_an_error_has_the_limit_of_a_result() -> None:
+    outcome = await stage(Act(body=raising(ToolError("x" * 150_000)))).run_one(call())
+
+    assert outcome.status is Status.FAILED
+    assert len(text_of(outcome)) <= 30_000
+    assert "characters left out" in text_of(outcome)
+
+
+@requirement("PIPE-6")
+async def test_the_record_knows_the_size_of_what_a_step_put_in_its_place() -> None:
+    step = Step(Amendment(content=(Text("y" * 50_000),)))
+
+    outcome = await stage(Act(), after=[step]).run_one(call())
+
+    assert outcome.record is not None
+    assert outcome.record.produced_chars == 50_000
+    assert outcome.record.sent_chars == len(text_of(outcome)) <= 30_000

@@ -86,7 +86,7 @@ class Stream:
 # A turn
 
 
-@requirement("PIPE-4", "PIPE-1")
+@requirement("PIPE-4", "PIPE-1", "LOOP-1")
 async def test_a_turn_runs_from_the_prompt_over_the_tool_result_to_the_answer() -> None:
     at = stage(Act(body=echo))
     asked = call("Act", "c1", text="hi")
@@ -313,7 +313,7 @@ async def dawdles(input: Given, ctx: ToolContext) -> Result[str]:
     return Result("dawdled", messages=("a message",))
 
 
-@requirement("PIPE-4", "PIPE-5")
+@requirement("PIPE-4", "PIPE-5", "LOOP-2")
 @given(
     st.lists(st.lists(st.sampled_from(["Look", "Write", "Any", "Nope"]), max_size=3), min_size=1, max_size=3),
     st.integers(0, 80),
@@ -405,3 +405,36 @@ async def test_what_the_session_ran_by_itself_has_the_same_outcomes() -> None:
     outcomes = await stage(Act(body=echo)).session.run([call("Act", "1", text="a"), call("Act", "2", text="b")])
 
     assert [(outcome.status, outcome.output) for outcome in outcomes] == [(Status.OK, "a"), (Status.OK, "b")]
+
+
+async def test_a_second_prompt_while_one_is_answered_is_refused() -> None:
+    at = stage(Act())
+
+    async with asyncio.timeout(5), at.session.ask("one", RecordingModel(says("first"))) as events:
+        with pytest.raises(RuntimeError, match="already answering"):
+            async with at.session.ask("two", RecordingModel(says("second"))):
+                pass
+        async for _ in events:
+            pass
+    async with asyncio.timeout(5), at.session.ask("three", RecordingModel(says("third"))) as events:
+        async for _ in events:
+            pass
+
+    prompts = [turn for turn in at.session.history if isinstance(turn, UserTurn)]
+    assert prompts == [UserTurn.saying("one"), UserTurn.saying("three")]
+
+
+@requirement("CON-17")
+async def test_a_call_knows_which_model_made_it() -> None:
+    seen: list[str] = []
+
+    async def look(input: Given, ctx: ToolContext) -> str:
+        seen.append(ctx.facts.model)
+        return "seen"
+
+    at = stage(Act(body=look))
+    async with at.session.ask("go", RecordingModel(says("", call()), says("done"))) as events:
+        async for _ in events:
+            pass
+
+    assert seen == ["scripted"]

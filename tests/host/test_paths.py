@@ -24,29 +24,29 @@ PATHS = LocalPaths()
 @pytest.mark.parametrize(
     ("written", "meant"),
     [
-        ("a.txt", "/work/a.txt"),
-        ("./a/../b", "/work/b"),
+        ("a.txt", "/project/a.txt"),
+        ("./a/../b", "/project/b"),
         ("../x", "/x"),
         ("../../../x", "/x"),
         ("/abs//path/", "/abs/path"),
         ("//host/share", "/host/share"),
         ("/", "/"),
-        (".", "/work"),
-        ("a b/c", "/work/a b/c"),
+        (".", "/project"),
+        ("a b/c", "/project/a b/c"),
     ],
 )
 def test_a_path_is_made_absolute_and_normal(written: str, meant: str) -> None:
-    assert PATHS.anchor(written, "/work") == meant
+    assert PATHS.anchor(written, "/project") == meant
 
 
 @requirement("CON-8")
 def test_a_tilde_is_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/ada")
 
-    assert PATHS.anchor("~", "/work") == "/home/ada"
-    assert PATHS.anchor("~/a.txt", "/work") == "/home/ada/a.txt"
-    assert PATHS.anchor("a/~", "/work") == "/work/a/~"
-    assert PATHS.anchor("~no-such-user/a", "/work") == "/work/~no-such-user/a"
+    assert PATHS.anchor("~", "/project") == "/home/ada"
+    assert PATHS.anchor("~/a.txt", "/project") == "/home/ada/a.txt"
+    assert PATHS.anchor("a/~", "/project") == "/project/a/~"
+    assert PATHS.anchor("~no-such-user/a", "/project") == "/project/~no-such-user/a"
 
 
 @requirement("CON-8")

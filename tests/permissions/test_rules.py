@@ -61,11 +61,11 @@ class Acts(Tool[Nothing, str]):
 
 
 def _proposal(tool: Tool[Any, Any], effects: Effects) -> Proposal:
-    return Proposal(ToolCall("1", tool.name, {}), tool, Nothing(), {}, effects, bare_context("/work"))
+    return Proposal(ToolCall("1", tool.name, {}), tool, Nothing(), {}, effects, bare_context("/project"))
 
 
 def _judged(rules: list[Rule], mode: Mode = Mode.DEFAULT, effects: Effects | None = None) -> Verdict | None:
-    return RuleJudge(rules, mode, ("/work",)).judge(_proposal(Acts(), effects or Effects()))
+    return RuleJudge(rules, mode, ("/project",)).judge(_proposal(Acts(), effects or Effects()))
 
 
 # Rules as users write them
@@ -144,9 +144,9 @@ def test_a_rule_may_name_a_tool_by_its_old_name() -> None:
 @pytest.mark.parametrize(
     "touch",
     [
-        ReadsPath("/work"),
-        ReadsPath("/work/a/b"),
-        ReadsPath("/work/a", real="/work/b"),
+        ReadsPath("/project"),
+        ReadsPath("/project/a/b"),
+        ReadsPath("/project/a", real="/project/b"),
         ReadsState("cwd"),
         ChangesState("found_tools"),
     ],
@@ -162,10 +162,10 @@ def test_the_default_mode_allows_what_only_reads_inside(touch: Touch) -> None:
     "touch",
     [
         ReadsPath("/"),
-        ReadsPath("/workshop/a"),
-        ReadsPath("/work/a", real="/etc/passwd"),
-        ReadsPath("/etc/passwd", real="/work/a"),
-        WritesPath("/work/a"),
+        ReadsPath("/projectshop/a"),
+        ReadsPath("/project/a", real="/etc/passwd"),
+        ReadsPath("/etc/passwd", real="/project/a"),
+        WritesPath("/project/a"),
         RunsCommand(("ls",)),
         RunsCommand(("ls",), accounted=True),
         ReachesHost("example.org", sends=False),
@@ -174,7 +174,7 @@ def test_the_default_mode_allows_what_only_reads_inside(touch: Touch) -> None:
 )
 def test_the_default_mode_leaves_everything_else_to_be_asked(touch: Touch) -> None:
     assert _judged([], effects=Effects.of(touch)) is None
-    assert _judged([], effects=Effects.of(ReadsPath("/work/a"), touch)) is None
+    assert _judged([], effects=Effects.of(ReadsPath("/project/a"), touch)) is None
 
 
 @requirement("PERM-13")

@@ -250,7 +250,7 @@ def test_a_change_that_was_not_stated_is_found(tmp_path: Path) -> None:
         _broken("test_what_it_changes_was_stated", dishonest, tmp_path / str(number))
 
 
-@requirement("CON-14", "FILE-5")
+@requirement("CON-14")
 def test_a_file_left_half_written_is_found(tmp_path: Path) -> None:
     class Torn(Note):
         """Write a note, in two halves."""

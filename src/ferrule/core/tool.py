@@ -281,14 +281,13 @@ def _to_json(output: Any) -> str:
 
 
 def _brief(input: Any) -> str:
+    """What was given first, in one short line: it is what a call is about."""
     if isinstance(input, ToolInput):
         given = input.model_fields_set
-        values = [str(value) for name, value in input.__dict__.items() if name in given]
-    elif isinstance(input, Mapping):
-        values = [str(value) for value in cast(Mapping[str, Any], input).values()]
+        first = next((value for name, value in input.__dict__.items() if name in given), "")
     else:
-        values = [str(input)]
-    text = " ".join(" ".join(values).split())
+        first = next(iter(cast(Mapping[str, Any], input).values()), "") if isinstance(input, Mapping) else input
+    text = " ".join(str(first).split())
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 

@@ -40,17 +40,15 @@ class Budget:
     keep: Keep | None = None
     message_limit: int = MESSAGE_LIMIT
 
+    def within(self, tool: AnyTool, content: tuple[Block, ...]) -> Fitted | None:
+        """The content, if it is within the tool's limit."""
+        limit, size = self._limit(tool), text_size(content)
+        return Fitted(content, size, size, None) if limit is None or size <= limit else None
+
     async def fit(self, call_id: str, tool: AnyTool, content: tuple[Block, ...]) -> Fitted:
         """The content if it is within the tool's limit; else its ends, with the whole saved."""
-        limit = self._limit(tool)
-        size = text_size(content)
-        if limit is None or size <= limit:
-            return Fitted(content, size, size, None)
-        return await self._spilled(call_id, content, limit, self.keep or tool.keep)
-
-    def holds(self, tool: AnyTool, content: tuple[Block, ...]) -> bool:
-        limit = self._limit(tool)
-        return limit is None or text_size(content) <= limit
+        fitted = self.within(tool, content)
+        return fitted or await self._spilled(call_id, content, self._limit(tool) or 0, self.keep or tool.keep)
 
     def _limit(self, tool: AnyTool) -> int | None:
         return self.limits.get(tool.name, tool.result_limit) if self.limits else tool.result_limit

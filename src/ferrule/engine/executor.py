@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+import sys
+from collections.abc import Coroutine, Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
@@ -78,7 +79,7 @@ class Executor:
         self._unfinished += 1
         self._loop = asyncio.get_running_loop()
         if life.begin():
-            life.task = self._loop.create_task(life.live())
+            life.task = _started(life.live(), self._loop)
         else:
             self.settle(life)
 
@@ -156,6 +157,13 @@ class Executor:
             for change in self._lives[self._settled].held_back:
                 self.state.apply(change)
             self._settled += 1
+
+
+def _started(life: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop) -> asyncio.Task[None]:
+    """A task that has taken its first steps already, where Python can do that: a quick call needs no others."""
+    if sys.version_info >= (3, 12):
+        return asyncio.Task(life, loop=loop, eager_start=True)
+    return loop.create_task(life)
 
 
 class _Life:

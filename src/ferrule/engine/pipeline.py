@@ -163,7 +163,7 @@ class Pipeline:
         content = required_blocks(tool, tool.to_model(output))
         if result.changes or result.messages:
             require_extras(tool, result)
-        fitted = await self.budget.fit(proposal.call.id, tool, content)
+        fitted = self.budget.within(tool, content) or await self.budget.fit(proposal.call.id, tool, content)
         view = tool.show_result(proposal.input, output)
         record.produced_chars, record.sent_chars, record.saved_to = fitted.produced, fitted.sent, fitted.saved_to
         record.mark("project")

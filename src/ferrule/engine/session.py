@@ -47,6 +47,7 @@ class Session:
     async def run(self, calls: Iterable[ToolCall]) -> list[ToolOutcome]:
         """Carry out the calls of one message; one outcome each, in their order."""
         async with self.executor() as executor:
+            executor.message_complete()
             for call in calls:
                 executor.submit(call)
             return await executor.drain()
