@@ -9,6 +9,8 @@ from enum import StrEnum
 from time import perf_counter
 from typing import Any, cast
 
+from pydantic_core import from_json
+
 from .content import Block, Line, Text, View
 from .effects import Effects
 from .state import StateChange
@@ -33,12 +35,20 @@ class ToolCall:
     def from_text(cls, id: str, name: str, text: str) -> ToolCall:
         """A call whose arguments arrive as text. Empty text means no arguments."""
         try:
-            arguments: Any = json.loads(text) if text.strip() else {}
+            arguments: Any = _parsed(text) if text.strip() else {}
         except (ValueError, RecursionError):
             return cls(id, name, {}, malformed=text)
         if not isinstance(arguments, dict):
             return cls(id, name, {}, malformed=text)
         return cls(id, name, cast(dict[str, Any], arguments))
+
+
+def _parsed(text: str) -> Any:
+    """By the fast parser; what it will not take (a lone surrogate), by the patient one."""
+    try:
+        return from_json(text)
+    except ValueError:
+        return json.loads(text)
 
 
 class Status(StrEnum):
