@@ -50,9 +50,12 @@ class Ticket:
         self.footprint = footprint
         self.parent = parent
         self.waits_for: set[Ticket] = set()
-        self.movers: set[Ticket] | None = None
-        self.stale = False
         self.dependents: list[Ticket] = []
+        """Those that wait for this one."""
+        self.movers: set[Ticket] | None = None
+        """Those of `waits_for` after which this ticket's paths may lead elsewhere."""
+        self.stale = False
+        """The last mover is over: state the effects anew, even if there is still something to wait for."""
         self.running = False
         self.has_lane = parent is not None
         self._wake: asyncio.Future[None] | None = None
@@ -84,7 +87,9 @@ class Gate:
     def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
         self._open: dict[Ticket, None] = {}
         self._writers: dict[Ticket, None] = {}
+        """Those of the open ones that do more than read."""
         self._unsettled: dict[Ticket, None] = {}
+        """Those of the open ones whose paths a mover may still move."""
         self._taken = 0
         self._lanes = limit if limit > 0 else DEFAULT_LIMIT
         self._queue: deque[Ticket] = deque()
