@@ -15,9 +15,11 @@ SOURCES = sorted((ROOT / "src" / "ferrule").rglob("*.py"))
 
 BROAD_CATCHES = {
     "engine/bus.py": "a listener is somebody else's code",
+    "engine/executor.py": "the task's exit, where nothing should arrive",
     "engine/faults.py": "drawing an error, or its own text, must not hide it",
     "engine/judging.py": "a judge that fails has said no",
     "engine/pipeline.py": "the pipeline's exit; a step after the call is somebody else's code",
+    "engine/pool.py": "a tool that cannot say whether it is available is off",
     "engine/preparing.py": "a statement of effects that fails is the worst one",
     "engine/session.py": "the turn's exit",
 }

@@ -11,45 +11,74 @@ TYPE_CHECKING = False  # type checkers know the name; importing it from `typing`
 if TYPE_CHECKING:
     from .app.build import Settings, open_session
     from .core.calls import CallRecord, Status, ToolCall, ToolOutcome
-    from .core.content import Document, Image, Text
+    from .core.content import Document, Image, Line, Text
     from .core.context import ToolContext
-    from .core.effects import Change, Effects, ReachesHost, ReadsPath, RunsCommand, WritesPath
+    from .core.effects import Change, ChangesState, Effects, ReachesHost, ReadsPath, ReadsState, RunsCommand, WritesPath
     from .core.functions import tool
     from .core.inputs import PathText, ToolInput
+    from .core.ports import AfterCall, Amendment, Approver, Judge, Proposal
+    from .core.state import MovedTo, StateSet
     from .core.tool import Alias, Exposure, Result, Tool, ToolError
     from .core.verdicts import Behavior, Verdict
     from .engine.session import Session
+    from .permissions.modes import Mode
+    from .permissions.rules import Rule, parse_rule
 
 _HOMES = {
     "app.build": ("Settings", "open_session"),
     "core.calls": ("CallRecord", "Status", "ToolCall", "ToolOutcome"),
-    "core.content": ("Document", "Image", "Text"),
+    "core.content": ("Document", "Image", "Line", "Text"),
     "core.context": ("ToolContext",),
-    "core.effects": ("Change", "Effects", "ReachesHost", "ReadsPath", "RunsCommand", "WritesPath"),
+    "core.effects": (
+        "Change",
+        "ChangesState",
+        "Effects",
+        "ReachesHost",
+        "ReadsPath",
+        "ReadsState",
+        "RunsCommand",
+        "WritesPath",
+    ),
     "core.functions": ("tool",),
     "core.inputs": ("PathText", "ToolInput"),
+    "core.ports": ("AfterCall", "Amendment", "Approver", "Judge", "Proposal"),
+    "core.state": ("MovedTo", "StateSet"),
     "core.tool": ("Alias", "Exposure", "Result", "Tool", "ToolError"),
     "core.verdicts": ("Behavior", "Verdict"),
     "engine.session": ("Session",),
+    "permissions.modes": ("Mode",),
+    "permissions.rules": ("Rule", "parse_rule"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "AfterCall",
     "Alias",
+    "Amendment",
+    "Approver",
     "Behavior",
     "CallRecord",
     "Change",
+    "ChangesState",
     "Document",
     "Effects",
     "Exposure",
     "Image",
+    "Judge",
+    "Line",
+    "Mode",
+    "MovedTo",
     "PathText",
+    "Proposal",
     "ReachesHost",
     "ReadsPath",
+    "ReadsState",
     "Result",
+    "Rule",
     "RunsCommand",
     "Session",
     "Settings",
+    "StateSet",
     "Status",
     "Text",
     "Tool",
@@ -62,6 +91,7 @@ __all__ = [
     "WritesPath",
     "__version__",
     "open_session",
+    "parse_rule",
     "tool",
 ]
 

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cli.running import ferrule
+from tests.cli.running import environment, ferrule
 from tests.requirement import requirement
 
 
@@ -96,7 +98,7 @@ def test_a_settings_file_rules(tmp_path: Path) -> None:
     done = ferrule(tmp_path, "call", "--settings", "settings.json", "Read", '{"file_path": "a.txt"}')
 
     assert done.returncode == 1
-    assert done.stdout.decode() == "Read cannot be used here: a rule denies it.\n"
+    assert done.stdout.decode() == "Read was not allowed: rule `Read` in settings.json denies it.\n"
     assert done.stderr.decode() == "ferrule: settings.json: `model` is not used by this version.\n"
 
 
@@ -126,3 +128,24 @@ def test_bypass_as_root_warns_once(tmp_path: Path) -> None:
     assert done.stderr.decode().splitlines() == [
         "ferrule: bypassPermissions as root: any call may change anything on this machine."
     ]
+
+
+@requirement("PERM-1", "SET-2")
+def test_a_rule_for_no_tool_is_said_to_do_nothing(tmp_path: Path) -> None:
+    done = ferrule(tmp_path, "call", "--deny", "Raed", "Glob", '{"pattern": "*"}')
+
+    assert done.returncode == 0
+    assert done.stderr.decode() == (
+        "ferrule: --deny: there is no tool named Raed, so the rule does nothing. Did you mean Read?\n"
+    )
+
+
+def test_a_working_directory_that_is_gone_is_named(tmp_path: Path) -> None:
+    command = f'mkdir gone && cd gone && rmdir ../gone && {sys.executable} -m ferrule call Glob \'{{"pattern": "*"}}\''
+
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, cwd=tmp_path, env=environment(tmp_path), timeout=60, check=False
+    )
+
+    assert done.returncode == 2
+    assert b"the working directory no longer exists" in done.stderr

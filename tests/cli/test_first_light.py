@@ -110,10 +110,13 @@ def test_the_demo_has_colour_where_it_is_wanted(tmp_path: Path) -> None:
 
 
 def test_the_demo_does_with_ascii_where_it_must(tmp_path: Path) -> None:
-    done = ferrule(tmp_path, "demo", "--fast", env={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
+    for width in ("40", "100"):
+        plain = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "COLUMNS": width}
 
-    assert done.returncode == 0
-    assert done.stdout.isascii()
+        done = ferrule(tmp_path, "demo", "--fast", env=plain)
+
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert done.stdout.isascii()
 
 
 def test_an_interrupted_demo_says_so(tmp_path: Path) -> None:

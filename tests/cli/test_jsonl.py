@@ -68,6 +68,8 @@ def test_a_missing_id_is_the_line_number_and_duplicates_are_allowed(tmp_path: Pa
         (b'{"id": "a"}', "a", "`tool` must be the name"),
         (b'{"id": "a", "tool": 5}', "a", "`tool` must be the name"),
         (b'{"id": {}, "tool": "Read"}', None, "`id` must be"),
+        (b'{"id": 1e999, "tool": "Read"}', None, "`id` must be"),
+        (b'{"id": NaN, "tool": "Read"}', None, "NaN is not JSON"),
         (b'{"id": "a", "batch": {}}', "a", "`batch` must be a list"),
         (b'{"batch": [], "tool": "Read"}', None, "`batch` must be a list"),
         (b'{"id": "\xff"}', None, "not UTF-8"),
@@ -195,6 +197,73 @@ def test_a_signal_in_the_middle_of_a_call_still_answers_every_call(tmp_path: Pat
         answers = [json.loads(line) for line in _stdout(process).read().splitlines()]
         assert process.wait(HANG) == code
         assert [(answer["id"], answer["status"]) for answer in answers] == [("a", "cancelled"), ("b", "cancelled")]
+
+
+def test_a_signal_ends_it_while_nobody_reads_its_output(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("x" * 1500 + "\n" + ("y" * 1500 + "\n") * 40)
+    with _running(tmp_path) as process:
+        for _ in range(5):
+            _send(process, {"tool": "Read", "input": {"file_path": "a"}})
+        assert _stdout(process).read(1) == b"{"
+
+        process.send_signal(signal.SIGTERM)
+
+        assert process.wait(HANG) == 143
+
+
+def test_a_signal_that_was_ignored_stays_ignored(tmp_path: Path) -> None:
+    command = (
+        sys.executable,
+        "-c",
+        "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN);"
+        "os.execv(sys.executable, [sys.executable, '-m', 'ferrule', 'call', '--jsonl'])",
+    )
+    with _running(tmp_path, *command) as process:
+        _send(process, {"tool": "Glob", "input": {"pattern": "*"}})
+        _stdout(process).readline()
+
+        process.send_signal(signal.SIGHUP)
+        _send(process, {"tool": "Glob", "input": {"pattern": "*"}})
+
+        assert json.loads(_stdout(process).readline())["id"] == 2
+        _stdin(process).close()
+        assert process.wait(HANG) == 0
+
+
+@pytest.mark.parametrize(
+    ("redirected", "code", "words"),
+    [
+        ("<&-", 2, "stdin is closed"),
+        (">&- </dev/null", 2, "stdout is closed"),
+    ],
+)
+def test_an_odd_descriptor_is_one_line_on_stderr(tmp_path: Path, redirected: str, code: int, words: str) -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m ferrule call --jsonl {redirected}"],
+        capture_output=True,
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        timeout=HANG,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout) == (code, b"")
+    assert words in done.stderr.decode()
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_full_disk_is_one_line_on_stderr(tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["bash", "-c", f'{sys.executable} -m ferrule call Glob \'{{"pattern": "*"}}\' >/dev/full'],
+        capture_output=True,
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        timeout=HANG,
+        check=False,
+    )
+
+    assert done.returncode == 1
+    assert done.stderr == b"ferrule call: the result cannot be written: No space left on device.\n"
 
 
 def test_what_a_tool_prints_goes_to_stderr(tmp_path: Path) -> None:

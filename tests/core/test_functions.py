@@ -11,16 +11,16 @@ from inline_snapshot import snapshot
 from pydantic import Field
 
 from ferrule import tool
-from ferrule.core.calls import Status
+from ferrule.core.calls import Status, ToolCall
 from ferrule.core.content import Block, Image, Text
 from ferrule.core.context import ToolContext
-from ferrule.core.effects import Effects
+from ferrule.core.effects import Effects, WritesPath
 from ferrule.core.functions import FunctionTool
 from ferrule.core.inputs import PathText
 from ferrule.core.state import StateSet
 from ferrule.core.tool import Result, ToolDefinitionError
 from ferrule.permissions.modes import Mode
-from ferrule.testing import bare_context, run_call
+from ferrule.testing import bare_context, run_call, run_calls
 from tests.requirement import requirement
 
 
@@ -284,3 +284,28 @@ def test_a_docstring_in_any_indentation_documents_its_parameters() -> None:
 @requirement("CON-13")
 def test_effects_of_a_function_tool_are_unknown_without_a_word(tmp_path: Path) -> None:
     assert add.effects(add.parse({"first": 1}), bare_context(tmp_path)) == Effects()
+
+
+@requirement("PIPE-8", "SCHED-1")
+async def test_a_thread_that_outlives_its_limit_keeps_its_place_until_it_is_over(tmp_path: Path) -> None:
+    order: list[str] = []
+    never = threading.Event()
+
+    @tool(effects=Effects.of(WritesPath("/f")), time_limit=0.05)
+    def slow(ctx: ToolContext) -> str:
+        """Write one file, but only when the time is up."""
+        while not ctx.cancelled:
+            never.wait(0.001)
+        order.append("slow")
+        return "done"
+
+    @tool(effects=Effects.of(WritesPath("/f")))
+    async def quick() -> str:
+        """Write the same file, at once."""
+        order.append("quick")
+        return "done"
+
+    first, _ = await run_calls(tmp_path, [ToolCall("1", "slow", {}), ToolCall("2", "quick", {})], slow, quick)
+
+    assert order == ["slow", "quick"]
+    assert first.status is Status.FAILED

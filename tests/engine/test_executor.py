@@ -19,14 +19,14 @@ from ferrule.core.effects import ChangesState, Effects, ReadsPath, ReadsState, W
 from ferrule.core.events import ToolFinished, ToolRequested
 from ferrule.core.ports import Proposal
 from ferrule.core.state import MovedTo, StateSet
-from ferrule.core.tool import Result
+from ferrule.core.tool import Result, ToolError
 from ferrule.core.verdicts import Verdict
 from ferrule.host.paths import LocalPaths
 from ferrule.testing import Answering, FixedJudge, allow, ask, deny
 from ferrule.tools.read import Read
 from tests.requirement import requirement
 
-from .stage import Act, Body, Given, Stage, call, nothing, run_virtually, stage, steps, text_of
+from .stage import Act, Body, Given, Stage, call, nothing, raising, run_virtually, stage, steps, text_of
 
 
 def reading(input: Given, ctx: ToolContext) -> Effects:
@@ -746,3 +746,35 @@ async def test_the_record_of_a_call_left_behind_is_closed() -> None:
         await steps(20)
 
     assert outcome.record.stages == stages
+
+
+@requirement("SCHED-2", "SCHED-7", "CON-17")
+@pytest.mark.parametrize("whole", [False, True])
+async def test_nested_calls_that_wait_for_a_queued_call_do_not_wait_for_ever(whole: bool) -> None:
+    async def ask_inside(input: Given, ctx: ToolContext) -> str:
+        return str((await ctx.invoke("Read", {})).status)
+
+    at = stage(
+        Act("Write", effects=Effects.of(WritesPath("/a"))),
+        Act("Read", effects=Effects.reading("/a")),
+        Act("Agent", ask_inside),
+        limit=2,
+    )
+    executor = at.executor()
+    async with asyncio.timeout(5), executor:
+        if whole:
+            executor.message_complete()
+        for number in range(6):
+            executor.submit(call("Write" if number < 2 else "Agent", str(number)))
+            await steps(1)
+        outcomes = await executor.drain()
+
+    assert [outcome.output for outcome in outcomes] == ["done", "done", "ok", "ok", "ok", "ok"]
+
+
+@requirement("PIPE-6")
+async def test_the_stage_a_call_failed_in_is_on_record() -> None:
+    outcome = await stage(Act(body=raising(ToolError("It is full.")))).run_one(call())
+
+    assert outcome.record is not None
+    assert [name for name, _ in outcome.record.stages][-2:] == ["call", "settle"]

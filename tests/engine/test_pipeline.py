@@ -125,7 +125,7 @@ async def test_the_stages_of_a_call_come_in_order_and_leave_a_record() -> None:
     record = outcome.record
     assert record is not None
     assert [name for name, _ in record.stages] == snapshot(
-        ["prepare", "wait", "validate", "judge", "ask", "call", "project", "after"]
+        ["prepare", "wait", "validate", "judge", "ask", "call", "project", "after", "settle"]
     )
     assert all(seconds >= 0 for _, seconds in record.stages)
     assert (record.call_id, record.tool, record.agent, record.chain) == ("1", "Diary", "main", ())
@@ -160,7 +160,7 @@ async def test_a_call_that_never_came_to_run_leaves_a_record_too() -> None:
     outcome = await stage(Act()).run_one(call("Nope"))
 
     assert outcome.record is not None
-    assert [name for name, _ in outcome.record.stages] == ["prepare"]
+    assert [name for name, _ in outcome.record.stages] == ["prepare", "settle"]
     assert outcome.record.effects is None
 
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from ferrule.app.build import Settings, open_session
 from ferrule.core.calls import Status, ToolCall
-from ferrule.core.content import Text
+from ferrule.core.content import Text, plain_text
 from ferrule.core.context import ToolContext
 from ferrule.core.effects import Effects
 from ferrule.core.events import ListChanged
 from ferrule.core.inputs import ToolInput
-from ferrule.core.tool import Alias, AnyTool, Exposure, Tool
+from ferrule.core.tool import Alias, AnyTool, Exposure, Tool, ToolDefinitionError
 from ferrule.engine.pool import (
     Registry,
     Selection,
@@ -31,6 +31,7 @@ from ferrule.engine.pool import (
     without,
 )
 from ferrule.permissions.modes import Mode
+from ferrule.testing import run_calls
 from ferrule.tools import builtin_tools
 from tests.requirement import requirement
 
@@ -379,3 +380,25 @@ def test_layers_hold_for_tools_that_come_later() -> None:
         registry.add(tool, remote=True)
 
     assert (_names(registry.pool), registry.pool.off) == (["Good"], {"Bad": "a rule denies it"})
+
+
+@requirement("CON-6", "PIPE-2")
+async def test_a_tool_that_cannot_say_whether_it_is_available_is_off_and_harms_no_other(tmp_path: Path) -> None:
+    class Odd(Named):
+        def unavailable(self) -> str | None:
+            raise OSError("no such device")
+
+    outcomes = await run_calls(
+        tmp_path, [ToolCall("1", "Odd", {}), ToolCall("2", "Glob", {"pattern": "*"})], Odd("Odd")
+    )
+
+    assert [outcome.status for outcome in outcomes] == [Status.INVALID, Status.OK]
+    assert plain_text(outcomes[0].content) == (
+        "Odd cannot be used here: it could not say whether it is available (OSError)."
+    )
+
+
+@requirement("CON-1")
+def test_a_tool_that_breaks_the_contract_is_refused_when_the_session_is_opened() -> None:
+    with pytest.raises(ToolDefinitionError):
+        Registry([Named("not a name")])

@@ -186,7 +186,7 @@ def test_where_the_root_is_the_workspace_everything_is_inside() -> None:
 
 
 @requirement("PERM-13", "PERM-2")
-@pytest.mark.parametrize(("behavior", "status"), [(ALLOW, Status.OK), (ASK, Status.DENIED), (DENY, Status.INVALID)])
+@pytest.mark.parametrize(("behavior", "status"), [(ALLOW, Status.OK), (ASK, Status.DENIED), (DENY, Status.DENIED)])
 async def test_bypassing_permissions_still_obeys_rules(tmp_path: Path, behavior: Behavior, status: Status) -> None:
     settings = Settings(
         cwd=str(tmp_path),
@@ -274,8 +274,8 @@ async def test_a_denied_tool_is_off_under_every_name(tmp_path: Path) -> None:
     )
 
     assert [(outcome.status, outcome.content) for outcome in outcomes] == [
-        (Status.INVALID, (Text("Read cannot be used here: a rule denies it."),)),
-        (Status.INVALID, (Text("read_file cannot be used here: a rule denies it."),)),
+        (Status.DENIED, (Text("Read was not allowed: rule `Read` in --deny denies it."),)),
+        (Status.DENIED, (Text("Read was not allowed: rule `Read` in --deny denies it."),)),
     ]
 
 

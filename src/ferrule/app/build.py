@@ -19,7 +19,7 @@ from ..engine.budget import MESSAGE_LIMIT, Budget
 from ..engine.bus import Bus
 from ..engine.gate import DEFAULT_LIMIT, Gate
 from ..engine.pipeline import Pipeline
-from ..engine.pool import Registry, available, features, without
+from ..engine.pool import Registry, available, features, hiding
 from ..engine.session import Session
 from ..host.paths import LocalPaths
 from ..host.spill import DEFAULT_CLEANUP_DAYS, SessionFolder
@@ -80,7 +80,7 @@ def open_session(
     registry = Registry(
         (*builtin_tools(), *tools),
         features(settings.features),
-        without(denied, "a rule denies it"),
+        hiding(denied),
         available(),
         changed=lambda names: emit(ListChanged("tools", names)),
     )

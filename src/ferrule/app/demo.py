@@ -62,11 +62,11 @@ def script() -> list[list[ModelEvent]]:
             Stopped("tool_use"),
         ],
         says(
-            "Reading the code and its test side by side. I'm guessing at a settings file too, and at one outside.",
+            "Reading the code and its test side by side. I'm guessing at one more name, and at a file outside.",
             _call("read-receipt", "Read", file_path="shop/receipt.py"),
             _call("read-items", "Read", file_path="shop/items.py"),
             _call("read-test", "Read", file_path="tests/test_receipt.py"),
-            _call("read-settings", "Read", file_path="shop/recipt.py"),
+            _call("read-guess", "Read", file_path="shop/recipt.py"),
             _call("read-outside", "Read", file_path="/etc/hostname"),
         ),
         says(

@@ -8,6 +8,8 @@ from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
+from ..host.spill import make_private
+
 
 def log_to_file(state_folder: Path) -> None:
     """Warnings and errors into `<state>/log/ferrule.log`, made when the first one is written."""
@@ -24,7 +26,7 @@ class _PrivateFile(RotatingFileHandler):
     """0600 in a folder 0700; where it cannot be written, nothing is logged and nothing fails."""
 
     def _open(self) -> TextIOWrapper:
-        Path(self.baseFilename).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(Path(self.baseFilename).parent)
         descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         return os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace")
 

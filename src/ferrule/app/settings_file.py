@@ -42,7 +42,7 @@ def load_settings_file(source: str) -> SettingsFile:
         raise SettingsError(f"{origin} cannot be read: {error}.") from None
     try:
         content = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SettingsError(f"{origin} is not valid JSON: {error}.") from None
     return _understood(_object(content, origin, "it"), origin)
 

@@ -7,5 +7,9 @@ CLOSED_PIPE = 141
 """128 + SIGPIPE: whoever read the output has gone."""
 
 
+class Failed(Exception):
+    """The command could not do its work. The message says why."""
+
+
 class Usage(Exception):
     """Wrong flags or settings. The message says what is wrong and what to write instead."""

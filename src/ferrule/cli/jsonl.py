@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -31,7 +32,8 @@ class Rejected:
 def requests(line: bytes, number: int) -> list[Asked | Rejected]:
     """The calls a line asks for, in order; what is wrong stands in its place."""
     try:
-        content: Any = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+        text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+        content: Any = json.loads(text, parse_constant=_not_json)
     except UnicodeDecodeError as error:
         return [Rejected(None, number, f"The line is not UTF-8: {error.reason} at byte {error.start}.")]
     except (ValueError, RecursionError) as error:
@@ -79,7 +81,13 @@ def _call(id: str, name: str, input: Any) -> ToolCall:
 
 def _id(request: Mapping[str, Any]) -> Any:
     id = request.get("id")
+    if isinstance(id, float) and not math.isfinite(id):
+        return None
     return id if isinstance(id, str | int | float) and not isinstance(id, bool) else None
+
+
+def _not_json(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
 
 
 def answer(asked: Asked, outcome: ToolOutcome) -> dict[str, Any]:
@@ -105,4 +113,4 @@ def rejection(rejected: Rejected) -> dict[str, Any]:
 
 
 def encoded(answer: Mapping[str, Any]) -> bytes:
-    return json.dumps(answer, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace") + b"\n"
+    return json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace") + b"\n"

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from .._version import __version__
-from .exits import USAGE, Usage
+from .exits import FAILED, USAGE, Failed, Usage
 from .options import add_session_options
 
 DESCRIPTION = "Carry out the calls of a language model: safely, fast and in order."
@@ -21,9 +21,9 @@ def run(arguments: list[str]) -> int:
         return USAGE
     try:
         return _run(chosen)
-    except Usage as error:
+    except (Usage, Failed) as error:
         print(f"ferrule {chosen.command}: {error}", file=sys.stderr)
-        return USAGE
+        return USAGE if isinstance(error, Usage) else FAILED
 
 
 def _run(chosen: argparse.Namespace) -> int:

@@ -10,16 +10,21 @@ from typing import Self
 
 
 class Interruptible:
-    """While the block runs, the first signal cancels the task that entered it, the second ends the process."""
+    """While the block runs, the first signal cancels the task that entered it, the second ends the process.
+
+    A signal that was being ignored, as SIGHUP is under nohup, stays ignored.
+    """
 
     def __init__(self) -> None:
         self.exit_code: int | None = None
+        self._taken: list[signal.Signals] = []
         self._task: asyncio.Task[object] | None = None
 
     def __enter__(self) -> Self:
         self._task = asyncio.current_task()
         loop = asyncio.get_running_loop()
-        for number in _SIGNALS:
+        self._taken = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+        for number in self._taken:
             loop.add_signal_handler(number, self._arrived, number)
         return self
 
@@ -27,7 +32,7 @@ class Interruptible:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         loop = asyncio.get_running_loop()
-        for number in _SIGNALS:
+        for number in self._taken:
             loop.remove_signal_handler(number)
 
     def _arrived(self, number: int) -> None:

@@ -1,34 +1,58 @@
-"""Standard input and output that belong to us alone."""
+"""Standard input and output that belong to us alone, and that never hold up a signal."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import select
 import sys
+from collections.abc import Callable
 from io import TextIOWrapper
-from typing import BinaryIO, cast
+from typing import Any, cast
+
+from .exits import Usage
+
+PATIENCE = 1.0
+"""Seconds for a reader to take what a signal left unsaid."""
 
 
-def claim_stdout() -> BinaryIO:
-    """Keep the real stdout for our own lines; whatever else prints, in any library or child, goes to stderr."""
-    sys.stdout.flush()
-    ours = os.fdopen(os.dup(1), "wb")
-    try:
-        os.dup2(2, 1)
-    except OSError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, 1)
-        os.close(nowhere)
-    printed = cast(TextIOWrapper, sys.stdout)
-    printed.reconfigure(line_buffering=True)
-    return ours
+class Output:
+    """The real stdout. Whatever else prints, in any library or child, goes to stderr from now on."""
+
+    def __init__(self) -> None:
+        if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison] - what Python makes of a closed descriptor
+            raise Usage("stdout is closed; there is nowhere to write the result to.")
+        sys.stdout.flush()
+        self._descriptor = os.dup(1)
+        try:
+            os.dup2(2, 1)
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, 1)
+            os.close(nowhere)
+        cast(TextIOWrapper, sys.stdout).reconfigure(line_buffering=True)
+
+    async def write(self, data: bytes) -> None:
+        """Wait for a slow reader without blocking the loop: no more at a time than a ready pipe is sure to take."""
+        for start in range(0, len(data), select.PIPE_BUF):
+            await _ready(self._descriptor, asyncio.get_running_loop().add_writer, _stop_writing)
+            _write_all(self._descriptor, data[start : start + select.PIPE_BUF])
+
+    def write_last(self, data: bytes) -> None:
+        """What is left to say when the run is being ended: as far as the reader takes it within a moment."""
+        for start in range(0, len(data), select.PIPE_BUF):
+            if not select.select([], [self._descriptor], [], PATIENCE)[1]:
+                return
+            _write_all(self._descriptor, data[start : start + select.PIPE_BUF])
 
 
 class InputLines:
     """Lines of stdin without a thread: waiting for the next one never holds up a signal or a running task."""
 
-    def __init__(self, descriptor: int = 0) -> None:
-        self._descriptor = descriptor
+    def __init__(self) -> None:
+        if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison] - what Python makes of a closed descriptor
+            raise Usage("stdin is closed; there are no lines to read.")
+        self._descriptor = 0
         self._buffer = bytearray()
         self._ended = False
 
@@ -49,24 +73,41 @@ class InputLines:
             await self._fill()
 
     async def _fill(self) -> None:
-        await self._readable()
-        chunk = os.read(self._descriptor, 1 << 16)
+        await _ready(self._descriptor, asyncio.get_running_loop().add_reader, _stop_reading)
+        try:
+            chunk = os.read(self._descriptor, 1 << 16)
+        except OSError as error:
+            raise Usage(f"stdin cannot be read: {error.strerror}.") from None
         self._ended = not chunk
         self._buffer += chunk
 
-    async def _readable(self) -> None:
-        loop = asyncio.get_running_loop()
-        ready = loop.create_future()
-        try:
-            loop.add_reader(self._descriptor, _wake, ready)
-        except (PermissionError, NotImplementedError):
-            return  # a regular file is always readable
-        try:
-            await ready
-        finally:
-            loop.remove_reader(self._descriptor)
+
+async def _ready(descriptor: int, watch: Callable[..., Any], unwatch: Callable[[int], Any]) -> None:
+    """Wait until the descriptor can be read or written. A regular file always can."""
+    ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    try:
+        watch(descriptor, _wake, ready)
+    except (PermissionError, NotImplementedError):
+        return
+    try:
+        await ready
+    finally:
+        unwatch(descriptor)
+
+
+def _stop_reading(descriptor: int) -> None:
+    asyncio.get_running_loop().remove_reader(descriptor)
+
+
+def _stop_writing(descriptor: int) -> None:
+    asyncio.get_running_loop().remove_writer(descriptor)
 
 
 def _wake(ready: asyncio.Future[None]) -> None:
     if not ready.done():
         ready.set_result(None)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]

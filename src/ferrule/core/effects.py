@@ -14,6 +14,8 @@ from typing import TypeAlias
 
 CWD = "cwd"
 """The state key of the session's working directory."""
+GRANTS = "grants"
+"""The state key of the permissions given in this session."""
 
 
 class Change(StrEnum):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, assert_never
 
-from .effects import CWD
+from .effects import CWD, GRANTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Granted:
     """A permission rule that holds from now on in this session."""
 
     rule: str
-    key: str = field(default="grants", init=False)
+    key: str = field(default=GRANTS, init=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def plain_value(cls: type[T]) -> type[T]:
-    """Compared and hashed by its fields; assigning to one is a type error."""
+    """Compared by its fields, and hashed by them where each can be; assigning to one is a type error."""
     return dataclass(slots=True, unsafe_hash=True)(cls)
 
 

@@ -16,6 +16,8 @@ from ..core.values import plain_value
 
 MESSAGE_LIMIT = 200_000
 PREVIEW = 2_000
+LEAST_PREVIEW = 300
+"""Below this a pointer to the saved result would be longer than the result."""
 GAP = "\n\n"
 LONGEST_CHARACTER = 64
 """Code points after which even the most decorated character may be cut."""
@@ -60,21 +62,22 @@ class Budget:
     async def share(self, outcomes: Sequence[ToolOutcome]) -> list[ToolOutcome]:
         """All results of one message share a limit as well; the largest give way first."""
         shared = list(outcomes)
+        if self.holds_all(shared):
+            return shared
         sizes = [text_size(outcome.content) for outcome in shared]
         total = sum(sizes)
-        if total <= self.message_limit:
-            return shared
+        preview = max(LEAST_PREVIEW, min(PREVIEW, self.message_limit // len(shared)))
         for index in sorted(range(len(shared)), key=lambda index: -sizes[index]):
-            if total <= self.message_limit or sizes[index] <= PREVIEW:
+            if total <= self.message_limit or sizes[index] <= preview:
                 break
-            shared[index] = await self._shrunk(shared[index])
+            shared[index] = await self._shrunk(shared[index], preview)
             total += text_size(shared[index].content) - sizes[index]
         return shared
 
-    async def _shrunk(self, outcome: ToolOutcome) -> ToolOutcome:
+    async def _shrunk(self, outcome: ToolOutcome, preview: int) -> ToolOutcome:
         record = outcome.record
         fitted = await self._spilled(
-            outcome.call.id, outcome.content, PREVIEW, "both", saved_to=record.saved_to if record else None
+            outcome.call.id, outcome.content, preview, "both", saved_to=record.saved_to if record else None
         )
         if record:
             record.sent_chars, record.saved_to = fitted.sent, fitted.saved_to

@@ -145,13 +145,16 @@ class _Listener(_Backlog):
     def __init__(self, callback: Callable[[Envelope], None], limit: int) -> None:
         super().__init__(limit)
         self._callback = callback
+        self._lock = threading.Lock()
         self._ended = False
         self._ready = threading.Semaphore(0)
         self._thread = threading.Thread(target=self._work, name="ferrule-listener", daemon=True)
         self._thread.start()
 
     def put(self, stamped: Stamped) -> None:
-        if self._keep(stamped):
+        with self._lock:
+            kept = self._keep(stamped)
+        if kept:
             self._ready.release()
 
     def finish(self, patience: float = 5.0) -> None:
@@ -163,10 +166,14 @@ class _Listener(_Backlog):
         while True:
             self._ready.acquire()
             ended = self._ended
-            while (envelope := self._take()) is not None:
+            while (envelope := self._taken()) is not None:
                 self._call_back(envelope)
             if ended:
                 return
+
+    def _taken(self) -> Envelope | None:
+        with self._lock:
+            return self._take()
 
     def _call_back(self, envelope: Envelope) -> None:
         try:

@@ -20,7 +20,7 @@ from ..core.content import View
 from ..core.context import Facts, ToolContext
 from ..core.events import ToolFinished, ToolProgressed, ToolRequested
 from ..core.state import SessionState, StateChange
-from .faults import GRACE
+from .faults import GRACE, told
 from .gate import Deadlock, Gate, Ticket
 from .pipeline import Pipeline
 from .pool import ToolPool
@@ -249,6 +249,8 @@ class _Life:
             await self.carry_out()
         except asyncio.CancelledError:
             pass  # `outcome` says so; whoever cancelled waits for the task's end and not for its result
+        except Exception as error:  # nothing should get here; if it does, it is a fault and not an interrupt
+            self._outcome = told(self.call, error)
         finally:
             self._executor.settle(self)
 
@@ -264,6 +266,7 @@ class _Life:
         executor = self._executor
         outcome = instead or self.outcome
         effects = self.record.effects
+        self.record.mark("settle")
         for change in outcome.changes:
             if effects is not None and effects.changes_state(change.key):
                 executor.state.apply(change)

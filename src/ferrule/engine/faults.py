@@ -62,7 +62,7 @@ def _meaning(name: str, error: BaseException) -> tuple[Status, str]:
         case BaseExceptionGroup():
             return _meaning_of_group(name, list(_leaves(error)))
         case _:
-            return Status.BROKEN, f"{name} failed unexpectedly: {_in_short(error)}. The fault is the tool's."
+            return Status.BROKEN, f"{name} failed unexpectedly: {in_short(error)}. The fault is the tool's."
 
 
 def _meaning_of_group(name: str, leaves: list[BaseException]) -> tuple[Status, str]:
@@ -82,7 +82,8 @@ def _leaves(group: BaseExceptionGroup[Any]) -> Iterator[BaseException]:
             yield error
 
 
-def _in_short(error: BaseException) -> str:
+def in_short(error: BaseException) -> str:
+    """Its kind and its words, of a bounded length, whatever its text does."""
     words = _words(error)
     text = f"{type(error).__name__}: {words}" if words else type(error).__name__
     return text if len(text) <= 500 else f"{text[:499]}…"

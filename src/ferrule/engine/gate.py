@@ -42,6 +42,7 @@ class Ticket:
         "parent",
         "running",
         "stale",
+        "urgent",
         "waits_for",
     )
 
@@ -57,6 +58,8 @@ class Ticket:
         self.stale = False
         """The last mover is over: state the effects anew, even if there is still something to wait for."""
         self.running = False
+        self.urgent = False
+        """A nested call waits for this one while its ancestor holds a lane: it runs without one if it must."""
         self.has_lane = parent is not None
         self._wake: asyncio.Future[None] | None = None
 
@@ -185,14 +188,30 @@ class Gate:
             self._wait_for_movers(ticket, ancestors)
 
     def _wait(self, ticket: Ticket, ahead: Ticket) -> None:
-        ticket.waits_for.add(ahead)
-        ahead.dependents.append(ticket)
+        self._stand_behind(ticket, ahead)
         if ahead.footprint.moves(ticket.footprint):
             if ticket.movers is None:
                 ticket.movers = set()
             ticket.movers.add(ahead)
             if not ahead.footprint.unknown:  # everybody waits for an unknown one anyway
                 self._unsettled[ticket] = None
+
+    def _stand_behind(self, ticket: Ticket, ahead: Ticket) -> None:
+        ticket.waits_for.add(ahead)
+        ahead.dependents.append(ticket)
+        if ticket.parent or ticket.urgent:
+            self._hurry(ahead)
+
+    def _hurry(self, ticket: Ticket) -> None:
+        """Nothing that a nested call waits for may itself wait for a lane: the one it needs may be the ancestor's."""
+        ahead = [ticket]
+        while ahead:
+            other = ahead.pop()
+            if not other.urgent:
+                other.urgent = True
+                ahead += other.waits_for
+                if other in self._queue:
+                    self._seek_lane(other)
 
     def _moved(self, ticket: Ticket, by: Ticket) -> None:
         """One that could move the ticket's paths is over; after the last one the ticket is to be stated anew."""
@@ -209,8 +228,7 @@ class Gate:
             if other.order < ticket.order and other is not ticket and other.footprint.may_concern(ticket.footprint):
                 for mover in other.movers or ():
                     if mover is not ticket and mover not in ancestors and mover not in ticket.waits_for:
-                        ticket.waits_for.add(mover)
-                        mover.dependents.append(ticket)
+                        self._stand_behind(ticket, mover)
 
     def _hold_back_later_ones(self, ticket: Ticket) -> None:
         """A new or changed statement may concern calls behind this one that had nothing to wait for before."""
@@ -281,7 +299,7 @@ class Gate:
         if ticket.waits_for:
             return
         if not ticket.has_lane:
-            if not self._lanes:
+            if self._lanes <= 0 and not ticket.urgent:
                 self._queue.append(ticket)
                 return
             self._lanes -= 1
@@ -293,7 +311,7 @@ class Gate:
             return
         ticket.has_lane = False
         self._lanes += 1
-        while self._queue and self._lanes:
+        while self._queue and self._lanes > 0:
             following = self._queue.popleft()
             if following in self._open and not following.has_lane:
                 self._seek_lane(following)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from ..core.ports import Judge, Opinion, Proposal
 from ..core.verdicts import Behavior, Verdict
-from .faults import GRACE, from_outside
+from .faults import GRACE, from_outside, in_short
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ def _understood(answer: object) -> Opinion:
 
 def _failed(error: BaseException) -> Verdict:
     log.error("a check failed", exc_info=error)
-    words = f"a check failed ({type(error).__name__}: {error}), so it is refused"
+    words = f"a check failed ({in_short(error)}), so it is refused"
     return Verdict(behavior=Behavior.DENY, source="default", reason=words)
 
 

@@ -2,8 +2,8 @@
 
 `prepare` is synchronous, so that the executor can give a call its place in the
 order the moment the model has finished writing it. `run` reads from top to
-bottom in the order things happen. A stage that cannot go on raises, and `run`
-is the one place where an exception becomes an outcome; outside this module,
+bottom in the order things happen. A stage that cannot go on raises, and the
+exits of these two are where an exception becomes an outcome; beyond them,
 errors are data.
 """
 
@@ -22,8 +22,8 @@ from ..core.events import Emit, PermissionDecided, ToolStarted
 from ..core.ports import AfterCall, Amendment, Approver, Judge, Paths, Proposal
 from ..core.tool import Result, ToolError
 from ..core.verdicts import NO_OPINION, Behavior, Verdict, strictest
-from .budget import Budget
-from .faults import contained, end, from_outside, told
+from .budget import Budget, Fitted
+from .faults import contained, end, from_outside, in_short, told
 from .judging import ask_all, guarded, rewritten, the_rest
 from .pool import ToolPool
 from .preparing import Prepared, looked_up, prepared, restated
@@ -86,7 +86,8 @@ class Pipeline:
             ran = True
             outcome = await self._carried_out(ready.proposal, admission)
         except BaseException as error:  # the pipeline's exit: the one place where exceptions become outcomes
-            outcome = await self._bounded(ready.proposal, told(ready.proposal.call, error, ready.proposal.tool))
+            outcome = told(ready.proposal.call, error, ready.proposal.tool)
+            outcome = await self._bounded(ready.proposal, outcome, admission.record)
         if ran and self.after:
             outcome = await self._followed_up(ready.proposal, outcome, admission.record)
         return outcome
@@ -149,11 +150,13 @@ class Pipeline:
     async def _carried_out(self, proposal: Proposal, admission: Admission) -> ToolOutcome:
         tool = proposal.tool
         limit = self.time_limits.get(tool.name, tool.time_limit)
-        if limit is None:
-            returned = await tool.call(proposal.input, proposal.ctx)
-        else:
-            returned = await _within(limit, proposal, admission)
-        admission.record.mark("call")
+        try:
+            if limit is None:
+                returned = await tool.call(proposal.input, proposal.ctx)
+            else:
+                returned = await _within(limit, proposal, admission)
+        finally:
+            admission.record.mark("call")
         return await self._projected(proposal, as_result(returned), admission.record)
 
     async def _projected(self, proposal: Proposal, result: Result[Any], record: CallRecord) -> ToolOutcome:
@@ -165,7 +168,7 @@ class Pipeline:
             require_extras(tool, result)
         fitted = self.budget.within(tool, content) or await self.budget.fit(proposal.call.id, tool, content)
         view = tool.show_result(proposal.input, output)
-        record.produced_chars, record.sent_chars, record.saved_to = fitted.produced, fitted.sent, fitted.saved_to
+        _note(record, fitted)
         record.mark("project")
         return ToolOutcome(
             proposal.call,
@@ -179,9 +182,10 @@ class Pipeline:
             record,
         )
 
-    async def _bounded(self, proposal: Proposal, outcome: ToolOutcome) -> ToolOutcome:
+    async def _bounded(self, proposal: Proposal, outcome: ToolOutcome, record: CallRecord) -> ToolOutcome:
         """An error can be as long as a result, and has the same limit."""
         fitted = await self.budget.fit(proposal.call.id, proposal.tool, outcome.content)
+        _note(record, fitted)
         return outcome if fitted.content is outcome.content else replace(outcome, content=fitted.content)
 
     # After the call
@@ -197,7 +201,7 @@ class Pipeline:
                 if from_outside(error):
                     raise
                 log.exception("a step after %s failed", proposal.tool.name)
-                note = Text(f"[A step after the call failed: {type(error).__name__}: {error}]")
+                note = Text(f"[A step after the call failed: {in_short(error)}]")
                 outcome = replace(outcome, content=(*outcome.content, note))
         record.mark("after")
         return outcome
@@ -211,9 +215,13 @@ class Pipeline:
         if amendment.content is not None:
             content = required_blocks(proposal.tool, amendment.content)
             fitted = await self.budget.fit(proposal.call.id, proposal.tool, content)
-            record.produced_chars, record.sent_chars, record.saved_to = fitted.produced, fitted.sent, fitted.saved_to
+            _note(record, fitted)
             outcome = replace(outcome, content=fitted.content)
         return replace(outcome, messages=outcome.messages + amendment.messages)
+
+
+def _note(record: CallRecord, fitted: Fitted) -> None:
+    record.produced_chars, record.sent_chars, record.saved_to = fitted.produced, fitted.sent, fitted.saved_to
 
 
 async def _validated(proposal: Proposal) -> None:

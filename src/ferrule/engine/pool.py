@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,15 +17,21 @@ from typing import TypeAlias
 
 from ..core.tool import Alias, AnyTool, Exposure, ToolSpec
 
+log = logging.getLogger(__name__)
+
 SIMPLE_TOOLS = ("Bash", "Edit", "Read")
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Tools, and for each name that is off, old names included, the reason why."""
+    """Tools, and for each name that is off, old names included, the reason why.
+
+    `hidden` tools are not shown to the model; a call of one is judged like any other.
+    """
 
     tools: tuple[AnyTool, ...]
     off: Mapping[str, str] = field(default_factory=lambda: MappingProxyType[str, str]({}))
+    hidden: tuple[AnyTool, ...] = ()
 
     def dropping(self, why: Callable[[AnyTool], str | None]) -> Selection:
         """Without the tools for which `why` gives a reason."""
@@ -36,7 +43,7 @@ class Selection:
                 kept.append(tool)
             else:
                 off.update((name, reason) for name in (tool.name, *(alias.name for alias in tool.aliases)))
-        return Selection(tuple(kept), off)
+        return Selection(tuple(kept), off, self.hidden)
 
 
 Layer: TypeAlias = Callable[[Selection], Selection]
@@ -62,7 +69,15 @@ def features(switched_on: Collection[str]) -> Layer:
 
 def available() -> Layer:
     """Leave out what switches itself off, such as a tool whose program is missing."""
-    return lambda selection: selection.dropping(lambda tool: tool.unavailable())
+    return lambda selection: selection.dropping(_unavailable)
+
+
+def _unavailable(tool: AnyTool) -> str | None:
+    try:
+        return tool.unavailable()
+    except Exception as error:  # a tool that cannot say whether it is on is off, and the others are not affected
+        log.exception("%s could not say whether it is available", tool.name)
+        return f"it could not say whether it is available ({type(error).__name__})"
 
 
 def only(names: Collection[str], why: str = "it is not among the tools chosen for this run") -> Layer:
@@ -71,6 +86,17 @@ def only(names: Collection[str], why: str = "it is not among the tools chosen fo
 
 def without(names: Collection[str], why: str) -> Layer:
     return lambda selection: selection.dropping(lambda tool: why if _named(tool, names) else None)
+
+
+def hiding(names: Collection[str]) -> Layer:
+    """Out of the model's sight, for tools that a rule denies: the judge has better words for a call of one."""
+
+    def hide(selection: Selection) -> Selection:
+        shown = tuple(tool for tool in selection.tools if not _named(tool, names))
+        hidden = tuple(tool for tool in selection.tools if _named(tool, names))
+        return Selection(shown, selection.off, selection.hidden + hidden)
+
+    return hide
 
 
 def simple() -> Layer:
@@ -88,6 +114,7 @@ class ToolPool:
     builtin: tuple[AnyTool, ...]
     remote: tuple[AnyTool, ...] = ()
     off: Mapping[str, str] = field(default_factory=lambda: MappingProxyType[str, str]({}))
+    hidden: tuple[AnyTool, ...] = ()
 
     def __iter__(self) -> Iterator[AnyTool]:
         yield from self.builtin
@@ -102,7 +129,7 @@ class ToolPool:
 
     def nearest(self, name: str) -> list[str]:
         """Names a caller may have meant, best first."""
-        by_folded = {known.lower(): known for known in self._by_name}
+        by_folded = {known.lower(): known for known, (tool, _) in self._by_name.items() if tool not in self.hidden}
         close = difflib.get_close_matches(name.lower(), by_folded, n=3, cutoff=0.5)
         return list(dict.fromkeys(self._by_name[by_folded[folded]][0].name for folded in close))
 
@@ -137,8 +164,9 @@ class ToolPool:
 
     @cached_property
     def _by_name(self) -> dict[str, tuple[AnyTool, Alias | None]]:
-        named: dict[str, tuple[AnyTool, Alias | None]] = {tool.name: (tool, None) for tool in self}
-        for tool in self:
+        callable_ones = (*self, *self.hidden)
+        named: dict[str, tuple[AnyTool, Alias | None]] = {tool.name: (tool, None) for tool in callable_ones}
+        for tool in callable_ones:
             for alias in tool.aliases:
                 named.setdefault(alias.name, (tool, alias))
         return named
@@ -150,10 +178,11 @@ def assemble(builtin: Selection, remote: Selection = Selection(())) -> ToolPool:
     Servers come and go; behind the built-ins they leave the bytes before them as they were.
     """
     own = sorted({tool.name: tool for tool in builtin.tools}.values(), key=_name)
-    taken = {tool.name for tool in own} | set(builtin.off)
+    taken = {tool.name for tool in (*own, *builtin.hidden)} | set(builtin.off)
     foreign = sorted((tool for tool in remote.tools if tool.name not in taken), key=_name)
     unique = {tool.name: tool for tool in foreign}
-    return ToolPool(tuple(own), tuple(unique.values()), {**remote.off, **builtin.off})
+    hidden = tuple({tool.name: tool for tool in (*remote.hidden, *builtin.hidden)}.values())
+    return ToolPool(tuple(own), tuple(unique.values()), {**remote.off, **builtin.off}, hidden)
 
 
 def _name(tool: AnyTool) -> str:
@@ -166,7 +195,7 @@ class Registry:
     def __init__(
         self, builtin: Iterable[AnyTool], *layers: Layer, changed: Callable[[tuple[str, ...]], None] | None = None
     ) -> None:
-        self._builtin = {tool.name: tool for tool in builtin}
+        self._builtin = {tool.spec.name: tool for tool in builtin}
         self._remote: dict[str, AnyTool] = {}
         self._layers = layers
         self._disabled: dict[str, str] = {}

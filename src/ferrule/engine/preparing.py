@@ -7,6 +7,7 @@ turn has come, on the working directory and the links of that moment.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -108,11 +109,11 @@ def _anchored(parsed: Any, arguments: Mapping[str, Any], cwd: str, paths: Paths)
         written = getattr(parsed, name)
         if isinstance(written, str):
             anchored: Any = _anchor(name, written, cwd, paths)
-            leans = leans or not written.startswith(("/", "~"))
+            leans = leans or not _stands_alone(written)
         elif isinstance(written, list | tuple):
             several = cast(Sequence[str], written)
             anchored = type(several)(_anchor(name, one, cwd, paths) for one in several)  # pyright: ignore[reportCallIssue]
-            leans = leans or not all(one.startswith(("/", "~")) for one in several)
+            leans = leans or not all(_stands_alone(one) for one in several)
         else:
             leans = True
             continue
@@ -131,9 +132,15 @@ def _anchor(name: str, written: str, cwd: str, paths: Paths) -> str:
     return paths.anchor(written, cwd)
 
 
+def _stands_alone(written: str) -> bool:
+    """Whether the path means the same in every working directory; `~x` does only if there is such a user."""
+    return written.startswith("/") or (written.startswith("~") and os.path.isabs(os.path.expanduser(written)))
+
+
 def _no_such_tool(name: str, pool: ToolPool) -> str:
     if name in pool.off:
         return f"{name} cannot be used here: {pool.off[name]}."
+    name = _excerpt(name)
     near = pool.nearest(name)
     if near:
         return f"There is no tool named {name}. Did you mean {' or '.join(near)}?"

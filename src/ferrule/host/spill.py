@@ -43,10 +43,16 @@ class SessionFolder:
     def _made(self) -> Path:
         folder = self.path / "results"
         if not folder.is_dir():
-            for part in (self._root, self.path, folder):
-                part.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(folder)
             prune(self._root, self._cleanup_days, keep=self.path)
         return folder
+
+
+def make_private(folder: Path) -> None:
+    """The folder, and every one above it that is missing, for this user alone."""
+    for part in (*reversed(folder.parents), folder):
+        if not part.exists():
+            part.mkdir(mode=0o700, exist_ok=True)
 
 
 def prune(root: Path, days: int, *, keep: Path | None = None) -> None:

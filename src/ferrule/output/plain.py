@@ -30,6 +30,10 @@ class Style:
         wide = (stream.encoding or "").lower().replace("-", "") in ("utf8", "utf16")
         return cls(colour=bool(environment.get("FORCE_COLOR")) or terminal, unicode=wide)
 
+    @property
+    def ellipsis(self) -> str:
+        return "…" if self.unicode else "..."
+
     def paint(self, text: str, *styles: str) -> str:
         if not (self.colour and text and styles):
             return text

@@ -122,13 +122,13 @@ class Timeline:
     def _row(self, title: str, result: str, began: float, ended: float, scale: tuple[float, float], hue: str) -> None:
         time = f"{(ended - began) * 1000:8.1f} ms"
         if self._width < NARROW:
-            self._write(f"  {fit(title, self._width - 15)}{self._style.paint(time, hue)}")
+            self._write(f"  {self._fit(title, self._width - 15)}{self._style.paint(time, hue)}")
             if result:
-                self._write(f"    {self._style.paint(fit(result, self._width - 5).rstrip(), 'dim')}")
+                self._write(f"    {self._style.paint(self._fit(result, self._width - 5).rstrip(), 'dim')}")
             return
         room = self._width - BAR - len(time) - 6
         left = room * 3 // 5
-        words = f"  {fit(title, left)} {self._style.paint(fit(result, room - left - 1), 'dim')}"
+        words = f"  {self._fit(title, left)} {self._style.paint(self._fit(result, room - left - 1), 'dim')}"
         self._write(f"{words} {self._bar(began, ended, scale, hue)}{time}")
 
     def _bar(self, began: float, ended: float, scale: tuple[float, float], hue: str) -> str:
@@ -137,6 +137,9 @@ class Timeline:
         cells = max(1, min(BAR - first, round((ended - began) / scale[1] * BAR)))
         before, after = empty * first, empty * (BAR - first - cells)
         return self._style.paint(before, "dim") + self._style.paint(full * cells, hue) + self._style.paint(after, "dim")
+
+    def _fit(self, text: str, width: int) -> str:
+        return fit(text, width, ellipsis=self._style.ellipsis)
 
     def _shortened(self, text: str) -> str:
         return clean(text.replace(self._base, "") if self._base else text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from ..core.effects import ChangesState, Effects, ReadsPath, ReadsState, Touch
+from ..core.effects import GRANTS, ChangesState, Effects, ReadsPath, ReadsState, Touch
 from ..core.verdicts import Behavior, Verdict
 
 
@@ -25,10 +25,10 @@ def mode_verdict(mode: Mode, effects: Effects, roots: tuple[str, ...]) -> Verdic
 
 
 def _harmless(touch: Touch, roots: tuple[str, ...]) -> bool:
-    """Session state is the conversation's own; a file must be inside as written and as resolved."""
+    """Session state is the conversation's own, but for its grants; a file must be inside as written and as resolved."""
     if isinstance(touch, ReadsPath):
         return _inside(touch.path, roots) and _inside(touch.real or touch.path, roots)
-    return isinstance(touch, ReadsState | ChangesState)
+    return isinstance(touch, ReadsState) or (isinstance(touch, ChangesState) and touch.key != GRANTS)
 
 
 def _inside(path: str, roots: tuple[str, ...]) -> bool:

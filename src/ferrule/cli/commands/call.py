@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import sys
-from contextlib import suppress
-from typing import BinaryIO
 
 from ...app.build import open_session
 from ...app.logs import log_to_file
 from ...core.calls import ToolCall, ToolOutcome
 from ...core.content import encodable, plain_text
 from ...engine.session import Session
-from ..exits import CLOSED_PIPE, FAILED, OK, Usage
+from ..exits import CLOSED_PIPE, FAILED, OK, Failed, Usage
 from ..jsonl import Asked, Rejected, answer, encoded, rejection, requests
 from ..options import settings_from
 from ..signals import Interruptible
-from ..stdio import InputLines, claim_stdout
+from ..stdio import InputLines, Output
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -27,20 +24,20 @@ def run(chosen: argparse.Namespace) -> int:
         raise Usage("name a TOOL and give its input as JSON, or use --jsonl. `ferrule tools` lists the tools.")
     settings = settings_from(chosen)
     log_to_file(settings.state_folder)
-    out = claim_stdout()
+    incoming = InputLines() if chosen.jsonl or chosen.input == "-" else None
+    out = Output()
     try:
         session = open_session(settings)
-        work = _many(session, out) if chosen.jsonl else _one(session, chosen, out)
-        return asyncio.run(work)
+        return asyncio.run(_many(session, incoming, out) if chosen.jsonl else _one(session, chosen, incoming, out))
     except BrokenPipeError:
         return CLOSED_PIPE
-    finally:
-        _close(out)
+    except OSError as error:
+        raise Failed(f"the result cannot be written: {error.strerror or error}.") from None
 
 
-async def _many(session: Session, out: BinaryIO) -> int:
+async def _many(session: Session, incoming: InputLines | None, out: Output) -> int:
     """Lines one after another, the calls of a batch through the scheduler; every answer out before the next line."""
-    incoming = InputLines()
+    assert incoming is not None
     number = 0
     with Interruptible() as signals:
         try:
@@ -54,50 +51,56 @@ async def _many(session: Session, out: BinaryIO) -> int:
     return OK if signals.exit_code is None else signals.exit_code
 
 
-async def _answer_line(session: Session, asked: list[Asked | Rejected], out: BinaryIO) -> None:
+async def _answer_line(session: Session, asked: list[Asked | Rejected], out: Output) -> None:
     """Also when a signal cuts it short, every call that was asked for gets its line."""
-    calls = [part.call for part in asked if isinstance(part, Asked)]
     executor = session.executor()
     try:
         async with executor:
-            for call in calls:
-                executor.submit(call)
+            for part in asked:
+                if isinstance(part, Asked):
+                    executor.submit(part.call)
             outcomes = await executor.drain()
     except asyncio.CancelledError:
-        _write_answers(asked, executor.outcomes(), out)
+        out.write_last(_answers(asked, executor.outcomes()))
         raise
-    _write_answers(asked, outcomes, out)
+    await out.write(_answers(asked, outcomes))
 
 
-def _write_answers(asked: list[Asked | Rejected], outcomes: list[ToolOutcome], out: BinaryIO) -> None:
+def _answers(asked: list[Asked | Rejected], outcomes: list[ToolOutcome]) -> bytes:
     following = iter(outcomes)
-    for part in asked:
-        line = rejection(part) if isinstance(part, Rejected) else answer(part, next(following))
-        out.write(encoded(line))
-    out.flush()
+    return b"".join(
+        encoded(rejection(part) if isinstance(part, Rejected) else answer(part, next(following))) for part in asked
+    )
 
 
-async def _one(session: Session, chosen: argparse.Namespace, out: BinaryIO) -> int:
-    text = sys.stdin.read() if chosen.input == "-" else chosen.input or "{}"
-    asked = Asked("call", ToolCall.from_text("call", chosen.tool, text))
+async def _one(session: Session, chosen: argparse.Namespace, incoming: InputLines | None, out: Output) -> int:
     executor = session.executor()
+    asked = Asked("call", ToolCall("call", chosen.tool, {}))
     with Interruptible() as signals:
         try:
+            text = await _all_of(incoming) if incoming else chosen.input or "{}"
+            asked = Asked("call", ToolCall.from_text("call", chosen.tool, text))
             async with executor:
                 executor.submit(asked.call)
                 (outcome,) = await executor.drain()
+            await out.write(_shown(asked, outcome, as_json=chosen.json))
         except asyncio.CancelledError:
             if signals.exit_code is None:
                 raise
-            (outcome,) = executor.outcomes()
-    if chosen.json:
-        out.write(encoded(answer(asked, outcome)))
-    else:
-        out.write(encodable(plain_text(outcome.content)).encode() + b"\n")
-    out.flush()
-    return signals.exit_code or (FAILED if outcome.is_error else OK)
+            for outcome in executor.outcomes():
+                out.write_last(_shown(asked, outcome, as_json=chosen.json))
+            return signals.exit_code
+    return FAILED if outcome.is_error else OK
 
 
-def _close(out: BinaryIO) -> None:
-    with suppress(BrokenPipeError):  # the reader has gone; what it did not read is lost to nobody
-        out.close()
+async def _all_of(incoming: InputLines) -> str:
+    lines: list[bytes] = []
+    while (line := await incoming.next()) is not None:
+        lines.append(line)
+    return b"\n".join(lines).decode("utf-8", "surrogateescape")
+
+
+def _shown(asked: Asked, outcome: ToolOutcome, *, as_json: bool) -> bytes:
+    if as_json:
+        return encoded(answer(asked, outcome))
+    return encodable(plain_text(outcome.content)).encode() + b"\n"
