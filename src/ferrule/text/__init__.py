@@ -1,0 +1,1 @@
+"""Matching, editing and comparing text: pure functions over strings."""

@@ -1,0 +1,78 @@
+"""What counts as a line.
+
+Lines are numbered as Read, Grep and git number them: a line ends at LF, so also
+at CRLF. A CR alone ends a line only in a text without any LF. Which endings a
+match may exchange is another question: there a CR alone always is one.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+LF, CRLF, CR = "\n", "\r\n", "\r"
+BREAK = re.compile(r"\r\n|\r|\n")
+
+
+def split_lines(text: str, end: str | None = None) -> list[str]:
+    r"""The lines with their endings; the ending that ends the text starts no line of its own.
+
+    >>> split_lines("a\r\nb\rc\n")
+    ['a\r\n', 'b\rc\n']
+    >>> split_lines("a\rb")
+    ['a\r', 'b']
+    """
+    end = end or line_end(text)
+    *ended, rest = text.split(end)
+    lines = [line + end for line in ended]
+    return [*lines, rest] if rest else lines
+
+
+def line_end(text: str) -> str:
+    """The character that ends a line here."""
+    return CR if CR in text and LF not in text else LF
+
+
+def content(line: str) -> str:
+    r"""The line without its ending.
+
+    >>> content("a\r\n"), content("a\r")
+    ('a', 'a')
+    """
+    return line.removesuffix(LF).removesuffix(CR)
+
+
+def line_numbers(text: str, positions: list[int]) -> list[int]:
+    r"""The line of each of these ascending positions; lines count from 1.
+
+    >>> line_numbers("a\nb\nc", [0, 2, 4])
+    [1, 2, 3]
+    """
+    end, number, numbers = line_end(text), 1, list[int]()
+    for before, position in pairwise([0, *positions]):
+        number += text.count(end, before, position)
+        numbers.append(number)
+    return numbers
+
+
+def to_lf(text: str) -> str:
+    """Every line ending as LF."""
+    return text.replace(CRLF, LF).replace(CR, LF) if CR in text else text
+
+
+def has_break(text: str) -> bool:
+    return LF in text or CR in text
+
+
+def dominant_ending(text: str) -> str | None:
+    r"""The most frequent line ending, the first one where two are as frequent; `None` where there is none.
+
+    >>> dominant_ending("a\r\nb\r\nc\n"), dominant_ending("abc")
+    ('\r\n', None)
+    """
+    first = BREAK.search(text)
+    if first is None:
+        return None
+    pairs = text.count(CRLF)
+    counts = {CRLF: pairs, LF: text.count(LF) - pairs, CR: text.count(CR) - pairs}
+    return max(counts, key=lambda ending: (counts[ending], ending == first[0]))

@@ -1,0 +1,236 @@
+"""Where a text stands in another, and what an edit there makes of it.
+
+A match is exact, or else differs in line endings only, or else in quotes (and
+perhaps line endings). Nothing more is guessed: whitespace that differs is no
+match. All spans are spans of the original text, so whatever lies outside them
+stays as it is.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from typing import TypeAlias
+
+from ..core.values import named_value, plain_value
+from .lines import CR, CRLF, LF, dominant_ending, has_break, line_numbers, to_lf
+from .styles import keep_endings, keep_quotes, straight
+
+LINES_NAMED = 20
+OVERLAPS_TRIED = 100
+
+
+class How(StrEnum):
+    """What had to be looked past; the strictest that finds anything."""
+
+    EXACT = "exact"
+    LINE_ENDINGS = "line endings"
+    QUOTES = "quotes"
+    """Quotes, and perhaps line endings too."""
+
+
+@plain_value
+class Span:
+    start: int
+    end: int
+
+
+@plain_value
+class Match:
+    spans: tuple[Span, ...]
+    """Left to right, none overlapping another; empty where nothing matches."""
+    how: How
+    overlapping: tuple[Span, ...] = ()
+    """Further places that overlap the only span, as in `aaa` for `aa`."""
+
+
+@plain_value
+class Edit:
+    start: int
+    end: int
+    new: str
+
+
+@named_value
+class Edited:
+    edits: tuple[Edit, ...]
+    """Left to right, positions of the text before any of them."""
+    count: int
+    how: How
+
+
+@plain_value
+class NotFound:
+    pass
+
+
+@named_value
+class Ambiguous:
+    count: int
+    lines: tuple[int, ...]
+    """Where each occurrence begins, for the first few."""
+
+
+@named_value
+class NoChange:
+    equal: bool
+    """Old and new are the same; otherwise the file's own line endings or quotes made them so."""
+    how: How = How.EXACT
+
+
+Outcome: TypeAlias = Edited | NotFound | Ambiguous | NoChange
+
+
+def find(text: str, old: str) -> Match:
+    r"""Every place where `old` stands. An empty `old` stands in an empty text only.
+
+    >>> find("a\r\nb", "a\nb")
+    Match(spans=(Span(start=0, end=4),), how=<How.LINE_ENDINGS: 'line endings'>, overlapping=())
+    """
+    if not old:
+        return Match(() if text else (Span(0, 0),), How.EXACT)
+    return (
+        _exactly(text, old)
+        or (_by_endings(text, old) if has_break(old) else None)
+        or _by_quotes(text, old)
+        or Match((), How.EXACT)
+    )
+
+
+def replacement(text: str, span: Span, new: str, how: How) -> str:
+    r"""What is written over the span: `new` as it stands, in the line endings and quotes of that place.
+
+    >>> replacement("a\r\nb", Span(0, 4), "$1\n&", How.LINE_ENDINGS)
+    '$1\r\n&'
+    """
+    return _replacement(text, span, new, how, dominant_ending(text) if has_break(new) else None)
+
+
+def apply(text: str, old: str, new: str, *, replace_all: bool) -> Outcome:
+    """The edits that put `new` in place of `old`, or why there are none."""
+    if old == new:
+        return NoChange(equal=True)
+    match = find(text, old)
+    if not match.spans:
+        return NotFound()
+    fallback = dominant_ending(text) if has_break(new) else None
+    edits = tuple(_edit(text, span, new, match.how, fallback) for span in match.spans)
+    if not replace_all and (len(edits) > 1 or _differs_by_place(text, new, match, fallback)):
+        return _ambiguous(text, match)
+    if all(edit.new == text[edit.start : edit.end] for edit in edits):
+        return NoChange(equal=False, how=match.how)
+    return Edited(edits=edits, count=len(edits), how=match.how)
+
+
+def spliced(text: str, edits: Iterable[Edit]) -> str:
+    """The text after its edits.
+
+    >>> spliced("one two", [Edit(0, 3, "1"), Edit(4, 7, "2")])
+    '1 2'
+    """
+    parts, done = list[str](), 0
+    for edit in edits:
+        parts += text[done : edit.start], edit.new
+        done = edit.end
+    return "".join([*parts, text[done:]])
+
+
+def _exactly(text: str, old: str) -> Match | None:
+    """An occurrence that begins between CR and LF is none: the pair is one line ending.
+
+    One that ends there is: whoever writes a CR alone knows what it is.
+    """
+    if old[0] == LF and CRLF in text:
+        mark = _absent_from(text, old)
+        text, old = text.replace(CRLF, CR + mark), old.replace(CRLF, CR + mark)
+    return _match(text, old, How.EXACT)
+
+
+def _by_endings(text: str, old: str) -> Match | None:
+    if CR not in text and CR not in old:
+        return None
+    return _in_original(text, _match(to_lf(text), to_lf(old), How.LINE_ENDINGS))
+
+
+def _by_quotes(text: str, old: str) -> Match | None:
+    folded, sought = straight(text), straight(old)
+    if folded == text and sought == old:
+        return None
+    if not has_break(old):
+        return _match(folded, sought, How.QUOTES)
+    return _in_original(text, _match(to_lf(folded), to_lf(sought), How.QUOTES))
+
+
+def _match(text: str, old: str, how: How) -> Match | None:
+    size = len(old)
+    starts = list(_starts(text, old))
+    if not starts:
+        return None
+    overlapping = _overlapping(text, old, starts[0]) if len(starts) == 1 else ()
+    return Match(tuple([Span(at, at + size) for at in starts]), how, overlapping)
+
+
+def _starts(text: str, old: str) -> Iterator[int]:
+    at = text.find(old)
+    while at >= 0:
+        yield at
+        at = text.find(old, at + len(old))
+
+
+def _overlapping(text: str, old: str, only: int) -> tuple[Span, ...]:
+    found, at = list[Span](), only
+    while len(found) < OVERLAPS_TRIED and (at := text.find(old, at + 1, only + 2 * len(old) - 1)) >= 0:
+        found.append(Span(at, at + len(old)))
+    return tuple(found)
+
+
+def _absent_from(text: str, old: str) -> str:
+    return next(char for char in map(chr, range(0x110000)) if char not in text and char not in old)
+
+
+def _in_original(text: str, match: Match | None) -> Match | None:
+    """The same places in the text as it was before its line endings became LF."""
+    if match is None or CRLF not in text:
+        return match
+    shortened = [at - earlier for earlier, at in enumerate(_starts(text, CRLF))]
+
+    def original(spans: tuple[Span, ...]) -> tuple[Span, ...]:
+        return tuple([Span(_shifted(span.start, shortened), _shifted(span.end, shortened)) for span in spans])
+
+    return Match(original(match.spans), match.how, original(match.overlapping))
+
+
+def _shifted(position: int, shortened: list[int]) -> int:
+    return position + bisect_left(shortened, position)
+
+
+def _edit(text: str, span: Span, new: str, how: How, fallback: str | None) -> Edit:
+    return Edit(span.start, span.end, _replacement(text, span, new, how, fallback))
+
+
+def _replacement(text: str, span: Span, new: str, how: How, fallback: str | None) -> str:
+    if text.startswith(CRLF, span.end - 1) and span.end > span.start:
+        return new  # it ends between CR and LF, so `old` was after the CR itself
+    region = text[span.start : span.end]
+    if how is How.QUOTES:
+        new = keep_quotes(region, new, before=text[span.start - 1 : span.start])
+    return keep_endings(region, new, fallback=fallback, lone_cr=how is not How.EXACT) if has_break(new) else new
+
+
+def _differs_by_place(text: str, new: str, match: Match, fallback: str | None) -> bool:
+    """Whether it matters which of several overlapping places is taken: for one of many blank lines it does not."""
+    if not match.overlapping:
+        return False
+    places = (*match.spans, *match.overlapping)
+    low, high = places[0].start, places[-1].end
+    edits = [_edit(text, span, new, match.how, fallback) for span in places]
+    return len({text[low : edit.start] + edit.new + text[edit.end : high] for edit in edits}) > 1
+
+
+def _ambiguous(text: str, match: Match) -> Ambiguous:
+    places = (*match.spans, *match.overlapping)
+    return Ambiguous(
+        count=len(places),
+        lines=tuple(line_numbers(text, [span.start for span in places[:LINES_NAMED]])),
+    )

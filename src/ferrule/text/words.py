@@ -1,0 +1,85 @@
+"""What the model reads about an edit: what happened, then what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .lines import LF, content, split_lines
+from .matching import Ambiguous, How, NoChange
+from .nearest import Nearest, nearest
+
+LEGEND = "(- `old_string`, + the file; · is a space, → a tab)"
+QUOTED_LINES = 40
+QUOTED_CHARS = 4_000
+
+
+def not_found(path: str, text: str, old: str) -> str:
+    """Why `old` cannot be replaced, with the nearest place in the text of the file."""
+    if not old:
+        return (
+            f"`old_string` is empty, which fits only a missing or empty file, and {path} has text. "
+            "Give the text to replace, or use Write to replace all of it."
+        )
+    if not text:
+        return f"`old_string` is not in {path}, which is empty. Leave `old_string` empty to fill it."
+    near = nearest(text, old)
+    if near is None:
+        return (
+            f"`old_string` is not in {path}, nor is anything like it. Read the file again, or find the text with Grep."
+        )
+    return _near(path, near)
+
+
+def ambiguous(path: str, found: Ambiguous) -> str:
+    named = list(dict.fromkeys(found.lines))
+    lines = f"line {named[0]}" if len(named) == 1 else f"lines {_listed(named, more=found.count > len(found.lines))}"
+    return (
+        f"`old_string` occurs {found.count:,} times in {path}, on {lines}. "
+        "Add surrounding lines until it is unique, or set `replace_all`."
+    )
+
+
+def no_change(path: str, found: NoChange) -> str:
+    if found.equal:
+        return f"`old_string` and `new_string` are the same, so {path} would not change. Give the text it should have."
+    if found.how is How.QUOTES:
+        advice = "To change them, give `old_string` with the quotes that the file has"
+    else:
+        advice = "Convert line endings with a command, where that is wanted"
+    return f"{path} would not change: an edit keeps the line endings and quotes of the text it matches. {advice}."
+
+
+def how_matched(how: How) -> str:
+    """A sentence for the result of an edit; nothing where the match was exact."""
+    match how:
+        case How.EXACT:
+            return ""
+        case How.LINE_ENDINGS:
+            return "Matched apart from line endings; those of the file were kept."
+        case How.QUOTES:
+            return "Matched apart from curly and straight quotes; those of the file were kept."
+
+
+def _near(path: str, near: Nearest) -> str:
+    where = f"line {near.first}" if near.first == near.last else f"lines {near.first} to {near.last}"
+    part = f"a part of {where}" if near.is_part else where
+    return (
+        f"`old_string` is not in {path}. The nearest text is on {where}.\nIt differs in {near.difference}.\n\n"
+        f"{LEGEND}\n{near.diff}\n\n"
+        f"Copy `old_string` from there; this is {part}, exactly:\n{_quoted(near.there)}"
+    )
+
+
+def _quoted(text: str) -> str:
+    lines = [content(line) for line in split_lines(text)]
+    shown = LF.join(lines[:QUOTED_LINES])[:QUOTED_CHARS]
+    return (
+        shown if len(lines) <= QUOTED_LINES and len(shown) < QUOTED_CHARS else f"{shown}\n[Read the rest in the file]"
+    )
+
+
+def _listed(numbers: Sequence[int], *, more: bool) -> str:
+    words = [str(number) for number in numbers]
+    if more:
+        return f"{', '.join(words)} and more"
+    return f"{', '.join(words[:-1])} and {words[-1]}"

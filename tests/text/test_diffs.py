@@ -1,0 +1,182 @@
+"""Diffs that are true, small and cheap."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from inline_snapshot import snapshot
+
+from ferrule.text.changes import changes, common, paired
+from ferrule.text.diffs import preview, unified
+from tests.requirement import requirement
+
+line_lists = st.lists(st.sampled_from(["a", "b", "c", "", "  d"]), max_size=25)
+files = st.builds(
+    "".join, st.lists(st.sampled_from(["a\n", "b\n", "c\r\n", "\n", "d\re\n", "é\x0cf\n", "-g\n"]), max_size=20)
+)
+unfinished = st.sampled_from(["", "end", "end\r"])
+
+
+@given(files, unfinished, files, unfinished, st.integers(1, 4))
+@settings(max_examples=60)
+@requirement("EDIT-6")
+def test_git_makes_the_new_text_of_the_old_one_and_the_diff(
+    before: str, before_end: str, after: str, after_end: str, context: int
+) -> None:
+    before, after = before + before_end, after + after_end
+    assume(before != after and "\n" in before + after)
+
+    assert applied_by_git(before, unified(before, after, "some/file.txt", context=context)) == after
+
+
+@given(line_lists, line_lists)
+def test_what_two_lists_have_in_common_is_in_both_and_in_order(a: list[str], b: list[str]) -> None:
+    same = common(a, b)
+
+    assert all(a[i] == b[j] for i, j in paired(same))
+    assert sorted(paired(same)) == list(paired(same))
+    assert len({j for _, j in paired(same)}) == sum(part.size for part in same)
+
+
+@given(line_lists, line_lists)
+def test_the_changes_make_the_one_list_of_the_other(a: list[str], b: list[str]) -> None:
+    made = list(a)
+    for change in reversed(changes(a, b)):
+        made[change.a] = b[change.b]
+
+    assert made == b
+
+
+def test_a_few_changes_in_a_large_file_are_found_one_by_one() -> None:
+    before = [f"line {n}" for n in range(30_000)]
+    after = [line.replace("7", "seven") for line in before]
+
+    assert sum(change.a.stop - change.a.start for change in changes(before, after)) == sum("7" in n for n in before)
+
+
+def test_a_large_part_without_anything_unique_is_one_change() -> None:
+    chance = random.Random(1)
+    before, after = (["x", *chance.choices("abcdefgh", k=30_000), "z"] for _ in range(2))
+
+    assert len(changes(before, after)) < 10
+
+
+@requirement("EDIT-6")
+def test_the_line_numbers_are_those_of_the_file() -> None:
+    before = "".join(f"line {n}\n" for n in range(1, 101))
+
+    assert unified(before, before.replace("line 50\n", "new\nnewer\n"), "/srv/a.txt", context=1) == snapshot("""\
+--- a/srv/a.txt
++++ b/srv/a.txt
+@@ -49,3 +49,4 @@
+ line 49
+-line 50
++new
++newer
+ line 51
+""")
+
+
+@requirement("EDIT-6")
+def test_distant_changes_are_hunks_of_their_own() -> None:
+    before = "".join(f"{n}\n" for n in range(20))
+
+    diff = unified(before, before.replace("2\n", "two\n", 1).replace("\n17\n", "\n"), "f", context=1)
+
+    assert diff == snapshot("""\
+--- a/f
++++ b/f
+@@ -2,3 +2,3 @@
+ 1
+-2
++two
+ 3
+@@ -17,3 +17,2 @@
+ 16
+-17
+ 18
+""")
+
+
+def test_a_missing_last_newline_is_said() -> None:
+    assert unified("a", "a\n", "f") == snapshot("""\
+--- a/f
++++ b/f
+@@ -1 +1 @@
+-a
+\\ No newline at end of file
++a
+""")
+
+
+def test_a_carriage_return_can_be_shown() -> None:
+    assert unified("a\r\nb\r\n", "a\nb\r\n", "f", show_cr=True) == snapshot("""\
+--- a/f
++++ b/f
+@@ -1,2 +1,2 @@
+-a␍
++a
+ b␍
+""")
+    assert unified("a\rb\rc", "a\rB\rc", "f", context=1) == snapshot("""\
+--- a/f
++++ b/f
+@@ -1,3 +1,3 @@
+ a␍
+-b␍
++B␍
+ c
+\\ No newline at end of file
+""")
+
+
+def test_equal_texts_have_no_diff() -> None:
+    assert unified("a\n", "a\n", "f") == ""
+
+
+@given(files, files, st.integers(1, 12))
+def test_a_limit_is_kept_and_what_is_missing_is_counted(before: str, after: str, limit: int) -> None:
+    whole = unified(before, after, "f").split("\n")[:-1]
+    cut = unified(before, after, "f", limit=limit).split("\n")[:-1]
+
+    if len(whole) <= limit:
+        assert cut == whole
+    else:
+        assert cut == [*whole[: limit - 1], f"[{len(whole) - limit + 1} more lines of this diff]"]
+
+
+@requirement("WRITE-1")
+def test_a_preview_has_the_first_lines_and_the_total() -> None:
+    assert preview("a\r\nb\n") == "a\nb"
+    assert preview("".join(f"{n}\n" for n in range(2_000)), 2) == "0\n1\n[2 of 2,000 lines]"
+    assert preview("x" * 2_500) == f"{'x' * 2_000} [500 more characters]"
+    assert preview("") == ""
+
+
+def applied_by_git(before: str, diff: str) -> str:
+    git = shutil.which("git")
+    if git is None:
+        pytest.skip("git is not installed, so there is nothing to compare with")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "some", "file.txt")
+        file.parent.mkdir()
+        file.write_bytes(before.encode())
+        quiet = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CEILING_DIRECTORIES": folder}
+        subprocess.run(
+            [git, "apply", "--whitespace=nowarn", "-"],
+            cwd=folder,
+            env={**os.environ, **quiet},
+            input=diff.encode(),
+            capture_output=True,
+            check=True,
+            timeout=60,
+        )
+        return file.read_bytes().decode() if file.exists() else ""
