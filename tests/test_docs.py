@@ -81,6 +81,7 @@ def test_the_table_of_effects_is_true(tmp_path: Path) -> None:
     rows = dict(re.findall(r"^\| (\w+) \| (.*?) \|", (ROOT / "docs/effects.md").read_text(), re.MULTILINE))
     samples = {
         "Glob": ({"pattern": "*"}, [ReadsPath(str(tmp_path))], "reads `path`"),
+        "Grep": ({"pattern": "x", "path": "/a"}, [ReadsPath("/a")], "reads `path`"),
         "Read": ({"file_path": "/a"}, [ReadsPath("/a")], "reads `file_path`"),
         "ToolSearch": ({"query": "x"}, [ChangesState("found_tools")], "changes the session's found_tools"),
     }

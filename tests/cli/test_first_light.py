@@ -61,6 +61,8 @@ def test_tools_are_listed_for_people(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert done.stdout.decode() == snapshot("""\
 Glob        Find files whose path matches a pattern, newest first.
+Grep        Search the content of files with a regular expression, using
+            ripgrep.
 Read        Read a text file. The result has a line number and a tab before each
             line.
 ToolSearch  Find tools that are known to you by name only, and load their full
@@ -72,16 +74,16 @@ ToolSearch  Find tools that are known to you by name only, and load their full
 def test_tools_are_listed_for_programs(tmp_path: Path) -> None:
     tools = json.loads(ferrule(tmp_path, "tools", "--json").stdout)
 
-    assert [tool["name"] for tool in tools] == ["Glob", "Read", "ToolSearch"]
-    assert tools[1]["aliases"] == ["read_file", "FileRead"]
-    assert tools[1]["input_schema"]["required"] == ["file_path"]
+    assert [tool["name"] for tool in tools] == ["Glob", "Grep", "Read", "ToolSearch"]
+    assert tools[2]["aliases"] == ["read_file", "FileRead"]
+    assert tools[2]["input_schema"]["required"] == ["file_path"]
 
 
 @requirement("POOL-1")
 def test_a_denied_tool_is_not_listed(tmp_path: Path) -> None:
     tools = json.loads(ferrule(tmp_path, "tools", "--json", "--deny", "Glob").stdout)
 
-    assert [tool["name"] for tool in tools] == ["Read", "ToolSearch"]
+    assert [tool["name"] for tool in tools] == ["Grep", "Read", "ToolSearch"]
 
 
 @requirement("CLI-2")

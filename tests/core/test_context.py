@@ -74,7 +74,7 @@ async def test_a_call_knows_its_place_and_its_surroundings(tmp_path: Path) -> No
     assert (ctx.call_id, ctx.cwd, ctx.depth, ctx.cancelled) == ("toolu_1", str(tmp_path), 0, False)
     assert (ctx.facts.session_id, ctx.facts.agent, ctx.facts.chain) == (session.id, "main", ())
     assert (ctx.facts.workspace, ctx.facts.added_directories) == (str(tmp_path), ("/opt",))
-    assert [spec.name for spec in ctx.facts.tools] == ["Glob", "Keeps", "Read", "ToolSearch"]
+    assert [spec.name for spec in ctx.facts.tools] == ["Glob", "Grep", "Keeps", "Read", "ToolSearch"]
     assert list(ctx.facts.conversation) == [UserTurn.saying("hello")]
 
 

@@ -344,7 +344,7 @@ async def test_a_tool_that_switched_itself_off_is_not_in_the_list(tmp_path: Path
 
     await run_calls(tmp_path, [ToolCall("1", "Lists", {})], Missing(), Lists())
 
-    assert names == ["Glob", "Lists", "Read", "ToolSearch"]
+    assert names == ["Glob", "Grep", "Lists", "Read", "ToolSearch"]
 
 
 # Invalid is not denied

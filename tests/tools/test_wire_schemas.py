@@ -10,7 +10,7 @@ from inline_snapshot import snapshot
 from ferrule.testing.tool_contract import ToolContract
 from ferrule.tools import builtin_tools
 from tests.requirement import requirement
-from tests.tools import test_glob, test_read, test_tool_search
+from tests.tools import test_glob, test_grep, test_read, test_tool_search
 
 SCHEMAS = {tool.name: json.dumps(json.loads(tool.spec.schema_json()), indent=2) for tool in builtin_tools()}
 """Written out, keys in the order in which they are sent."""
@@ -18,7 +18,7 @@ SCHEMAS = {tool.name: json.dumps(json.loads(tool.spec.schema_json()), indent=2) 
 
 @requirement("CON-3")
 def test_every_builtin_tool_has_its_schema_here() -> None:
-    assert list(SCHEMAS) == ["Glob", "Read", "ToolSearch"]
+    assert list(SCHEMAS) == ["Glob", "Grep", "Read", "ToolSearch"]
 
 
 @requirement("CON-3")
@@ -35,6 +35,110 @@ def test_the_schema_of_glob() -> None:
     "path": {
       "type": "string",
       "description": "The directory to search. Omit for the working directory."
+    },
+    "include_ignored": {
+      "default": false,
+      "description": "Whether to find files that git ignores, too.",
+      "type": "boolean"
+    }
+  },
+  "required": [
+    "pattern"
+  ],
+  "type": "object"
+}\
+""")
+
+
+@requirement("CON-3")
+def test_the_schema_of_grep() -> None:
+    assert SCHEMAS["Grep"] == snapshot("""\
+{
+  "additionalProperties": false,
+  "properties": {
+    "pattern": {
+      "description": "The regular expression to look for, in ripgrep's syntax.",
+      "minLength": 1,
+      "type": "string"
+    },
+    "path": {
+      "type": "string",
+      "description": "The file or directory to search. Omit for the working directory."
+    },
+    "output_mode": {
+      "default": "files_with_matches",
+      "description": "Paths (files_with_matches), matching lines (content), or how many each file has (count).",
+      "enum": [
+        "files_with_matches",
+        "content",
+        "count"
+      ],
+      "type": "string"
+    },
+    "glob": {
+      "minLength": 1,
+      "type": "string",
+      "description": "Only files whose path matches, such as \\"*.py\\" or \\"src/**/*.ts\\"; \\"!*.js\\" leaves out."
+    },
+    "type": {
+      "minLength": 1,
+      "type": "string",
+      "description": "Only files of this type: \\"py\\", \\"js\\", \\"rust\\", \\"go\\" \\u2026"
+    },
+    "-A": {
+      "default": 0,
+      "description": "Lines to show after each match, in content mode.",
+      "minimum": 0,
+      "type": "integer"
+    },
+    "-B": {
+      "default": 0,
+      "description": "Lines to show before each match, in content mode.",
+      "minimum": 0,
+      "type": "integer"
+    },
+    "-C": {
+      "default": 0,
+      "description": "Lines to show before and after each match, in content mode.",
+      "minimum": 0,
+      "type": "integer"
+    },
+    "-n": {
+      "default": true,
+      "description": "Whether content mode shows line numbers.",
+      "type": "boolean"
+    },
+    "-i": {
+      "default": false,
+      "description": "Whether upper and lower case are the same.",
+      "type": "boolean"
+    },
+    "-o": {
+      "default": false,
+      "description": "Show, or count, each match by itself and not its whole line.",
+      "type": "boolean"
+    },
+    "multiline": {
+      "default": false,
+      "description": "Whether a match may span lines; `.` then matches newlines.",
+      "type": "boolean"
+    },
+    "head_limit": {
+      "default": 250,
+      "description": "How many files or lines to give at most; 0 for all.",
+      "minimum": 0,
+      "type": "integer"
+    },
+    "offset": {
+      "default": 0,
+      "description": "How many files or lines to pass over first.",
+      "minimum": 0,
+      "type": "integer"
+    },
+    "include_ignored": {
+      "default": false,
+      "description": "Whether to search files that git ignores, too.",
+      "type": "boolean"
     }
   },
   "required": [
@@ -106,7 +210,7 @@ def test_the_schema_of_tool_search() -> None:
 def test_every_builtin_tool_has_a_contract() -> None:
     contracts = {
         type(contract().make())
-        for module in (test_glob, test_read, test_tool_search)
+        for module in (test_glob, test_grep, test_read, test_tool_search)
         for contract in vars(module).values()
         if isinstance(contract, type) and issubclass(contract, ToolContract) and contract is not ToolContract
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..core.tool import AnyTool
 from .glob import Glob
+from .grep import Grep
 from .read import Read
 from .tool_search import ToolSearch
 
@@ -11,6 +12,7 @@ from .tool_search import ToolSearch
 def builtin_tools() -> tuple[AnyTool, ...]:
     return (
         Glob(),
+        Grep(),
         Read(),
         ToolSearch(),
     )

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
 
 from pydantic import Field
 
@@ -16,6 +12,8 @@ from ..core.context import ToolContext
 from ..core.effects import Effects
 from ..core.inputs import PathText, ToolInput
 from ..core.tool import Alias, Tool, ToolError, load_guide
+from ..host.globs import BadGlob
+from ..host.search import Place, Search, SearchFailed
 
 LIMIT = 100
 
@@ -23,6 +21,7 @@ LIMIT = 100
 class GlobInput(ToolInput):
     pattern: str = Field(min_length=1, description='What the path must match, such as "src/**/*.py".')
     path: PathText | None = Field(default=None, description="The directory to search. Omit for the working directory.")
+    include_ignored: bool = Field(default=False, description="Whether to find files that git ignores, too.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +29,8 @@ class Found:
     paths: tuple[str, ...]
     """The newest ones."""
     total: int
+    notes: tuple[str, ...] = ()
+    """Why there may be more."""
 
 
 class Glob(Tool[GlobInput, Found]):
@@ -39,6 +40,12 @@ class Glob(Tool[GlobInput, Found]):
     input_model = GlobInput
     aliases = (Alias("list_files"),)
     time_limit = 60.0
+
+    def __init__(self, search: Search | None = None) -> None:
+        self._search = search or Search()
+
+    def unavailable(self) -> str | None:
+        return self._search.unavailable()
 
     def effects(self, input: GlobInput, ctx: ToolContext) -> Effects:
         return Effects.reading(input.path or ctx.cwd)
@@ -55,51 +62,26 @@ class Glob(Tool[GlobInput, Found]):
             raise ToolError(f"{root} is not a directory. Pass a directory, or omit `path` to search {ctx.cwd}.")
 
     async def call(self, input: GlobInput, ctx: ToolContext) -> Found:
-        return await asyncio.to_thread(_search, Path(input.path or ctx.cwd), input.pattern, ctx)
+        place = Place(path=input.path or ctx.cwd, glob=input.pattern, include_ignored=input.include_ignored)
+        try:
+            found = await self._search.files(place, keep=LIMIT)
+        except BadGlob as error:
+            raise ToolError(f'"{input.pattern}" is not a pattern that a path can match: {error}.') from None
+        except SearchFailed as error:
+            raise ToolError(f"{error}. Check `pattern` and `path`.") from None
+        notes = found.ending.notes(self._search.seconds)
+        return Found(tuple(hit.path for hit in found.hits), found.total, notes)
 
     def to_model(self, output: Found) -> tuple[Block, ...]:
-        if not output.paths:
-            return (Text("No file matches."),)
-        lines = list(output.paths)
+        lines = list(output.paths) or ["No file matches."]
         if output.total > len(output.paths):
-            lines.append(f"[The newest {len(lines)} of {output.total:,} files. Narrow the pattern to see others.]")
-        return (Text("\n".join(lines)),)
+            lines.append(
+                f"[The newest {len(output.paths)} of {output.total:,} files. Narrow the pattern to see others.]"
+            )
+        return (Text("\n".join((*lines, *(f"[{note}]" for note in output.notes)))),)
 
     def describe(self, input: GlobInput) -> str:
         return f"Glob {input.pattern}" + (f" in {input.path}" if input.path else "")
 
     def show_result(self, input: GlobInput, output: Found) -> View:
         return Listing(output.paths, output.total)
-
-
-def _search(root: Path, pattern: str, ctx: ToolContext) -> Found:
-    found: list[tuple[int, str]] = []
-    below = _below(os.path.realpath(root))
-    for path in _matching(root, pattern):
-        if ctx.cancelled:
-            break
-        try:
-            if ".git" not in path.relative_to(root).parts and below(path.parent) and path.is_file():
-                found.append((-path.stat().st_mtime_ns, str(path)))
-        except OSError:
-            continue  # it went away while we looked
-    found.sort()
-    return Found(tuple(path for _, path in found[:LIMIT]), len(found))
-
-
-def _matching(root: Path, pattern: str) -> Iterator[Path]:
-    try:
-        yield from root.glob(pattern)
-    except (ValueError, IndexError, OSError) as error:
-        raise ToolError(f'"{pattern}" is not a pattern that a path can match: {error}.') from None
-
-
-def _below(top: str) -> Callable[[Path], bool]:
-    """Whether a folder really is below `top`; a link on the way may lead out of what the call said it reads."""
-
-    @lru_cache(maxsize=1024)
-    def below(folder: Path) -> bool:
-        real = os.path.realpath(folder)
-        return real == top or real.startswith(top if top.endswith("/") else f"{top}/")
-
-    return below

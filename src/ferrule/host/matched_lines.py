@@ -1,0 +1,170 @@
+"""The lines of `rg --json`, taken from its stream until there are enough.
+
+JSON, because nothing else can tell a file's name from a line's text whatever
+bytes are in them. A line is clipped as it comes, so what is kept stays small.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from base64 import b64decode
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+LINE_CHARS: Final = 500
+MOST_RECORD: Final = 16 << 20
+"""Bytes of one record; a longer one is a line that nobody could read anyway."""
+MOST_TEXT: Final = 16 << 20
+"""Characters that are kept, whatever was asked for."""
+
+Shown: TypeAlias = Callable[[str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedLine:
+    path: str
+    """Relative to the searched folder."""
+    number: int
+    """Counted from 1; 0 where it is not known."""
+    text: str
+    is_match: bool = True
+
+
+class LineCollector:
+    """Skips `offset` lines, keeps `limit` of them, and has enough when it has seen one more."""
+
+    def __init__(self, *, offset: int, limit: int | None, only_matching: bool, shown: Shown) -> None:
+        self.lines: list[MatchedLine] = []
+        self.seen = 0
+        self._offset = offset
+        self._limit = limit
+        self._only_matching = only_matching
+        self._shown = shown
+        self._room = MOST_TEXT
+        self._rest = bytearray()
+        self._scanned = 0
+        self._skipping = b""
+        self._binary = ""
+
+    def take(self, chunk: bytes) -> bool:
+        self._rest += chunk
+        while (end := self._rest.find(b"\n", self._scanned)) >= 0:
+            record = bytes(self._rest[:end])
+            del self._rest[: end + 1]
+            self._scanned = 0
+            if self._kept(self._lines_of(record)):
+                return True
+        self._scanned = len(self._rest)
+        if self._scanned > MOST_RECORD:
+            self._skipping = self._skipping or bytes(self._rest[:CLUE])
+            del self._rest[:-CLUE]
+            self._scanned = len(self._rest)
+        return False
+
+    def _kept(self, lines: Iterator[MatchedLine]) -> bool:
+        for line in lines:
+            if not self._shown(line.path):
+                return False
+            self.seen += 1
+            if self.seen <= self._offset:
+                continue
+            self._room -= len(line.text)
+            if self._room < 0 or (self._limit is not None and len(self.lines) >= self._limit):
+                return True
+            self.lines.append(line)
+        return False
+
+    def _lines_of(self, record: bytes) -> Iterator[MatchedLine]:
+        if self._skipping:
+            head, self._skipping = self._skipping, b""
+            return _oversized(head, record)
+        if not record.startswith((b'{"type":"match"', b'{"type":"context"')):
+            return iter(())
+        parsed = json.loads(record)
+        data = parsed["data"]
+        if self._binary or "\0" in data["lines"].get("text", ""):
+            return self._of_binary(relative(data["path"]))
+        if self._only_matching:
+            return _submatches(data)
+        return _whole_lines(data, is_match=parsed["type"] == "match")
+
+    def _of_binary(self, path: str) -> Iterator[MatchedLine]:
+        """Only a file that was named is searched although it is binary; that it matches is all there is to say."""
+        if not self._binary:
+            self._binary = path
+            yield MatchedLine(path, 0, "[This file is binary, and matches.]")
+
+
+CLUE: Final = 1 << 16
+_HEAD = re.compile(rb'\{"type":"(match|context)","data":\{"path":(\{"(?:text|bytes)":"(?:[^"\\]|\\.)*"\})')
+_NUMBER = re.compile(rb'"line_number":(\d+),"absolute_offset":')
+
+
+def _oversized(head: bytes, tail: bytes) -> Iterator[MatchedLine]:
+    found = _HEAD.match(head)
+    if found:
+        numbers = _NUMBER.findall(tail)
+        text = f"[This line has more than {MOST_RECORD >> 20} million characters and is not shown.]"
+        yield MatchedLine(
+            relative(json.loads(found[2])), int(numbers[-1]) if numbers else 0, text, found[1] == b"match"
+        )
+
+
+def _whole_lines(data: dict[str, Any], *, is_match: bool) -> Iterator[MatchedLine]:
+    """A match over several lines is one record."""
+    path, first = relative(data["path"]), data["line_number"]
+    text = _text(data["lines"])
+    if "\n" not in text[:-1] and len(text) <= LINE_CHARS:
+        yield MatchedLine(path, first, _without_ending(text), is_match)
+        return
+    starts = [_characters(data["lines"], match["start"]) for match in data["submatches"][:1]] or [0]
+    for number, line in enumerate(text.removesuffix("\n").split("\n"), first):
+        yield MatchedLine(path, number, clipped(_without_ending(line), starts[0] if number == first else 0), is_match)
+
+
+def _submatches(data: dict[str, Any]) -> Iterator[MatchedLine]:
+    path, first = relative(data["path"]), data["line_number"]
+    raw = _raw(data["lines"])
+    for match in data["submatches"]:
+        line = first + raw.count(b"\n", 0, match["start"])
+        for number, text in enumerate(_text(match["match"]).split("\n"), line):
+            yield MatchedLine(path, number, clipped(_without_ending(text), 0))
+
+
+def relative(path: dict[str, str]) -> str:
+    return os.fsdecode(_raw(path)).removeprefix("./")
+
+
+def _raw(value: dict[str, str]) -> bytes:
+    return value["text"].encode() if "text" in value else b64decode(value["bytes"])
+
+
+def _text(value: dict[str, str]) -> str:
+    return value["text"] if "text" in value else b64decode(value["bytes"]).decode("utf-8", "replace")
+
+
+def _characters(value: dict[str, str], offset: int) -> int:
+    """Where in the text the byte at `offset` stands."""
+    return len(_raw(value)[:offset].decode("utf-8", "replace"))
+
+
+def _without_ending(line: str) -> str:
+    return line.removesuffix("\n").removesuffix("\r")
+
+
+def clipped(line: str, start: int) -> str:
+    """The line, or of a long one what stands around `start`, with the count of what is left out.
+
+    >>> clipped("short", 0)
+    'short'
+    """
+    if len(line) <= LINE_CHARS:
+        return line
+    first = max(0, min(start - LINE_CHARS // 4, len(line) - LINE_CHARS))
+    after = len(line) - first - LINE_CHARS
+    before_words = f"[{first:,} characters] " if first else ""
+    after_words = f" [{after:,} characters]" if after else ""
+    return f"{before_words}{line[first : first + LINE_CHARS]}{after_words}"

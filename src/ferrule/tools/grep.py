@@ -1,0 +1,250 @@
+"""Search the content of files with a regular expression."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal, TypeAlias
+
+from pydantic import Field
+
+from ..core.content import Block, Listing, Table, Text, View
+from ..core.context import ToolContext
+from ..core.effects import Effects
+from ..core.inputs import PathText, ToolInput
+from ..core.tool import Alias, Tool, ToolError, load_guide
+from ..host.globs import BadGlob
+from ..host.search import End, FileHits, LineHits, MatchedLine, Place, Query, Search, SearchFailed
+
+HEAD_LIMIT = 250
+
+Mode: TypeAlias = Literal["files_with_matches", "content", "count"]
+
+
+class GrepInput(ToolInput):
+    pattern: str = Field(min_length=1, description="The regular expression to look for, in ripgrep's syntax.")
+    path: PathText | None = Field(
+        default=None, description="The file or directory to search. Omit for the working directory."
+    )
+    output_mode: Mode = Field(
+        default="files_with_matches",
+        description="Paths (files_with_matches), matching lines (content), or how many each file has (count).",
+    )
+    glob: str | None = Field(
+        default=None,
+        min_length=1,
+        description='Only files whose path matches, such as "*.py" or "src/**/*.ts"; "!*.js" leaves out.',
+    )
+    file_type: str | None = Field(
+        default=None, alias="type", min_length=1, description='Only files of this type: "py", "js", "rust", "go" …'
+    )
+    after: int = Field(default=0, alias="-A", ge=0, description="Lines to show after each match, in content mode.")
+    before: int = Field(default=0, alias="-B", ge=0, description="Lines to show before each match, in content mode.")
+    context: int = Field(
+        default=0, alias="-C", ge=0, description="Lines to show before and after each match, in content mode."
+    )
+    line_numbers: bool = Field(default=True, alias="-n", description="Whether content mode shows line numbers.")
+    ignore_case: bool = Field(default=False, alias="-i", description="Whether upper and lower case are the same.")
+    only_matching: bool = Field(
+        default=False, alias="-o", description="Show, or count, each match by itself and not its whole line."
+    )
+    multiline: bool = Field(default=False, description="Whether a match may span lines; `.` then matches newlines.")
+    head_limit: int = Field(default=HEAD_LIMIT, ge=0, description="How many files or lines to give at most; 0 for all.")
+    offset: int = Field(default=0, ge=0, description="How many files or lines to pass over first.")
+    include_ignored: bool = Field(default=False, description="Whether to search files that git ignores, too.")
+
+
+@dataclass(frozen=True, slots=True)
+class MatchingFiles:
+    """Files with matches, newest first, from `offset` on."""
+
+    paths: tuple[str, ...]
+    offset: int
+    total: int
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MatchCounts:
+    counts: tuple[tuple[str, int], ...]
+    offset: int
+    total: int
+    matches: int
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MatchingLines:
+    """Lines as ripgrep found them, from `offset` on."""
+
+    lines: tuple[MatchedLine, ...]
+    offset: int
+    seen: int
+    complete: bool
+    """Whether `seen` is all there are; if not, there are at least so many."""
+    numbered: bool = True
+    grouped: bool = False
+    """Whether neighbouring lines were asked for, so that gaps between groups are worth marking."""
+    notes: tuple[str, ...] = ()
+
+
+Grepped: TypeAlias = MatchingFiles | MatchCounts | MatchingLines
+
+
+class Grep(Tool[GrepInput, Grepped]):
+    name = "Grep"
+    description = load_guide(__file__)
+    hint = "search the content of files"
+    input_model = GrepInput
+    aliases = (Alias("grep_search", rename={"include": "glob"}, fixed={"output_mode": "content"}),)
+    result_limit = 20_000
+    time_limit = 60.0
+
+    def __init__(self, search: Search | None = None) -> None:
+        self._search = search or Search()
+
+    def unavailable(self) -> str | None:
+        return self._search.unavailable()
+
+    def effects(self, input: GrepInput, ctx: ToolContext) -> Effects:
+        return Effects.reading(input.path or ctx.cwd)
+
+    async def validate(self, input: GrepInput, ctx: ToolContext) -> None:
+        path = input.path or ctx.cwd
+        try:
+            mode = os.stat(path).st_mode
+        except OSError as error:
+            raise ToolError(f"{path} cannot be searched: {error.strerror}. Use Glob to find the file.") from None
+        if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+            raise ToolError(f"{path} is neither a file nor a directory. Pass one of them as `path`.")
+
+    async def call(self, input: GrepInput, ctx: ToolContext) -> Grepped:
+        try:
+            return await self._grepped(input, input.path or ctx.cwd)
+        except BadGlob as error:
+            raise ToolError(f'`glob` "{input.glob}" is not a pattern that a path can match: {error}.') from None
+        except SearchFailed as error:
+            raise ToolError(f"{error}\nCorrect `pattern` or `type`, and search again.") from None
+
+    async def _grepped(self, input: GrepInput, path: str) -> Grepped:
+        place = Place(path=path, glob=input.glob, file_type=input.file_type, include_ignored=input.include_ignored)
+        keep = input.offset + input.head_limit if input.head_limit else None
+        match input.output_mode:
+            case "files_with_matches":
+                return self._files(input, await self._search.files_with_matches(place, _query(input), keep=keep))
+            case "count":
+                return self._counts(input, await self._search.counts(place, _query(input), keep=keep))
+            case "content":
+                limit = input.head_limit or None
+                found = await self._search.lines(place, _query(input), offset=input.offset, limit=limit)
+                return self._lines(input, found)
+
+    def _files(self, input: GrepInput, found: FileHits) -> MatchingFiles:
+        paths = tuple(hit.path for hit in found.hits[input.offset :])
+        return MatchingFiles(paths, input.offset, found.total, found.ending.notes(self._search.seconds))
+
+    def _counts(self, input: GrepInput, found: FileHits) -> MatchCounts:
+        counts = tuple((hit.path, hit.count) for hit in found.hits[input.offset :])
+        notes = found.ending.notes(self._search.seconds)
+        return MatchCounts(counts, input.offset, found.total, found.matches, notes)
+
+    def _lines(self, input: GrepInput, found: LineHits) -> MatchingLines:
+        return MatchingLines(
+            found.lines,
+            input.offset,
+            found.seen,
+            complete=found.ending.end is End.WHOLE,
+            numbered=input.line_numbers,
+            grouped=_reach(input) != (0, 0) and not input.only_matching,
+            notes=found.ending.notes(self._search.seconds),
+        )
+
+    def to_model(self, output: Grepped) -> tuple[Block, ...]:
+        match output:
+            case MatchingFiles():
+                lines = [*output.paths, *_page(len(output.paths), output.offset, output.total)]
+            case MatchCounts():
+                lines = [f"{path}:{count}" for path, count in output.counts]
+                lines += _page(len(lines), output.offset, output.total)
+                if output.counts:
+                    lines.append(f"[{output.matches:,} in all, in {_number(output.total, 'file')}.]")
+            case MatchingLines():
+                lines = [*_written(output), *_more(output)]
+        return (Text("\n".join((*(lines or ["No match."]), *(f"[{note}]" for note in output.notes)))),)
+
+    def describe(self, input: GrepInput) -> str:
+        pattern = " ".join(input.pattern.split())
+        short = pattern if len(pattern) <= 80 else f"{pattern[:79]}…"
+        return f"Grep {short}" + (f" in {input.path}" if input.path else "")
+
+    def show_result(self, input: GrepInput, output: Grepped) -> View:
+        match output:
+            case MatchingFiles():
+                return Listing(output.paths, output.total)
+            case MatchCounts():
+                return Table(("file", "matches"), tuple((path, str(count)) for path, count in output.counts))
+            case MatchingLines():
+                return Listing(tuple(_line(line, numbered=output.numbered) for line in output.lines), output.seen)
+
+
+def _query(input: GrepInput) -> Query:
+    before, after = _reach(input)
+    return Query(
+        pattern=input.pattern,
+        ignore_case=input.ignore_case,
+        multiline=input.multiline,
+        only_matching=input.only_matching,
+        before=before,
+        after=after,
+    )
+
+
+def _reach(input: GrepInput) -> tuple[int, int]:
+    """Lines before and after; the one side that was asked for goes before what was asked for both."""
+    return input.before or input.context, input.after or input.context
+
+
+def _page(shown: int, offset: int, total: int) -> Iterator[str]:
+    if not shown and total:
+        yield f"[There are only {_number(total, 'file')}, and `offset` is {offset}.]"
+    elif shown < total:
+        last = offset + shown
+        on = f" Go on with offset {last}." if last < total else ""
+        yield f"[Files {offset + 1:,} to {last:,} of {total:,}, newest first.{on}]"
+
+
+def _more(output: MatchingLines) -> Iterator[str]:
+    """Never a total that nobody knows."""
+    last = output.offset + len(output.lines)
+    if output.complete and not output.lines and output.seen:
+        yield f"[There are only {_number(output.seen, 'line')}, and `offset` is {output.offset}.]"
+    elif output.complete and output.offset:
+        yield f"[Lines {output.offset + 1:,} to {last:,} of {output.seen:,}.]"
+    elif not output.complete and output.seen > last:
+        yield (
+            f"[Stopped after {_number(last, 'line')}; there are at least {output.seen:,}. "
+            f"Narrow the search, or go on with offset {last}.]"
+        )
+
+
+def _written(output: MatchingLines) -> Iterator[str]:
+    if not output.lines:
+        return
+    yield _line(output.lines[0], numbered=output.numbered)
+    for before, line in pairwise(output.lines):
+        if output.grouped and (before.path, before.number + 1) != (line.path, line.number):
+            yield "--"
+        yield _line(line, numbered=output.numbered)
+
+
+def _line(line: MatchedLine, *, numbered: bool) -> str:
+    mark = ":" if line.is_match else "-"
+    number = f"{line.number}{mark}" if numbered and line.number else ""
+    return f"{line.path}{mark}{number}{line.text}"
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
