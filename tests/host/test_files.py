@@ -94,10 +94,17 @@ def test_a_file_that_claims_more_than_memory_holds_is_refused_at_once(tmp_path: 
 @requirement("READ-8")
 def test_what_is_not_text_says_why(tmp_path: Path) -> None:
     (tmp_path / "binary").write_bytes(b"ELF\0\1")
-    (tmp_path / "latin").write_bytes("naïve".encode("latin-1"))
+    (tmp_path / "mixed").write_bytes("größer, schöner, weiß".encode() + b" na\xefve")
 
     assert _reason(tmp_path / "binary") == "it is binary"
-    assert _reason(tmp_path / "latin") == "it is not UTF-8 (byte 2 is 0xef)"
+    assert _reason(tmp_path / "mixed") == "it is UTF-8 but for stray bytes, the first in line 1 (byte 28 is 0xef)"
+
+
+@requirement("READ-1", "FILE-6")
+def test_text_in_an_older_encoding_is_read(tmp_path: Path) -> None:
+    (tmp_path / "latin").write_bytes("naïve\r\n".encode("latin-1"))
+
+    assert read_text(str(tmp_path / "latin")) == TextFile("naïve\r\n", 7)
 
 
 def _without_size(status: os.stat_result) -> os.stat_result:

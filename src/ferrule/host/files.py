@@ -1,23 +1,24 @@
-"""Text files, opened so that nothing can hang and nothing but a file is read."""
+"""Files, opened so that nothing can hang and nothing but a file is read."""
 
 from __future__ import annotations
 
-import codecs
 import errno
 import os
 import stat
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import BinaryIO, cast
 
-SNIFF = 8192
+from .folders import ChangedMeanwhile, held_folder
+from .text import Document, NotText
+
 MOST = 1 << 30
 """Bytes beyond which nothing is loaded: a sparse file or a window into memory can claim any size."""
 MOST_UNSIZED = 16 << 20
 """Bytes to take from a file that says it has none, as those the kernel makes up do."""
-
-
-class NotText(Exception):
-    """There is something at this path, but no text that can be read. The message says what."""
+SAFELY = os.O_NONBLOCK | os.O_CLOEXEC | getattr(os, "O_NOCTTY", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,33 +27,90 @@ class TextFile:
     size: int
 
 
+@dataclass(frozen=True, slots=True)
+class FileIdentity:
+    """Which file it was, and what stood in it."""
+
+    real_path: str
+    device: int
+    inode: int
+    size: int
+    mtime_ns: int
+    mode: int
+    links: int
+    digest: str
+
+    @classmethod
+    def of(cls, real_path: str, status: os.stat_result, data: bytes) -> FileIdentity:
+        return cls(
+            real_path=real_path,
+            device=status.st_dev,
+            inode=status.st_ino,
+            size=len(data),
+            mtime_ns=status.st_mtime_ns,
+            mode=stat.S_IMODE(status.st_mode),
+            links=status.st_nlink,
+            digest=digest_of(data),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FileSnapshot:
+    document: Document
+    identity: FileIdentity
+
+
 def read_text(path: str) -> TextFile:
     """The whole file as text. Raises `NotText` or `OSError`.
 
     Opened without blocking and looked at through the descriptor: a FIFO, a
     device or a directory is refused by what it is, whatever it is called.
     """
-    descriptor = _opened(path)
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise NotText(f"it is {_kind(status.st_mode)}")
-        if status.st_size > MOST:
-            raise NotText(f"it has {status.st_size:,} bytes, more than can be loaded")
-        with open(descriptor, "rb", closefd=False) as file:
-            data = file.read() if status.st_size else _unsized(file)
-    finally:
-        os.close(descriptor)
-    return TextFile(_decoded(data), len(data))
+    with opened(path) as descriptor:
+        data = _content(descriptor)
+    return TextFile(Document.decode(data).text, len(data))
 
 
-def _opened(path: str) -> int:
+def read_document(path: str, *, judged: str | None = None) -> FileSnapshot:
+    """The file with what it takes to change it later. Raises `NotText`, `ChangedMeanwhile` or `OSError`.
+
+    `judged` is the real path that somebody decided about: if `path` leads
+    anywhere else by now, nothing is read.
+    """
+    real_path = real_path_of(path, judged)
+    parent, name = os.path.split(real_path)
+    with held_folder(parent) as folder, opened(name or ".", folder, shown=path) as descriptor:
+        data = _content(descriptor)
+        identity = FileIdentity.of(real_path, os.fstat(descriptor), data)
+    return FileSnapshot(Document.decode(data), identity)
+
+
+@contextmanager
+def opened(path: str, folder: int | None = None, *, shown: str = "") -> Generator[int]:
+    """A descriptor to read from; in a folder held open, no link is followed."""
+    follow = 0 if folder is None else os.O_NOFOLLOW
     try:
-        return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | getattr(os, "O_NOCTTY", 0))
+        descriptor = os.open(path, os.O_RDONLY | follow | SAFELY, dir_fd=folder)
     except OSError as error:
         if error.errno == errno.ENXIO:  # what cannot be opened at all: a socket
-            raise NotText(f"it is {_kind(os.stat(path).st_mode)}") from None
+            raise NotText(f"it is {kind_of(os.stat(path, dir_fd=folder).st_mode)}") from None
+        if error.errno == errno.ELOOP and folder is not None:
+            raise became_a_link(shown) from None
         raise
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _content(descriptor: int) -> bytes:
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        raise NotText(f"it is {kind_of(status.st_mode)}")
+    if status.st_size > MOST:
+        raise NotText(f"it has {status.st_size:,} bytes, more than can be loaded")
+    with open(descriptor, "rb", closefd=False) as file:
+        return file.read() if status.st_size else _unsized(file)
 
 
 def _unsized(file: BinaryIO) -> bytes:
@@ -62,16 +120,7 @@ def _unsized(file: BinaryIO) -> bytes:
     return data
 
 
-def _decoded(data: bytes) -> str:
-    if b"\0" in data[:SNIFF]:
-        raise NotText("it is binary")
-    try:
-        return data.removeprefix(codecs.BOM_UTF8).decode()
-    except UnicodeDecodeError as error:
-        raise NotText(f"it is not UTF-8 (byte {error.start:,} is {data[error.start]:#04x})") from None
-
-
-def _kind(mode: int) -> str:
+def kind_of(mode: int) -> str:
     kinds = {
         stat.S_IFDIR: "a directory",
         stat.S_IFIFO: "a named pipe",
@@ -80,3 +129,23 @@ def _kind(mode: int) -> str:
         stat.S_IFBLK: "a device",
     }
     return kinds.get(stat.S_IFMT(mode), "not a regular file")
+
+
+def real_path_of(path: str, judged: str | None) -> str:
+    """Where the path leads, which must be what was `judged` if anything was."""
+    real_path = os.path.realpath(path)
+    if judged is not None and real_path != judged:
+        raise ChangedMeanwhile(
+            f"{path} led to {judged} and leads to {real_path} now. Look at it again, then ask again."
+        )
+    if os.path.islink(real_path):
+        raise OSError(errno.ELOOP, "it is a link that leads back to itself", path)
+    return real_path
+
+
+def digest_of(data: bytes) -> str:
+    return blake2b(data, digest_size=32).hexdigest()
+
+
+def became_a_link(path: str) -> ChangedMeanwhile:
+    return ChangedMeanwhile(f"{path} leads elsewhere since this was decided. Look where it leads, then ask again.")

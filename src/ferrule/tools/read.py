@@ -13,7 +13,8 @@ from ..core.context import ToolContext
 from ..core.effects import Effects
 from ..core.inputs import PathText, ToolInput
 from ..core.tool import Alias, Tool, ToolError, load_guide
-from ..host.files import NotText, read_text
+from ..host.files import read_text
+from ..host.text import NotText
 
 PAGE_CHARS = 90_000
 LINE_CHARS = 2_000
@@ -89,7 +90,7 @@ def _text(path: str) -> str:
 
 
 def _unreadable(path: str, reason: str) -> str:
-    advice = "Use Glob to list what is in it" if reason == "it is a directory" else "Only UTF-8 text can be read"
+    advice = "Use Glob to list what is in it" if reason == "it is a directory" else "Only text can be read"
     return f"{path} cannot be read: {reason}. {advice}."
 
 
