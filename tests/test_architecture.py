@@ -29,7 +29,7 @@ LATE_IMPORTS = {
     "cli",
     "app",
     "testing/plugin.py",
-    "host/text.py",  # detection for the few files that are not UTF-8, half as slow to load as all the rest
+    "host/text.py",  # detection for the few files that are not UTF-8 takes longer to load than they do to read
 }
 
 

@@ -295,6 +295,27 @@ def test_what_a_file_says_of_itself_comes_before_any_guess() -> None:
 
 
 @requirement("FILE-6")
+@pytest.mark.parametrize("declared", ["cp932", "big5", "euc_jp", "gb2312"])
+@given(st.lists(st.binary(min_size=2, max_size=2).map(lambda pair: bytes((pair[0] | 0x80, pair[1] | 0x40)))))
+def test_a_sign_with_two_codes_is_never_written_back_as_the_other(declared: str, pairs: list[bytes]) -> None:
+    data = f"# coding: {declared}\n".encode() + b"".join(pairs)
+    try:
+        document = Document.decode(data)
+    except NotText:
+        return
+
+    assert document.text.encode(document.encoding) == data
+
+
+@requirement("FILE-6")
+def test_a_decoding_that_would_lose_a_byte_does_not_count() -> None:
+    because = b"\x87\x9a"  # cp932 reads this and 0x81e6 as the same sign and writes the latter
+
+    assert because.decode("cp932").encode("cp932") != because
+    assert _reason(JAPANESE.encode("cp932") + because) == "no encoding gives its bytes back unchanged"
+
+
+@requirement("FILE-6")
 def test_utf_8_with_a_slip_in_it_is_refused_with_the_place() -> None:
     data = f"{RUSSIAN}{RUSSIAN}".encode() + b"\n\xff\n" + RUSSIAN.encode()
 

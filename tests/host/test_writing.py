@@ -293,7 +293,7 @@ def test_no_swap_at_any_moment_leads_a_write_astray(tmp_path: Path, swapped: str
     folder, elsewhere = tmp_path / "folder", tmp_path / "elsewhere"
     for each in (folder, elsewhere):
         each.mkdir()
-        (each / "a.txt").write_bytes(b"0")
+        (each / "a.txt").write_bytes(b"secret" if each is elsewhere else b"old")
     place = folder if swapped == "folder" else folder / "a.txt"
     lure = elsewhere if swapped == "folder" else elsewhere / "a.txt"
     refused = written = 0
@@ -301,14 +301,17 @@ def test_no_swap_at_any_moment_leads_a_write_astray(tmp_path: Path, swapped: str
     with _swapping(place, lure):
         ends = time.monotonic() + 30
         while min(written, refused) < 50 and time.monotonic() < ends:
+            path, fresh = str(folder / "a.txt"), str(folder / f"{written}.txt")
             try:
-                before = read_document(str(folder / "a.txt"), judged=str(folder / "a.txt"))
-                write_file(str(folder / "a.txt"), b"new %d" % written, expected=before.identity)
+                before = read_document(path, judged=path)
+                assert before.document.text != "secret"
+                write_file(path, b"new %d" % written, expected=before.identity)
+                write_file(fresh, b"new", expected=None, judged=fresh)
                 written += 1
             except (ChangedMeanwhile, OSError):
                 refused += 1
 
-    assert (elsewhere / "a.txt").read_bytes() == b"0"
+    assert (elsewhere / "a.txt").read_bytes() == b"secret"
     assert _names(elsewhere) == ["a.txt"]
     assert min(written, refused) == 50
 
@@ -317,7 +320,7 @@ def test_no_swap_at_any_moment_leads_a_write_astray(tmp_path: Path, swapped: str
 def _swapping(place: Path, lure: Path) -> Iterator[None]:
     """Another process puts a link in this place and takes it away again, as fast as it can."""
     program = (
-        "import os, random, sys\n"
+        "import os, random, shutil, sys\n"
         "from contextlib import suppress\n"
         "place, lure = sys.argv[1:]\n"
         "aside = place + '.aside'\n"
@@ -326,7 +329,8 @@ def _swapping(place: Path, lure: Path) -> Iterator[None]:
         "    with suppress(OSError): os.rename(place, aside)\n"
         "    with suppress(OSError): os.symlink(lure, place)\n"
         "    with suppress(OSError): os.unlink(place)\n"
-        "    with suppress(OSError): os.rename(aside, place)\n"
+        "    try: os.rename(aside, place)\n"
+        "    except OSError: shutil.rmtree(place, True); os.rename(aside, place)\n"
         "    for _ in range(random.randrange(400_000)): pass\n"
     )
     with subprocess.Popen(

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from hashlib import blake2b
+from hashlib import sha256
 from typing import BinaryIO, cast
 
 from .folders import ChangedMeanwhile, held_folder
@@ -144,7 +144,7 @@ def real_path_of(path: str, judged: str | None) -> str:
 
 
 def digest_of(data: bytes) -> str:
-    return blake2b(data, digest_size=32).hexdigest()
+    return sha256(data).hexdigest()
 
 
 def became_a_link(path: str) -> ChangedMeanwhile:

@@ -23,21 +23,22 @@ MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-UTF7_MARK = re.compile(rb"\+/v[89+/]")
+UTF7_MARKS = (b"+/v8", b"+/v9", b"+/v+", b"+/v/")
 ISO_2022 = ("iso2022_jp", "iso2022_kr", "iso2022_jp_2", "iso2022_jp_ext", "iso2022_jp_2004")
 STATEFUL = frozenset({"utf-7", *ISO_2022})
 """Where a byte's meaning depends on what came before it, no span can be changed on its own."""
 PAIRING = frozenset({"big5hkscs"})
 """Encodings in which two characters may share one code."""
+WIDER = {"gbk": "gb18030", "cp950": "big5hkscs"}
 
-DECLARED = (
-    re.compile(rb"\A(?:[^\n]*\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*([-\w.]+)"),
-    re.compile(rb"\A<\?xml[^>]*?encoding=[\"']([-\w.]+)"),
-    re.compile(rb"(?i)<meta[^>]*?charset=[\"']?([-\w.]+)"),
+DECLARED = (  # compiled when first used, as few starts get that far
+    rb"\A(?:[^\n]*\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*([-\w.]+)",
+    rb"\A<\?xml[^>]*?encoding=[\"']([-\w.]+)",
+    rb"(?i)<meta[^>]*?charset=[\"']?([-\w.]+)",
 )
-DECLARABLE = re.compile(r"cp\d+|iso8859-\d+|latin-?1|koi8[-_][ru]|mac[-_]\w+|gb\w+|big5\w*|euc_(jp|kr)|shift_jis")
+DECLARABLE = r"cp\d+|iso8859-\d+|koi8-[ru]|mac-\w+|gb\w+|big5\w*|euc_(jp|kr)|shift_jis"
 PRINTABLE = "".join(map(chr, range(32, 127)))
-CONTROLS = re.compile(rb"[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f]")
+CONTROLS = rb"[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f]"
 WIDEST_CONTROL_SHARE = 0.01
 
 WINDOW = 4 * SNIFF
@@ -210,7 +211,7 @@ def _stateful(data: bytes) -> Iterator[Document | None]:
     """Seven-bit encodings that say so themselves, by an escape or by their mark."""
     if b"\x1b$" in data:
         yield from (_faithful(data, encoding) for encoding in ISO_2022)
-    if UTF7_MARK.match(data):
+    if data.startswith(UTF7_MARKS):
         yield _faithful(data, "utf-7")
 
 
@@ -221,7 +222,7 @@ def _declared(data: bytes) -> str:
     ('iso8859-1', 'utf-8')
     """
     for pattern in DECLARED:
-        if found := pattern.search(data[:1024]):
+        if found := re.search(pattern, data[:1024]):
             return _declarable(found[1].decode()) or "utf-8"
     return "utf-8"
 
@@ -231,7 +232,7 @@ def _declarable(name: str) -> str | None:
         known = codecs.lookup(name).name
     except LookupError:
         return None
-    return known if DECLARABLE.fullmatch(known) and PRINTABLE.encode().decode(known) == PRINTABLE else None
+    return known if re.fullmatch(DECLARABLE, known) and PRINTABLE.encode().decode(known) == PRINTABLE else None
 
 
 def _wide(data: bytes) -> Document | None:
@@ -271,13 +272,24 @@ def _legacy(data: bytes) -> Iterator[Document | None]:
 
     for encoding in likely_encodings(data):
         yield _faithful(data, encoding)
+        if _decodes(data, encoding):  # and would change bytes: to read it as something else would only hide that
+            yield _faithful(data, WIDER.get(encoding, encoding))
+            return
     if not re.search(rb"[\x80-\x9f]", data):
         yield _faithful(data, "iso8859-1")
 
 
+def _decodes(data: bytes, encoding: str) -> bool:
+    try:
+        data.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def _is_binary(data: bytes) -> bool:
     sample = data[: 8 * SNIFF]
-    return len(CONTROLS.findall(sample)) > WIDEST_CONTROL_SHARE * len(sample)
+    return len(re.findall(CONTROLS, sample)) > WIDEST_CONTROL_SHARE * len(sample)
 
 
 def _stray_byte(data: bytes) -> int | None:
