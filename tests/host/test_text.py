@@ -10,7 +10,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ferrule.host.text import Document, Edit, Endings, NotEditable, NotText, Unencodable
+from ferrule.host.text import Document, Endings, NotEditable, NotText, Unencodable
+from ferrule.text.matching import Edit
 from tests.requirement import requirement
 
 ENCODINGS = (

@@ -22,8 +22,9 @@ import pytest
 
 from ferrule.host.files import FileSnapshot, read_document
 from ferrule.host.folders import ChangedMeanwhile
-from ferrule.host.text import Edit, NotText
+from ferrule.host.text import NotText
 from ferrule.host.writing import NotWritten, Written, sweep, write_file
+from ferrule.text.matching import Edit
 from tests.requirement import requirement
 
 NOBODY = 65534
@@ -349,7 +350,7 @@ COUNTING = """
 import sys, time
 from ferrule.host.files import read_document
 from ferrule.host.folders import ChangedMeanwhile
-from ferrule.host.text import Edit
+from ferrule.text.matching import Edit
 from ferrule.host.writing import write_file
 path, name = sys.argv[1:]
 sys.stdin.readline()

@@ -13,6 +13,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from ..text.matching import Edit
+
 SNIFF = 8192
 """Bytes to look at before a file is called binary."""
 
@@ -64,15 +66,6 @@ class Unencodable(NotEditable):
             f"the file's encoding, {encoding}, has no way to write {sign} ({_code_point(character)}). "
             "Use characters that it has, or convert the file to UTF-8 first."
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """Characters `start` to `end` (not included) become `new`."""
-
-    start: int
-    end: int
-    new: str
 
 
 @dataclass(frozen=True, slots=True)

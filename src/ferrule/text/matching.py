@@ -47,6 +47,8 @@ class Match:
 
 @plain_value
 class Edit:
+    """Characters `start` to `end` (not included) become `new`."""
+
     start: int
     end: int
     new: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import os
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from ..host.text import NotText
 PAGE_CHARS = 90_000
 LINE_CHARS = 2_000
 NUMBER_WIDTH = 6
+IN_A_THREAD = 1 << 20
+"""Bytes above which a file is read beside the event loop and not on it."""
 
 
 class ReadInput(ToolInput):
@@ -53,11 +56,9 @@ class Read(Tool[ReadInput, Page]):
         return Effects.reading(input.file_path)
 
     async def call(self, input: ReadInput, ctx: ToolContext) -> Page:
-        lines = _lines(_text(input.file_path))
-        if lines and input.offset > len(lines):
-            raise ToolError(f"{input.file_path} has {len(lines)} lines; there is no line {input.offset} to start from.")
-        wanted = lines[input.offset - 1 :] if input.limit is None else lines[input.offset - 1 :][: input.limit]
-        return Page(input.file_path, _fitting(wanted, len(lines)), input.offset, len(lines))
+        if _is_large(input.file_path):
+            return await asyncio.to_thread(_page, input)
+        return _page(input)
 
     def to_model(self, output: Page) -> tuple[Block, ...]:
         if not output.total:
@@ -74,6 +75,22 @@ class Read(Tool[ReadInput, Page]):
 
     def show_result(self, input: ReadInput, output: Page) -> View:
         return Code("\n".join(output.lines), output.path, output.first)
+
+
+def _is_large(path: str) -> bool:
+    """Whether reading it would keep everybody else waiting."""
+    try:
+        return os.stat(path).st_size > IN_A_THREAD
+    except (OSError, ValueError):
+        return False
+
+
+def _page(input: ReadInput) -> Page:
+    lines = _lines(_text(input.file_path))
+    if lines and input.offset > len(lines):
+        raise ToolError(f"{input.file_path} has {len(lines)} lines; there is no line {input.offset} to start from.")
+    wanted = lines[input.offset - 1 :] if input.limit is None else lines[input.offset - 1 :][: input.limit]
+    return Page(input.file_path, _fitting(wanted, len(lines)), input.offset, len(lines))
 
 
 def _text(path: str) -> str:
@@ -98,7 +115,7 @@ def _missing(path: str) -> str:
     """Say what is there instead: a near name in the same folder, or the part of the path that does exist."""
     folder, name = os.path.split(path)
     try:
-        near = difflib.get_close_matches(name, os.listdir(folder), n=3, cutoff=0.5)
+        near = difflib.get_close_matches(name, os.listdir(folder), n=3, cutoff=0.6)
     except OSError:
         return f"{path} does not exist, and neither does {folder}. Use Glob to find the file."
     if near:
