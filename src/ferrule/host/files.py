@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import stat
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import BinaryIO, cast
 
 from .folders import ChangedMeanwhile, held_folder
@@ -18,6 +18,7 @@ MOST = 1 << 30
 """Bytes beyond which nothing is loaded: a sparse file or a window into memory can claim any size."""
 MOST_UNSIZED = 16 << 20
 """Bytes to take from a file that says it has none, as those the kernel makes up do."""
+DIGEST = "sha256"
 SAFELY = os.O_NONBLOCK | os.O_CLOEXEC | getattr(os, "O_NOCTTY", 0)
 
 
@@ -144,7 +145,7 @@ def real_path_of(path: str, judged: str | None) -> str:
 
 
 def digest_of(data: bytes) -> str:
-    return sha256(data).hexdigest()
+    return hashlib.new(DIGEST, data).hexdigest()
 
 
 def became_a_link(path: str) -> ChangedMeanwhile:

@@ -134,13 +134,14 @@ class Document:
             )
         new = [_encoded(edit.new, self.encoding) for edit in edits]
         places = self._places(cut for edit in edits for cut in (edit.start, edit.end))
-        pieces: list[bytes] = []
+        whole = memoryview(self.data)
+        pieces: list[bytes | memoryview] = []
         done = 0
         for replacement in new:
             start, end = next(places), next(places)
-            pieces += (self.data[done:start], replacement)
+            pieces += (whole[done:start], replacement)
             done = end
-        return b"".join((*pieces, self.data[done:]))
+        return b"".join((*pieces, whole[done:]))
 
     def edited(self, edits: Sequence[Edit]) -> Document:
         """The document as it is after `splice`, still in its encoding."""
@@ -202,7 +203,7 @@ def _faithful(data: bytes, encoding: str, bom: bytes = b"") -> Document | None:
 
 def _stateful(data: bytes) -> Iterator[Document | None]:
     """Seven-bit encodings that say so themselves, by an escape or by their mark."""
-    if b"\x1b$" in data:
+    if b"\x1b" in data and b"\x1b$" in data:  # one byte is found much faster than two
         yield from (_faithful(data, encoding) for encoding in ISO_2022)
     if data.startswith(UTF7_MARKS):
         yield _faithful(data, "utf-7")

@@ -17,8 +17,9 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from hashlib import file_digest
 
-from .files import SAFELY, FileIdentity, became_a_link, digest_of, kind_of, opened, real_path_of
+from .files import DIGEST, SAFELY, FileIdentity, became_a_link, kind_of, opened, real_path_of
 from .folders import ChangedMeanwhile, held_folder, is_still_at, sync_folder
 
 PATIENCE = 10.0
@@ -255,8 +256,14 @@ def _check_unchanged(place: _Place, current: int, expected: FileIdentity) -> Non
     there = place.status()
     if there is None or not os.path.samestat(there, os.fstat(current)):
         raise _changed(place.shown)
-    if os.fstat(current).st_size != expected.size or digest_of(_bytes_of(current)) != expected.digest:
+    if os.fstat(current).st_size != expected.size or _digest_in(current) != expected.digest:
         raise _changed(place.shown)
+
+
+def _digest_in(descriptor: int) -> str:
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    with open(descriptor, "rb", closefd=False, buffering=0) as file:
+        return file_digest(file, DIGEST).hexdigest()
 
 
 def _bytes_of(descriptor: int) -> bytes:
