@@ -178,12 +178,13 @@ async def test_a_stopped_search_says_at_least_and_no_total(tmp_path: Path) -> No
 
     outcome = await run_call(tmp_path, Grep(), {"pattern": "x", "output_mode": "content"})
 
-    assert isinstance(outcome.content[0], Text)
-    lines = outcome.content[0].text.splitlines()
-    assert lines[:250] == [f"{path}:{number}:x" for number in range(1, 251)]
-    assert lines[250:] == [
-        "[Stopped after 250 lines; there are at least 251. Narrow the search, or go on with offset 250.]"
+    assert [(line.path, line.number, line.text) for line in outcome.output.lines] == [
+        (path, number, "x") for number in range(1, 251)
     ]
+    assert isinstance(outcome.content[0], Text)
+    assert outcome.content[0].text.splitlines()[-1] == (
+        "[Stopped after 250 lines; there are at least 251. Narrow the search, or go on with offset 250.]"
+    )
     assert (outcome.output.seen, outcome.output.complete) == (251, False)
 
 
