@@ -32,7 +32,7 @@ GLOB_RATIO = 1.2
 
 RARE = "def singledispatchmethod|class singledispatchmethod"
 COMMON = "import"
-REGEX = r"(?i)\bself\.[a-z_]+\s*=\s*\[\]"
+REGEX = r"class\s+\w+\(.*Exception\):"
 NO_MATCH = "zzqqxxjjkkvvww"
 
 

@@ -275,7 +275,7 @@ async def test_only_the_newest_are_kept_of_very_many(tmp_path: Path, monkeypatch
 
 
 def _collector() -> LineCollector:
-    return LineCollector(offset=0, limit=None, only_matching=False, shown=lambda _: True)
+    return LineCollector(folder="/f", offset=0, limit=None, only_matching=False, shown=None)
 
 
 @requirement("GREP-1")
@@ -287,7 +287,7 @@ def test_a_stream_may_be_torn_anywhere(tmp_path: Path) -> None:
     for index in range(len(stream)):
         collector.take(stream[index : index + 1])
 
-    assert collector.lines == [MatchedLine("ü", 1, "äx"), MatchedLine("ü", 3, "x")]
+    assert collector.lines == [MatchedLine("/f/ü", 1, "äx"), MatchedLine("/f/ü", 3, "x")]
 
 
 @requirement("GREP-1")

@@ -11,8 +11,9 @@ import os
 import re
 from base64 import b64decode
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
+
+from ..core.values import plain_value
 
 LINE_CHARS: Final = 500
 MOST_RECORD: Final = 16 << 20
@@ -21,12 +22,12 @@ MOST_TEXT: Final = 16 << 20
 """Characters that are kept, whatever was asked for."""
 
 Shown: TypeAlias = Callable[[str], bool]
+"""Whether a path, relative to the searched folder, may be in a result."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class MatchedLine:
     path: str
-    """Relative to the searched folder."""
     number: int
     """Counted from 1; 0 where it is not known."""
     text: str
@@ -36,9 +37,12 @@ class MatchedLine:
 class LineCollector:
     """Skips `offset` lines, keeps `limit` of them, and has enough when it has seen one more."""
 
-    def __init__(self, *, offset: int, limit: int | None, only_matching: bool, shown: Shown) -> None:
+    def __init__(
+        self, *, folder: str, offset: int, limit: int | None, only_matching: bool, shown: Shown | None
+    ) -> None:
         self.lines: list[MatchedLine] = []
         self.seen = 0
+        self._folder = folder
         self._offset = offset
         self._limit = limit
         self._only_matching = only_matching
@@ -66,8 +70,6 @@ class LineCollector:
 
     def _kept(self, lines: Iterator[MatchedLine]) -> bool:
         for line in lines:
-            if not self._shown(line.path):
-                return False
             self.seen += 1
             if self.seen <= self._offset:
                 continue
@@ -80,16 +82,32 @@ class LineCollector:
     def _lines_of(self, record: bytes) -> Iterator[MatchedLine]:
         if self._skipping:
             head, self._skipping = self._skipping, b""
-            return _oversized(head, record)
+            return self._of_oversized(head, record)
         if not record.startswith((b'{"type":"match"', b'{"type":"context"')):
             return iter(())
         parsed = json.loads(record)
         data = parsed["data"]
+        path = self._shown_path(data["path"])
+        if not path:
+            return iter(())
         if self._binary or "\0" in data["lines"].get("text", ""):
-            return self._of_binary(relative(data["path"]))
+            return self._of_binary(path)
         if self._only_matching:
-            return _submatches(data)
-        return _whole_lines(data, is_match=parsed["type"] == "match")
+            return _submatches(path, data)
+        return _whole_lines(path, data, is_match=parsed["type"] == "match")
+
+    def _shown_path(self, path: dict[str, str]) -> str:
+        """Absolute; empty for one that is to be in no result."""
+        relative = os.fsdecode(_raw(path)).removeprefix("./")
+        return os.path.join(self._folder, relative) if self._shown is None or self._shown(relative) else ""
+
+    def _of_oversized(self, head: bytes, tail: bytes) -> Iterator[MatchedLine]:
+        found = _HEAD.match(head)
+        path = self._shown_path(json.loads(found[2])) if found else ""
+        if found and path:
+            numbers = _NUMBER.findall(tail)
+            text = f"[This line has more than {MOST_RECORD >> 20} million characters and is not shown.]"
+            yield MatchedLine(path, int(numbers[-1]) if numbers else 0, text, found[1] == b"match")
 
     def _of_binary(self, path: str) -> Iterator[MatchedLine]:
         """Only a file that was named is searched although it is binary; that it matches is all there is to say."""
@@ -103,19 +121,9 @@ _HEAD = re.compile(rb'\{"type":"(match|context)","data":\{"path":(\{"(?:text|byt
 _NUMBER = re.compile(rb'"line_number":(\d+),"absolute_offset":')
 
 
-def _oversized(head: bytes, tail: bytes) -> Iterator[MatchedLine]:
-    found = _HEAD.match(head)
-    if found:
-        numbers = _NUMBER.findall(tail)
-        text = f"[This line has more than {MOST_RECORD >> 20} million characters and is not shown.]"
-        yield MatchedLine(
-            relative(json.loads(found[2])), int(numbers[-1]) if numbers else 0, text, found[1] == b"match"
-        )
-
-
-def _whole_lines(data: dict[str, Any], *, is_match: bool) -> Iterator[MatchedLine]:
+def _whole_lines(path: str, data: dict[str, Any], *, is_match: bool) -> Iterator[MatchedLine]:
     """A match over several lines is one record."""
-    path, first = relative(data["path"]), data["line_number"]
+    first = data["line_number"]
     text = _text(data["lines"])
     if "\n" not in text[:-1] and len(text) <= LINE_CHARS:
         yield MatchedLine(path, first, _without_ending(text), is_match)
@@ -125,17 +133,13 @@ def _whole_lines(data: dict[str, Any], *, is_match: bool) -> Iterator[MatchedLin
         yield MatchedLine(path, number, clipped(_without_ending(line), starts[0] if number == first else 0), is_match)
 
 
-def _submatches(data: dict[str, Any]) -> Iterator[MatchedLine]:
-    path, first = relative(data["path"]), data["line_number"]
+def _submatches(path: str, data: dict[str, Any]) -> Iterator[MatchedLine]:
+    first = data["line_number"]
     raw = _raw(data["lines"])
     for match in data["submatches"]:
         line = first + raw.count(b"\n", 0, match["start"])
         for number, text in enumerate(_text(match["match"]).split("\n"), line):
             yield MatchedLine(path, number, clipped(_without_ending(text), 0))
-
-
-def relative(path: dict[str, str]) -> str:
-    return os.fsdecode(_raw(path)).removeprefix("./")
 
 
 def _raw(value: dict[str, str]) -> bytes:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from . import globs, ripgrep
-from .matched_lines import LineCollector, MatchedLine
+from .matched_lines import LineCollector, MatchedLine, Shown
 from .ripgrep import End, Ending, SearchFailed, find_ripgrep
 
 SECONDS: Final = 20.0
@@ -113,16 +113,16 @@ class Search:
         folder, target = _divided(place.path)
         selection = _selected(place)
         collector = LineCollector(
-            offset=offset, limit=limit, only_matching=query.only_matching, shown=self._shown(folder, selection)
+            folder=folder,
+            offset=offset,
+            limit=limit,
+            only_matching=query.only_matching,
+            shown=self._shown(folder, selection),
         )
         context = [f"--before-context={query.before}", f"--after-context={query.after}"]
         arguments = ["--json", *context, *selection.arguments, *_asking(query)]
         ending = await self._run(arguments, place, folder, target, collector.take)
-        lines = tuple(
-            MatchedLine(os.path.join(folder, line.path), line.number, line.text, line.is_match)
-            for line in collector.lines
-        )
-        return LineHits(lines, collector.seen, ending)
+        return LineHits(tuple(collector.lines), collector.seen, ending)
 
     async def _counted(self, flag: str, place: Place, query: Query, keep: int | None) -> FileHits:
         selection = _selected(place)
@@ -155,8 +155,11 @@ class Search:
         command = [*COMMON, *everything, *arguments, target]
         return await ripgrep.run(self._program, command, folder=folder, seconds=self._seconds, take=take)
 
-    def _shown(self, folder: str, selection: globs.Selection) -> Callable[[str], bool]:
+    def _shown(self, folder: str, selection: globs.Selection) -> Shown | None:
+        """The test of a relative path; `None` where all that ripgrep finds is shown."""
         matches, hidden = selection.matches, self._hidden
+        if matches is None and hidden is None:
+            return None
 
         def shown(path: str) -> bool:
             return (matches is None or bool(matches(path))) and not (hidden and hidden(os.path.join(folder, path)))
@@ -211,7 +214,7 @@ Records: TypeAlias = Callable[[str], tuple[Iterator[tuple[str, int]], str]]
 class _Newest:
     """Files as they stream in, looked at by the thread that takes them; the newest `keep` of them stay."""
 
-    def __init__(self, folder: int, records: Records, shown: Callable[[str], bool], keep: int | None) -> None:
+    def __init__(self, folder: int, records: Records, shown: Shown | None, keep: int | None) -> None:
         self.total = 0
         self.matches = 0
         self._folder = folder
@@ -219,28 +222,30 @@ class _Newest:
         self._shown = shown
         self._keep = keep
         self._found: list[tuple[int, str, int]] = []
+        self._counted = 0
         self._rest = b""
 
     def take(self, chunk: bytes) -> bool:
         data = self._rest + chunk
         records, rest = self._records(os.fsdecode(data))
         self._rest = os.fsencode(rest)
+        shown, folder, found, stat = self._shown, self._folder, self._found, os.stat
         for name, count in records:
-            self._add(name.removeprefix("./"), count)
+            path = name.removeprefix("./")
+            if shown is not None and not shown(path):
+                continue
+            try:
+                status = stat(path, dir_fd=folder, follow_symlinks=False)
+            except OSError:
+                continue  # it went away while we looked
+            self.matches += count
+            found.append((-status.st_mtime_ns, path, count))
+        self.total += len(found) - self._counted
+        self._counted = len(found)
         if self._keep is not None and len(self._found) > max(PRUNE_AT, 2 * self._keep):
             self._found = heapq.nsmallest(self._keep, self._found)
+            self._counted = len(self._found)
         return False
-
-    def _add(self, path: str, count: int) -> None:
-        if not self._shown(path):
-            return
-        try:
-            status = os.stat(path, dir_fd=self._folder, follow_symlinks=False)
-        except OSError:
-            return  # it went away while we looked
-        self.total += 1
-        self.matches += count
-        self._found.append((-status.st_mtime_ns, path, count))
 
     def sorted(self) -> list[tuple[str, int]]:
         keep = len(self._found) if self._keep is None else self._keep
