@@ -10,7 +10,7 @@ import json
 import os
 import re
 from base64 import b64decode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
 from ..core.values import plain_value
@@ -49,26 +49,25 @@ class LineCollector:
         self._shown = shown
         self._room = MOST_TEXT
         self._rest = bytearray()
-        self._scanned = 0
         self._skipping = b""
         self._binary = ""
+        self._last: tuple[object, str] = (None, "")
 
     def take(self, chunk: bytes) -> bool:
-        self._rest += chunk
-        while (end := self._rest.find(b"\n", self._scanned)) >= 0:
-            record = bytes(self._rest[:end])
-            del self._rest[: end + 1]
-            self._scanned = 0
-            if self._kept(self._lines_of(record)):
+        first, *others = chunk.split(b"\n")
+        self._rest += first
+        if others:
+            last = others.pop()
+            records = [bytes(self._rest), *others]
+            self._rest = bytearray(last)
+            if any(self._kept(self._lines_of(record)) for record in records):
                 return True
-        self._scanned = len(self._rest)
-        if self._scanned > MOST_RECORD:
+        if len(self._rest) > MOST_RECORD:
             self._skipping = self._skipping or bytes(self._rest[:CLUE])
             del self._rest[:-CLUE]
-            self._scanned = len(self._rest)
         return False
 
-    def _kept(self, lines: Iterator[MatchedLine]) -> bool:
+    def _kept(self, lines: Iterable[MatchedLine]) -> bool:
         for line in lines:
             self.seen += 1
             if self.seen <= self._offset:
@@ -79,17 +78,17 @@ class LineCollector:
             self.lines.append(line)
         return False
 
-    def _lines_of(self, record: bytes) -> Iterator[MatchedLine]:
+    def _lines_of(self, record: bytes) -> Iterable[MatchedLine]:
         if self._skipping:
             head, self._skipping = self._skipping, b""
             return self._of_oversized(head, record)
         if not record.startswith((b'{"type":"match"', b'{"type":"context"')):
-            return iter(())
+            return ()
         parsed = json.loads(record)
         data = parsed["data"]
         path = self._shown_path(data["path"])
         if not path:
-            return iter(())
+            return ()
         if self._binary or "\0" in data["lines"].get("text", ""):
             return self._of_binary(path)
         if self._only_matching:
@@ -97,9 +96,12 @@ class LineCollector:
         return _whole_lines(path, data, is_match=parsed["type"] == "match")
 
     def _shown_path(self, path: dict[str, str]) -> str:
-        """Absolute; empty for one that is to be in no result."""
-        relative = os.fsdecode(_raw(path)).removeprefix("./")
-        return os.path.join(self._folder, relative) if self._shown is None or self._shown(relative) else ""
+        """Absolute; empty for one that is to be in no result. The lines of a file come one after the other."""
+        if path != self._last[0]:
+            relative = os.fsdecode(_raw(path)).removeprefix("./")
+            is_shown = self._shown is None or self._shown(relative)
+            self._last = (path, os.path.join(self._folder, relative) if is_shown else "")
+        return self._last[1]
 
     def _of_oversized(self, head: bytes, tail: bytes) -> Iterator[MatchedLine]:
         found = _HEAD.match(head)
