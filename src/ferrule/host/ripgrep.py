@@ -8,9 +8,11 @@ import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from io import RawIOBase
 from typing import TypeAlias, cast
 
 CHUNK = 1 << 16
@@ -62,27 +64,38 @@ def find_ripgrep(environment: Mapping[str, str]) -> str | None:
 async def run(program: str, arguments: Sequence[str], *, folder: str, seconds: float, take: Take) -> Ending:
     """Give the output to `take`, piece by piece, until one of them has enough. Raises `SearchFailed`.
 
-    However this ends, by a cancellation too, no process is left.
+    However this ends, by a cancellation too, no process and no thread is left.
     """
-    process = await _started(program, arguments, folder)
-    waiting = bytearray()
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb", buffering=0) as output:
+        try:
+            process = await _started(program, arguments, folder, writing)
+        finally:
+            os.close(writing)
+        fed = _in_a_thread(output, take)
+        try:
+            return await _followed(process, fed, seconds)
+        finally:
+            await asyncio.shield(_ended(process, fed))
+
+
+async def _followed(process: Process, fed: asyncio.Future[bool], seconds: float) -> Ending:
     try:
         async with asyncio.timeout(seconds):
-            if await _fed(cast(asyncio.StreamReader, process.stdout), waiting, take):
+            if await asyncio.shield(fed):
                 return Ending(End.ENOUGH)
             return await _judged(process)
     except TimeoutError:
-        enough = await _taken(take, waiting)
-        return Ending(End.ENOUGH if enough else End.TIME)
-    finally:
-        await asyncio.shield(_ended(process))
+        _kill(process)  # so that what was written is read to its end
+        return Ending(End.ENOUGH if await fed else End.TIME)
 
 
-async def _started(program: str, arguments: Sequence[str], folder: str) -> Process:
+async def _started(program: str, arguments: Sequence[str], folder: str, output: int) -> Process:
+    """In a group of its own and not in a session: Linux shares its processors out by session."""
     kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
     try:
         return await asyncio.create_subprocess_exec(
-            program, *arguments, cwd=folder, env=kept, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, start_new_session=True
+            program, *arguments, cwd=folder, env=kept, stdin=DEVNULL, stdout=output, stderr=PIPE, process_group=0
         )
     except OSError as error:
         raise SearchFailed(f"ripgrep could not be started: {error.strerror}") from None
@@ -90,27 +103,28 @@ async def _started(program: str, arguments: Sequence[str], folder: str) -> Proce
         raise SearchFailed(f"ripgrep cannot be given this: {error}") from None
 
 
-async def _fed(stream: asyncio.StreamReader, waiting: bytearray, take: Take) -> bool:
-    """Whether `take` had enough before the end. What it has not been given yet is in `waiting`."""
-    while chunk := await stream.read(CHUNK):
+def _in_a_thread(output: RawIOBase, take: Take) -> asyncio.Future[bool]:
+    """In one of its own: a search may wait for long, and those of the loop are for short work.
+
+    ripgrep writes file by file. A thread that reads costs a small part of what
+    waking the event loop for each of them would.
+    """
+    executor = ThreadPoolExecutor(1, "ripgrep")
+    fed = asyncio.get_running_loop().run_in_executor(executor, _fed, output, take)
+    executor.shutdown(wait=False)
+    return fed
+
+
+def _fed(output: RawIOBase, take: Take) -> bool:
+    """Whether `take` had enough before the end."""
+    waiting = bytearray()
+    while chunk := output.read(CHUNK):
         waiting += chunk
-        if len(waiting) >= BATCH and await _taken(take, waiting):
-            return True
-    return await _taken(take, waiting)
-
-
-async def _taken(take: Take, waiting: bytearray) -> bool:
-    """In a thread, which is never left behind: what it collects is read when this returns."""
-    if not waiting:
-        return False
-    batch = bytes(waiting)
-    waiting.clear()
-    work = asyncio.get_running_loop().run_in_executor(None, take, batch)
-    try:
-        return await asyncio.shield(work)
-    except asyncio.CancelledError:
-        await asyncio.wait((work,))
-        raise
+        if len(waiting) >= BATCH:
+            if take(bytes(waiting)):
+                return True
+            waiting.clear()
+    return bool(waiting) and take(bytes(waiting))
 
 
 async def _judged(process: Process) -> Ending:
@@ -124,12 +138,16 @@ async def _judged(process: Process) -> Ending:
     return Ending(End.WHOLE, unreadable=True)
 
 
-async def _ended(process: Process) -> None:
-    """Killed if need be, read to the end and reaped, so that neither process nor pipe is left."""
+async def _ended(process: Process, fed: asyncio.Future[bool]) -> None:
+    """Killed if need be, read to the end and reaped, so that neither process, thread nor pipe is left."""
+    _kill(process)
+    await asyncio.wait((fed,))
+    while await cast(asyncio.StreamReader, process.stderr).read(CHUNK):
+        pass
+    await process.wait()
+
+
+def _kill(process: Process) -> None:
     if process.returncode is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-    for stream in (process.stdout, process.stderr):
-        while await cast(asyncio.StreamReader, stream).read(CHUNK):
-            pass
-    await process.wait()
