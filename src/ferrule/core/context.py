@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .content import View
+from .effects import Effects, ReadsPath, WritesPath
 
 if TYPE_CHECKING:
     from .calls import ToolOutcome
@@ -39,8 +40,13 @@ class Facts:
 class CallPort(Protocol):
     """The engine's end of a running call."""
 
+    kept: Any
+
     @property
     def cancelled(self) -> bool: ...
+
+    @property
+    def effects(self) -> Effects | None: ...
 
     def report(self, view: View, /) -> None: ...
 
@@ -48,7 +54,7 @@ class CallPort(Protocol):
 
 
 class ToolContext:
-    """Facts about one call, and the two things a running call may do. Nothing here can be assigned to."""
+    """Facts about one call, and the few things a running call may do. Nothing here can be assigned to."""
 
     __slots__ = ("_call_id", "_cwd", "_facts", "_port")
 
@@ -79,6 +85,26 @@ class ToolContext:
     def cancelled(self) -> bool:
         """Whether somebody wants the call to end. For work in threads; a coroutine is cancelled by itself."""
         return self._port.cancelled
+
+    def real(self, path: str) -> str | None:
+        """Where the path led when the call was judged; `None` if it is not among the call's effects.
+
+        What is opened must be this: a link that was planted since then leads elsewhere.
+        """
+        effects = self._port.effects
+        for touch in effects.touches if effects is not None else ():
+            if isinstance(touch, ReadsPath | WritesPath) and touch.path == path:
+                return touch.real or None
+        return None
+
+    @property
+    def kept(self) -> Any:
+        """What `validate` found out and kept for `call`, `None` where it kept nothing."""
+        return self._port.kept
+
+    def keep(self, value: Any) -> None:
+        """Leave a value for `call`, which then need not look at the world a second time."""
+        self._port.kept = value
 
     def moved_to(self, cwd: str) -> ToolContext:
         return ToolContext(self._call_id, cwd, self._facts, self._port)

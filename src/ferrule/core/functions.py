@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import re
 from collections.abc import Callable, Mapping
@@ -16,6 +15,7 @@ from .content import Block
 from .context import ToolContext
 from .effects import Effects
 from .inputs import ToolInput
+from .threads import in_a_thread
 from .tool import Result, Tool, ToolDefinitionError, as_blocks
 
 
@@ -60,7 +60,7 @@ class FunctionTool(Tool[ToolInput, Any]):
             arguments = {**arguments, self._context: ctx}
         if self._is_coroutine:
             return await self._function(**arguments)
-        return await _in_a_thread(self._function, arguments)
+        return await in_a_thread(self._function, **arguments)
 
     def to_model(self, output: Any) -> tuple[Block, ...]:
         return as_blocks(output)
@@ -90,19 +90,6 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     function that is not a coroutine runs in a thread.
     """
     return FunctionTool(function, **options) if function else partial(FunctionTool, **options)
-
-
-async def _in_a_thread(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
-    """A thread cannot be stopped, so a cancelled call is over only when the thread is.
-
-    Whoever cancels waits for a bounded time, and then says that it may still be running.
-    """
-    work = asyncio.ensure_future(asyncio.to_thread(function, **arguments))
-    try:
-        return await asyncio.shield(work)
-    except asyncio.CancelledError:
-        await asyncio.wait((work,))
-        raise
 
 
 def _input_model(

@@ -18,6 +18,7 @@ from typing import Any, Self
 from ..core.calls import CallRecord, Refusal, Status, ToolCall, ToolOutcome
 from ..core.content import View
 from ..core.context import Facts, ToolContext
+from ..core.effects import Effects
 from ..core.events import ToolFinished, ToolProgressed, ToolRequested
 from ..core.state import SessionState, StateChange
 from .faults import GRACE, told
@@ -182,6 +183,7 @@ class _Life:
         "call",
         "entered",
         "held_back",
+        "kept",
         "record",
         "settled",
         "task",
@@ -200,6 +202,7 @@ class _Life:
         self.task: asyncio.Task[None] | None = None
         self.entered = False
         self.settled = False
+        self.kept: Any = None
         self.held_back: tuple[StateChange, ...] = ()
         self._executor = executor
         self._facts = facts
@@ -313,6 +316,11 @@ class _Life:
     def cancelled(self) -> bool:
         """Whether this call, or one it was made inside of, is to end."""
         return self._stopped or (self._outer is not None and self._outer.cancelled)
+
+    @property
+    def effects(self) -> Effects | None:
+        """As they are judged."""
+        return self.record.effects
 
     def report(self, view: View, /) -> None:
         if self.settled:

@@ -97,9 +97,9 @@ class Pipeline:
         approved: Verdict | None = None
         for _ in range(MAX_REWRITES + 1):
             proposal = ready.proposal
+            admission.record.effects = proposal.effects
             if proposal.tool.looks_first:
                 await _validated(proposal)
-            admission.record.effects = proposal.effects
             admission.record.mark("validate")
             self.emit(ToolStarted(proposal.call, proposal.tool.show_call(proposal.input)))
             changed, approved = await self._judged(ready, admission, approved)

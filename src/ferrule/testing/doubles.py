@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from ..core.calls import Status, ToolCall, ToolOutcome
 from ..core.content import View
 from ..core.context import Facts, ToolContext
+from ..core.effects import Effects
 from ..core.events import Event
 from ..core.ports import Proposal
 from ..core.verdicts import Behavior, Verdict
@@ -74,6 +75,8 @@ class NoPort:
     """The engine's end of a call that no engine runs: progress is kept, nested calls are refused."""
 
     cancelled: bool = False
+    effects: Effects | None = None
+    kept: Any = None
     reported: list[View] = field(default_factory=list[View])
 
     def report(self, view: View, /) -> None:
