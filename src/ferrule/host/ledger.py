@@ -1,0 +1,311 @@
+"""What an agent has seen of each file, and whether it still stands there.
+
+Content decides and time does not: a file that was only touched is as it was
+seen, and one that changed within the same tick of the clock is not.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from ..text.diffs import unified
+from ..text.lines import LF, content, line_end, split_lines
+from ..text.matching import Edit
+from .files import FileIdentity, FileSnapshot, digest_of
+from .shelf import Shelf, Shelved
+
+KEPT_IN_MEMORY = 1 << 20
+"""Characters of one file that are kept in memory; what is beyond is kept on disk."""
+MOST_PARTS = 1_000
+"""Places of one file; of a file seen in more places the first ones are forgotten."""
+WHAT_CHANGED = 60
+"""Lines of a diff that say what else changed."""
+
+
+class NotSeen(Exception):
+    """The agent does not know what it is about to replace. The message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What a look at the file's entry can tell."""
+
+    size: int
+    mtime_ns: int
+    inode: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> Stamp:
+        return cls(status.st_size, status.st_mtime_ns, status.st_ino)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some lines as they were seen, without their endings."""
+
+    first: int
+    count: int
+    digest: str
+    content: Shelved
+
+    @property
+    def last(self) -> int:
+        return self.first + self.count - 1
+
+    def stands_in(self, lines: Sequence[str]) -> bool:
+        there = lines[self.first - 1 : self.last]
+        return len(there) == self.count and _digest(there) == self.digest
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """All of the file, as it was seen or written."""
+
+    digest: str
+    content: Shelved | None
+    """`None` for what is not text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is known of one file."""
+
+    stamp: Stamp
+    at: float
+    """When it was last seen or written, in seconds since 1970."""
+    count: int
+    """How often it was looked at."""
+    whole: Whole | None = None
+    parts: tuple[Part, ...] = ()
+    kept: int = 0
+    """Characters of it in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """What is known of a file, beside the file as it is now."""
+
+    everything: bool
+    """Each line that stands there was seen, and none was seen that is gone."""
+    changed: bool
+    """Something that was seen is not there any more."""
+
+
+class Ledger:
+    """One agent's. Files go by their real paths."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._seen: dict[str, Seen] = {}
+        self._shown: dict[tuple[str, str], tuple[str, str]] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        """The real paths of all files that were seen."""
+        return iter(tuple(self._seen))
+
+    def seen(self, real_path: str) -> Seen | None:
+        return self._seen.get(real_path)
+
+    def forget(self, real_path: str) -> None:
+        self._seen.pop(real_path, None)
+        self._forget_shown(real_path)
+
+    # Seeing
+
+    def saw_whole(self, identity: FileIdentity, text: str | None) -> None:
+        """All of the file was shown; `text` is `None` for what is not text."""
+        known = self._seen.get(identity.real_path)
+        stamp = Stamp(identity.size, identity.mtime_ns, identity.inode)
+        if known and known.whole and known.whole.digest == identity.digest:
+            self._seen[identity.real_path] = replace(known, stamp=stamp, at=time.time(), count=known.count + 1)
+            return
+        content, kept = (None, 0) if text is None else self._keep(text, 0)
+        count = known.count + 1 if known else 1
+        self._seen[identity.real_path] = Seen(stamp, time.time(), count, Whole(identity.digest, content), (), kept)
+
+    def saw_lines(self, real_path: str, stamp: Stamp, *, first: int, lines: Sequence[str]) -> None:
+        """Some lines were shown, given here without their endings."""
+        known = self._seen.get(real_path) or Seen(stamp, 0.0, 0)
+        if known.whole and not self._stand_in(known.whole, first, lines):
+            known = replace(known, whole=None)
+        added, kept = list[Part](), known.kept
+        if lines and not known.whole and not any(_same(part, first, lines) for part in known.parts):
+            content, kept = self._keep(LF.join(lines), known.kept)
+            added = [Part(first, len(lines), _digest(lines), content)]
+        earlier = [part for part in known.parts if not (added and _covers(added[0], part))]
+        parts = (*earlier, *added)[-MOST_PARTS:]
+        self._seen[real_path] = replace(
+            known, stamp=stamp, at=time.time(), count=known.count + 1, parts=parts, kept=kept
+        )
+
+    def wrote(self, identity: FileIdentity, text: str | None) -> None:
+        """The agent wrote all of the file itself, or changed some of a file it knew."""
+        self._forget_shown(identity.real_path)
+        known = self._seen.pop(identity.real_path, None)
+        self.saw_whole(identity, text)
+        if known:
+            self._seen[identity.real_path] = replace(self._seen[identity.real_path], count=known.count)
+
+    def edited(self, before: FileSnapshot, edits: Sequence[Edit], after: FileSnapshot) -> None:
+        """The agent changed a file that it knew in part: it knows the same parts where they are now, and its change."""
+        real_path = after.identity.real_path
+        known = self._seen.pop(real_path, None)
+        self._forget_shown(real_path)
+        old, new = lines_of(before.document.text), lines_of(after.document.text)
+        stood = [(part.first, part.last) for part in known.parts if part.stands_in(old)] if known else []
+        stamp = Stamp(after.identity.size, after.identity.mtime_ns, after.identity.inode)
+        for first, last in _moved(stood, before.document.text, edits, len(new)):
+            self.saw_lines(real_path, stamp, first=first, lines=new[first - 1 : last])
+        if known and real_path in self._seen:
+            self._seen[real_path] = replace(self._seen[real_path], count=known.count)
+
+    # Knowing
+
+    def knows(self, now: FileSnapshot) -> Knowledge | None:
+        """`None` for a file that was never seen."""
+        seen = self._seen.get(now.identity.real_path)
+        if seen is None:
+            return None
+        if seen.whole:
+            same = seen.whole.digest == now.identity.digest
+            return Knowledge(everything=same, changed=not same)
+        lines = lines_of(now.document.text)
+        standing = [part for part in seen.parts if part.stands_in(lines)]
+        return Knowledge(
+            everything=_cover(standing, len(lines)),
+            changed=len(standing) < len(seen.parts),
+        )
+
+    def check_whole(self, path: str, now: FileSnapshot) -> None:
+        """Raises `NotSeen` unless all of the file was seen as it is now."""
+        knowledge = self.knows(now)
+        if knowledge is None:
+            raise NotSeen(f"{path} has not been read yet. Read it first.")
+        if knowledge.changed:
+            raise NotSeen(f"{path} {self.since(now.identity)}. Read it again, then decide what to write.")
+        if not knowledge.everything:
+            raise NotSeen(f"{path} has been read only in part. Read the rest of it first.")
+
+    def since(self, now: FileIdentity) -> str:
+        """When it was read and when it changed, for a file that did."""
+        seen = self._seen[now.real_path]
+        return f"changed on disk at {_clock(now.mtime_ns / 1e9)}, after it was read at {_clock(seen.at)}"
+
+    def what_changed(self, path: str, now: FileSnapshot, *, limit: int = WHAT_CHANGED) -> str:
+        """A diff from what was seen to what stands there now; empty where what was seen could not be kept."""
+        seen = self._seen.get(now.identity.real_path)
+        if seen is None:
+            return ""
+        if seen.whole:
+            before = self._shelf.get(seen.whole.content) if seen.whole.content is not None else None
+            return "" if before is None else unified(before, now.document.text, path, limit=limit, show_cr=True)
+        lines = lines_of(now.document.text)
+        before_lines = list(lines)
+        for part in seen.parts:
+            text = self._shelf.get(part.content)
+            if text is not None and not part.stands_in(lines):
+                before_lines[part.first - 1 : part.last] = text.split(LF)
+        return unified(_joined(before_lines), _joined(lines), path, limit=limit)
+
+    # Showing the same again
+
+    def showed(self, real_path: str, form: str, version: str, call_id: str) -> None:
+        """A result showed this form (which lines, which pages) of this version of the file."""
+        self._shown[real_path, form] = (version, call_id)
+
+    def shown_by(self, real_path: str, form: str, version: str) -> str | None:
+        """The call that showed the very same, if the agent has not changed the file since."""
+        shown, call_id = self._shown.get((real_path, form), ("", ""))
+        return call_id if shown == version and call_id else None
+
+    def _forget_shown(self, real_path: str) -> None:
+        for key in [key for key in self._shown if key[0] == real_path]:
+            del self._shown[key]
+
+    def _stand_in(self, whole: Whole, first: int, lines: Sequence[str]) -> bool:
+        before = self._shelf.get(whole.content) if whole.content is not None else None
+        return before is not None and lines_of(before)[first - 1 : first - 1 + len(lines)] == list(lines)
+
+    def _keep(self, text: str, kept: int) -> tuple[Shelved, int]:
+        if kept + len(text) <= KEPT_IN_MEMORY:
+            return text, kept + len(text)
+        return self._shelf.put(text), kept
+
+
+@dataclass(frozen=True, slots=True)
+class Ledgers:
+    """A session's: one ledger for each agent in it."""
+
+    shelf: Shelf = field(default_factory=Shelf)
+    _by_agent: dict[str, Ledger] = field(default_factory=dict[str, Ledger])
+
+    def of(self, agent: str) -> Ledger:
+        return self._by_agent.setdefault(agent, Ledger(self.shelf))
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines as they are shown: numbered from 1, without their endings."""
+    return [content(line) for line in split_lines(text)]
+
+
+def _digest(lines: Iterable[str]) -> str:
+    return digest_of(LF.join(lines).encode("utf-8", "surrogatepass"))
+
+
+def _same(part: Part, first: int, lines: Sequence[str]) -> bool:
+    return part.first == first and part.count == len(lines) and part.digest == _digest(lines)
+
+
+def _covers(new: Part, old: Part) -> bool:
+    return new.first <= old.first and old.last <= new.last
+
+
+def _cover(parts: Iterable[Part], total: int) -> bool:
+    reached = 0
+    for part in sorted(parts, key=lambda part: part.first):
+        if part.first > reached + 1:
+            break
+        reached = max(reached, part.last)
+    return reached >= total
+
+
+def _moved(stood: Sequence[tuple[int, int]], text: str, edits: Sequence[Edit], total: int) -> Iterator[tuple[int, int]]:
+    """The ranges of lines that are known after the edits: those known before, moved, and the changed ones."""
+    end = line_end(text)
+    known = list(stood)
+    shift = 0
+    for edit in edits:
+        top = text.count(end, 0, edit.start) + 1 + shift
+        bottom = top + text.count(end, edit.start, edit.end)
+        new_bottom = top + edit.new.count(end)
+        known = [piece for first, last in known for piece in _around(first, last, top, bottom, new_bottom - bottom)]
+        known.append((top, new_bottom))
+        shift += new_bottom - bottom
+    for first, last in sorted(known):
+        if first <= min(last, total):
+            yield first, min(last, total)
+
+
+def _around(first: int, last: int, top: int, bottom: int, shift: int) -> Iterator[tuple[int, int]]:
+    """What an edit of the lines `top` to `bottom` leaves of a known range."""
+    if last < top:
+        yield first, last
+    elif first > bottom:
+        yield first + shift, last + shift
+    elif first <= top and bottom <= last:
+        yield first, last + shift
+    elif first < top:
+        yield first, top - 1
+    elif last > bottom:
+        yield bottom + 1 + shift, last + shift
+
+
+def _joined(lines: Sequence[str]) -> str:
+    return "".join(line + LF for line in lines)
+
+
+def _clock(seconds: float) -> str:
+    return time.strftime("%H:%M:%S", time.localtime(seconds))
