@@ -15,7 +15,7 @@ EVERY_KIND: tuple[View, ...] = (
     Line("one line"),
     Markdown("# Title\n\ntext"),
     Code("a\nb", "f.py", 9),
-    Diff("f.py", "a\nb\n", "a\nc\n"),
+    Diff("f.py", "--- a/f.py\n+++ b/f.py\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n"),
     Listing(("x", "y"), 7),
     Terminal("false", "oh no", 1),
     Todo((TodoItem("this", "completed"), TodoItem("that", "in_progress"))),

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from ferrule.text.changes import changes, common, paired
-from ferrule.text.diffs import preview, unified
+from ferrule.text.diffs import of_edits, preview, unified
+from ferrule.text.matching import Edit, spliced
 from tests.requirement import requirement
 
 line_lists = st.lists(st.sampled_from(["a", "b", "c", "", "  d"]), max_size=25)
@@ -35,6 +36,35 @@ def test_git_makes_the_new_text_of_the_old_one_and_the_diff(
     assume(before != after and "\n" in before + after)
 
     assert applied_by_git(before, unified(before, after, "some/file.txt", context=context)) == after
+
+
+@given(files, unfinished, st.data())
+@settings(max_examples=100)
+@requirement("EDIT-6")
+def test_git_makes_the_edited_text_of_the_old_one_and_the_diff_of_its_edits(
+    text: str, end: str, data: st.DataObject
+) -> None:
+    text += end
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), min_size=2, max_size=6)))
+    news = data.draw(st.lists(st.sampled_from(["", "x", "y\nz", "\n", "q\r\n"]), min_size=3, max_size=3))
+    edits = [Edit(low, high, new) for low, high, new in zip(cuts[::2], cuts[1::2], news, strict=False)]
+    after = spliced(text, edits)
+    assume(text != after and "\n" in text)
+
+    assert applied_by_git(text, of_edits(text, edits, "some/file.txt")) == after
+
+
+def test_the_diff_of_an_edit_has_the_line_numbers_of_the_whole_text() -> None:
+    text = "".join(f"line {n}\n" for n in range(1, 1001))
+    edits = [Edit(at, at + 8, f"new {n}\nmore") for n in (500, 900) for at in [text.index(f"line {n}")]]
+
+    assert of_edits(text, edits, "f") == unified(text, spliced(text, edits), "f")
+
+
+def test_a_long_line_is_clipped_where_the_diff_is_limited() -> None:
+    patch = unified("a" * 5_000, "b" * 5_000, "f", limit=10)
+
+    assert max(map(len, patch.splitlines())) < 2_100
 
 
 @given(line_lists, line_lists)

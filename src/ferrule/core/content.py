@@ -53,9 +53,10 @@ class Code:
 
 @plain_value
 class Diff:
+    """A change of one file, as a unified diff."""
+
     path: str
-    before: str
-    after: str
+    patch: str
 
 
 @plain_value

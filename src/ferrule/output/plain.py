@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import unicodedata
@@ -58,9 +57,8 @@ def summary(view: View) -> str:
             return clean(text.split("\n", 1)[0])
         case Code(text):
             return _count(text.count("\n") + 1 if text else 0, "line")
-        case Diff(path, before, after):
-            added, removed = _changed(before, after)
-            return f"{path} +{added} -{removed}"
+        case Diff(path, patch):
+            return f"{path} {_changed(patch)}"
         case Listing(items, total):
             return f"{len(items)} of {total:,}" if len(items) < total else _count(total, "item")
         case Terminal(command, _, exit_code):
@@ -81,10 +79,8 @@ def lines(view: View) -> list[str]:
             shown = text.split("\n")
         case Code(text, _, first_line):
             shown = [f"{number:>6}  {line}" for number, line in enumerate(text.split("\n"), first_line)]
-        case Diff(path, before, after):
-            shown = list(
-                difflib.unified_diff(before.splitlines(), after.splitlines(), f"a/{path}", f"b/{path}", lineterm="")
-            )
+        case Diff(_, patch):
+            shown = patch.removesuffix("\n").split("\n")
         case Listing(items, total):
             shown = [*items, *([f"... and {total - len(items):,} more"] if total > len(items) else [])]
         case Terminal(command, output, exit_code):
@@ -140,9 +136,9 @@ def _columns(rows: tuple[tuple[str, ...], ...]) -> list[str]:
     return ["  ".join(fit(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-def _changed(before: str, after: str) -> tuple[int, int]:
-    marks = [line[:1] for line in difflib.ndiff(before.splitlines(), after.splitlines())]
-    return marks.count("+"), marks.count("-")
+def _changed(patch: str) -> str:
+    marks = [line[:1] for line in patch.split("\n")[2:]]  # after the two lines that name the file
+    return f"+{marks.count('+')} -{marks.count('-')}"
 
 
 def _count(number: int, noun: str) -> str:

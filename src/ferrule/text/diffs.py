@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from .changes import Change, changes
 from .lines import CR, LF, content, split_lines
+from .matching import Edit, spliced
 
 UNFINISHED = "\\ No newline at end of file"
 CR_SIGN = "␍"
 LINE_CHARS = 2_000
+CONTEXT = 3
+"""Lines around a change."""
 
 
 def unified(
-    before: str, after: str, path: str, *, context: int = 3, limit: int | None = None, show_cr: bool = False
+    before: str, after: str, path: str, *, context: int = CONTEXT, limit: int | None = None, show_cr: bool = False
 ) -> str:
     r"""The change as a patch that `git apply` takes, or nothing where there is none.
 
     `limit` cuts it to that many lines, the last of which says how many are
-    missing. `show_cr` writes `␍` for each CR, for readers who would not see it;
-    the result then is no patch. A text whose lines end in CR alone is shown
+    missing, and long lines with it; the result then is no patch. Nor is it
+    with `show_cr`, which writes `␍` for each CR, for readers who would not see it. A text whose lines end in CR alone is shown
     that way in any case.
 
     >>> print(unified("a\nb\n", "a\nc", "f"), end="")
@@ -31,16 +34,22 @@ def unified(
     +c
     \ No newline at end of file
     """
-    old, new = _lines(before, after)
-    hunks = list(_hunks(changes(old, new), context))
-    if not hunks:
-        return ""
-    name = path.lstrip("/").replace(LF, "\\n")
-    lines = [f"--- a/{name}", f"+++ b/{name}"]
-    for hunk in hunks:
-        lines += _hunk(old, new, hunk, context)
-    shown = (line.replace(CR, CR_SIGN) for line in lines) if show_cr else lines
-    return "".join(f"{line}\n" for line in _limited(list(shown), limit))
+    return _patch(path, list(_body(*_lines(before, after), context)), limit, show_cr=show_cr)
+
+
+def of_edits(text: str, edits: Sequence[Edit], path: str, *, limit: int | None = None, show_cr: bool = False) -> str:
+    """The patch of these edits, made without a look at the rest of the text."""
+    if LF not in text:
+        return unified(text, spliced(text, edits), path, limit=limit, show_cr=show_cr)
+    body, counted, line, shift = list[str](), 0, 0, 0
+    for low, high, inside in _windows(text, edits):
+        line += text.count(LF, counted, low)
+        counted = low
+        before = text[low:high]
+        after = spliced(before, [Edit(edit.start - low, edit.end - low, edit.new) for edit in inside])
+        body += _body(split_lines(before, LF), split_lines(after, LF), CONTEXT, line, line + shift)
+        shift += after.count(LF) - before.count(LF)
+    return _patch(path, body, limit, show_cr=show_cr)
 
 
 def preview(text: str, lines: int = 30) -> str:
@@ -52,6 +61,53 @@ def preview(text: str, lines: int = 30) -> str:
     every = split_lines(text)
     shown = [_clipped(content(line)) for line in every[:lines]]
     return LF.join([*shown, f"[{lines} of {len(every):,} lines]"] if len(every) > lines else shown)
+
+
+def _windows(text: str, edits: Sequence[Edit]) -> Iterator[tuple[int, int, list[Edit]]]:
+    """Whole lines around each edit, joined where two of them meet."""
+    window: tuple[int, int, list[Edit]] | None = None
+    for edit in edits:
+        low, high = _up(text, edit.start), _down(text, edit.end)
+        if window and low <= window[1]:
+            window = (window[0], max(high, window[1]), [*window[2], edit])
+            continue
+        if window:
+            yield window
+        window = (low, high, [edit])
+    if window:
+        yield window
+
+
+def _up(text: str, position: int) -> int:
+    """Where the line begins that is one more than the context before this position: a diff may slide that far."""
+    for _ in range(CONTEXT + 2):
+        position = text.rfind(LF, 0, position)
+        if position < 0:
+            return 0
+    return position + 1
+
+
+def _down(text: str, position: int) -> int:
+    for _ in range(CONTEXT + 2):
+        position = text.find(LF, position) + 1
+        if not position:
+            return len(text)
+    return position
+
+
+def _patch(path: str, body: list[str], limit: int | None, *, show_cr: bool) -> str:
+    if not body:
+        return ""
+    name = path.lstrip("/").replace(LF, "\\n")
+    lines = [f"--- a/{name}", f"+++ b/{name}", *body]
+    if show_cr:
+        lines = [line.replace(CR, CR_SIGN) for line in lines]
+    return "".join(f"{line}\n" for line in _limited(lines, limit))
+
+
+def _body(old: list[str], new: list[str], context: int, a_base: int = 0, b_base: int = 0) -> Iterator[str]:
+    for hunk in _hunks(changes(old, new), context):
+        yield from _hunk(old, new, hunk, context, a_base, b_base)
 
 
 def _lines(before: str, after: str) -> tuple[list[str], list[str]]:
@@ -72,12 +128,15 @@ def _hunks(every: list[Change], context: int) -> Iterator[list[Change]]:
         yield hunk
 
 
-def _hunk(old: list[str], new: list[str], hunk: list[Change], context: int) -> list[str]:
+def _hunk(
+    old: list[str], new: list[str], hunk: list[Change], context: int, a_base: int, b_base: int
+) -> list[str]:
     above = min(context, hunk[0].a.start)
     below = min(context, len(old) - hunk[-1].a.stop)
     a_low, a_high = hunk[0].a.start - above, hunk[-1].a.stop + below
     b_low, b_high = hunk[0].b.start - above, hunk[-1].b.stop + below
-    lines, done = [f"@@ -{_range(a_low, a_high)} +{_range(b_low, b_high)} @@"], a_low
+    place = f"@@ -{_range(a_low + a_base, a_high + a_base)} +{_range(b_low + b_base, b_high + b_base)} @@"
+    lines, done = [place], a_low
     for change in hunk:
         lines += _marked(" ", old[done : change.a.start])
         lines += _marked("-", old[change.a])
@@ -100,7 +159,10 @@ def _marked(mark: str, lines: list[str]) -> Iterator[str]:
 
 
 def _limited(lines: list[str], limit: int | None) -> list[str]:
-    if limit is None or len(lines) <= limit:
+    if limit is None:
+        return lines
+    lines = [_clipped(line) for line in lines]
+    if len(lines) <= limit:
         return lines
     kept = max(limit - 1, 0)
     return [*lines[:kept], f"[{len(lines) - kept:,} more lines of this diff]"]
