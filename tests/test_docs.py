@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.core.effects import ChangesState, ReadsPath
+from ferrule.core.effects import Change, ChangesState, ReadsPath, WritesPath
 from ferrule.testing import bare_context
 from ferrule.tools import builtin_tools
 from tests.requirement import requirement
@@ -66,8 +66,8 @@ def test_adding_a_tool_works_as_contributing_says(tmp_path: Path) -> None:
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(content)
     contents = tmp_path / "src/ferrule/tools/__init__.py"
-    listed = contents.read_text().replace("from .glob", "from .count_lines import CountLines\nfrom .glob")
-    contents.write_text(listed.replace("        Glob(),", "        CountLines(),\n        Glob(),"))
+    listed = contents.read_text().replace("from .edit", "from .count_lines import CountLines\nfrom .edit")
+    contents.write_text(listed.replace("        Edit(", "        CountLines(),\n        Edit("))
 
     done = _pytest(tmp_path, "tests/tools/test_count_lines.py")
     tools = _run(tmp_path, sys.executable, "-m", "ferrule", "tools")
@@ -80,10 +80,16 @@ def test_adding_a_tool_works_as_contributing_says(tmp_path: Path) -> None:
 def test_the_table_of_effects_is_true(tmp_path: Path) -> None:
     rows = dict(re.findall(r"^\| (\w+) \| (.*?) \|", (ROOT / "docs/effects.md").read_text(), re.MULTILINE))
     samples = {
+        "Edit": (
+            {"file_path": "/a", "old_string": "x", "new_string": "y"},
+            [WritesPath("/a", Change.REPLACES)],
+            "replaces `file_path`",
+        ),
         "Glob": ({"pattern": "*"}, [ReadsPath(str(tmp_path))], "reads `path`"),
         "Grep": ({"pattern": "x", "path": "/a"}, [ReadsPath("/a")], "reads `path`"),
         "Read": ({"file_path": "/a"}, [ReadsPath("/a")], "reads `file_path`"),
         "ToolSearch": ({"query": "x"}, [ChangesState("found_tools")], "changes the session's found_tools"),
+        "Write": ({"file_path": "/a", "content": "x"}, [WritesPath("/a", Change.CREATES)], "creates `file_path`"),
     }
 
     assert set(rows) - {"tool"} == {tool.name for tool in builtin_tools()} == set(samples)

@@ -48,7 +48,7 @@ def test_the_input_can_come_from_stdin(tmp_path: Path) -> None:
     ("tool", "input", "words"),
     [
         ("Read", '{"file_path": "missing.txt"}', "does not exist"),
-        ("Raed", "{}", "Did you mean Read or Grep?"),
+        ("Raed", "{}", "Did you mean Read or "),
         ("Read", "{", "not a JSON object"),
         ("Read", "[]", "not a JSON object"),
         ("Read", '{"path": "a"}', "`file_path` is missing"),

@@ -377,7 +377,7 @@ from ferrule import tool
 from ferrule.cli.main import main
 {definition}
 builtin = ferrule.app.build.builtin_tools
-ferrule.app.build.builtin_tools = lambda: (*builtin(), added)
+ferrule.app.build.builtin_tools = lambda *services: (*builtin(*services), added)
 sys.exit(main(["call", "--jsonl", "--allow", "{name}"]))
 """,
     )

@@ -22,6 +22,7 @@ from ferrule.core.tool import Tool
 from ferrule.permissions.modes import Mode
 from ferrule.testing import bare_context, run_call
 from ferrule.testing.doubles import NoPort
+from ferrule.tools import builtin_tools
 from tests.requirement import requirement
 
 
@@ -74,7 +75,7 @@ async def test_a_call_knows_its_place_and_its_surroundings(tmp_path: Path) -> No
     assert (ctx.call_id, ctx.cwd, ctx.depth, ctx.cancelled) == ("toolu_1", str(tmp_path), 0, False)
     assert (ctx.facts.session_id, ctx.facts.agent, ctx.facts.chain) == (session.id, "main", ())
     assert (ctx.facts.workspace, ctx.facts.added_directories) == (str(tmp_path), ("/opt",))
-    assert [spec.name for spec in ctx.facts.tools] == ["Glob", "Grep", "Keeps", "Read", "ToolSearch"]
+    assert [spec.name for spec in ctx.facts.tools] == sorted(["Keeps", *(tool.name for tool in builtin_tools())])
     assert list(ctx.facts.conversation) == [UserTurn.saying("hello")]
 
 

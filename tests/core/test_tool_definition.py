@@ -22,6 +22,7 @@ from ferrule.core.tool import Exposure, Tool, ToolDefinitionError
 from ferrule.engine.pool import Registry
 from ferrule.permissions.modes import Mode
 from ferrule.testing import bare_context, run_call, run_calls
+from ferrule.tools import builtin_tools
 from tests.requirement import requirement
 
 
@@ -202,7 +203,7 @@ def test_schemas_have_the_same_bytes_in_every_process() -> None:
     )
 
     assert first == second
-    assert first.startswith(b"Glob {")
+    assert first.count(b"additionalProperties") == len(builtin_tools())
 
 
 @requirement("CON-3")
@@ -344,7 +345,7 @@ async def test_a_tool_that_switched_itself_off_is_not_in_the_list(tmp_path: Path
 
     await run_calls(tmp_path, [ToolCall("1", "Lists", {})], Missing(), Lists())
 
-    assert names == ["Glob", "Grep", "Lists", "Read", "ToolSearch"]
+    assert names == sorted(["Lists", *(tool.name for tool in builtin_tools())])
 
 
 # Invalid is not denied

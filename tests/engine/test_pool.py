@@ -346,7 +346,7 @@ async def test_a_tool_can_be_disabled_enabled_updated_and_removed_at_run_time(tm
         "one",
         "Xyz cannot be used here: it is out of order.",
         "two",
-        "There is no tool named Xyz. There are: Glob, Grep, Read, ToolSearch.",
+        f"There is no tool named Xyz. There are: {', '.join(tool.name for tool in builtin_tools())}.",
     ]
 
 

@@ -21,6 +21,7 @@ from ferrule.permissions.modes import Mode
 from ferrule.providers.scripted import says
 from ferrule.testing import RecordingModel
 from ferrule.testing.tool_contract import ToolContract
+from ferrule.tools import builtin_tools
 from ferrule.tools.tool_search import ToolSearch
 from tests.requirement import requirement
 
@@ -54,7 +55,7 @@ def _deferred(name: str, description: str, hint: str = "") -> AnyTool:
 
 FETCH = _deferred("WebFetch", "Get a page.", "fetch a page from the web")
 SEARCH = _deferred("WebSearch", "Search the net for pages.", "search the web")
-NOTEBOOK = _deferred("NotebookEdit", "Change a cell of a notebook. Not for the web.", "edit one notebook cell")
+NOTEBOOK = _deferred("CellEdit", "Change a cell of a notebook. Not for the web.", "edit one notebook cell")
 REMOTE = _deferred("mcp__files__read_file", "Open something far away.")
 SCHEMA = FETCH.spec.schema_json()
 ALL = (FETCH, SEARCH, NOTEBOOK, REMOTE)
@@ -87,20 +88,20 @@ async def _names(tmp_path: Path, query: str, *tools: AnyTool, **more: Any) -> li
 
 @requirement("POOL-4")
 async def test_select_takes_tools_by_name_and_gives_their_schema(tmp_path: Path) -> None:
-    outcome = await _search(_session(tmp_path, *ALL), query="select:WebFetch, notebookedit ,Nope")
+    outcome = await _search(_session(tmp_path, *ALL), query="select:WebFetch, celledit ,Nope")
 
     assert _text(outcome).replace(SCHEMA, "{SCHEMA}") == snapshot("""\
 WebFetch
 Get a page.
 Schema: {SCHEMA}
 
-NotebookEdit
+CellEdit
 Change a cell of a notebook. Not for the web.
 Schema: {SCHEMA}
 
 There is no tool named Nope.\
 """)
-    assert outcome.view == Listing(("WebFetch", "NotebookEdit"), 2)
+    assert outcome.view == Listing(("WebFetch", "CellEdit"), 2)
 
 
 @requirement("POOL-4")
@@ -133,10 +134,10 @@ async def test_a_selection_that_finds_nothing_says_so(tmp_path: Path, query: str
 @pytest.mark.parametrize(
     ("query", "names"),
     [
-        ("web", ["WebFetch", "WebSearch", "NotebookEdit"]),
-        ("search the web", ["WebSearch", "WebFetch", "NotebookEdit"]),
-        ("NOTEBOOK", ["NotebookEdit"]),
-        ("edit notebooks in a notebook", ["NotebookEdit"]),
+        ("web", ["WebFetch", "WebSearch", "CellEdit"]),
+        ("search the web", ["WebSearch", "WebFetch", "CellEdit"]),
+        ("NOTEBOOK", ["CellEdit"]),
+        ("edit notebooks in a notebook", ["CellEdit"]),
         ("read file", ["mcp__files__read_file"]),
         ("far away", ["mcp__files__read_file"]),
     ],
@@ -188,7 +189,7 @@ async def test_found_tools_are_in_the_next_request_behind_all_that_stood_before(
     session = _session(tmp_path, *ALL)
     model = RecordingModel(
         says("", ToolCall("1", "ToolSearch", {"query": "select:WebSearch"})),
-        says("", ToolCall("2", "ToolSearch", {"query": "select:NotebookEdit,WebSearch"})),
+        says("", ToolCall("2", "ToolSearch", {"query": "select:CellEdit,WebSearch"})),
         says("done"),
     )
 
@@ -197,12 +198,9 @@ async def test_found_tools_are_in_the_next_request_behind_all_that_stood_before(
             pass
 
     offered = [[spec.name for spec in request.tools] for request, _ in model.requests]
-    assert offered == [
-        ["Glob", "Grep", "Read", "ToolSearch"],
-        ["Glob", "Grep", "Read", "ToolSearch", "WebSearch"],
-        ["Glob", "Grep", "Read", "ToolSearch", "WebSearch", "NotebookEdit"],
-    ]
-    assert [request.cache_after for request, _ in model.requests] == [4, 4, 4]
+    first = [tool.name for tool in builtin_tools()]
+    assert offered == [first, [*first, "WebSearch"], [*first, "WebSearch", "CellEdit"]]
+    assert [request.cache_after for request, _ in model.requests] == [len(first)] * 3
 
 
 @requirement("POOL-4")

@@ -10,7 +10,7 @@ from inline_snapshot import snapshot
 from ferrule.testing.tool_contract import ToolContract
 from ferrule.tools import builtin_tools
 from tests.requirement import requirement
-from tests.tools import test_glob, test_grep, test_read, test_tool_search
+from tests.tools import test_edit, test_glob, test_grep, test_read, test_tool_search, test_write
 
 SCHEMAS = {tool.name: json.dumps(json.loads(tool.spec.schema_json()), indent=2) for tool in builtin_tools()}
 """Written out, keys in the order in which they are sent."""
@@ -18,7 +18,67 @@ SCHEMAS = {tool.name: json.dumps(json.loads(tool.spec.schema_json()), indent=2) 
 
 @requirement("CON-3")
 def test_every_builtin_tool_has_its_schema_here() -> None:
-    assert list(SCHEMAS) == ["Glob", "Grep", "Read", "ToolSearch"]
+    assert list(SCHEMAS) == ["Edit", "Glob", "Grep", "Read", "ToolSearch", "Write"]
+
+
+@requirement("CON-3")
+def test_the_schema_of_edit() -> None:
+    assert SCHEMAS["Edit"] == snapshot("""\
+{
+  "additionalProperties": false,
+  "properties": {
+    "file_path": {
+      "description": "The file to change.",
+      "minLength": 1,
+      "type": "string"
+    },
+    "old_string": {
+      "description": "The text to replace, exactly as it stands in the file. Empty for a new file.",
+      "type": "string"
+    },
+    "new_string": {
+      "description": "The text to put in its place.",
+      "type": "string"
+    },
+    "replace_all": {
+      "default": false,
+      "description": "Whether to replace every occurrence.",
+      "type": "boolean"
+    }
+  },
+  "required": [
+    "file_path",
+    "old_string",
+    "new_string"
+  ],
+  "type": "object"
+}\
+""")
+
+
+@requirement("CON-3")
+def test_the_schema_of_write() -> None:
+    assert SCHEMAS["Write"] == snapshot("""\
+{
+  "additionalProperties": false,
+  "properties": {
+    "file_path": {
+      "description": "The file to write.",
+      "minLength": 1,
+      "type": "string"
+    },
+    "content": {
+      "description": "All that the file is to contain.",
+      "type": "string"
+    }
+  },
+  "required": [
+    "file_path",
+    "content"
+  ],
+  "type": "object"
+}\
+""")
 
 
 @requirement("CON-3")
@@ -210,7 +270,7 @@ def test_the_schema_of_tool_search() -> None:
 def test_every_builtin_tool_has_a_contract() -> None:
     contracts = {
         type(contract().make())
-        for module in (test_glob, test_grep, test_read, test_tool_search)
+        for module in (test_edit, test_glob, test_grep, test_read, test_tool_search, test_write)
         for contract in vars(module).values()
         if isinstance(contract, type) and issubclass(contract, ToolContract) and contract is not ToolContract
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,13 +22,19 @@ from ..engine.gate import DEFAULT_LIMIT, Gate
 from ..engine.pipeline import Pipeline
 from ..engine.pool import Registry, available, features, hiding
 from ..engine.session import Session
+from ..host.journal import Journal, recover
+from ..host.ledger import Ledgers
 from ..host.paths import LocalPaths
+from ..host.shelf import Shelf
 from ..host.spill import DEFAULT_CLEANUP_DAYS, SessionFolder
+from ..host.workfiles import Workfiles
 from ..permissions.approvers import NobodyToAsk
 from ..permissions.judge import RuleJudge
 from ..permissions.modes import Mode
 from ..permissions.rules import Rule
 from ..tools import builtin_tools
+
+log = logging.getLogger(__name__)
 
 CONCURRENCY_VARIABLES = (
     "FERRULE_MAX_TOOL_CONCURRENCY",
@@ -78,7 +85,7 @@ def open_session(
     roots = _roots(paths, cwd, *added, str(folder.path))
     denied = [rule.tool for rule in settings.rules if rule.behavior is Behavior.DENY]
     registry = Registry(
-        (*builtin_tools(), *tools),
+        (*builtin_tools(_workfiles(settings.state_folder, folder)), *tools),
         features(settings.features),
         hiding(denied),
         available(),
@@ -120,6 +127,14 @@ def concurrency_from(environment: Mapping[str, str]) -> int:
             text = environment[name].strip()
             return int(text) if text.isascii() and text.isdecimal() and 0 < int(text) < 10_000 else DEFAULT_LIMIT
     return DEFAULT_LIMIT
+
+
+def _workfiles(state_folder: Path, folder: SessionFolder) -> Workfiles:
+    """What this session reads and writes with; what a killed one left half-done is tidied up first."""
+    journals = state_folder / "writing"
+    for saved in recover(journals):
+        log.warning("a process was killed while it wrote a file with several hard links; its old content is %s", saved)
+    return Workfiles(Ledgers(Shelf(folder.path / "seen")), Journal(journals))
 
 
 def _roots(paths: LocalPaths, *folders: str) -> tuple[str, ...]:

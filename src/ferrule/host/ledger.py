@@ -190,9 +190,9 @@ class Ledger:
             raise NotSeen(f"{path} has been read only in part. Read the rest of it first.")
 
     def since(self, now: FileIdentity) -> str:
-        """When it was read and when it changed, for a file that did."""
-        seen = self._seen[now.real_path]
-        return f"changed on disk at {_clock(now.mtime_ns / 1e9)}, after it was read at {_clock(seen.at)}"
+        """When it was seen and when it changed, for a file that did."""
+        seen, modified = _clock(self._seen[now.real_path].at), _clock(now.mtime_ns / 1e9)
+        return f"was last seen at {seen} and has changed since (modified at {modified})"
 
     def what_changed(self, path: str, now: FileSnapshot, *, limit: int = WHAT_CHANGED) -> str:
         """A diff from what was seen to what stands there now; empty where what was seen could not be kept."""

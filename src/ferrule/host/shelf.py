@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -32,8 +33,8 @@ class Shelf:
         path = self.folder / digest_of(data)
         try:
             make_private(self.folder)
-            if not path.exists():
-                path.write_bytes(data)
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
+                file.write(data)
         except OSError:
             return OnDisk(None)
         return OnDisk(path)
@@ -41,7 +42,10 @@ class Shelf:
     def get(self, shelved: Shelved) -> str | None:
         if isinstance(shelved, str):
             return shelved
-        try:
-            return shelved.path.read_bytes().decode("utf-8", "surrogatepass") if shelved.path else None
-        except (OSError, UnicodeDecodeError):
+        if shelved.path is None:
             return None
+        try:
+            data = shelved.path.read_bytes()
+        except OSError:
+            return None
+        return data.decode("utf-8", "surrogatepass") if digest_of(data) == shelved.path.name else None

@@ -18,6 +18,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import file_digest
+from typing import Literal
 
 from .files import DIGEST, SAFELY, FileIdentity, became_a_link, kind_of, opened, real_path_of
 from .folders import ChangedMeanwhile, held_folder, is_still_at, sync_folder
@@ -27,7 +28,8 @@ PATIENCE = 10.0
 STRAY_AGE = 60.0
 """Seconds after which an unlocked temporary file belongs to nobody."""
 
-TEMPORARY = re.compile(r"\..+\.ferrule-[0-9a-f]{16}\.tmp")
+BESIDE = re.compile(r"\..+\.ferrule-([0-9a-f]{8})[0-9a-f]{8}\.(tmp|saved)")
+"""What stands beside a file while it is written; the first eight digits say who writes."""
 LONGEST_NAME = 200
 """Bytes of a name that a temporary file takes over; file systems allow 255."""
 
@@ -69,36 +71,53 @@ class Written:
         return tuple(remarks)
 
 
-def write_file(path: str, data: bytes, *, expected: FileIdentity | None, judged: str | None = None) -> Written:
+def write_file(
+    path: str, data: bytes, *, expected: FileIdentity | None, judged: str | None = None, owner: str = ""
+) -> Written:
     """Replace the file that was read as `expected`, or make one where there was none.
 
     Raises `ChangedMeanwhile` if what is there is anything else: other content,
     a link, a file where none was. Raises `NotWritten` if it cannot be done.
     Either way what was there is whole, and no temporary file is left.
-    `judged` is as for `read_document`, for a file that is new.
+    `judged` is as for `read_document`, for a file that is new. `owner` marks
+    the temporary file, for `sweep` to know it by.
     """
     with _in_words(path):
         real_path = real_path_of(path, expected.real_path if expected else judged)
         followed = os.path.islink(path)
         with held_folder(os.path.dirname(real_path), made=expected is None) as folder:
-            place = _Place(path, real_path, folder)
+            place = _Place(path, real_path, folder, owner or new_owner())
             status = _created(place, data) if expected is None else _replaced(place, data, expected)
     return Written(path, FileIdentity.of(real_path, status, data), expected is None, followed)
 
 
-def sweep(folder: str, *, older_than: float = STRAY_AGE) -> tuple[str, ...]:
+def new_owner() -> str:
+    return secrets.token_hex(4)
+
+
+def sweep(folder: str, *, owner: str = "", older_than: float = STRAY_AGE) -> tuple[str, ...]:
     """Remove the temporary files that killed processes left here; the names of those removed.
 
-    Only regular files of this user, named as ours are, that no process holds locked.
+    Only regular files of this user, named as ours are, that no process holds
+    locked; with an `owner`, only what that one made.
     """
     removed: list[str] = []
-    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
+    with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            if TEMPORARY.fullmatch(entry.name) and _is_stray(entry, older_than):
+            if stands_beside(entry.name, "tmp", owner) and _is_stray(entry, older_than):
                 with suppress(FileNotFoundError):
                     os.unlink(entry.path)
                     removed.append(entry.name)
     return tuple(sorted(removed))
+
+
+def stands_beside(name: str, kind: Literal["tmp", "saved"], owner: str = "") -> bool:
+    """
+    >>> stands_beside(".a.txt.ferrule-0123456789abcdef.tmp", "tmp", "01234567")
+    True
+    """
+    found = BESIDE.fullmatch(name)
+    return found is not None and found[2] == kind and owner in ("", found[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +127,7 @@ class _Place:
     shown: str
     real_path: str
     folder: int
+    owner: str
 
     @property
     def name(self) -> str:
@@ -275,7 +295,7 @@ def _bytes_of(descriptor: int) -> bytes:
 @contextmanager
 def _temporary(place: _Place, mode: int) -> Generator[tuple[str, int]]:
     """A new file beside the place, locked while it is ours; gone at the end unless it got another name."""
-    name = _temporary_name(place.name)
+    name = _temporary_name(place.name, place.owner)
     descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode, dir_fd=place.folder)
     try:
         with suppress(OSError):
@@ -287,14 +307,16 @@ def _temporary(place: _Place, mode: int) -> Generator[tuple[str, int]]:
         os.close(descriptor)
 
 
-def _temporary_name(name: str) -> str:
+def _temporary_name(name: str, owner: str) -> str:
     """
-    >>> bool(TEMPORARY.fullmatch(_temporary_name("a.txt"))), len(_temporary_name("ü" * 127).encode()) < 255
-    (True, True)
+    >>> stands_beside(_temporary_name("a.txt", "01234567"), "tmp", "01234567")
+    True
+    >>> len(_temporary_name("ü" * 127, "01234567").encode()) < 255
+    True
     """
     while len(os.fsencode(name)) > LONGEST_NAME:
         name = name[:-1]
-    return f".{name}.ferrule-{secrets.token_hex(8)}.tmp"
+    return f".{name}.ferrule-{owner}{secrets.token_hex(4)}.tmp"
 
 
 def _is_stray(entry: os.DirEntry[str], older_than: float) -> bool:

@@ -22,8 +22,8 @@ def unified(
 
     `limit` cuts it to that many lines, the last of which says how many are
     missing, and long lines with it; the result then is no patch. Nor is it
-    with `show_cr`, which writes `␍` for each CR, for readers who would not see it. A text whose lines end in CR alone is shown
-    that way in any case.
+    with `show_cr`, which writes `␍` for each CR, for readers who would not see
+    it. A text whose lines end in CR alone is shown that way in any case.
 
     >>> print(unified("a\nb\n", "a\nc", "f"), end="")
     --- a/f
@@ -128,9 +128,7 @@ def _hunks(every: list[Change], context: int) -> Iterator[list[Change]]:
         yield hunk
 
 
-def _hunk(
-    old: list[str], new: list[str], hunk: list[Change], context: int, a_base: int, b_base: int
-) -> list[str]:
+def _hunk(old: list[str], new: list[str], hunk: list[Change], context: int, a_base: int, b_base: int) -> list[str]:
     above = min(context, hunk[0].a.start)
     below = min(context, len(old) - hunk[-1].a.stop)
     a_low, a_high = hunk[0].a.start - above, hunk[-1].a.stop + below

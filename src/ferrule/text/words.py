@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .diffs import preview
 from .lines import LF, content, split_lines
 from .matching import Ambiguous, How, NoChange
 from .nearest import Nearest, nearest
@@ -58,6 +59,20 @@ def how_matched(how: How) -> str:
             return "Matched apart from line endings; those of the file were kept."
         case How.QUOTES:
             return "Matched apart from curly and straight quotes; those of the file were kept."
+
+
+def created(path: str, text: str) -> str:
+    """The result of making a file."""
+    return f"Created {path} with {counted(text)}.\n{preview(text)}" if text else f"Created {path}, which is empty."
+
+
+def counted(text: str) -> str:
+    """
+    >>> counted("a\\nb"), counted("a")
+    ('2 lines', '1 line')
+    """
+    lines = len(split_lines(text))
+    return "1 line" if lines == 1 else f"{lines:,} lines"
 
 
 def _near(path: str, near: Nearest) -> str:

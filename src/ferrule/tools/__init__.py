@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from ..core.tool import AnyTool
+from ..host.search import Search
+from ..host.workfiles import Workfiles
+from .edit import Edit
 from .glob import Glob
 from .grep import Grep
 from .read import Read
 from .tool_search import ToolSearch
+from .write import Write
 
 
-def builtin_tools() -> tuple[AnyTool, ...]:
+def builtin_tools(files: Workfiles | None = None, search: Search | None = None) -> tuple[AnyTool, ...]:
+    files = files or Workfiles()
+    search = search or Search()
     return (
-        Glob(),
-        Grep(),
+        Edit(files),
+        Glob(search),
+        Grep(search, files.ledgers),
         Read(),
         ToolSearch(),
+        Write(files),
     )

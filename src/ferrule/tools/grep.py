@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise, takewhile
 from typing import Literal, TypeAlias
 
 from pydantic import Field
@@ -17,9 +18,12 @@ from ..core.effects import Effects
 from ..core.inputs import PathText, ToolInput
 from ..core.tool import Alias, Tool, ToolError, load_guide
 from ..host.globs import BadGlob
+from ..host.ledger import Ledger, Ledgers, Stamp
+from ..host.matched_lines import LINE_CHARS
 from ..host.search import End, FileHits, LineHits, MatchedLine, Place, Query, Search, SearchFailed
 
 HEAD_LIMIT = 250
+RESULT_LIMIT = 20_000
 
 Mode: TypeAlias = Literal["files_with_matches", "content", "count"]
 
@@ -100,11 +104,12 @@ class Grep(Tool[GrepInput, Grepped]):
     hint = "search the content of files"
     input_model = GrepInput
     aliases = (Alias("grep_search", rename={"include": "glob"}, fixed={"output_mode": "content"}),)
-    result_limit = 20_000
+    result_limit = RESULT_LIMIT
     time_limit = 60.0
 
-    def __init__(self, search: Search | None = None) -> None:
+    def __init__(self, search: Search | None = None, ledgers: Ledgers | None = None) -> None:
         self._search = search or Search()
+        self._ledgers = ledgers or Ledgers()
 
     def unavailable(self) -> str | None:
         return self._search.unavailable()
@@ -123,11 +128,14 @@ class Grep(Tool[GrepInput, Grepped]):
 
     async def call(self, input: GrepInput, ctx: ToolContext) -> Grepped:
         try:
-            return await self._grepped(input, input.path or ctx.cwd)
+            found = await self._grepped(input, input.path or ctx.cwd)
         except BadGlob as error:
             raise ToolError(f'`glob` "{input.glob}" is not a pattern that a path can match: {error}.') from None
         except SearchFailed as error:
             raise ToolError(f"{error}\nCorrect `pattern` or `type`, and search again.") from None
+        if isinstance(found, MatchingLines) and not input.only_matching:
+            remember(found.lines, self._ledgers.of(ctx.facts.agent))
+        return found
 
     async def _grepped(self, input: GrepInput, path: str) -> Grepped:
         place = Place(path=path, glob=input.glob, file_type=input.file_type, include_ignored=input.include_ignored)
@@ -188,6 +196,28 @@ class Grep(Tool[GrepInput, Grepped]):
                 return Table(("file", "matches"), tuple((path, str(count)) for path, count in output.counts))
             case MatchingLines():
                 return Listing(tuple(_line(line, numbered=output.numbered) for line in output.lines), output.seen)
+
+
+def remember(lines: Sequence[MatchedLine], ledger: Ledger) -> None:
+    """Lines that were shown in full count as read; a long result loses its middle, so only its beginning does."""
+    sizes = accumulate(len(_line(line, numbered=True)) + 1 for line in lines)
+    shown = list(takewhile(lambda size: size <= RESULT_LIMIT // 2, sizes))
+    whole = [line for line in lines[: len(shown)] if line.number and len(line.text) < LINE_CHARS]
+    for path, first, texts in _runs(whole):
+        with suppress(OSError):  # gone since it was found
+            ledger.saw_lines(os.path.realpath(path), Stamp.of(os.stat(path)), first=first, lines=texts)
+
+
+def _runs(lines: Sequence[MatchedLine]) -> Iterator[tuple[str, int, list[str]]]:
+    """Lines that follow each other in one file."""
+    run = list[MatchedLine]()
+    for line in lines:
+        if run and (run[-1].path, run[-1].number + 1) != (line.path, line.number):
+            yield run[0].path, run[0].number, [one.text for one in run]
+            run = []
+        run.append(line)
+    if run:
+        yield run[0].path, run[0].number, [one.text for one in run]
 
 
 def _query(input: GrepInput) -> Query:

@@ -1,0 +1,84 @@
+"""Files as the tools of one session read and change them.
+
+What every tool that changes a file must do stands here once: it opens what was
+judged and nothing else, notes where it writes, and says in words what failed.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from dataclasses import dataclass, field
+
+from ..core.context import ToolContext
+from ..core.tool import ToolError
+from .files import FileIdentity, FileSnapshot, read_document
+from .folders import ChangedMeanwhile
+from .journal import Journal
+from .ledger import Ledger, Ledgers
+from .text import NotText
+from .writing import NotWritten, Written, write_file
+
+IN_A_THREAD = 1 << 18
+"""Bytes above which a file is read beside the event loop and not on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workfiles:
+    ledgers: Ledgers = field(default_factory=Ledgers)
+    journal: Journal | None = None
+    """`None` where nobody will tidy up after a kill."""
+
+    def ledger(self, ctx: ToolContext) -> Ledger:
+        return self.ledgers.of(ctx.facts.agent)
+
+    def read(self, path: str, ctx: ToolContext) -> FileSnapshot | None:
+        """The text file, `None` where there is none. Raises `ToolError`."""
+        try:
+            return read_document(path, judged=ctx.real(path))
+        except FileNotFoundError:
+            return None
+        except NotText as reason:
+            raise ToolError(f"{path} cannot be changed as text: {reason}.") from None
+        except ChangedMeanwhile as change:
+            raise ToolError(str(change)) from None
+        except OSError as error:
+            raise ToolError(f"{path} cannot be read: {error.strerror}.") from None
+        except ValueError:
+            raise ToolError(f"{path!r} holds a character that no path can. Use Glob to find the file.") from None
+
+    def write(self, path: str, ctx: ToolContext, data: bytes, expected: FileIdentity | None) -> Written:
+        """Replace what was read, or make what was missing. Raises `ToolError`, or `ChangedMeanwhile`."""
+        real_path = ctx.real(path)
+        if self.journal:
+            self.journal.note(os.path.dirname(real_path or os.path.realpath(path)))
+        owner = self.journal.owner if self.journal else ""
+        try:
+            return write_file(path, data, expected=expected, judged=real_path, owner=owner)
+        except NotWritten as error:
+            raise ToolError(f"{path} was not written: {error.strerror}.") from None
+
+
+def in_workspace(path: str, ctx: ToolContext) -> str:
+    """The path as a patch names it: from the workspace on, for a file that is in it."""
+    return path.removeprefix(ctx.facts.workspace.rstrip("/") + "/") if ctx.facts.workspace else path
+
+
+def is_large(path: str) -> bool:
+    """Whether reading it would keep everybody else waiting."""
+    try:
+        return os.stat(path).st_size > IN_A_THREAD
+    except (OSError, ValueError):
+        return False
+
+
+def missing(path: str) -> str:
+    """Say what is there instead: a near name in the same folder, or that the folder is missing too."""
+    folder, name = os.path.split(path)
+    try:
+        near = difflib.get_close_matches(name, os.listdir(folder), n=3, cutoff=0.6)
+    except OSError:
+        return f"{path} does not exist, and neither does {folder}. Use Glob to find the file."
+    if near:
+        return f"{path} does not exist. In that folder there is {', '.join(near)}."
+    return f"{path} does not exist. Use Glob to find the file."

@@ -1,0 +1,204 @@
+"""Replace text in a file."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from ..core.content import Block, Code, Diff, Text, View
+from ..core.context import ToolContext
+from ..core.effects import Change, Effects, WritesPath
+from ..core.inputs import PathText, ToolInput
+from ..core.threads import in_a_thread
+from ..core.tool import Alias, Tool, ToolError, load_guide
+from ..host.files import FileSnapshot
+from ..host.folders import ChangedMeanwhile
+from ..host.ledger import Knowledge
+from ..host.text import Document, NotEditable
+from ..host.workfiles import Workfiles, in_workspace, is_large, missing
+from ..host.writing import Written
+from ..text.diffs import of_edits, preview
+from ..text.matching import Ambiguous, Edited, How, NoChange, NotFound, apply
+from ..text.matching import Edit as TextEdit
+from ..text.words import ambiguous, created, how_matched, no_change, not_found
+
+DIFF_LINES = 200
+NEW_FILE = Document("", "utf-8", b"", b"")
+
+
+class EditInput(ToolInput):
+    file_path: PathText = Field(min_length=1, description="The file to change.")
+    old_string: str = Field(description="The text to replace, exactly as it stands in the file. Empty for a new file.")
+    new_string: str = Field(description="The text to put in its place.")
+    replace_all: bool = Field(default=False, description="Whether to replace every occurrence.")
+
+
+@dataclass(frozen=True, slots=True)
+class FileEdited:
+    path: str
+    text: str
+    """All of the file, as it is now."""
+    created: bool
+    count: int
+    """How many occurrences were replaced."""
+    how: How
+    """What had to be looked past to find them."""
+    patch: str
+    changed_before: str = ""
+    """What somebody else had changed since the file was read: words, and a diff where there is one."""
+    remarks: tuple[str, ...] = ()
+    """What whoever asked for it may not expect."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    before: FileSnapshot | None
+    edited: Edited
+    after: Document
+    changed_before: str
+    knew_everything: bool
+
+
+class Edit(Tool[EditInput, FileEdited]):
+    name = "Edit"
+    description = load_guide(__file__)
+    hint = "replace text in a file"
+    input_model = EditInput
+    aliases = (Alias("edit_file"), Alias("FileEdit"))
+
+    def __init__(self, files: Workfiles | None = None) -> None:
+        self._files = files or Workfiles()
+
+    def effects(self, input: EditInput, ctx: ToolContext) -> Effects:
+        change = Change.REPLACES if input.old_string or os.path.lexists(input.file_path) else Change.CREATES
+        return Effects.of(WritesPath(input.file_path, change))
+
+    def check(self, input: EditInput, ctx: ToolContext) -> None:
+        if input.old_string == input.new_string:
+            raise ToolError(no_change(input.file_path, NoChange(equal=True)))
+        if input.file_path.endswith(".ipynb"):
+            raise ToolError(f"{input.file_path} is a notebook. Use NotebookEdit to change its cells.")
+
+    async def validate(self, input: EditInput, ctx: ToolContext) -> None:
+        """Refuse before anybody is asked, and keep what was worked out."""
+        self._check_seen(input, ctx)
+        ctx.keep(await in_a_thread(self._plan, input, ctx) if is_large(input.file_path) else self._plan(input, ctx))
+
+    async def call(self, input: EditInput, ctx: ToolContext) -> FileEdited:
+        return await in_a_thread(self._carry_out, input, ctx)
+
+    def _check_seen(self, input: EditInput, ctx: ToolContext) -> None:
+        """What memory can refuse; the disk is looked at for the words only."""
+        if not input.old_string or self._files.ledger(ctx).seen(ctx.real(input.file_path) or input.file_path):
+            return
+        if os.path.lexists(input.file_path):
+            raise ToolError(f"{input.file_path} has not been read yet. Read it first, then edit it.")
+        raise ToolError(missing(input.file_path))
+
+    def _carry_out(self, input: EditInput, ctx: ToolContext) -> FileEdited:
+        plan: _Plan = ctx.kept or self._plan(input, ctx)
+        try:
+            written = self._write(plan, input, ctx)
+        except ChangedMeanwhile:  # while somebody was asked, or another process wrote: the edit may still fit
+            plan = self._plan(input, ctx)
+            try:
+                written = self._write(plan, input, ctx)
+            except ChangedMeanwhile as change:
+                raise ToolError(str(change)) from None
+        self._remember(plan, written, ctx)
+        text = plan.before.document.text if plan.before else ""
+        return FileEdited(
+            input.file_path,
+            plan.after.text,
+            written.created,
+            plan.edited.count,
+            plan.edited.how,
+            of_edits(text, plan.edited.edits, in_workspace(input.file_path, ctx), limit=DIFF_LINES, show_cr=True),
+            plan.changed_before,
+            written.remarks,
+        )
+
+    def _write(self, plan: _Plan, input: EditInput, ctx: ToolContext) -> Written:
+        return self._files.write(input.file_path, ctx, plan.after.data, plan.before and plan.before.identity)
+
+    def _remember(self, plan: _Plan, written: Written, ctx: ToolContext) -> None:
+        ledger = self._files.ledger(ctx)
+        if plan.before is None or plan.knew_everything:
+            ledger.wrote(written.identity, plan.after.text)
+        else:
+            ledger.edited(plan.before, plan.edited.edits, FileSnapshot(plan.after, written.identity))
+
+    def _plan(self, input: EditInput, ctx: ToolContext) -> _Plan:
+        before = self._files.read(input.file_path, ctx)
+        if before is None and input.old_string:
+            raise ToolError(missing(input.file_path))
+        document = before.document if before else NEW_FILE
+        if not document.text and not input.old_string:
+            edits = (TextEdit(0, 0, input.new_string),)
+            edited = Edited(edits=edits, count=1, how=How.EXACT)
+            return _Plan(before, edited, _edited(input, document, edited), "", knew_everything=True)
+        knowledge = self._knowledge(input, before, ctx)
+        edited = self._found(input, before, knowledge, ctx)
+        changed = self._changed_before(input.file_path, before, ctx) if before and knowledge.changed else ""
+        return _Plan(before, edited, _edited(input, document, edited), changed, knowledge.everything)
+
+    def _knowledge(self, input: EditInput, before: FileSnapshot | None, ctx: ToolContext) -> Knowledge:
+        knowledge = self._files.ledger(ctx).knows(before) if before else None
+        if knowledge is None and input.old_string:
+            raise ToolError(f"{input.file_path} has not been read yet. Read it first, then edit it.")
+        return knowledge or Knowledge(everything=False, changed=False)
+
+    def _found(self, input: EditInput, before: FileSnapshot | None, knowledge: Knowledge, ctx: ToolContext) -> Edited:
+        """Where the text stands; in a file that is not known as it is now, it must stand once."""
+        path, text = input.file_path, before.document.text if before else ""
+        since = f" {path} {self._since(before, ctx)}." if before and knowledge.changed else ""
+        match apply(text, input.old_string, input.new_string, replace_all=input.replace_all):
+            case NotFound():
+                raise ToolError(not_found(path, text, input.old_string) + since)
+            case Ambiguous() as found:
+                raise ToolError(ambiguous(path, found) + since)
+            case NoChange() as found:
+                raise ToolError(no_change(path, found) + since)
+            case Edited() as found if found.count > 1 and knowledge.changed:
+                raise ToolError(
+                    f"`old_string` occurs {found.count:,} times.{since} Read it again before you replace all of them."
+                )
+            case Edited() as found if found.count > 1 and not knowledge.everything:
+                raise ToolError(
+                    f"`old_string` occurs {found.count:,} times in {path}, which has been read only in part. "
+                    "Read the rest of it before you replace all of them."
+                )
+            case Edited() as found:
+                return found
+
+    def _since(self, before: FileSnapshot, ctx: ToolContext) -> str:
+        return self._files.ledger(ctx).since(before.identity)
+
+    def _changed_before(self, path: str, before: FileSnapshot, ctx: ToolContext) -> str:
+        what = self._files.ledger(ctx).what_changed(in_workspace(path, ctx), before)
+        return f"{path} {self._since(before, ctx)}" + (f". What had changed:\n{what}" if what else ".")
+
+    def to_model(self, output: FileEdited) -> tuple[Block, ...]:
+        if output.created:
+            said = created(output.path, output.text)
+        else:
+            places = "" if output.count == 1 else f" in {output.count:,} places"
+            said = f"Edited {output.path}{places}.\n{output.patch}"
+        said = said.removesuffix("\n")
+        notes = (how_matched(output.how), *output.remarks, output.changed_before.removesuffix("\n"))
+        return (Text("\n".join((said, *filter(None, notes)))),)
+
+    def describe(self, input: EditInput) -> str:
+        return f"Edit {input.file_path}"
+
+    def show_result(self, input: EditInput, output: FileEdited) -> View:
+        return Code(preview(output.text), output.path) if output.created else Diff(output.path, output.patch)
+
+
+def _edited(input: EditInput, document: Document, edited: Edited) -> Document:
+    try:
+        return document.edited(edited.edits)
+    except NotEditable as reason:
+        raise ToolError(f"{input.file_path} was not edited: {reason}") from None

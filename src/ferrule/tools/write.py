@@ -1,0 +1,123 @@
+"""Write a whole file."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from ..core.content import Block, Code, Diff, Text, View
+from ..core.context import ToolContext
+from ..core.effects import Change, Effects, WritesPath
+from ..core.inputs import PathText, ToolInput
+from ..core.threads import in_a_thread
+from ..core.tool import Alias, Tool, ToolError, load_guide
+from ..host.files import FileSnapshot
+from ..host.folders import ChangedMeanwhile
+from ..host.ledger import NotSeen
+from ..host.text import Document, NotEditable
+from ..host.workfiles import Workfiles, in_workspace, is_large
+from ..text.diffs import preview, unified
+from ..text.lines import CR
+from ..text.matching import Edit
+from ..text.styles import keep_endings
+from ..text.words import counted, created
+
+DIFF_LINES = 200
+
+
+class WriteInput(ToolInput):
+    file_path: PathText = Field(min_length=1, description="The file to write.")
+    content: str = Field(description="All that the file is to contain.")
+
+
+@dataclass(frozen=True, slots=True)
+class FileWritten:
+    path: str
+    text: str
+    """All of the file."""
+    created: bool
+    patch: str
+    """What changed; empty for a new file, and where nothing did."""
+    remarks: tuple[str, ...] = ()
+    """What whoever asked for it may not expect."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    before: FileSnapshot | None
+    after: Document
+
+
+class Write(Tool[WriteInput, FileWritten]):
+    name = "Write"
+    description = load_guide(__file__)
+    hint = "create a file or replace all of it"
+    input_model = WriteInput
+    aliases = (Alias("write_file"), Alias("FileWrite"))
+
+    def __init__(self, files: Workfiles | None = None) -> None:
+        self._files = files or Workfiles()
+
+    def effects(self, input: WriteInput, ctx: ToolContext) -> Effects:
+        change = Change.REPLACES if os.path.lexists(input.file_path) else Change.CREATES
+        return Effects.of(WritesPath(input.file_path, change))
+
+    async def validate(self, input: WriteInput, ctx: ToolContext) -> None:
+        """Refuse before anybody is asked, and keep what was worked out."""
+        ctx.keep(await in_a_thread(self._plan, input, ctx) if is_large(input.file_path) else self._plan(input, ctx))
+
+    async def call(self, input: WriteInput, ctx: ToolContext) -> FileWritten:
+        return await in_a_thread(self._carry_out, input, ctx)
+
+    def _carry_out(self, input: WriteInput, ctx: ToolContext) -> FileWritten:
+        plan: _Plan = ctx.kept or self._plan(input, ctx)
+        path, before, text = input.file_path, plan.before, plan.after.text
+        if before is not None and before.document.data == plan.after.data:
+            self._files.ledger(ctx).wrote(before.identity, text)
+            return FileWritten(path, text, created=False, patch="")
+        try:
+            written = self._files.write(path, ctx, plan.after.data, before and before.identity)
+        except ChangedMeanwhile as change:
+            raise ToolError(str(change)) from None
+        self._files.ledger(ctx).wrote(written.identity, text)
+        old = before.document.text if before else text
+        patch = unified(old, text, in_workspace(path, ctx), limit=DIFF_LINES, show_cr=True)
+        return FileWritten(path, text, written.created, patch, written.remarks)
+
+    def _plan(self, input: WriteInput, ctx: ToolContext) -> _Plan:
+        before = self._files.read(input.file_path, ctx)
+        if before is not None and before.document.text:
+            try:
+                self._files.ledger(ctx).check_whole(input.file_path, before)
+            except NotSeen as reason:
+                raise ToolError(str(reason)) from None
+        return _Plan(before, _written_over(before, input))
+
+    def to_model(self, output: FileWritten) -> tuple[Block, ...]:
+        if output.created:
+            said = created(output.path, output.text)
+        elif output.patch:
+            said = f"Wrote {output.path}, {counted(output.text)}.\n{output.patch}".removesuffix("\n")
+        else:
+            said = f"{output.path} already contains exactly this. Nothing was written."
+        return (Text("\n".join((said, *output.remarks))),)
+
+    def describe(self, input: WriteInput) -> str:
+        return f"Write {input.file_path} ({counted(input.content)})"
+
+    def show_result(self, input: WriteInput, output: FileWritten) -> View:
+        return Code(preview(output.text), output.path) if output.created else Diff(output.path, output.patch)
+
+
+def _written_over(before: FileSnapshot | None, input: WriteInput) -> Document:
+    """The file as it is to be: in its own encoding and line endings, in UTF-8 where it is new."""
+    document = before.document if before else Document("", "utf-8", b"", b"")
+    content = input.content
+    if CR not in content:
+        content = keep_endings(document.text, content, fallback=None, lone_cr=False)
+    try:
+        return document.edited([Edit(0, len(document.text), content)])
+    except NotEditable as reason:
+        raise ToolError(f"{input.file_path} was not written: {reason}") from None

@@ -1,0 +1,124 @@
+"""After a kill, the next start leaves nothing behind that nobody wants."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ferrule.app.build import Settings, open_session
+from ferrule.host.journal import Journal, recover
+from tests.requirement import requirement
+
+WRITER = """
+import asyncio, os, sys
+from pathlib import Path
+from ferrule.core.calls import ToolCall
+from ferrule.app.build import Settings, open_session
+from ferrule.permissions.modes import Mode
+
+folder, state, size = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+session = open_session(Settings(cwd=str(folder), state_folder=state, mode=Mode.BYPASS))
+
+async def main():
+    number = 0
+    while True:
+        number += 1
+        content = f"{number}\\n" * size
+        path = f"sub/{os.getpid()}-{number % 3}.txt"
+        (outcome,) = await session.run([ToolCall("1", "Write", {"file_path": path, "content": content})])
+        assert not outcome.is_error, outcome.content
+        print(number, flush=True)
+
+asyncio.run(main())
+"""
+
+
+def _start(folder: Path, state: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(folder), str(state), "5000"], stdout=subprocess.PIPE, cwd=folder
+    )
+
+
+@requirement("FILE-5")
+@pytest.mark.slow
+def test_kills_at_random_moments_of_two_hundred_writes_leave_whole_files_and_no_strays(tmp_path: Path) -> None:
+    folder, state = tmp_path / "work", tmp_path / "state"
+    folder.mkdir()
+    draw = random.Random(7)
+    writes = kills = 0
+    while writes < 200:
+        process = _start(folder, state)
+        assert process.stdout is not None
+        for _ in range(draw.randint(1, 60)):
+            assert process.stdout.readline()
+            writes += 1
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        kills += 1
+        for path in folder.rglob("*.txt"):
+            lines = path.read_text().split("\n")
+            assert len(lines) == 5_001
+            assert len(set(lines[:-1])) == 1
+        open_session(Settings(cwd=str(folder), state_folder=state))
+        assert [path.name for path in folder.rglob("*") if path.is_file() and path.suffix != ".txt"] == []
+    assert kills > 2
+
+
+def test_what_a_killed_process_was_writing_is_removed_at_the_next_start(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "writing")
+    journal.note(str(tmp_path))
+    (tmp_path / f".a.txt.ferrule-{journal.owner}00000000.tmp").write_text("half")
+    (tmp_path / ".b.txt.ferrule-ffffffff00000000.tmp").write_text("somebody else's")
+    del journal
+
+    assert recover(tmp_path / "writing") == ()
+    assert sorted(os.listdir(tmp_path)) == [".b.txt.ferrule-ffffffff00000000.tmp", "writing"]
+    assert os.listdir(tmp_path / "writing") == []
+
+
+def test_what_a_living_process_is_writing_is_left_alone(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "writing")
+    journal.note(str(tmp_path))
+    stray = tmp_path / f".a.txt.ferrule-{journal.owner}00000000.tmp"
+    stray.write_text("half")
+
+    assert recover(tmp_path / "writing") == ()
+    assert stray.exists()
+
+
+def test_the_copy_of_a_file_with_several_links_is_named_and_kept(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "writing")
+    journal.note(str(tmp_path))
+    saved = tmp_path / f".a.txt.ferrule-{journal.owner}00000000.saved"
+    saved.write_text("old")
+    del journal
+
+    assert recover(tmp_path / "writing") == (str(saved),)
+    assert saved.read_text() == "old"
+
+
+def test_a_folder_that_is_gone_is_no_trouble(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "writing")
+    journal.note(str(tmp_path / "gone"))
+    del journal
+
+    assert recover(tmp_path / "writing") == ()
+    assert recover(tmp_path / "nowhere") == ()
+
+
+def test_where_no_journal_can_be_kept_files_are_written_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    Journal(tmp_path / "file" / "writing").note(str(tmp_path))
+
+
+def test_nothing_is_made_before_something_is_written(tmp_path: Path) -> None:
+    open_session(Settings(cwd=str(tmp_path), state_folder=tmp_path / "state"))
+
+    assert os.listdir(tmp_path) == []
