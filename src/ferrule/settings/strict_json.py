@@ -64,9 +64,9 @@ def parse(text: str) -> Parsed:
 
     >>> parse('{"a": [1.0, null]}').value
     {'a': [1, None]}
-    >>> parse('[1, 2,]')
+    >>> parse('[1, 2,]')  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    ferrule.settings.strict_json.NotJson: line 1, column 7: expected a value, found `]`. Remove the comma before it.
+    ferrule.settings.strict_json.NotJson: invalid JSON in line 1, column 7: expected a value, found `]`. Remove the ...
     """
     reader = _Reader(text)
     return Parsed(reader.whole(), tuple(reader.repeated))
@@ -227,7 +227,7 @@ class _Reader:
 
     def _refuse(self, words: str) -> NoReturn:
         line = self._line(self._at)
-        raise NotJson(f"line {line}, column {self._at - self._starts()[line - 1] + 1}: {words}")
+        raise NotJson(f"invalid JSON in line {line}, column {self._at - self._starts()[line - 1] + 1}: {words}")
 
     def _line(self, at: int) -> int:
         return bisect_right(self._starts(), at)
