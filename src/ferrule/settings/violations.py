@@ -1,0 +1,173 @@
+"""What is wrong with a settings file, in words that say what to write instead."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, cast, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from ..core.values import plain_value
+from .models import TAGS
+from .strict_json import Place, Repeated
+
+LONGEST_VALUE: Final = 60
+LONGEST_PATH: Final = 200
+MOST_NAMES: Final = 16
+
+_SIMPLE_KEY: Final = re.compile(r"[A-Za-z_$][\w$-]*", re.ASCII)
+_KEY_MARK: Final = "[key]"
+"""Stands behind a key of a mapping where the key itself is wrong."""
+
+_EXPECTED: Final[Mapping[str, str]] = {
+    "string_type": "a string",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "dict_type": "an object",
+    "mapping_type": "an object",
+    "model_type": "an object",
+    "string_too_short": "text",
+}
+_CHOICE: Final = re.compile(r"'([^']*)'")
+_BARE: Final = re.compile(r"true|false|-?[0-9]{1,9}(\.[0-9]{1,9})?")
+_BOUNDS: Final[Mapping[str, tuple[str, str]]] = {
+    "greater_than": ("more than", "gt"),
+    "greater_than_equal": ("at least", "ge"),
+    "less_than_equal": ("at most", "le"),
+}
+
+
+@plain_value
+class Violation:
+    place: Place
+    words: str
+    unknown: bool = False
+    """The key is one that this version does not know, which is no fault if it stood there before."""
+
+    def __str__(self) -> str:
+        return f"`{written(self.place)}`: {self.words}" if self.place else self.words
+
+
+def written(place: Place) -> str:
+    """
+    >>> written(("permissions", "allow", 2)), written(("env", "a b"))
+    ('permissions.allow[2]', 'env["a b"]')
+    """
+    path = ""
+    for part in place:
+        if isinstance(part, int):
+            path += f"[{part}]"
+        elif _SIMPLE_KEY.fullmatch(part):
+            path += f".{part}" if path else part
+        else:
+            path += f"[{_shown(part)}]"
+    return path if len(path) <= LONGEST_PATH else f"{path[: LONGEST_PATH - 3]}..."
+
+
+def of_repeated(repeated: Repeated) -> Violation:
+    first, again = repeated.first_line, repeated.line
+    where = f"in lines {first} and {again}" if first != again else f"in line {first}"
+    return Violation(repeated.place, f"the key stands twice, {where}. Keep one.")
+
+
+def of_error(error: ValidationError, model: type[BaseModel]) -> Iterator[Violation]:
+    for detail in cast(list[Mapping[str, Any]], error.errors(include_url=False)):
+        violation = _of_detail(detail, model)
+        yield violation if violation.place else Violation((), f"the file: {violation.words}")
+
+
+def _of_detail(detail: Mapping[str, Any], model: type[BaseModel]) -> Violation:
+    place: Place = tuple(part for part in detail["loc"] if part not in TAGS)
+    context = cast(Mapping[str, Any], detail.get("ctx", {}))
+    found = detail["input"]
+    wrong_key = place[-1:] == (_KEY_MARK,)
+    place = place[:-1] if wrong_key else place
+    match detail["type"]:
+        case "said":
+            return Violation(place, context["words"])
+        case "missing":
+            return Violation(place[:-1], f"`{place[-1]}` is missing. Add it.")
+        case "extra_forbidden":
+            return Violation(place, _about_unknown(place, _names_at(model, detail["loc"])), unknown=True)
+        case "literal_error" if wrong_key:
+            return Violation(place, _about_unknown(place, _CHOICE.findall(context["expected"])), unknown=True)
+        case "literal_error":
+            return Violation(place, _about_choice(_CHOICE.findall(context["expected"]), found))
+        case kind if kind in _BOUNDS:
+            words, key = _BOUNDS[kind]
+            return Violation(place, f"expected {words} {context[key]:g}, found {_shown(found)}.")
+        case kind if kind in _EXPECTED:
+            return Violation(place, f"expected {_EXPECTED[kind]}, found {_shown(found)}.{_hint(kind, found)}")
+        case _:
+            return Violation(place, f"{detail['msg']}, found {_shown(found)}.")
+
+
+def _about_unknown(place: Place, names: list[str]) -> str:
+    near = difflib.get_close_matches(str(place[-1])[:LONGEST_VALUE], names, n=1)
+    if near:
+        return f"there is no such key. Did you mean `{near[0]}`?"
+    return f"there is no such key. Known here: {_listed(names)}."
+
+
+def _about_choice(choices: list[str], found: Any) -> str:
+    near = difflib.get_close_matches(found[:LONGEST_VALUE], choices, n=1) if isinstance(found, str) else []
+    if near and len(choices) > 2:
+        return f'found {_shown(found)}, which is no choice. Did you mean "{near[0]}"?'
+    one_of = "one of " if len(choices) > 1 else ""
+    return f"expected {one_of}{_listed([_shown(choice) for choice in choices])}, found {_shown(found)}."
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + more
+
+
+def _hint(kind: str, found: Any) -> str:
+    if found is None:
+        return " Leave it out instead."
+    if kind in ("bool_type", "int_type", "float_type") and isinstance(found, str) and _BARE.fullmatch(found):
+        return f" Write {found}, without quotes."
+    if kind == "tuple_type" and isinstance(found, str):
+        return f" Write [{_shown(found)}]."
+    return ""
+
+
+def _names_at(model: type[BaseModel], location: Place) -> list[str]:
+    """The keys there are beside the last part of the location, which names alternatives on its way too."""
+    models = [model]
+    for part in location[:-1]:
+        fields = [field for model in models for field in model.model_fields.values() if field.alias == part]
+        if fields:
+            models = [nested for field in fields for nested in _models_in(field.annotation)]
+        elif part in TAGS:
+            models = [model for model in models if f"<{_type_of(model)}>" == part] or models
+    return list(dict.fromkeys(str(field.alias) for model in models for field in model.model_fields.values()))
+
+
+def _type_of(model: type[BaseModel]) -> str:
+    """The first `type` that the model takes."""
+    field = model.model_fields.get("type")
+    return next(iter(get_args(field.annotation)), "") if field else ""
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models_in(part)
+
+
+def _shown(value: Any) -> str:
+    match value:
+        case dict():
+            return "an object"
+        case list() | tuple():
+            return "a list"
+        case _:
+            text = json.dumps(value, ensure_ascii=False)
+            return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 3]}..."
