@@ -104,9 +104,8 @@ def test_nesting_has_a_bound_and_never_runs_out_of_stack() -> None:
 def test_a_number_stays_finite() -> None:
     assert math.isfinite(parse("1e308").value)
     assert parse("9" * 300).value == int("9" * 300)
-    assert _refusal("9" * 5000) == snapshot(
-        "invalid JSON in line 1, column 1: the number 999999999999999999999999999... is too large. Write a smaller one, or a string."
-    )
+    assert "the number 999999999999999999999999999... is too large." in _refusal("9" * 5000)
+    assert "the number -1e999 is too large." in _refusal("[-1e999]")
 
 
 def test_errors_say_where_and_what_stands_there_and_what_to_do() -> None:
@@ -135,29 +134,29 @@ def test_errors_say_where_and_what_stands_there_and_what_to_do() -> None:
         "{}\r\n\r}",
     ]
 
-    assert "\n".join(_refusal(text) for text in broken) == snapshot("""\
+    assert "\n".join(_refusal(text).removeprefix("invalid JSON in ") for text in broken) == snapshot("""\
 the file is empty. Write at least an empty object or list, as its kind of file needs.
-invalid JSON in line 1, column 9: expected a key in double quotes, found `}`. Remove the comma before it.
-invalid JSON in line 2, column 1: expected a value, found `]`. Remove the comma before it.
-invalid JSON in line 2, column 11: expected a key in double quotes, found a comment. JSON has no comments; remove it.
-invalid JSON in line 1, column 1: expected a value, found a comment. JSON has no comments; remove it.
-invalid JSON in line 1, column 2: expected a key in double quotes or `}`, found `a`. Put strings and keys in double quotes.
-invalid JSON in line 1, column 2: expected a key in double quotes or `}`, found `'`. Use straight double quotes.
-invalid JSON in line 2, column 2: expected `,` or `}`, found `"`. A comma is missing before it.
-invalid JSON in line 1, column 6: expected `:` after the key, found `1`.
-invalid JSON in line 1, column 7: expected a value, found `True`. Write true.
-invalid JSON in line 1, column 7: expected a value, found `NaN`. JSON has no such number.
-invalid JSON in line 1, column 7: `01` is no number. JSON numbers look like 30, -1 or 0.5; put text in quotes.
-invalid JSON in line 1, column 7: this string is not closed. Add a double quote at its end; write a line break in it as \\n.
-invalid JSON in line 1, column 10: `\\U` is no escape. Write `\\\\` for a backslash, or `\\uXXXX` for a character.
-invalid JSON in line 1, column 8: `\\ud800` is half of a surrogate pair and no character. Write both halves, or the character.
-invalid JSON in line 1, column 8: a string holds U+DC80, which is half of a surrogate pair and no character. Leave it out.
-invalid JSON in line 1, column 8: a string holds U+0000. Write it as \\u0000, or leave it out.
-invalid JSON in line 1, column 7: expected a value, found U+00A0 (no-break space).
-invalid JSON in line 1, column 7: expected a value, found `“`. Use straight double quotes.
-invalid JSON in line 1, column 4: expected the end of the file, found `{`. Remove what follows the first value.
-invalid JSON in line 1, column 15: expected `,` or `}`, found the end of the file.
-invalid JSON in line 3, column 1: expected the end of the file, found `}`. Remove what follows the first value.\
+line 1, column 9: expected a key in double quotes, found `}`. Remove the comma before it.
+line 2, column 1: expected a value, found `]`. Remove the comma before it.
+line 2, column 11: expected a key in double quotes, found a comment. JSON has no comments; remove it.
+line 1, column 1: expected a value, found a comment. JSON has no comments; remove it.
+line 1, column 2: expected a key in double quotes or `}`, found `a`. Put strings and keys in double quotes.
+line 1, column 2: expected a key in double quotes or `}`, found `'`. Use straight double quotes.
+line 2, column 2: expected `,` or `}`, found `"`. A comma is missing before it.
+line 1, column 6: expected `:` after the key, found `1`.
+line 1, column 7: expected a value, found `True`. Write true.
+line 1, column 7: expected a value, found `NaN`. JSON has no such number.
+line 1, column 7: `01` is no number. JSON numbers look like 30, -1 or 0.5; put text in quotes.
+line 1, column 7: this string is not closed. Add a double quote at its end; write a line break in it as \\n.
+line 1, column 10: `\\U` is no escape. Write `\\\\` for a backslash, or `\\uXXXX` for a character.
+line 1, column 8: `\\ud800` is half of a surrogate pair and no character. Write both halves, or the character.
+line 1, column 8: a string holds U+DC80, which is half of a surrogate pair and no character. Leave it out.
+line 1, column 8: a string holds U+0000. Write it as \\u0000, or leave it out.
+line 1, column 7: expected a value, found U+00A0 (no-break space).
+line 1, column 7: expected a value, found `“`. Use straight double quotes.
+line 1, column 4: expected the end of the file, found `{`. Remove what follows the first value.
+line 1, column 15: expected `,` or `}`, found the end of the file.
+line 3, column 1: expected the end of the file, found `}`. Remove what follows the first value.\
 """)
 
 

@@ -15,7 +15,7 @@ from .models import TAGS
 from .strict_json import Place, Repeated
 
 LONGEST_VALUE: Final = 60
-LONGEST_PATH: Final = 200
+LONGEST_PATH: Final = 100
 MOST_NAMES: Final = 16
 
 _SIMPLE_KEY: Final = re.compile(r"[A-Za-z_$][\w$-]*", re.ASCII)
@@ -169,5 +169,6 @@ def _shown(value: Any) -> str:
         case list() | tuple():
             return "a list"
         case _:
-            text = json.dumps(value, ensure_ascii=False)
-            return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 3]}..."
+            text = json.dumps(value, ensure_ascii=not str(value).isprintable())
+            end = '..."' if isinstance(value, str) else "..."
+            return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - len(end)] + end
