@@ -11,7 +11,7 @@ from typing import Final
 
 RULES: Final = '{"permissions": {"allow": ["Read"], "deny": ["Bash(rm *)"]}}'
 HOOK: Final = '{"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "./check"}]}]}}'
-NEWER: Final = '{"permissions": {"allow": ["Read"], "shades": 3}, "hooks": {"MoonRise": []}}'
+NEWER: Final = '{"permissions": {"allow": ["Read"], "shades": 3}, "hooks": {"MoonRise": {"new": 1}}}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +118,8 @@ REFUSED: Final = (
     Case("a misspelt key of the sandbox", SETTINGS, "{}", '{"sandbox": {"filesystem": {"denyReads": []}}}',
          "- `sandbox.filesystem.denyReads`: there is no such key. Did you mean `denyRead`?"),
     Case("a listed hook without an event", HOOKS, "[]", '[{"command": "x"}]', "- `[0]`: `event` is missing."),
+    Case("a misspelt key of a listed hook", HOOKS, "[]", '[{"event": "Stop", "timeout": 5}]',
+         "- `[0].timeout`: there is no such key. Did you mean `timeout_sec`?"),
     Case("a hooks file that is text", HOOKS, "[]", '"x"', '- the file: expected an object, found "x".'),
     Case("an address without a type", SERVERS, None, '{"mcpServers": {"a": {"url": "http://x"}}}',
          "- `mcpServers.a`: `url` needs a `type` beside it."),

@@ -22,7 +22,20 @@ known_keys = st.sampled_from(
     sorted(
         {
             *(str(field.alias) for model in MODELS.values() for field in model.model_fields.values()),
-            *("allow", "hooks", "Stop", "PreToolUse", "type", "command", "timeout", "matcher", "event", "a"),
+            *(
+                "allow",
+                "hooks",
+                "Stop",
+                "PreToolUse",
+                "type",
+                "command",
+                "timeout",
+                "matcher",
+                "event",
+                "a",
+                "<list>",
+                "[key]",
+            ),
         }
     )
 )

@@ -34,12 +34,14 @@ NAMES: Final[Mapping[str, SettingsKind]] = {
     "permissions.json": SettingsKind.PERMISSIONS,
 }
 PROJECT_SERVERS: Final = ".mcp.json"
-MANAGED_FOLDERS: Final = ("/etc/claude-code", "/library/application support/claudecode")
+MANAGED_FOLDERS: Final = ("/etc/claude-code", "/Library/Application Support/ClaudeCode")
 MANAGED_NAMES: Final[Mapping[str, SettingsKind]] = {
     "managed-settings.json": SettingsKind.SETTINGS,
     "managed-mcp.json": SettingsKind.MCP,
 }
 MANAGED_PARTS: Final = "managed-settings.d"
+
+_MANAGED: Final = frozenset(folder.casefold() for folder in MANAGED_FOLDERS)
 
 
 def kind_of(
@@ -65,10 +67,10 @@ def _kind_by_name(path: str, config_folder: str | None) -> SettingsKind | None:
         return NAMES[name]
     if name in NAMES and config_folder is not None and folder == os.path.normpath(config_folder).casefold():
         return NAMES[name]
-    if folder in MANAGED_FOLDERS:
+    if folder in _MANAGED:
         return MANAGED_NAMES.get(name)
     above, _, last = folder.rpartition("/")
-    if last == MANAGED_PARTS and above in MANAGED_FOLDERS and name.endswith(".json") and not name.startswith("."):
+    if last == MANAGED_PARTS and above in _MANAGED and name.endswith(".json") and not name.startswith("."):
         return SettingsKind.SETTINGS
     return None
 
@@ -92,7 +94,7 @@ def _known_files(home: str, workspace: str | None, config_folder: str | None) ->
         yield from ((os.path.join(folder, name), kind) for name, kind in NAMES.items())
     if workspace is not None:
         yield os.path.join(workspace, PROJECT_SERVERS), SettingsKind.MCP
-    for folder in MANAGED_FOLDERS[:1]:
+    for folder in MANAGED_FOLDERS:
         yield from ((os.path.join(folder, name), kind) for name, kind in MANAGED_NAMES.items())
 
 

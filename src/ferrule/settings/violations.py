@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast, get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, RootModel, ValidationError
 
 from ..core.values import plain_value
 from .models import TAGS
@@ -76,26 +76,30 @@ def of_repeated(repeated: Repeated) -> Violation:
 
 
 def of_error(error: ValidationError, model: type[BaseModel]) -> Iterator[Violation]:
-    for detail in cast(list[Mapping[str, Any]], error.errors(include_url=False)):
-        violation = _of_detail(detail, model)
-        yield violation if violation.place else Violation((), f"the file: {violation.words}")
+    """What stands below a key that is unknown is not judged: nobody here knows what belongs there."""
+    details = cast(list[Mapping[str, Any]], error.errors(include_url=False))
+    violations = [_of_detail(detail, model) for detail in details]
+    unknown = {violation.place for violation in violations if violation.unknown}
+    for violation in violations:
+        place = violation.place
+        if violation.unknown or not any(place[:length] in unknown for length in range(1, len(place) + 1)):
+            yield violation if place else Violation((), f"the file: {violation.words}")
 
 
 def _of_detail(detail: Mapping[str, Any], model: type[BaseModel]) -> Violation:
-    place: Place = tuple(part for part in detail["loc"] if part not in TAGS)
+    location = cast(Place, detail["loc"])
+    place = _place(location)
     context = cast(Mapping[str, Any], detail.get("ctx", {}))
     found = detail["input"]
-    wrong_key = place[-1:] == (_KEY_MARK,)
-    place = place[:-1] if wrong_key else place
     match detail["type"]:
         case "said":
             return Violation(place, context["words"])
         case "missing":
             return Violation(place[:-1], f"`{place[-1]}` is missing. Add it.")
         case "extra_forbidden":
-            return Violation(place, _about_unknown(place, _names_at(model, detail["loc"])), unknown=True)
-        case "literal_error" if wrong_key:
-            return Violation(place, _about_unknown(place, _CHOICE.findall(context["expected"])), unknown=True)
+            return _of_unknown(location, _names_at(model, location))
+        case "literal_error" if location[-1] == _KEY_MARK:
+            return _of_unknown(location[:-1], _CHOICE.findall(context["expected"]))
         case "literal_error":
             return Violation(place, _about_choice(_CHOICE.findall(context["expected"]), found))
         case kind if kind in _BOUNDS:
@@ -107,11 +111,17 @@ def _of_detail(detail: Mapping[str, Any], model: type[BaseModel]) -> Violation:
             return Violation(place, f"{detail['msg']}, found {_shown(found)}.")
 
 
-def _about_unknown(place: Place, names: list[str]) -> str:
-    near = difflib.get_close_matches(str(place[-1])[:LONGEST_VALUE], names, n=1)
-    if near:
-        return f"there is no such key. Did you mean `{near[0]}`?"
-    return f"there is no such key. Known here: {_listed(names)}."
+def _place(location: Place) -> Place:
+    """Without the names of alternatives, and without the mark of a wrong key."""
+    marked = location[-1:] == (_KEY_MARK,)
+    return tuple(part for part in (location[:-1] if marked else location) if part not in TAGS)
+
+
+def _of_unknown(location: Place, names: list[str]) -> Violation:
+    key = str(location[-1])
+    near = difflib.get_close_matches(key[:LONGEST_VALUE], names, n=1)
+    advice = f"Did you mean `{near[0]}`?" if near else f"Known here: {_listed(names)}."
+    return Violation((*_place(location[:-1]), key), f"there is no such key. {advice}", unknown=True)
 
 
 def _about_choice(choices: list[str], found: Any) -> str:
@@ -139,7 +149,7 @@ def _hint(kind: str, found: Any) -> str:
 
 def _names_at(model: type[BaseModel], location: Place) -> list[str]:
     """The keys there are beside the last part of the location, which names alternatives on its way too."""
-    models = [model]
+    models = list(_models_in(model.model_fields["root"].annotation)) if issubclass(model, RootModel) else [model]
     for part in location[:-1]:
         fields = [field for model in models for field in model.model_fields.values() if field.alias == part]
         if fields:
