@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from ferrule.app.build import Settings, open_session
+from ferrule.app.build import Settings, open_session, settings_objection
 from ferrule.core.calls import ToolCall, ToolOutcome
 from ferrule.core.content import plain_text
 from ferrule.host.workfiles import Workfiles
@@ -20,7 +20,7 @@ class Workplace:
 
     def __init__(self, folder: Path, *, files: Workfiles | None = None, agent: str = "main") -> None:
         self.folder = folder
-        self.files = files or Workfiles()
+        self.files = files or Workfiles(objection=settings_objection(str(folder)))
         self.agent = agent
         settings = Settings(cwd=str(folder), mode=Mode.BYPASS, state_folder=folder.parent / f"{folder.name}-state")
         self.session = open_session(settings, tools=builtin_tools(self.files))

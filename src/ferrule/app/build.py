@@ -27,11 +27,12 @@ from ..host.ledger import Ledgers
 from ..host.paths import LocalPaths
 from ..host.shelf import Shelf
 from ..host.spill import DEFAULT_CLEANUP_DAYS, SessionFolder
-from ..host.workfiles import Workfiles
+from ..host.workfiles import Objection, Workfiles
 from ..permissions.approvers import NobodyToAsk
 from ..permissions.judge import RuleJudge
 from ..permissions.modes import Mode
 from ..permissions.rules import Rule
+from ..settings.files import kind_of
 from ..tools import builtin_tools
 
 log = logging.getLogger(__name__)
@@ -85,7 +86,7 @@ def open_session(
     roots = _roots(paths, cwd, *added, str(folder.path))
     denied = [rule.tool for rule in settings.rules if rule.behavior is Behavior.DENY]
     registry = Registry(
-        (*builtin_tools(_workfiles(settings.state_folder, folder)), *tools),
+        (*builtin_tools(_workfiles(settings.state_folder, folder, cwd)), *tools),
         features(settings.features),
         hiding(denied),
         available(),
@@ -129,12 +130,28 @@ def concurrency_from(environment: Mapping[str, str]) -> int:
     return DEFAULT_LIMIT
 
 
-def _workfiles(state_folder: Path, folder: SessionFolder) -> Workfiles:
+def _workfiles(state_folder: Path, folder: SessionFolder, workspace: str) -> Workfiles:
     """What this session reads and writes with; what a killed one left half-done is tidied up first."""
     journals = state_folder / "writing"
     for saved in recover(journals):
         log.warning("a process was killed while it wrote a file with several hard links; its old content is %s", saved)
-    return Workfiles(Ledgers(Shelf(folder.path / "seen")), Journal(journals))
+    return Workfiles(Ledgers(Shelf(folder.path / "seen")), Journal(journals), settings_objection(workspace))
+
+
+def settings_objection(workspace: str) -> Objection:
+    """Objects to a settings file that would not be valid."""
+    home, config_folder = os.path.expanduser("~"), os.environ.get("CLAUDE_CONFIG_DIR")
+
+    def objection(path: str, before: str | None, after: str) -> str | None:
+        kind = kind_of(path, home=home, workspace=workspace, config_folder=config_folder)
+        if kind is None:
+            return None
+        from ..settings.checking import check
+
+        violations = check(kind, before, after)
+        return violations.describe(path) if violations else None
+
+    return objection
 
 
 def _roots(paths: LocalPaths, *folders: str) -> tuple[str, ...]:

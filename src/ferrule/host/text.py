@@ -121,6 +121,10 @@ class Document:
     def is_editable(self) -> bool:
         return self.encoding not in STATEFUL
 
+    def without_mark(self, text: str) -> str:
+        """A given text as it stands here: the mark at the file's beginning is kept apart from its text."""
+        return text.removeprefix("\ufeff") if self.bom else text
+
     def splice(self, edits: Sequence[Edit]) -> bytes:
         """The file's bytes with these spans replaced, and all others as they were.
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from ..core.context import ToolContext
 from ..core.tool import ToolError
@@ -16,11 +18,15 @@ from .files import FileIdentity, FileSnapshot, read_document
 from .folders import ChangedMeanwhile
 from .journal import Journal
 from .ledger import Ledger, Ledgers
-from .text import NotText
+from .text import Document, NotText
 from .writing import NotWritten, Written, write_file
 
 IN_A_THREAD = 1 << 18
 """Bytes above which a file is read beside the event loop and not on it."""
+
+
+Objection: TypeAlias = Callable[[str, str | None, str], str | None]
+"""Path, text before (`None` where there is no file) and after; the words of the objection, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +34,8 @@ class Workfiles:
     ledgers: Ledgers = field(default_factory=Ledgers)
     journal: Journal | None = None
     """`None` where nobody will tidy up after a kill."""
+    objection: Objection | None = None
+    """Who may object to what a file is about to become."""
 
     def ledger(self, ctx: ToolContext) -> Ledger:
         return self.ledgers.of(ctx.facts.agent)
@@ -46,6 +54,12 @@ class Workfiles:
             raise ToolError(f"{path} cannot be read: {error.strerror}.") from None
         except ValueError:
             raise ToolError(f"{path!r} holds a character that no path can. Use Glob to find the file.") from None
+
+    def check_change(self, path: str, before: FileSnapshot | None, after: Document) -> None:
+        """Raises `ToolError` if the file must not become this."""
+        words = self.objection and self.objection(path, before and before.document.text, after.text)
+        if words:
+            raise ToolError(words)
 
     def write(self, path: str, ctx: ToolContext, data: bytes, expected: FileIdentity | None) -> Written:
         """Replace what was read, or make what was missing. Raises `ToolError`, or `ChangedMeanwhile`."""

@@ -135,14 +135,16 @@ class Edit(Tool[EditInput, FileEdited]):
         if before is None and input.old_string:
             raise ToolError(missing(input.file_path))
         document = before.document if before else NEW_FILE
-        if not document.text and not input.old_string:
-            edits = (TextEdit(0, 0, input.new_string),)
-            edited = Edited(edits=edits, count=1, how=How.EXACT)
-            return _Plan(before, edited, _edited(input, document, edited), "", knew_everything=True)
-        knowledge = self._knowledge(input, before, ctx)
-        edited = self._found(input, before, knowledge, ctx)
+        if document.text or input.old_string:
+            knowledge = self._knowledge(input, before, ctx)
+            edited = self._found(input, before, knowledge, ctx)
+        else:
+            knowledge = Knowledge(everything=True, changed=False)
+            edited = Edited(edits=(TextEdit(0, 0, input.new_string),), count=1, how=How.EXACT)
+        after = _edited(input, document, edited)
+        self._files.check_change(input.file_path, before, after)
         changed = self._changed_before(input.file_path, before, ctx) if before and knowledge.changed else ""
-        return _Plan(before, edited, _edited(input, document, edited), changed, knowledge.everything)
+        return _Plan(before, edited, after, changed, knowledge.everything)
 
     def _knowledge(self, input: EditInput, before: FileSnapshot | None, ctx: ToolContext) -> Knowledge:
         knowledge = self._files.ledger(ctx).knows(before) if before else None
@@ -152,11 +154,12 @@ class Edit(Tool[EditInput, FileEdited]):
 
     def _found(self, input: EditInput, before: FileSnapshot | None, knowledge: Knowledge, ctx: ToolContext) -> Edited:
         """Where the text stands; in a file that is not known as it is now, it must stand once."""
-        path, text = input.file_path, before.document.text if before else ""
+        path, document = input.file_path, before.document if before else NEW_FILE
+        text, old, new = document.text, *map(document.without_mark, (input.old_string, input.new_string))
         since = f" {path} {self._since(before, ctx)}." if before and knowledge.changed else ""
-        match apply(text, input.old_string, input.new_string, replace_all=input.replace_all):
+        match apply(text, old, new, replace_all=input.replace_all):
             case NotFound():
-                raise ToolError(not_found(path, text, input.old_string) + since)
+                raise ToolError(not_found(path, text, old) + since)
             case Ambiguous() as found:
                 raise ToolError(ambiguous(path, found) + since)
             case NoChange() as found:

@@ -93,7 +93,9 @@ class Write(Tool[WriteInput, FileWritten]):
                 self._files.ledger(ctx).check_whole(input.file_path, before)
             except NotSeen as reason:
                 raise ToolError(str(reason)) from None
-        return _Plan(before, _written_over(before, input))
+        after = _written_over(before, input)
+        self._files.check_change(input.file_path, before, after)
+        return _Plan(before, after)
 
     def to_model(self, output: FileWritten) -> tuple[Block, ...]:
         if output.created:
@@ -114,7 +116,7 @@ class Write(Tool[WriteInput, FileWritten]):
 def _written_over(before: FileSnapshot | None, input: WriteInput) -> Document:
     """The file as it is to be: in its own encoding and line endings, in UTF-8 where it is new."""
     document = before.document if before else Document("", "utf-8", b"", b"")
-    content = input.content
+    content = document.without_mark(input.content)
     if CR not in content:
         content = keep_endings(document.text, content, fallback=None, lone_cr=False)
     try:
