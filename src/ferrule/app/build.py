@@ -22,6 +22,7 @@ from ..engine.gate import DEFAULT_LIMIT, Gate
 from ..engine.pipeline import Pipeline
 from ..engine.pool import Registry, available, features, hiding
 from ..engine.session import Session
+from ..host.changed_files import ChangedFiles
 from ..host.journal import Journal, recover
 from ..host.ledger import Ledgers
 from ..host.paths import LocalPaths
@@ -60,6 +61,8 @@ class Settings:
     result_keep: Keep | None = None
     message_limit: int = MESSAGE_LIMIT
     time_limits: Mapping[str, float] = field(default_factory=dict[str, float])
+    tell_changes: bool = True
+    """Whether the model is told when somebody else changed a file that it has seen."""
 
 
 def open_session(
@@ -85,8 +88,9 @@ def open_session(
     added = tuple(paths.anchor(directory, cwd) for directory in settings.added_directories)
     roots = _roots(paths, cwd, *added, str(folder.path))
     denied = [rule.tool for rule in settings.rules if rule.behavior is Behavior.DENY]
+    files = _workfiles(settings.state_folder, folder, cwd)
     registry = Registry(
-        (*builtin_tools(_workfiles(settings.state_folder, folder, cwd)), *tools),
+        (*builtin_tools(files), *tools),
         features(settings.features),
         hiding(denied),
         available(),
@@ -114,6 +118,7 @@ def open_session(
         state=SessionState(cwd, added_directories=added),
         bus=bus,
         gate=Gate(settings.max_concurrency),
+        note_sources=(ChangedFiles(files.ledgers, paths.resolve(cwd)[0]),) if settings.tell_changes else (),
     )
 
 

@@ -91,6 +91,14 @@ class ListChanged:
 
 
 @plain_value
+class NoteAdded:
+    """The model is told something before its next message: files that changed, tasks that ended."""
+
+    kind: str
+    text: str
+
+
+@plain_value
 class Missed:
     """This subscriber was too slow; `count` events are gone at this place."""
 
@@ -110,6 +118,7 @@ Event: TypeAlias = (
     | PermissionDecided
     | ToolFinished
     | ListChanged
+    | NoteAdded
     | Missed
 )
 

@@ -64,6 +64,23 @@ class AfterCall(Protocol):
     def after(self, proposal: Proposal, outcome: ToolOutcome, /) -> Amendment | Awaitable[Amendment | None] | None: ...
 
 
+@plain_value
+class Note:
+    """Something the model should know before its next message."""
+
+    kind: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"<{self.kind}>\n{self.text.strip()}\n</{self.kind}>"
+
+
+class NoteSource(Protocol):
+    """Asked before each message of the model. What it tells stands behind the last results, or behind the prompt."""
+
+    async def notes(self, agent: str, /) -> tuple[Note, ...]: ...
+
+
 class SpillStore(Protocol):
     """Keeps what is too long for the model."""
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableSequence
+from collections.abc import Awaitable, Callable, MutableSequence, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from ..core.calls import ToolOutcome
 from ..core.content import Text
-from ..core.events import Emit, MessageEnded, MessageStarted, TextStreamed, TurnEnded, UsageReported
+from ..core.events import Emit, MessageEnded, MessageStarted, NoteAdded, TextStreamed, TurnEnded, UsageReported
 from ..core.model import (
     AssistantPart,
     AssistantTurn,
@@ -23,7 +23,9 @@ from ..core.model import (
     ToolResult,
     Turn,
     Usage,
+    UserTurn,
 )
+from ..core.ports import Note
 from .executor import Executor
 
 
@@ -36,6 +38,7 @@ class Turnstile:
     request: Callable[[], Request]
     executor: Callable[[], Executor]
     emit: Emit
+    notes: Callable[[], Awaitable[Sequence[Note]]]
 
 
 async def run_turn(at: Turnstile) -> TurnEnded:
@@ -44,11 +47,28 @@ async def run_turn(at: Turnstile) -> TurnEnded:
     Interrupted, cut off or not: every call in the history is followed by its result.
     """
     while True:
+        _tell(at, await at.notes())
         message = await _message(at)
         if message.error:
             return TurnEnded("error", message.error)
         if not message.called:
             return TurnEnded("end" if message.stopped == "tool_use" else message.stopped)
+
+
+def _tell(at: Turnstile, notes: Sequence[Note]) -> None:
+    """Behind what the model has not read yet, so that nothing it has read moves."""
+    if not notes:
+        return
+    texts = tuple(map(str, notes))
+    match at.history[-1]:
+        case UserTurn(content):
+            at.history[-1] = UserTurn((*content, *map(Text, texts)))
+        case ResultTurn(results, messages):
+            at.history[-1] = ResultTurn(results, (*messages, *texts))
+        case AssistantTurn():
+            at.history.append(UserTurn(tuple(map(Text, texts))))
+    for note in notes:
+        at.emit(NoteAdded(note.kind, note.text))
 
 
 @dataclass(slots=True)

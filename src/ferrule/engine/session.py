@@ -13,6 +13,7 @@ from ..core.calls import ToolCall, ToolOutcome
 from ..core.context import Facts
 from ..core.events import TurnEnded, TurnStarted
 from ..core.model import ModelProvider, Prefix, Request, Turn, UserTurn
+from ..core.ports import Note, NoteSource
 from ..core.state import SessionState
 from .bus import Bus, Subscription
 from .executor import Executor
@@ -36,6 +37,7 @@ class Session:
     gate: Gate = field(default_factory=Gate)
     history: list[Turn] = field(default_factory=list[Turn])
     agent: str = "main"
+    note_sources: tuple[NoteSource, ...] = ()
     agents: tuple[str, ...] = ()
     """The kinds of agents that calls of this session may start."""
     turn: int = 0
@@ -98,6 +100,15 @@ class Session:
         pool = self.registry.pool
         return Request(self.history, pool.offered(self.state.found_tools), pool.cache_after)
 
+    async def _notes(self) -> list[Note]:
+        notes: list[Note] = []
+        for source in self.note_sources:
+            try:
+                notes += await source.notes(self.agent)
+            except Exception:  # a source of notes is somebody else's code: the turn goes on without its note
+                log.exception("%s could not say what changed", type(source).__name__)
+        return notes
+
     async def answer(self, prompt: str, model: ModelProvider) -> None:
         """One whole turn, told as events. What `ask` runs in a task of its own."""
         emit = self.pipeline.emit
@@ -108,7 +119,14 @@ class Session:
         emit(TurnStarted(prompt))
         try:
             ended = await run_turn(
-                Turnstile(history=self.history, model=model, request=self._request, executor=self.executor, emit=emit)
+                Turnstile(
+                    history=self.history,
+                    model=model,
+                    request=self._request,
+                    executor=self.executor,
+                    emit=emit,
+                    notes=self._notes,
+                )
             )
         except Exception as error:  # the turn's exit: whoever watches is told, and the session lives on
             log.exception("the turn failed")

@@ -1,0 +1,133 @@
+"""Files that were seen and have changed since, told once before the model's next message.
+
+Asked for and not watched: whoever asks right before each message misses
+nothing that matters to it, on every file system, and costs nothing in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from ..core.ports import Note
+from ..core.threads import in_a_thread
+from .files import FileSnapshot, read_document
+from .folders import ChangedMeanwhile
+from .ledger import Ledger, Ledgers, Seen, Stamp
+from .text import NotText
+
+DEBOUNCE: Final = 0.1
+"""Seconds for which a file must have been left alone: whoever is writing it may not be done."""
+TICK: Final = 0.02
+"""Seconds within which two changes may carry the same time, with a margin."""
+DIFF_LINES: Final = 100
+MOST_FILES: Final = 20
+"""Files that are told of at once; the others are named in the next note."""
+
+_Entry: TypeAlias = tuple[int, int, int, int]
+"""Size, both times and number: what cannot stay the same while content changes, but for one tick of the clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Suspect:
+    real_path: str
+    entry: _Entry | None
+    """`None` for a file that is gone."""
+
+
+class ChangedFiles:
+    """Satisfies `core.ports.NoteSource` for one agent of a session."""
+
+    def __init__(self, ledgers: Ledgers, workspace: str) -> None:
+        self._ledgers = ledgers
+        self._workspace = workspace.rstrip("/") + "/"
+        self._checked: dict[tuple[str, str], _Entry] = {}
+        self._told: dict[tuple[str, str], str] = {}
+
+    async def notes(self, agent: str) -> tuple[Note, ...]:
+        ledger = self._ledgers.of(agent)
+        suspects = self._suspects(agent, ledger)
+        if not suspects:
+            return ()
+        young = max((suspect.entry[2] for suspect in suspects if suspect.entry), default=0)
+        if 0 < (rest := DEBOUNCE - (time.time() - young / 1e9)) <= DEBOUNCE:
+            await asyncio.sleep(rest)
+            suspects = self._suspects(agent, ledger)
+        return await in_a_thread(self._compared, agent, ledger, suspects)
+
+    def _suspects(self, agent: str, ledger: Ledger) -> list[_Suspect]:
+        """Files whose entries say that they may have changed; nothing is read for this."""
+        suspects: list[_Suspect] = []
+        for real_path in ledger:
+            seen = ledger.seen(real_path)
+            entry = _entry(real_path)
+            if entry is None:
+                if self._told.get((agent, real_path)) != GONE:
+                    suspects.append(_Suspect(real_path, None))
+            elif seen and entry != self._checked.get((agent, real_path)) and not _surely_the_same(entry, seen):
+                suspects.append(_Suspect(real_path, entry))
+        return suspects
+
+    def _compared(self, agent: str, ledger: Ledger, suspects: list[_Suspect]) -> tuple[Note, ...]:
+        found = list(self._changes(agent, ledger, suspects))
+        return (Note("changed_files", "\n\n".join(found)),) if found else ()
+
+    def _changes(self, agent: str, ledger: Ledger, suspects: list[_Suspect]) -> Iterator[str]:
+        told = 0
+        for suspect in suspects:
+            if told == MOST_FILES:
+                return
+            words, version = self._change(ledger, suspect)
+            key = (agent, suspect.real_path)
+            if suspect.entry and time.time() - suspect.entry[2] / 1e9 > TICK:
+                self._checked[key] = suspect.entry
+            if words and self._told.get(key) != version:
+                told += 1
+                yield words
+            self._told[key] = version
+
+    def _change(self, ledger: Ledger, suspect: _Suspect) -> tuple[str, str]:
+        """What is to be told, if anything, and the version of the file that it is about."""
+        shown = suspect.real_path.removeprefix(self._workspace)
+        if suspect.entry is None:
+            return f"{shown} was deleted.", GONE
+        now = _read(suspect.real_path)
+        if now is None:
+            return f"{shown} was replaced by something that is not text.", "not text"
+        knowledge = ledger.knows(now)
+        if knowledge is None or not knowledge.changed:
+            return "", now.identity.digest
+        patch = ledger.what_changed(shown, now, limit=DIFF_LINES)
+        return f"{shown} was changed by somebody else." + (f"\n{patch}" if patch else ""), now.identity.digest
+
+
+GONE: Final = "gone"
+
+
+def _entry(path: str) -> _Entry | None:
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+
+
+def _surely_the_same(entry: _Entry, seen: Seen) -> bool:
+    """The entry is that of the file as it was seen, and older than the look at it.
+
+    A change between then and now would have moved the time of change, which
+    nobody can set; only within one tick of the clock it might be the same.
+    """
+    size, modified, changed, inode = entry
+    return Stamp(size, modified, inode) == seen.stamp and changed / 1e9 < seen.at - TICK
+
+
+def _read(real_path: str) -> FileSnapshot | None:
+    try:
+        return read_document(real_path, judged=real_path)
+    except (NotText, ChangedMeanwhile, OSError):
+        return None
