@@ -1,7 +1,7 @@
 """Cases from the test suites and issues of other tools, as far as they are about text.
 
-The others need a file: they are listed here with the reason, for the test of
-the Edit tool.
+The others need a file: they are listed here with the reason. All of them go
+through the Edit tool in `tests/tools/test_edit_corpus.py`.
 """
 
 from __future__ import annotations

@@ -33,6 +33,10 @@ BESIDE = re.compile(r"\..+\.ferrule-([0-9a-f]{8})[0-9a-f]{8}\.(tmp|saved)")
 LONGEST_NAME = 200
 """Bytes of a name that a temporary file takes over; file systems allow 255."""
 
+ANYBODY_WRITES = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+"""A file that nobody may write was protected on purpose; a rename, or being root, is no way around that."""
+PROTECTED = "it is write-protected. Make it writable first, if it is to be changed"
+
 ADVICE = {
     errno.ENOSPC: "there is no space left on the disk. Free some, then try again",
     errno.EDQUOT: "the disk quota is used up. Free some space, then try again",
@@ -249,6 +253,8 @@ def _locked(place: _Place) -> Generator[int]:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise ChangedMeanwhile(f"{place.shown} is {kind_of(status.st_mode)} now. Look what became of it.")
+        if not status.st_mode & ANYBODY_WRITES:
+            raise NotWritten(errno.EACCES, PROTECTED, place.shown)
         _lock(descriptor)
         yield descriptor
     finally:
@@ -387,6 +393,8 @@ def _permitted(change: Callable[[], None]) -> bool:
 def _in_words(path: str) -> Generator[None]:
     try:
         yield
+    except NotWritten:
+        raise
     except OSError as error:
         number = error.errno or errno.EIO
         words = ADVICE.get(number, error.strerror or str(error))

@@ -93,9 +93,9 @@ class Edit(Tool[EditInput, FileEdited]):
         """What memory can refuse; the disk is looked at for the words only."""
         if not input.old_string or self._files.ledger(ctx).seen(ctx.real(input.file_path) or input.file_path):
             return
-        if os.path.lexists(input.file_path):
-            raise ToolError(f"{input.file_path} has not been read yet. Read it first, then edit it.")
-        raise ToolError(missing(input.file_path))
+        if self._files.read(input.file_path, ctx) is None:
+            raise ToolError(missing(input.file_path))
+        raise ToolError(f"{input.file_path} has not been read yet. Read it first, then edit it.")
 
     def _carry_out(self, input: EditInput, ctx: ToolContext) -> FileEdited:
         plan: _Plan = ctx.kept or self._plan(input, ctx)
