@@ -54,6 +54,7 @@ class Notebook:
     metadata: Mapping[str, Any]
     cells: tuple[Cell, ...]
     members: Object
+    span: Span
     list_span: Span
     """Of the list of cells, brackets included."""
 
@@ -81,9 +82,10 @@ class Notebook:
 def parsed(text: str) -> Notebook:
     """Raises `NotNotebook`."""
     try:
-        top = whole(text, lambda text, at: object_at(text, at, {"cells": array_at})).value
+        value = whole(text, lambda text, at: object_at(text, at, {"cells": array_at}))
     except BadJson as error:
         raise NotNotebook(f"it is not JSON: {error}") from None
+    top = value.value
     if not isinstance(top, Object):
         raise NotNotebook("it is JSON, but not an object with cells")
     listed = _listed(top)
@@ -94,6 +96,7 @@ def parsed(text: str) -> Notebook:
         metadata=_mapping(_decoded(top, "metadata")),
         cells=tuple(_cell(index, value) for index, value in enumerate(cells)),
         members=top,
+        span=Span(value.start, value.end),
         list_span=Span(listed.start, listed.end),
     )
 
