@@ -220,12 +220,33 @@ def test_of_a_changed_source_only_the_changed_lines_and_stale_results_are_writte
 
 @requirement("NB-1")
 def test_lines_that_stay_between_changed_ones_keep_their_escapes() -> None:
-    text = JUPYTER.replace('"metadata": {},\n "nbformat"', '"metadata": {"ü": 1},\n "nbformat"')
+    for text in (JUPYTER.replace("print", "prünt"), JUPYTER.replace("print", "prünt").replace(",\n    ", ", ")):
+        notebook = parsed(text)
+
+        after = edited(notebook, replaced(notebook, notebook.cells[0], "ä\nb = 'é'\nö"))
+
+        assert re.search(r"""\[\s+"ä\\n",\s+"b = '\\u00e9'\\n",\s+"ö"\s+\]""", after.text)
+
+
+@requirement("NB-1")
+def test_lines_of_a_string_keep_their_escapes_too() -> None:
+    text = '{"cells": [{"cell_type": "raw", "metadata": {}, "source": "a\\nü \\/ \\u00fc\\nb"}], "nbformat": 4}'
     notebook = parsed(text)
 
-    after = edited(notebook, replaced(notebook, notebook.cells[0], "x\nb = 'é'\ny"))
+    after = edited(notebook, replaced(notebook, notebook.cells[0], "A\nü / ü\nB\nC"))
 
-    assert '"x\\n",\n    "b = \'\\u00e9\'\\n",\n    "y"\n' in after.text
+    assert after.text == text.replace("a\\n", "A\\n").replace("\\nb", "\\nB\\nC")
+
+
+@requirement("NB-1")
+def test_a_new_cell_has_its_keys_in_the_order_of_the_nearest_of_its_type() -> None:
+    code = '{"outputs": [], "source": "x", "metadata": {}, "cell_type": "code", "execution_count": null}'
+    text = '{"source": "y", "metadata": {}, "cell_type": "markdown"}'
+    notebook = parsed(f'{{"cells": [{code}, {text}], "metadata": {{}}, "nbformat": 4, "nbformat_minor": 4}}')
+
+    new = edited(notebook, inserted(notebook, notebook.cells[1], "z", "code")).cells[2]
+
+    assert list(new.members) == ["outputs", "source", "metadata", "cell_type", "execution_count"]
 
 
 @requirement("NB-1")

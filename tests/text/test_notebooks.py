@@ -65,6 +65,15 @@ def test_a_cell_is_called_by_its_id_or_else_by_its_index() -> None:
     assert [cell.name for cell in notebook.cells] == ["1", "a", "cell-2", "twice", "twice"]
 
 
+def test_an_id_that_the_format_does_not_allow_is_no_name() -> None:
+    notebook = parsed(
+        json.dumps(with_cells({"id": "two\nlines"}, {"id": ""}, {"id": 3}, {"id": "a" * 65}, {"id": "a-Z_9"}))
+    )
+
+    assert [cell.name for cell in notebook.cells] == ["cell-0", "cell-1", "cell-2", "cell-3", "a-Z_9"]
+    assert [cell.index for cell in notebook.called("two\nlines")] == [0]
+
+
 def test_the_language_is_that_of_the_kernel() -> None:
     for metadata, language in (
         ({"language_info": {"name": "R"}, "kernelspec": {"language": "python"}}, "R"),

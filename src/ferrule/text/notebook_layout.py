@@ -80,10 +80,11 @@ def layout_of_members(notebook: Notebook, cell: Cell | None) -> Layout:
 def layout_of_lines(notebook: Notebook, cell: Cell) -> Layout:
     """Of the source of a cell that has its lines in a list."""
     source, members = members_of(notebook, cell).get("source"), layout_of_members(notebook, cell)
-    items = items_of(notebook, source.value) if source else ()
-    if not source or not items:
-        return members.inner(_unit(notebook))
-    return Layout.of(notebook.text, inside(source.value), items, spare=members.on_one_line) or members
+    layout = None
+    if source:
+        items, spare = items_of(notebook, source.value), members.on_one_line
+        layout = Layout.of(notebook.text, inside(source.value), items, spare=spare)
+    return layout or members.inner(_unit(notebook))
 
 
 def layout_of_new_lines(notebook: Notebook, near: list[Cell]) -> Layout:

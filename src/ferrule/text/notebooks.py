@@ -19,6 +19,7 @@ CellType: TypeAlias = Literal["code", "markdown", "raw"]
 
 FORMAT: Final = 4
 MINOR_WITH_IDS: Final = 5
+_VALID_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _BY_INDEX: Final = re.compile(r"(?:cell-)?([0-9]{1,9})")
 
 
@@ -42,8 +43,8 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """What to call it: its id, or `cell-3` where it has none."""
-        return self.id if self.id is not None else f"cell-{self.index}"
+        """What to call it: its id, or `cell-3` where it has none that the format allows."""
+        return self.id if self.id and _VALID_ID.fullmatch(self.id) else f"cell-{self.index}"
 
 
 @named_value
