@@ -73,7 +73,7 @@ def test_adding_a_tool_works_as_contributing_says(tmp_path: Path) -> None:
     tools = _run(tmp_path, sys.executable, "-m", "ferrule", "tools")
 
     assert done.returncode == 0, done.stdout
-    assert "CountLines  Count the lines of a file without reading it." in tools.stdout
+    assert re.search(r"^CountLines +Count the lines of a file without reading it\.$", tools.stdout, re.MULTILINE)
 
 
 @requirement("SCHED-7")
@@ -87,6 +87,11 @@ def test_the_table_of_effects_is_true(tmp_path: Path) -> None:
         ),
         "Glob": ({"pattern": "*"}, [ReadsPath(str(tmp_path))], "reads `path`"),
         "Grep": ({"pattern": "x", "path": "/a"}, [ReadsPath("/a")], "reads `path`"),
+        "NotebookEdit": (
+            {"notebook_path": "/a.ipynb"},
+            [ReadsPath("/a.ipynb"), WritesPath("/a.ipynb", Change.REPLACES)],
+            "reads and replaces `notebook_path`",
+        ),
         "Read": ({"file_path": "/a"}, [ReadsPath("/a")], "reads `file_path`"),
         "ToolSearch": ({"query": "x"}, [ChangesState("found_tools")], "changes the session's found_tools"),
         "Write": ({"file_path": "/a", "content": "x"}, [WritesPath("/a", Change.CREATES)], "creates `file_path`"),

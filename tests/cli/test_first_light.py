@@ -61,17 +61,18 @@ def test_tools_are_listed_for_people(tmp_path: Path) -> None:
 
     assert done.returncode == 0
     assert done.stdout.decode() == snapshot("""\
-Edit        Replace text in a file. `old_string` must be exactly what stands
-            there, and stand there once.
-Glob        Find files whose path matches a pattern, newest first.
-Grep        Search the content of files with a regular expression, using
-            ripgrep.
-Read        Read a text file. The result has a line number and a tab before each
-            line.
-ToolSearch  Find tools that are known to you by name only, and load their full
-            description.
-Write       Write a whole file: make a new one, or replace all of an existing
-            one.
+Edit          Replace text in a file. `old_string` must be exactly what stands
+              there, and stand there once.
+Glob          Find files whose path matches a pattern, newest first.
+Grep          Search the content of files with a regular expression, using
+              ripgrep.
+NotebookEdit  Replace, insert or delete a cell of a Jupyter notebook (`.ipynb`).
+Read          Read a text file. The result has a line number and a tab before
+              each line.
+ToolSearch    Find tools that are known to you by name only, and load their full
+              description.
+Write         Write a whole file: make a new one, or replace all of an existing
+              one.
 """)
 
 

@@ -16,8 +16,10 @@ from ferrule.core.context import ToolContext
 from ferrule.core.effects import Effects
 from ferrule.core.inputs import ToolInput
 from ferrule.core.tool import AnyTool, Exposure, Tool
+from ferrule.core.verdicts import Behavior
 from ferrule.engine.session import Session
 from ferrule.permissions.modes import Mode
+from ferrule.permissions.rules import Rule
 from ferrule.providers.scripted import says
 from ferrule.testing import RecordingModel
 from ferrule.testing.tool_contract import ToolContract
@@ -62,8 +64,14 @@ ALL = (FETCH, SEARCH, NOTEBOOK, REMOTE)
 
 
 def _session(tmp_path: Path, *tools: AnyTool) -> Session:
-    settings = Settings(cwd=str(tmp_path), mode=Mode.BYPASS, state_folder=tmp_path / "state")
+    """With these tools to find, and none of the built-in ones."""
+    hidden = tuple(Rule(name, Behavior.DENY, name, "test") for name in _builtin(Exposure.DEFERRED))
+    settings = Settings(cwd=str(tmp_path), mode=Mode.BYPASS, state_folder=tmp_path / "state", rules=hidden)
     return open_session(settings, tools=tools)
+
+
+def _builtin(exposure: Exposure) -> list[str]:
+    return [tool.name for tool in builtin_tools() if tool.exposure is exposure]
 
 
 async def _search(session: Session, **arguments: Any) -> ToolOutcome:
@@ -198,7 +206,7 @@ async def test_found_tools_are_in_the_next_request_behind_all_that_stood_before(
             pass
 
     offered = [[spec.name for spec in request.tools] for request, _ in model.requests]
-    first = [tool.name for tool in builtin_tools()]
+    first = _builtin(Exposure.DIRECT)
     assert offered == [first, [*first, "WebSearch"], [*first, "WebSearch", "CellEdit"]]
     assert [request.cache_after for request, _ in model.requests] == [len(first)] * 3
 

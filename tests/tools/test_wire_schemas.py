@@ -10,7 +10,7 @@ from inline_snapshot import snapshot
 from ferrule.testing.tool_contract import ToolContract
 from ferrule.tools import builtin_tools
 from tests.requirement import requirement
-from tests.tools import test_edit, test_glob, test_grep, test_read, test_tool_search, test_write
+from tests.tools import test_edit, test_glob, test_grep, test_notebook_edit, test_read, test_tool_search, test_write
 
 SCHEMAS = {tool.name: json.dumps(json.loads(tool.spec.schema_json()), indent=2) for tool in builtin_tools()}
 """Written out, keys in the order in which they are sent."""
@@ -18,7 +18,7 @@ SCHEMAS = {tool.name: json.dumps(json.loads(tool.spec.schema_json()), indent=2) 
 
 @requirement("CON-3")
 def test_every_builtin_tool_has_its_schema_here() -> None:
-    assert list(SCHEMAS) == ["Edit", "Glob", "Grep", "Read", "ToolSearch", "Write"]
+    assert list(SCHEMAS) == ["Edit", "Glob", "Grep", "NotebookEdit", "Read", "ToolSearch", "Write"]
 
 
 @requirement("CON-3")
@@ -210,6 +210,54 @@ def test_the_schema_of_grep() -> None:
 
 
 @requirement("CON-3")
+def test_the_schema_of_notebook_edit() -> None:
+    assert SCHEMAS["NotebookEdit"] == snapshot("""\
+{
+  "additionalProperties": false,
+  "properties": {
+    "notebook_path": {
+      "description": "The notebook to change, an .ipynb file.",
+      "minLength": 1,
+      "type": "string"
+    },
+    "cell_id": {
+      "minLength": 1,
+      "type": "string",
+      "description": "The cell's id, or its index from 0. To insert: the cell to insert after; omit it for the start."
+    },
+    "new_source": {
+      "type": "string",
+      "description": "All that the cell is to contain. Needed unless you delete."
+    },
+    "cell_type": {
+      "enum": [
+        "code",
+        "markdown",
+        "raw"
+      ],
+      "type": "string",
+      "description": "The type of the cell. Needed to insert; otherwise omit it to keep the type."
+    },
+    "edit_mode": {
+      "default": "replace",
+      "description": "What to do.",
+      "enum": [
+        "replace",
+        "insert",
+        "delete"
+      ],
+      "type": "string"
+    }
+  },
+  "required": [
+    "notebook_path"
+  ],
+  "type": "object"
+}\
+""")
+
+
+@requirement("CON-3")
 def test_the_schema_of_read() -> None:
     assert SCHEMAS["Read"] == snapshot("""\
 {
@@ -270,7 +318,7 @@ def test_the_schema_of_tool_search() -> None:
 def test_every_builtin_tool_has_a_contract() -> None:
     contracts = {
         type(contract().make())
-        for module in (test_edit, test_glob, test_grep, test_read, test_tool_search, test_write)
+        for module in (test_edit, test_glob, test_grep, test_notebook_edit, test_read, test_tool_search, test_write)
         for contract in vars(module).values()
         if isinstance(contract, type) and issubclass(contract, ToolContract) and contract is not ToolContract
     }

@@ -8,6 +8,7 @@ from ..host.workfiles import Workfiles
 from .edit import Edit
 from .glob import Glob
 from .grep import Grep
+from .notebook_edit import NotebookEdit
 from .read import Read
 from .tool_search import ToolSearch
 from .write import Write
@@ -20,6 +21,7 @@ def builtin_tools(files: Workfiles | None = None, search: Search | None = None) 
         Edit(files),
         Glob(search),
         Grep(search, files.ledgers),
+        NotebookEdit(files),
         Read(),
         ToolSearch(),
         Write(files),
