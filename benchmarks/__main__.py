@@ -14,14 +14,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from . import search, startup
+from . import edit, search, startup
 from .environments import HERE, ROOT, Unavailable, interpreter
 from .figures import Figure
 from .peers import DISTRIBUTIONS, WITH_A_LOOP
 from .table import rendered
 
 PEERS_OF = {"one_call": tuple(DISTRIBUTIONS), "loop": WITH_A_LOOP, "batch": WITH_A_LOOP}
-NAMES = (*PEERS_OF, "startup", "search")
+NAMES = (*PEERS_OF, "startup", "search", "edit")
 RUNS = 30
 QUICK_RUNS = 3
 """Enough to see that it works; a ratio needs ten or more."""
@@ -50,6 +50,9 @@ def _measured(name: str, *, runs: int, with_peers: bool, skipped: dict[str, str]
             yield from asyncio.run(startup.measure(runs=runs))
         except startup.NotInstalled as reason:
             skipped[name] = str(reason)
+        return
+    if name == "edit":
+        yield from asyncio.run(edit.measure(runs=runs))
         return
     if name == "search":
         try:

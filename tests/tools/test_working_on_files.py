@@ -85,12 +85,13 @@ class OneFile(RuleBasedStateMachine):
         lines = lines_of(self.text or "")
         first = data.draw(st.integers(1, len(lines)))
         last = data.draw(st.integers(first, len(lines)))
+        if (first, last) == (1, len(lines)):
+            self.read()
+            return
         see_lines(self.files.ledgers.of("main"), self.path, first, last)
         self.looked = True
         self.seen |= set(_numbered(self.text or "")[first - 1 : last])
-        if (first, last) == (1, len(lines)):
-            self.whole = self.text
-        elif self.whole != self.text:
+        if self.whole != self.text:
             self.whole = None
 
     @rule(text=TEXTS)
@@ -116,7 +117,8 @@ class OneFile(RuleBasedStateMachine):
         count = before.count(old)
         if said is None:
             assert self.looked, "what was never seen is not edited"
-            assert count == 1 or (everywhere and self.whole == before), "many only where all is known"
+            assert count == 1 or everywhere
+            assert count == 1 or self.seen >= set(_numbered(before)), "many only where all is known"
             self.text = before.replace(old, new)
             self.whole = self.text if self.whole == before else None
             self.seen |= {(n, line) for n, line in _numbered(self.text) if new in line}
