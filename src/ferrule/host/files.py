@@ -6,7 +6,7 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO, cast
@@ -18,6 +18,8 @@ MOST = 1 << 30
 """Bytes beyond which nothing is loaded: a sparse file or a window into memory can claim any size."""
 MOST_UNSIZED = 16 << 20
 """Bytes to take from a file that says it has none, as those the kernel makes up do."""
+HEAD = 128 << 10
+"""Bytes to look at before it is known what a file holds; read at once, a small file needs no second look."""
 DIGEST = "sha256"
 SAFELY = os.O_NONBLOCK | os.O_CLOEXEC | getattr(os, "O_NOCTTY", 0)
 
@@ -56,6 +58,32 @@ class FileIdentity:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenFile:
+    """A regular file held open, with the beginning of what stands in it."""
+
+    real_path: str
+    descriptor: int
+    status: os.stat_result
+    head: bytes
+    complete: bool
+    """Whether the head is all there is."""
+
+    def content(self) -> bytes:
+        """All of it. Raises `NotText` where that is more than can be loaded."""
+        if self.complete:
+            return self.head
+        os.lseek(self.descriptor, 0, os.SEEK_SET)
+        return _content(self.descriptor)
+
+    def chunks(self) -> Iterator[bytes]:
+        """All of it, a piece at a time, as it stands on disk while it is read."""
+        yield self.head
+        os.lseek(self.descriptor, len(self.head), os.SEEK_SET)
+        while chunk := os.read(self.descriptor, HEAD):
+            yield chunk
+
+
+@dataclass(frozen=True, slots=True)
 class FileSnapshot:
     document: Document
     identity: FileIdentity
@@ -78,12 +106,36 @@ def read_document(path: str, *, judged: str | None = None) -> FileSnapshot:
     `judged` is the real path that somebody decided about: if `path` leads
     anywhere else by now, nothing is read.
     """
-    real_path = real_path_of(path, judged)
-    parent, name = os.path.split(real_path)
-    with held_folder(parent) as folder, opened(name or ".", folder, shown=path) as descriptor:
+    with _opened_where_judged(path, judged) as (real_path, descriptor):
         data = _content(descriptor)
         identity = FileIdentity.of(real_path, os.fstat(descriptor), data)
     return FileSnapshot(Document.decode(data), identity)
+
+
+@contextmanager
+def opened_file(path: str, *, judged: str | None = None) -> Generator[OpenFile]:
+    """The file, to be read a piece at a time. Raises `NotText`, `ChangedMeanwhile` or `OSError`.
+
+    What is no file is not even opened: that alone can wake a writer or wind a tape.
+    """
+    _require_file(os.stat(path))
+    with _opened_where_judged(path, judged) as (real_path, descriptor):
+        status = os.fstat(descriptor)
+        _require_file(status)
+        if status.st_size:
+            head = os.read(descriptor, HEAD)
+            complete = len(head) < HEAD and len(head) >= status.st_size
+        else:  # empty, or made up by the kernel while it is read
+            head, complete = _content(descriptor), True
+        yield OpenFile(real_path, descriptor, status, head, complete)
+
+
+@contextmanager
+def _opened_where_judged(path: str, judged: str | None) -> Generator[tuple[str, int]]:
+    real_path = real_path_of(path, judged)
+    parent, name = os.path.split(real_path)
+    with held_folder(parent) as folder, opened(name or ".", folder, shown=path) as descriptor:
+        yield real_path, descriptor
 
 
 @contextmanager
@@ -106,12 +158,16 @@ def opened(path: str, folder: int | None = None, *, shown: str = "") -> Generato
 
 def _content(descriptor: int) -> bytes:
     status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode):
-        raise NotText(f"it is {kind_of(status.st_mode)}")
+    _require_file(status)
     if status.st_size > MOST:
         raise NotText(f"it has {status.st_size:,} bytes, more than can be loaded")
     with open(descriptor, "rb", closefd=False) as file:
         return file.read() if status.st_size else _unsized(file)
+
+
+def _require_file(status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise NotText(f"it is {kind_of(status.st_mode)}")
 
 
 def _unsized(file: BinaryIO) -> bytes:

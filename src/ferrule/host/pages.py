@@ -1,0 +1,334 @@
+"""Text, a page at a time: what is not shown is counted and neither decoded nor kept.
+
+Room is measured in quarters of a token: an ASCII character is one, a character
+of two bytes in UTF-8 three, of three bytes five, of four seven. That is rough,
+and too much rather than too little for all but dense code and numbers.
+
+A file of more than `HEAD` bytes is read in pieces. Its encoding is that of its
+head; where a page then does not decode, or the head is in no encoding known,
+the file is loaded and read as a whole, up to `MOST_LOADED` bytes.
+"""
+
+from __future__ import annotations
+
+import codecs
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import AnyStr, Generic
+
+from ..text.lines import CR, CRLF, LF, content, line_end
+from .files import OpenFile, digest_of
+from .text import MARKS, SNIFF, Document, NotText
+
+LINE_CHARS = 2_000
+NUMBER_WIDTH = 6
+MOST_LOADED = 64 << 20
+"""Bytes of a file that cannot be read in pieces."""
+MOST_COUNTED = 256 << 20
+"""Bytes after a page in which lines are counted; the total of a longer file stays unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which lines, and how much room there is for them."""
+
+    room: int
+    """In quarters of a token."""
+    first: int = 1
+    count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextPage:
+    """Some lines of a file."""
+
+    lines: tuple[str, ...]
+    """As they are shown: a long one is cut, and says so."""
+    first: int
+    total: int | None
+    """`None` for a file too long to count."""
+    cut: frozenset[int]
+    """The numbers of the lines that were cut."""
+    before_long: bool
+    """The page ends because the next line alone is more than a page."""
+    encoding: str
+    version: str
+    document: Document | None
+    """The whole file, where it was loaded."""
+
+    @property
+    def last(self) -> int:
+        return self.first + len(self.lines) - 1
+
+    @property
+    def is_whole(self) -> bool:
+        return self.first == 1 and self.last == self.total and not self.cut
+
+    def whole_runs(self) -> Iterator[tuple[int, tuple[str, ...]]]:
+        """The lines that were not cut, as runs with the number of their first."""
+        start = self.first
+        for number in (*sorted(self.cut), self.last + 1):
+            if number > start:
+                yield start, self.lines[start - self.first : number - self.first]
+            start = number + 1
+
+
+@dataclass(frozen=True, slots=True)
+class LongLine:
+    """A line that alone is more than a page."""
+
+    number: int
+    total: int | None
+    encoding: str
+    end: str
+    bom: bytes
+    version: str
+
+
+class PastEnd(Exception):
+    """There is no such line."""
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        super().__init__(f"there are only {total} lines")
+
+
+def weight(text: str) -> int:
+    """How much room a text takes.
+
+    >>> weight("abcd"), weight("漢字"), weight("é")
+    (4, 10, 3)
+    """
+    return len(text) if text.isascii() else 2 * len(text.encode("utf-8", "surrogatepass")) - len(text)
+
+
+def read_page(file: OpenFile, wanted: Wanted) -> TextPage | LongLine:
+    """The page, or the line that lines cannot page. Raises `NotText`, `PastEnd` or `OSError`."""
+    if file.complete:
+        return _loaded(file.head, wanted)
+    try:
+        encoding, bom = _encoding_of(file.head)
+        return _streamed(file, encoding, bom, wanted)
+    except (NotText, UnicodeError):
+        if b"\0" in file.head[:SNIFF]:
+            raise NotText("it is binary") from None
+        if file.status.st_size > MOST_LOADED:
+            raise NotText("it is binary, or text in more than one encoding") from None
+        return _loaded(file.content(), wanted)
+
+
+def line_pieces(file: OpenFile, line: LongLine) -> Iterator[str]:
+    """The text of one line, a piece at a time."""
+    pieces = _Counted(_decoded(file.chunks(), line.encoding, len(line.bom)), line.end)
+    rest = _from_line(pieces, line.end, line.number)
+    while line.end not in rest:
+        yield rest
+        following = next(pieces, None)
+        if following is None:
+            return
+        rest = following
+    yield content(rest[: rest.index(line.end) + 1])
+
+
+def _loaded(data: bytes, wanted: Wanted) -> TextPage | LongLine:
+    document = Document.decode(data)
+    end = line_end(document.text)
+    paged = _paged(_Counted(iter([document.text]), end), end, str, wanted)
+    return _result(paged, document.encoding, document.bom, end, digest_of(data), document)
+
+
+def _streamed(file: OpenFile, encoding: str, bom: bytes, wanted: Wanted) -> TextPage | LongLine:
+    if encoding == "utf-8":
+        end = _line_end(file.chunks(), b"\n", b"\r")
+        pieces = _without_mark(file.chunks(), len(bom))
+        paged = _paged(_Counted(pieces, end), end, bytes.decode, wanted)
+        line_ending = end.decode()
+    else:
+        line_ending = _line_end(_decoded(file.chunks(), encoding, len(bom)), LF, CR)
+        decoded = _decoded(file.chunks(), encoding, len(bom))
+        paged = _paged(_Counted(decoded, line_ending), line_ending, str, wanted)
+    status = file.status
+    stamp = (status.st_size, status.st_mtime_ns, status.st_ino, paged.total)
+    shown = LF.join((*map(str, stamp), *paged.lines)).encode("utf-8", "surrogatepass")
+    return _result(paged, encoding, bom, line_ending, digest_of(shown), None)
+
+
+def _encoding_of(head: bytes) -> tuple[str, bytes]:
+    """Raises `NotText`."""
+    for sample in _samples(head):
+        try:
+            found = Document.decode(sample)
+        except NotText:
+            continue
+        return found.encoding, found.bom
+    raise NotText("the beginning of it is in no encoding known")
+
+
+def _samples(head: bytes) -> Iterator[bytes]:
+    """The head without its end, which may be in the middle of a character."""
+    if b"\0" in head[:SNIFF] or head.startswith(tuple(mark for mark, _ in MARKS[1:])):
+        even = len(head) - len(head) % 4
+        yield head[:even]
+        yield head[: even - 2]
+    elif complete := head.rfind(b"\n") + 1:
+        yield head[:complete]
+    else:
+        yield from (head[:end] for end in range(len(head), len(head) - 4, -1))
+
+
+def _without_mark(chunks: Iterator[bytes], length: int) -> Iterator[bytes]:
+    yield next(chunks)[length:]
+    yield from chunks
+
+
+def _decoded(chunks: Iterator[bytes], encoding: str, mark: int) -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    for chunk in _without_mark(chunks, mark):
+        yield decoder.decode(chunk)
+    yield decoder.decode(b"", final=True)
+
+
+def _line_end(chunks: Iterable[AnyStr], lf: AnyStr, cr: AnyStr) -> AnyStr:
+    """What ends a line: CR only in a text without any LF."""
+    has_cr = False
+    for chunk in chunks:
+        if lf in chunk:
+            return lf
+        has_cr = has_cr or cr in chunk
+    return cr if has_cr else lf
+
+
+class _Counted(Generic[AnyStr]):
+    """Pieces of a text, with how many line endings went by."""
+
+    def __init__(self, pieces: Iterator[AnyStr], end: AnyStr) -> None:
+        self._pieces = pieces
+        self._end = end
+        self._open = False
+        self.ends = 0
+
+    def __iter__(self) -> Iterator[AnyStr]:
+        return self
+
+    def __next__(self) -> AnyStr:
+        piece = next(self._pieces)
+        self.ends += piece.count(self._end)
+        if piece:
+            self._open = not piece.endswith(self._end)
+        return piece
+
+    def total(self) -> int | None:
+        """How many lines there are, the rest of the text included."""
+        left = MOST_COUNTED
+        for piece in self:
+            left -= len(piece)
+            if left < 0:
+                return None
+        return self.ends + self._open
+
+
+@dataclass(slots=True)
+class _Paged:
+    """A page that is being filled."""
+
+    wanted: Wanted
+    lines: list[str] = field(default_factory=list[str])
+    cut: set[int] = field(default_factory=set[int])
+    total: int | None = None
+    used: int = 0
+    full: bool = False
+    long: bool = False
+
+    def add(self, text: str, end: str) -> None:
+        """Add complete lines until the page is full."""
+        lines = (text.replace(CRLF, LF) if end == LF and CR in text else text).split(end)
+        if lines[-1] == "":
+            lines.pop()
+        else:
+            lines[-1] = content(lines[-1])
+        if self.wanted.count is not None:
+            lines = lines[: self.wanted.count - len(self.lines)]
+        around = max(NUMBER_WIDTH, len(str(self.wanted.first + len(self.lines) + len(lines)))) + len("\t\n")
+        if text.isascii() and max(map(len, lines), default=0) <= min(LINE_CHARS, self.wanted.room - around):
+            self._add_plain(lines, around)
+        else:
+            self._add_any(lines, around)
+        self.full = self.full or len(self.lines) == self.wanted.count
+
+    def _add_plain(self, lines: list[str], around: int) -> None:
+        """Lines of known weight, of which none is cut: no need to look at each."""
+        reached = list(accumulate(map(len, lines), initial=self.used))
+        fitting = bisect_right(range(len(lines)), self.wanted.room, key=lambda at: reached[at + 1] + (at + 1) * around)
+        self.full = fitting < len(lines)
+        self.lines += lines[:fitting] if self.full else lines
+        self.used = reached[fitting] + fitting * around
+
+    def _add_any(self, lines: list[str], around: int) -> None:
+        for line in lines:
+            if weight(line) + around > self.wanted.room:
+                self.full = self.long = True
+                return
+            shown = line if self.wanted.count == 1 else cut_line(line)
+            needed = weight(shown) + around
+            if self.used + needed > self.wanted.room:
+                self.full = True
+                return
+            if shown is not line:
+                self.cut.add(self.wanted.first + len(self.lines))
+            self.lines.append(shown)
+            self.used += needed
+
+
+def cut_line(line: str) -> str:
+    if len(line) <= LINE_CHARS:
+        return line
+    return f"{line[:LINE_CHARS]} [{len(line) - LINE_CHARS:,} more characters in this line]"
+
+
+def _paged(pieces: _Counted[AnyStr], end: AnyStr, decode: Callable[[AnyStr], str], wanted: Wanted) -> _Paged:
+    page = _Paged(wanted)
+    line_ending = decode(end)
+    rest = _from_line(pieces, end, wanted.first)
+    while not page.full:
+        complete = rest.rfind(end) + 1
+        if complete:
+            page.add(decode(rest[:complete]), line_ending)
+            rest = rest[complete:]
+        elif len(rest) > wanted.room:  # a character weighs as much as its bytes, or more
+            page.full = page.long = True
+        else:
+            piece = next(pieces, None)
+            if piece is None:
+                break
+            rest = _joined(rest, piece)
+    if rest and not page.full:
+        page.add(decode(rest), line_ending)
+    page.total = pieces.total()
+    if not page.lines and not page.long and (wanted.first > 1 and page.total):
+        raise PastEnd(page.total)
+    return page
+
+
+def _joined(before: AnyStr, after: AnyStr) -> AnyStr:
+    return before + after
+
+
+def _from_line(pieces: _Counted[AnyStr], end: AnyStr, number: int) -> AnyStr:
+    """The piece in which this line begins, from there on; what is beyond the last line is empty."""
+    before = 0
+    for piece in pieces:
+        if pieces.ends >= number - 1:
+            return piece.split(end, number - 1 - before)[-1]
+        before = pieces.ends
+    return end[:0]
+
+
+def _result(
+    page: _Paged, encoding: str, bom: bytes, end: str, version: str, document: Document | None
+) -> TextPage | LongLine:
+    first = page.wanted.first
+    if page.long and not page.lines:
+        return LongLine(first, page.total, encoding, end, bom, version)
+    return TextPage(tuple(page.lines), first, page.total, frozenset(page.cut), page.long, encoding, version, document)
