@@ -91,7 +91,17 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
-View: TypeAlias = Line | Markdown | Code | Diff | Listing | Terminal | Todo | Table
+@plain_value
+class Picture:
+    """A small picture, and how large the whole one is in pixels."""
+
+    media_type: str
+    base64: str
+    width: int
+    height: int
+
+
+View: TypeAlias = Line | Markdown | Code | Diff | Listing | Terminal | Todo | Table | Picture
 
 
 def wire(block: Block) -> dict[str, Any]:

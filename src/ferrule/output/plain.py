@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TextIO, assert_never
 
-from ..core.content import Code, Diff, Line, Listing, Markdown, Table, Terminal, Todo, View
+from ..core.content import Code, Diff, Line, Listing, Markdown, Picture, Table, Terminal, Todo, View
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
@@ -68,6 +68,8 @@ def summary(view: View) -> str:
             return f"{done} of {len(items)} done"
         case Table(_, rows):
             return _count(len(rows), "row")
+        case Picture():
+            return _picture(view)
         case _:
             assert_never(view)
 
@@ -90,6 +92,8 @@ def lines(view: View) -> list[str]:
             shown = [f"{marks[item.state]} {item.text}" for item in items]
         case Table(header, rows):
             shown = _columns((header, *rows))
+        case Picture():
+            shown = [_picture(view)]
         case _:
             assert_never(view)
     return [clean(line) for line in shown]
@@ -139,6 +143,10 @@ def _columns(rows: tuple[tuple[str, ...], ...]) -> list[str]:
 def _changed(patch: str) -> str:
     marks = [line[:1] for line in patch.split("\n")[2:]]  # after the two lines that name the file
     return f"+{marks.count('+')} -{marks.count('-')}"
+
+
+def _picture(picture: Picture) -> str:
+    return f"{clean(picture.media_type)}, {picture.width:,} by {picture.height:,} pixels"
 
 
 def _count(number: int, noun: str) -> str:
