@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import unicodedata
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,13 @@ from ferrule.core.calls import Status, ToolCall
 from ferrule.core.content import Code, Text
 from ferrule.core.effects import Effects
 from ferrule.core.tool import ToolError
+from ferrule.host.pages import LINE_CHARS
 from ferrule.testing import bare_context, run_call, run_calls
 from ferrule.testing.tool_contract import ToolContract
-from ferrule.tools.read import LINE_CHARS, Read, ReadInput
+from ferrule.tools.read import REMINDER, Read, ReadInput
 from tests.requirement import requirement
+
+READABLE = "Text, pictures (PNG, JPEG, GIF, WebP), PDF documents and notebooks can be read."
 
 
 class TestReadContract(ToolContract):
@@ -50,7 +54,8 @@ async def _refused(folder: Path, file_path: str | Path, **more: Any) -> tuple[St
 
 
 def _text(content: tuple[Any, ...]) -> str:
-    (block,) = content
+    """What is said of the file; what is said of all files has its own test."""
+    (block,) = (block for block in content if block != Text(REMINDER))
     assert isinstance(block, Text)
     return block.text
 
@@ -85,7 +90,7 @@ async def test_an_offset_past_the_end_says_how_many_lines_there_are(tmp_path: Pa
 
     assert await _refused(tmp_path, "a.txt", offset=offset) == (
         Status.FAILED,
-        f"{tmp_path}/a.txt has 4 lines; there is no line {offset} to start from.",
+        f"{tmp_path}/a.txt cannot be read: it has 4 lines; there is no line {offset} to start from.",
     )
 
 
@@ -107,6 +112,22 @@ async def test_a_long_line_is_cut_and_says_by_how_much(tmp_path: Path) -> None:
     assert await _read(tmp_path, "a.txt") == (
         f"     1\t{'x' * LINE_CHARS} [1,234 more characters in this line]\n     2\t{'y' * LINE_CHARS}"
     )
+
+
+@requirement("READ-1")
+async def test_a_line_asked_for_alone_is_not_cut(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n" + "x" * 5000 + "\nthree\n")
+
+    text = await _read(tmp_path, "a.txt", offset=2, limit=1)
+
+    assert text == f"     2\t{'x' * 5000}\n\n[Lines 2 to 2 of 3. Read on with offset 3.]"
+
+
+@requirement("READ-1")
+async def test_a_file_with_no_other_endings_has_its_lines_by_carriage_returns(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"one\rtwo\rthree\r")
+
+    assert await _read(tmp_path, "a.txt", offset=2) == "     2\ttwo\n     3\tthree"
 
 
 @requirement("READ-1")
@@ -141,7 +162,7 @@ async def test_a_file_over_the_budget_gives_its_first_page_and_the_next_offset(t
 
     text = await _read(tmp_path, "a.txt")
 
-    assert text.endswith("\n\n[Lines 1 to 900 of 2000. Read on with offset 901.]")
+    assert text.endswith("\n\n[Lines 1 to 950 of 2000. Read on with offset 951.]")
     assert text.startswith("     1\tx")
 
 
@@ -151,7 +172,7 @@ _blocks = st.lists(
 
 
 @requirement("READ-7", "BUD-2")
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(_blocks, st.integers(1, 10))
 async def test_following_the_notices_yields_every_line_exactly_once(
     tmp_path_factory: pytest.TempPathFactory, blocks: list[tuple[str, int]], offset: int
@@ -255,7 +276,7 @@ async def test_a_pipe_is_refused_and_does_not_hang(tmp_path: Path) -> None:
 
     assert await _refused(tmp_path, "pipe") == (
         Status.FAILED,
-        f"{tmp_path}/pipe cannot be read: it is a named pipe. Only text can be read.",
+        f"{tmp_path}/pipe cannot be read: it is a named pipe. {READABLE}",
     )
 
 
@@ -269,12 +290,65 @@ async def test_a_stream_of_the_system_is_refused_at_once(tmp_path: Path, path: s
 
 
 @requirement("READ-8")
-async def test_what_is_not_text_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "picture.txt").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
+async def test_a_socket_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # the path of a socket must be short
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("s")
 
-    assert await _refused(tmp_path, "picture.txt") == (
+        assert await _refused(tmp_path, "s") == (
+            Status.FAILED,
+            f"{tmp_path}/s cannot be read: it is a socket. {READABLE}",
+        )
+
+
+@requirement("READ-8")
+async def test_a_pipe_among_the_descriptors_of_a_process_is_refused(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    try:
+        status, words = await _refused(tmp_path, f"/proc/self/fd/{reading}")
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+    assert (status, words) == (
         Status.FAILED,
-        f"{tmp_path}/picture.txt cannot be read: it is binary. Only text can be read.",
+        f"/proc/self/fd/{reading} cannot be read: it is a named pipe. {READABLE}",
+    )
+
+
+@requirement("READ-8")
+async def test_a_file_that_the_kernel_makes_up_is_read(tmp_path: Path) -> None:
+    assert "Name:" in await _read(tmp_path, "/proc/self/status")
+
+
+@requirement("READ-8")
+@pytest.mark.parametrize("data", [b"\x7fELF\x02\x01\x01\0\0\0", b"MZ\0\0" * 100_000, b"\x01\xff\x03" * 60_000])
+async def test_what_is_binary_by_content_is_refused(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "a.txt").write_bytes(data)
+
+    assert await _refused(tmp_path, "a.txt") == (
+        Status.FAILED,
+        f"{tmp_path}/a.txt cannot be read: it is binary. {READABLE}",
+    )
+
+
+@requirement("READ-8")
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("a.zip", "an archive (.zip)"),
+        ("a.tar.GZ", "an archive (.gz)"),
+        ("a.mp4", "sound or video (.mp4)"),
+        ("a.docx", "an office document (.docx)"),
+        ("a.bmp", "a picture in a format that models do not take (.bmp)"),
+    ],
+)
+async def test_what_is_binary_by_its_name_is_refused(tmp_path: Path, name: str, what: str) -> None:
+    (tmp_path / name).write_text("whatever this is")
+
+    assert await _refused(tmp_path, name) == (
+        Status.FAILED,
+        f"{tmp_path}/{name} cannot be read: it is {what}. {READABLE}",
     )
 
 
@@ -349,7 +423,7 @@ async def test_old_names_of_read_work(tmp_path: Path, name: str) -> None:
 
     (outcome,) = await run_calls(tmp_path, [ToolCall("1", name, {"file_path": "a.txt", "offset": 2, "limit": 1})])
 
-    assert (outcome.status, outcome.content) == (Status.OK, (Text("     2\ttwo"),))
+    assert (outcome.status, _text(outcome.content)) == (Status.OK, "     2\ttwo")
 
 
 @requirement("READ-1")

@@ -44,7 +44,8 @@ class FileIdentity:
     digest: str
 
     @classmethod
-    def of(cls, real_path: str, status: os.stat_result, data: bytes) -> FileIdentity:
+    def of(cls, real_path: str, status: os.stat_result, data: bytes, digest: str = "") -> FileIdentity:
+        """`digest` is that of the data, where it is known already."""
         return cls(
             real_path=real_path,
             device=status.st_dev,
@@ -53,7 +54,7 @@ class FileIdentity:
             mtime_ns=status.st_mtime_ns,
             mode=stat.S_IMODE(status.st_mode),
             links=status.st_nlink,
-            digest=digest_of(data),
+            digest=digest or digest_of(data),
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from base64 import b64encode
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -55,8 +56,8 @@ class Picture:
     height: int
 
     @property
-    def is_original(self) -> bool:
-        return (self.width, self.height) == (self.original_width, self.original_height)
+    def base64(self) -> str:
+        return b64encode(self.data).decode()
 
 
 def image_type(head: bytes) -> str | None:

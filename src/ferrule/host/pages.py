@@ -120,16 +120,19 @@ def read_page(file: OpenFile, wanted: Wanted) -> TextPage | LongLine:
 
 
 def line_pieces(file: OpenFile, line: LongLine) -> Iterator[str]:
-    """The text of one line, a piece at a time."""
+    """The text of one line, a piece at a time. Raises `NotText` where it does not decode."""
     pieces = _Counted(_decoded(file.chunks(), line.encoding, len(line.bom)), line.end)
-    rest = _from_line(pieces, line.end, line.number)
-    while line.end not in rest:
-        yield rest
-        following = next(pieces, None)
-        if following is None:
-            return
-        rest = following
-    yield content(rest[: rest.index(line.end) + 1])
+    try:
+        rest = _from_line(pieces, line.end, line.number)
+        while line.end not in rest:
+            yield rest
+            following = next(pieces, None)
+            if following is None:
+                return
+            rest = following
+    except UnicodeDecodeError as error:
+        raise NotText(f"line {line.number} of it is no text in {line.encoding} ({error.reason})") from None
+    yield rest[: rest.index(line.end)].removesuffix(CR)
 
 
 def _loaded(data: bytes, wanted: Wanted) -> TextPage | LongLine:

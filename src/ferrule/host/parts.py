@@ -40,9 +40,10 @@ def split_into_parts(pieces: Iterable[str], *, folder: Path, name: str, key: str
             _write(pieces, unfinished, room)
             os.rename(unfinished, target)
         except OSError:
-            shutil.rmtree(unfinished, ignore_errors=True)
             if not target.is_dir():  # unless another call has just written the same
                 raise
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
     count = sum(path.name.startswith("part-") for path in target.iterdir())
     return Parts(str(target), count, not (target / "incomplete").exists())
 
