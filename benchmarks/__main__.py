@@ -14,14 +14,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from . import edit, search, startup
+from . import edit, read, search, startup
 from .environments import HERE, ROOT, Unavailable, interpreter
 from .figures import Figure
 from .peers import DISTRIBUTIONS, WITH_A_LOOP
 from .table import rendered
 
 PEERS_OF = {"one_call": tuple(DISTRIBUTIONS), "loop": WITH_A_LOOP, "batch": WITH_A_LOOP}
-NAMES = (*PEERS_OF, "startup", "search", "edit")
+NAMES = (*PEERS_OF, "startup", "search", "edit", "read")
 RUNS = 30
 QUICK_RUNS = 3
 """Enough to see that it works; a ratio needs ten or more."""
@@ -59,6 +59,9 @@ def _measured(name: str, *, runs: int, with_peers: bool, skipped: dict[str, str]
             yield from asyncio.run(search.measure(runs=runs))
         except search.NotEnough as reason:
             skipped[name] = str(reason)
+        return
+    if name == "read":
+        yield from asyncio.run(read.measure(runs=runs))
         return
     yield from _worker(Path(sys.executable), name, runs)
     for peer in PEERS_OF[name] if with_peers else ():

@@ -354,7 +354,8 @@ async def test_the_lines_around_a_split_one_are_still_read_by_lines(tmp_path: Pa
 
     assert first == [
         Text(
-            "     1\t// licence\n\n[Lines 1 to 1 of 3. Line 2 alone is more than a page; offset 2 splits it into parts.]"
+            "     1\t// licence\n\n"
+            "[Lines 1 to 1 of 3. Line 2 alone is more than a page; offset 2 splits it into parts.]"
         )
     ]
     assert _text(second[0]).endswith("\n[After this line, go on with offset 3.]")

@@ -313,7 +313,7 @@ def _saw_cells(identity: FileIdentity, notebook: Notebook, first: int, page: Cel
         end = cells[-1].span.end if cells[-1].index + 1 < page.total else len(text)
         end += len(text[end:]) - len(text[end:].lstrip(between))
         top = text.count("\n", 0, start) + (start > 0)
-        bottom = text.count("\n", 0, end)
+        bottom = text.count("\n", 0, end) if end < len(text) else None
         stamp = Stamp(identity.size, identity.mtime_ns, identity.inode)
         ledger.saw_lines(identity.real_path, stamp, first=top + 1, lines=lines_of(text)[top:bottom])
 
