@@ -269,14 +269,18 @@ def test_the_schema_of_read() -> None:
     },
     "offset": {
       "default": 1,
-      "description": "The first line to read; lines count from 1.",
+      "description": "The first line (in a notebook: cell) to read, counted from 1.",
       "minimum": 1,
       "type": "integer"
     },
     "limit": {
       "minimum": 1,
       "type": "integer",
-      "description": "How many lines to read. Omit for as many as fit."
+      "description": "How many lines (in a notebook: cells) to read. Omit for as many as fit."
+    },
+    "pages": {
+      "type": "string",
+      "description": "Pages of a PDF document, such as \\"3\\" or \\"1-5\\", at most 20 at once."
     }
   },
   "required": [

@@ -295,11 +295,12 @@ def _paged(pieces: _Counted[AnyStr], end: AnyStr, decode: Callable[[AnyStr], str
     line_ending = decode(end)
     rest = _from_line(pieces, end, wanted.first)
     while not page.full:
-        complete = rest.rfind(end) + 1
+        # no more than could fit is worth decoding: a character weighs as much as its bytes, or more
+        complete = rest.rfind(end, 0, wanted.room - page.used) + 1 or rest.find(end) + 1
         if complete:
             page.add(decode(rest[:complete]), line_ending)
             rest = rest[complete:]
-        elif len(rest) > wanted.room:  # a character weighs as much as its bytes, or more
+        elif len(rest) > wanted.room:
             page.full = page.long = True
         else:
             piece = next(pieces, None)

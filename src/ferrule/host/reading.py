@@ -22,7 +22,7 @@ from .parts import Parts, split_into_parts
 from .pdfs import PageRange, Pdf, Sheet, read_pdf
 from .text import Document, NotText
 
-IN_A_THREAD = 1 << 20
+IN_A_THREAD = 2 << 20
 """Bytes above which a file is read beside the event loop and not on it."""
 
 

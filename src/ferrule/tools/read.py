@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
+from itertools import chain, count, islice
+from operator import add
 from os.path import basename
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from ..core.content import Block, Code, Document, Image, Line, Listing, Picture,
 from ..core.context import ToolContext
 from ..core.effects import Effects
 from ..core.inputs import PathText, ToolInput
-from ..core.model import ResultTurn, Turn
+from ..core.model import ResultTurn, ToolResult, Turn
 from ..core.tool import Alias, Tool, ToolError, load_guide
 from ..host.cells import ShownCell
 from ..host.folders import ChangedMeanwhile
@@ -105,7 +107,8 @@ class Read(Tool[ReadInput, ReadOutput]):
         ledger = self._ledgers.of(ctx.facts.agent)
         earlier = ledger.shown_by(taken.real_path, taken.form, taken.version)
         taken.seen(ledger)
-        if earlier and _stands(earlier, self.to_model(taken.output), ctx.facts.conversation):
+        result = _result_of(earlier, ctx.facts.conversation) if earlier else None
+        if result and all(block in result.content for block in self.to_model(taken.output)):
             return FileUnchanged(input.file_path)
         ledger.showed(taken.real_path, taken.form, taken.version, ctx.call_id)
         return taken.output
@@ -157,13 +160,13 @@ class Read(Tool[ReadInput, ReadOutput]):
                 return Line("unchanged")
 
 
-def _stands(call_id: str, blocks: tuple[Block, ...], conversation: Sequence[Turn]) -> bool:
-    """Whether that call's result is in the conversation with all that would be shown now."""
+def _result_of(call_id: str, conversation: Sequence[Turn]) -> ToolResult | None:
+    """What that call gave, if it still stands in the conversation and was no error."""
     for turn in reversed(conversation):
         for result in turn.results if isinstance(turn, ResultTurn) else ():
             if result.call_id == call_id:
-                return not result.is_error and all(block in result.content for block in blocks)
-    return False
+                return None if result.is_error else result
+    return None
 
 
 # What the model reads
@@ -172,8 +175,19 @@ def _stands(call_id: str, blocks: tuple[Block, ...], conversation: Sequence[Turn
 def _numbered(output: TextRead) -> str:
     if output.total == 0:
         return f"{output.path} is empty."
-    lines = map(f"%{NUMBER_WIDTH}d\t%s".__mod__, enumerate(output.content.split("\n"), output.start))
+    lines = map(add, _numbers(output.start), output.content.split("\n"))
     return "\n".join((*lines, *_noted(output.notes)))
+
+
+def _numbers(first: int) -> Iterator[str]:
+    """Numbers with a tab, from `first` on."""
+    return islice(chain.from_iterable(map(_thousand, count(first // 1_000))), first % 1_000, None)
+
+
+@lru_cache(maxsize=32)
+def _thousand(block: int) -> tuple[str, ...]:
+    """Most files begin alike, and making a number takes longer than putting it before a line."""
+    return tuple(f"{number:>{NUMBER_WIDTH}}\t" for number in range(1_000 * block, 1_000 * (block + 1)))
 
 
 def _size(output: ImageRead) -> Iterator[Text]:
