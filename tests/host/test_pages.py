@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from ferrule.host import pages
 from ferrule.host.files import HEAD, opened_file
+from ferrule.host.filling import LINE_CHARS, Wanted, cut_line, weight
 from ferrule.host.ledger import lines_of
-from ferrule.host.pages import LINE_CHARS, LongLine, PastEnd, TextPage, Wanted, cut_line, line_pieces, read_page, weight
+from ferrule.host.pages import LongLine, PastEnd, TextPage, line_pieces, read_page
 from ferrule.host.text import NotText
 from tests.requirement import requirement
 
@@ -36,7 +37,7 @@ def _page(path: Path, **wanted: int) -> TextPage:
 lines_of_text = st.lists(
     st.sampled_from(["", "a", "é漢", "x" * 70, "\r", "word " * 12, "漢字" * 30, "z" * 2500]), max_size=12
 )
-encodings = st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32"])
+encodings = st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-32"])
 
 
 @requirement("READ-1", "READ-7")
@@ -78,6 +79,17 @@ def test_an_encoding_that_only_shows_later_is_found(tmp_path: Path) -> None:
     page = _page(path, first=total)
 
     assert (page.lines, page.total) == (("café naïve",), total)
+
+
+@requirement("READ-1")
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_a_large_file_in_a_wide_encoding_without_a_mark_is_read(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(("some words\r\n" * 20_000).encode(encoding))
+
+    page = _page(path, first=19_999)
+
+    assert (page.lines, page.total, page.encoding) == (("some words",) * 2, 20_000, encoding)
 
 
 @requirement("READ-1")
@@ -172,10 +184,19 @@ def test_lines_beyond_a_bound_are_not_counted(tmp_path: Path, monkeypatch: pytes
     assert (page.first, page.total) == (1, None)
 
 
+@requirement("PIPE-5")
+def test_going_through_a_file_can_be_interrupted(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(FILLING * 4)
+
+    with opened_file(str(tmp_path / "a.txt"), interrupted=lambda: True) as file, pytest.raises(InterruptedError):
+        read_page(file, Wanted(ROOM, first=10**9))
+
+
 MEASURE = """
 import resource, sys
 from ferrule.host.files import opened_file
-from ferrule.host.pages import Wanted, read_page
+from ferrule.host.filling import LINE_CHARS, Wanted, cut_line, weight
+from ferrule.host.pages import LongLine, PastEnd, TextPage, line_pieces, read_page
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for first in (1, 400_000, 1):
     with opened_file(sys.argv[1]) as file:

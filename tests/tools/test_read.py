@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import socket
 import unicodedata
 from pathlib import Path
 from typing import Any
@@ -18,13 +16,11 @@ from ferrule.core.calls import Status, ToolCall
 from ferrule.core.content import Code, Text
 from ferrule.core.effects import Effects
 from ferrule.core.tool import ToolError
-from ferrule.host.pages import LINE_CHARS
+from ferrule.host.filling import LINE_CHARS
 from ferrule.testing import bare_context, run_call, run_calls
 from ferrule.testing.tool_contract import ToolContract
 from ferrule.tools.read import REMINDER, Read, ReadInput
 from tests.requirement import requirement
-
-READABLE = "Text, pictures (PNG, JPEG, GIF, WebP), PDF documents and notebooks can be read."
 
 
 class TestReadContract(ToolContract):
@@ -203,153 +199,6 @@ async def test_a_page_fits_its_limit_even_where_line_numbers_are_long(tmp_path: 
 
     assert outcome.record is not None
     assert (outcome.record.saved_to, outcome.record.sent_chars <= 100_000) == (None, True)
-
-
-# What is there, and what is not
-
-
-@requirement("READ-9")
-async def test_an_empty_file_says_that_it_is_empty(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").touch()
-
-    assert await _read(tmp_path, "a.txt", offset=7) == f"{tmp_path}/a.txt is empty."
-
-
-@requirement("READ-9")
-async def test_a_file_of_one_newline_has_one_empty_line(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("\n")
-
-    assert await _read(tmp_path, "a.txt") == "     1\t"
-
-
-@requirement("READ-9")
-async def test_a_missing_file_names_the_nearest_ones(tmp_path: Path) -> None:
-    for name in ("settings.py", "setup.py", "zebra"):
-        (tmp_path / name).touch()
-
-    assert await _refused(tmp_path, "setings.py") == (
-        Status.FAILED,
-        f"{tmp_path}/setings.py does not exist. In that folder there is settings.py, setup.py.",
-    )
-    assert await _refused(tmp_path, "qqq") == (
-        Status.FAILED,
-        f"{tmp_path}/qqq does not exist. Use Glob to find the file.",
-    )
-    assert await _refused(tmp_path, "no/such/a.txt") == (
-        Status.FAILED,
-        f"{tmp_path}/no/such/a.txt does not exist, and neither does {tmp_path}/no/such. Use Glob to find the file.",
-    )
-
-
-@requirement("READ-9")
-async def test_a_path_through_a_file_says_so(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").touch()
-
-    assert await _refused(tmp_path, "a.txt/b") == (
-        Status.FAILED,
-        f"{tmp_path}/a.txt/b cannot be read: Not a directory.",
-    )
-
-
-@requirement("READ-9")
-async def test_a_link_that_leads_nowhere_is_a_missing_file(tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to("gone")
-    (tmp_path / "loop").symlink_to("loop")
-
-    assert (await _refused(tmp_path, "link"))[1].startswith(f"{tmp_path}/link does not exist.")
-    assert (await _refused(tmp_path, "loop"))[1] == (
-        f"{tmp_path}/loop cannot be read: Too many levels of symbolic links."
-    )
-
-
-@requirement("READ-8")
-async def test_a_directory_is_refused_with_the_tool_to_use(tmp_path: Path) -> None:
-    assert await _refused(tmp_path, tmp_path) == (
-        Status.FAILED,
-        f"{tmp_path} cannot be read: it is a directory. Use Glob to list what is in it.",
-    )
-
-
-@requirement("READ-8")
-async def test_a_pipe_is_refused_and_does_not_hang(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-
-    assert await _refused(tmp_path, "pipe") == (
-        Status.FAILED,
-        f"{tmp_path}/pipe cannot be read: it is a named pipe. {READABLE}",
-    )
-
-
-@requirement("READ-8")
-@pytest.mark.parametrize("path", ["/dev/zero", "/dev/random", "/dev/stdin", "/proc/self/fd/0", "/proc/self/mem"])
-async def test_a_stream_of_the_system_is_refused_at_once(tmp_path: Path, path: str) -> None:
-    status, words = await _refused(tmp_path, path)
-
-    assert status is Status.FAILED
-    assert words.startswith(f"{path} cannot be read: ")
-
-
-@requirement("READ-8")
-async def test_a_socket_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)  # the path of a socket must be short
-    with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind("s")
-
-        assert await _refused(tmp_path, "s") == (
-            Status.FAILED,
-            f"{tmp_path}/s cannot be read: it is a socket. {READABLE}",
-        )
-
-
-@requirement("READ-8")
-async def test_a_pipe_among_the_descriptors_of_a_process_is_refused(tmp_path: Path) -> None:
-    reading, writing = os.pipe()
-    try:
-        status, words = await _refused(tmp_path, f"/proc/self/fd/{reading}")
-    finally:
-        os.close(reading)
-        os.close(writing)
-
-    assert (status, words) == (
-        Status.FAILED,
-        f"/proc/self/fd/{reading} cannot be read: it is a named pipe. {READABLE}",
-    )
-
-
-@requirement("READ-8")
-async def test_a_file_that_the_kernel_makes_up_is_read(tmp_path: Path) -> None:
-    assert "Name:" in await _read(tmp_path, "/proc/self/status")
-
-
-@requirement("READ-8")
-@pytest.mark.parametrize("data", [b"\x7fELF\x02\x01\x01\0\0\0", b"MZ\0\0" * 100_000, b"\x01\xff\x03" * 60_000])
-async def test_what_is_binary_by_content_is_refused(tmp_path: Path, data: bytes) -> None:
-    (tmp_path / "a.txt").write_bytes(data)
-
-    assert await _refused(tmp_path, "a.txt") == (
-        Status.FAILED,
-        f"{tmp_path}/a.txt cannot be read: it is binary. {READABLE}",
-    )
-
-
-@requirement("READ-8")
-@pytest.mark.parametrize(
-    ("name", "what"),
-    [
-        ("a.zip", "an archive (.zip)"),
-        ("a.tar.GZ", "an archive (.gz)"),
-        ("a.mp4", "sound or video (.mp4)"),
-        ("a.docx", "an office document (.docx)"),
-        ("a.bmp", "a picture in a format that models do not take (.bmp)"),
-    ],
-)
-async def test_what_is_binary_by_its_name_is_refused(tmp_path: Path, name: str, what: str) -> None:
-    (tmp_path / name).write_text("whatever this is")
-
-    assert await _refused(tmp_path, name) == (
-        Status.FAILED,
-        f"{tmp_path}/{name} cannot be read: it is {what}. {READABLE}",
-    )
 
 
 @requirement("READ-1", "FILE-6")

@@ -17,9 +17,9 @@ from ferrule.core.context import Facts, ToolContext
 from ferrule.core.effects import Effects, ReadsPath
 from ferrule.core.model import ResultTurn, ToolResult, Turn, UserTurn
 from ferrule.core.tool import ToolError
+from ferrule.host.contents import FileUnchanged, ReadOutput
 from ferrule.host.files import read_document
 from ferrule.host.ledger import Ledgers, NotSeen
-from ferrule.host.reading import FileUnchanged, ReadOutput
 from ferrule.permissions.modes import Mode
 from ferrule.providers.scripted import ScriptedModel, says
 from ferrule.testing import run_call
@@ -224,7 +224,7 @@ async def test_a_line_that_was_cut_is_known_once_it_was_read_alone(tmp_path: Pat
 @requirement("READ-3", "READ-6")
 @pytest.mark.parametrize("indent", [1, None])
 async def test_who_read_all_cells_of_a_notebook_knows_it(tmp_path: Path, indent: int | None) -> None:
-    cells = [{"cell_type": "raw", "id": f"c{number}", "metadata": {}, "source": "x"} for number in range(4)]
+    cells = [{"cell_type": "raw", "id": f"c{number}", "source": "x"} for number in range(4)]
     path = tmp_path / "a.ipynb"
     path.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=indent))
 

@@ -12,8 +12,8 @@ import pytest
 
 from ferrule.core.calls import Status, ToolOutcome
 from ferrule.core.content import Block, Code, Document, Image, Line, Listing, Picture, Text
+from ferrule.host.contents import ImageRead, NotebookRead, PartsRead, PdfRead, TextRead
 from ferrule.host.images import LONG_SIDE
-from ferrule.host.reading import ImageRead, NotebookRead, PartsRead, PdfRead, TextRead
 from ferrule.testing import run_call
 from ferrule.testing.tool_contract import ToolContract
 from ferrule.tools.read import REMINDER, Read
@@ -24,8 +24,7 @@ PLOT = png(30, 20)
 
 
 def notebook(*cells: dict[str, Any], minor: int = 5) -> str:
-    filled = [{"metadata": {}, **({"outputs": [], "execution_count": None} | cell)} for cell in cells]
-    return json.dumps({"nbformat": 4, "nbformat_minor": minor, "metadata": {}, "cells": filled}, indent=1)
+    return json.dumps({"nbformat": 4, "nbformat_minor": minor, "metadata": {}, "cells": cells}, indent=1)
 
 
 def code(id: str, source: str, *outputs: dict[str, Any], count: int | None = None) -> dict[str, Any]:
@@ -291,6 +290,20 @@ async def test_a_long_notebook_is_read_by_cells(tmp_path: Path) -> None:
         Status.FAILED,
         "/a.ipynb cannot be read: it has 9 cells; there is no cell 10 to start from.",
     )
+
+
+@requirement("READ-6", "READ-7")
+async def test_many_plots_are_read_page_by_page(tmp_path: Path) -> None:
+    plot = {"output_type": "display_data", "data": {"image/png": b64encode(png(1500, 1500)).decode()}}
+    (tmp_path / "a.ipynb").write_text(notebook(code("many", "1", *[plot] * 22), *[code("one", "2", plot)] * 12))
+
+    first, second = await _shown(tmp_path, "a.ipynb"), await _shown(tmp_path, "a.ipynb", offset=2)
+
+    assert sum(isinstance(block, Image) for block in first) == 20
+    assert _text(first[-1]).count("(one more picture; a cell shows 20)") == 2
+    assert _text(first[-1]).endswith("[Cells 1 to 1 of 13. Read on with offset 2.]")
+    assert sum(isinstance(block, Image) for block in second) == 7
+    assert _text(second[-1]).endswith("[Cells 2 to 8 of 13. Read on with offset 9.]")
 
 
 @requirement("READ-6")

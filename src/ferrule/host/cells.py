@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from ..text.notebooks import Cell, Notebook, NotNotebook, joined
-from .images import BadImage, Picture, fitted_picture
-from .pages import weight
+from .filling import weight
+from .images import PIXELS_PER_TOKEN, BadImage, Picture, fitted_picture
 
 PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 TEXTS = ("text/plain", "text/markdown", "text/latex", "application/json", "text/html", "image/svg+xml")
 """What an output may say the same thing in, the plainest first."""
+MOST_PICTURES = 20
+"""Of one cell: a model's service takes only so many at once."""
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 
 Output: TypeAlias = str | Picture
@@ -38,6 +40,12 @@ class ShownCell:
         yield f"[Cell {self.number}, id {self.id}: {self.type}{run}]\n{self.source}"
         for output in self.outputs:
             yield f"[Output of {self.id}]\n{output}" if isinstance(output, str) else output
+
+    @property
+    def pictures_weight(self) -> int:
+        """In quarters of a token."""
+        sizes = (output.width * output.height for output in self.outputs if isinstance(output, Picture))
+        return 4 * sum(sizes) // PIXELS_PER_TOKEN
 
     def text(self) -> str:
         return "\n".join(block for block in self.blocks() if isinstance(block, str))
@@ -61,7 +69,8 @@ def cell_page(notebook: Notebook, *, first: int, count: int | None, room: int) -
         needed = weight(candidate.text()) + len("\n\n")
         if needed > room:
             return CellPage(tuple(shown), len(notebook.cells), candidate)
-        if needed > left:
+        needed += candidate.pictures_weight
+        if needed > left and shown:
             break
         shown.append(candidate)
         left -= needed
@@ -69,8 +78,13 @@ def cell_page(notebook: Notebook, *, first: int, count: int | None, room: int) -
 
 
 def shown_cell(cell: Cell) -> ShownCell:
-    outputs = tuple(output for one in cell.outputs for output in _outputs(one))
-    return ShownCell(cell.index + 1, cell.name, cell.type, cell.source, outputs, cell.execution_count)
+    pictures = 0
+    outputs: list[Output] = []
+    for output in (output for one in cell.outputs for output in _outputs(one)):
+        pictures += isinstance(output, Picture)
+        full = isinstance(output, Picture) and pictures > MOST_PICTURES
+        outputs.append(f"(one more picture; a cell shows {MOST_PICTURES})" if full else output)
+    return ShownCell(cell.index + 1, cell.name, cell.type, cell.source, tuple(outputs), cell.execution_count)
 
 
 def plain(text: str) -> str:

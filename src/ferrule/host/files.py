@@ -6,7 +6,7 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO, cast
@@ -20,6 +20,8 @@ MOST_UNSIZED = 16 << 20
 """Bytes to take from a file that says it has none, as those the kernel makes up do."""
 HEAD = 128 << 10
 """Bytes to look at before it is known what a file holds; read at once, a small file needs no second look."""
+STREAMS = frozenset({"/proc/kmsg", "/sys/kernel/tracing/trace_pipe", "/sys/kernel/debug/tracing/trace_pipe"})
+"""What looks like a file, and is gone for everybody else once it was read."""
 DIGEST = "sha256"
 SAFELY = os.O_NONBLOCK | os.O_CLOEXEC | getattr(os, "O_NOCTTY", 0)
 
@@ -68,9 +70,13 @@ class OpenFile:
     head: bytes
     complete: bool
     """Whether the head is all there is."""
+    interrupted: Callable[[], bool] = bool
+    """Asked between two pieces; who goes through a very large file in a thread must be able to stop."""
 
-    def content(self) -> bytes:
-        """All of it. Raises `NotText` where that is more than can be loaded."""
+    def content(self, most: int = MOST) -> bytes:
+        """All of it. Raises `NotText` where that is more than `most` bytes."""
+        if self.status.st_size > most:
+            raise NotText(f"it has {self.status.st_size:,} bytes, more than can be loaded")
         if self.complete:
             return self.head
         os.lseek(self.descriptor, 0, os.SEEK_SET)
@@ -81,6 +87,8 @@ class OpenFile:
         yield self.head
         os.lseek(self.descriptor, len(self.head), os.SEEK_SET)
         while chunk := os.read(self.descriptor, HEAD):
+            if self.interrupted():
+                raise InterruptedError(errno.EINTR, os.strerror(errno.EINTR), self.real_path)
             yield chunk
 
 
@@ -114,7 +122,7 @@ def read_document(path: str, *, judged: str | None = None) -> FileSnapshot:
 
 
 @contextmanager
-def opened_file(path: str, *, judged: str | None = None) -> Generator[OpenFile]:
+def opened_file(path: str, *, judged: str | None = None, interrupted: Callable[[], bool] = bool) -> Generator[OpenFile]:
     """The file, to be read a piece at a time. Raises `NotText`, `ChangedMeanwhile` or `OSError`.
 
     What is no file is not even opened: that alone can wake a writer or wind a tape.
@@ -128,12 +136,14 @@ def opened_file(path: str, *, judged: str | None = None) -> Generator[OpenFile]:
             complete = len(head) < HEAD and len(head) >= status.st_size
         else:  # empty, or made up by the kernel while it is read
             head, complete = _content(descriptor), True
-        yield OpenFile(real_path, descriptor, status, head, complete)
+        yield OpenFile(real_path, descriptor, status, head, complete, interrupted)
 
 
 @contextmanager
 def _opened_where_judged(path: str, judged: str | None) -> Generator[tuple[str, int]]:
     real_path = real_path_of(path, judged)
+    if real_path in STREAMS:
+        raise NotText("it is a stream of the kernel's messages")
     parent, name = os.path.split(real_path)
     with held_folder(parent) as folder, opened(name or ".", folder, shown=path) as descriptor:
         yield real_path, descriptor

@@ -1,9 +1,5 @@
 """Text, a page at a time: what is not shown is counted and neither decoded nor kept.
 
-Room is measured in quarters of a token: an ASCII character is one, a character
-of two bytes in UTF-8 three, of three bytes five, of four seven. That is rough,
-and too much rather than too little for all but dense code and numbers.
-
 A file of more than `HEAD` bytes is read in pieces. Its encoding is that of its
 head; where a page then does not decode, or the head is in no encoding known,
 the file is loaded and read as a whole, up to `MOST_LOADED` bytes.
@@ -12,32 +8,19 @@ the file is loaded and read as a whole, up to `MOST_LOADED` bytes.
 from __future__ import annotations
 
 import codecs
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from itertools import accumulate
+from dataclasses import dataclass
 from typing import AnyStr, Generic
 
-from ..text.lines import CR, CRLF, LF, content, line_end
+from ..text.lines import CR, LF, line_end
 from .files import OpenFile, digest_of
+from .filling import Filling, Wanted
 from .text import MARKS, SNIFF, Document, NotText
 
-LINE_CHARS = 2_000
-NUMBER_WIDTH = 6
 MOST_LOADED = 64 << 20
 """Bytes of a file that cannot be read in pieces."""
-MOST_COUNTED = 256 << 20
+MOST_COUNTED = 128 << 20
 """Bytes after a page in which lines are counted; the total of a longer file stays unknown."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which lines, and how much room there is for them."""
-
-    room: int
-    """In quarters of a token."""
-    first: int = 1
-    count: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +76,6 @@ class PastEnd(Exception):
     def __init__(self, total: int) -> None:
         self.total = total
         super().__init__(f"there are only {total} lines")
-
-
-def weight(text: str) -> int:
-    """How much room a text takes.
-
-    >>> weight("abcd"), weight("漢字"), weight("é")
-    (4, 10, 3)
-    """
-    return len(text) if text.isascii() else 2 * len(text.encode("utf-8", "surrogatepass")) - len(text)
 
 
 def read_page(file: OpenFile, wanted: Wanted) -> TextPage | LongLine:
@@ -232,66 +206,8 @@ class _Counted(Generic[AnyStr]):
         return self.ends + self._open
 
 
-@dataclass(slots=True)
-class _Paged:
-    """A page that is being filled."""
-
-    wanted: Wanted
-    lines: list[str] = field(default_factory=list[str])
-    cut: set[int] = field(default_factory=set[int])
-    total: int | None = None
-    used: int = 0
-    full: bool = False
-    long: bool = False
-
-    def add(self, text: str, end: str) -> None:
-        """Add complete lines until the page is full."""
-        lines = (text.replace(CRLF, LF) if end == LF and CR in text else text).split(end)
-        if lines[-1] == "":
-            lines.pop()
-        else:
-            lines[-1] = content(lines[-1])
-        if self.wanted.count is not None:
-            lines = lines[: self.wanted.count - len(self.lines)]
-        around = max(NUMBER_WIDTH, len(str(self.wanted.first + len(self.lines) + len(lines)))) + len("\t\n")
-        if text.isascii() and max(map(len, lines), default=0) <= min(LINE_CHARS, self.wanted.room - around):
-            self._add_plain(lines, around)
-        else:
-            self._add_any(lines, around)
-        self.full = self.full or len(self.lines) == self.wanted.count
-
-    def _add_plain(self, lines: list[str], around: int) -> None:
-        """Lines of known weight, of which none is cut: no need to look at each."""
-        reached = list(accumulate(map(len, lines), initial=self.used))
-        fitting = bisect_right(range(len(lines)), self.wanted.room, key=lambda at: reached[at + 1] + (at + 1) * around)
-        self.full = fitting < len(lines)
-        self.lines += lines[:fitting] if self.full else lines
-        self.used = reached[fitting] + fitting * around
-
-    def _add_any(self, lines: list[str], around: int) -> None:
-        for line in lines:
-            if weight(line) + around > self.wanted.room:
-                self.full = self.long = True
-                return
-            shown = line if self.wanted.count == 1 else cut_line(line)
-            needed = weight(shown) + around
-            if self.used + needed > self.wanted.room:
-                self.full = True
-                return
-            if shown is not line:
-                self.cut.add(self.wanted.first + len(self.lines))
-            self.lines.append(shown)
-            self.used += needed
-
-
-def cut_line(line: str) -> str:
-    if len(line) <= LINE_CHARS:
-        return line
-    return f"{line[:LINE_CHARS]} [{len(line) - LINE_CHARS:,} more characters in this line]"
-
-
-def _paged(pieces: _Counted[AnyStr], end: AnyStr, decode: Callable[[AnyStr], str], wanted: Wanted) -> _Paged:
-    page = _Paged(wanted)
+def _paged(pieces: _Counted[AnyStr], end: AnyStr, decode: Callable[[AnyStr], str], wanted: Wanted) -> Filling:
+    page = Filling(wanted)
     line_ending = decode(end)
     rest = _from_line(pieces, end, wanted.first)
     while not page.full:
@@ -330,7 +246,7 @@ def _from_line(pieces: _Counted[AnyStr], end: AnyStr, number: int) -> AnyStr:
 
 
 def _result(
-    page: _Paged, encoding: str, bom: bytes, end: str, version: str, document: Document | None
+    page: Filling, encoding: str, bom: bytes, end: str, version: str, document: Document | None
 ) -> TextPage | LongLine:
     first = page.wanted.first
     if page.long and not page.lines:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .files import digest_of
-from .pages import LINE_CHARS, NUMBER_WIDTH, weight
+from .filling import LINE_CHARS, NUMBER_WIDTH, weight
 from .spill import make_private
 
 MOST_PARTS = 2_000

@@ -29,6 +29,8 @@ MOST_UNASKED = 10
 MAGIC = b"%PDF-"
 MAGIC_WITHIN = 1024
 """Bytes: some programs write something before the document begins."""
+MOST_SENT = 20_000_000
+"""Bytes of a document that is sent as such."""
 WIDEST_SCALE = 4.0
 NEEDS_PASSWORD = 4
 """pdfium's number for a document that its empty password does not open."""
@@ -71,8 +73,8 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True)
 class Pdf:
-    data: bytes
-    """A document of the pages asked for; the file itself where those are all."""
+    data: bytes | None
+    """A document of the pages asked for; the file itself where those are all. `None` if it is too large to be sent."""
     total: int
     pages: PageRange
     sheets: tuple[Sheet, ...]
@@ -102,27 +104,29 @@ def is_pdf(head: bytes, *, named_so: bool) -> bool:
     return MAGIC in head[:MAGIC_WITHIN] if named_so else head.startswith(MAGIC)
 
 
-def read_pdf(data: bytes, pages: PageRange | None, *, sheets: bool = True) -> Pdf:
+def read_pdf(data: bytes, pages: PageRange | None, *, as_document: bool = False) -> Pdf:
     """The pages, all of them where none are named. Raises `BadPdf`, `BadPages` or `TooManyPages`.
 
-    Without `sheets` only the document is cut to the pages, and nothing in it is looked at.
+    What goes `as_document`, and is not too large for that, is not looked at any further and has no sheets.
     """
     with _opened(data) as document:
-        total = len(document)
-        if pages is None and total > MOST_UNASKED:
-            raise TooManyPages(total)
-        if not total:
-            raise BadPdf("it is a PDF without pages")
-        if pages and pages.first > total:
-            raise BadPages(f"there is no page {pages.first}; the last one is {total}")
-        shown = PageRange(pages.first, min(pages.last, total)) if pages else PageRange(1, total)
+        shown = _shown(pages, len(document))
         numbers = range(shown.first, shown.last + 1)
-        return Pdf(
-            data=data if len(numbers) == total else _extract(document, shown),
-            total=total,
-            pages=shown,
-            sheets=tuple(_sheet(document, number) for number in numbers) if sheets else (),
-        )
+        cut = data if len(numbers) == len(document) else _extract(document, shown)
+        if len(cut) > MOST_SENT:
+            cut = None
+        sheets = () if as_document and cut else tuple(_sheet(document, number) for number in numbers)
+        return Pdf(cut, len(document), shown, sheets)
+
+
+def _shown(pages: PageRange | None, total: int) -> PageRange:
+    if not total:
+        raise BadPdf("it is a PDF without pages")
+    if pages is None and total > MOST_UNASKED:
+        raise TooManyPages(total)
+    if pages and pages.first > total:
+        raise BadPages(f"there is no page {pages.first}; the last one is {total}")
+    return PageRange(pages.first, min(pages.last, total)) if pages else PageRange(1, total)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What a file holds, as one of six kinds: text, image, notebook, pdf, parts, file_unchanged."""
+"""Reading a file as what it is, and knowing what of it was seen."""
 
 from __future__ import annotations
 
@@ -6,103 +6,28 @@ import os
 import tempfile
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 from ..text.notebooks import Notebook, NotNotebook, parsed
-from .cells import CellPage, ShownCell, cell_page
+from .cells import CellPage, cell_page
+from .contents import ImageRead, NotebookRead, PartsRead, PdfRead, ReadOutput, TextRead
 from .files import FileIdentity, OpenFile, opened_file
+from .filling import Wanted, weight
 from .images import fitted_picture, thumbnail
 from .kinds import SHOWN, Kind, binary_by_name, ending_of, kind_of_file
 from .ledger import Ledger, Stamp, lines_of
-from .pages import LongLine, PastEnd, TextPage, Wanted, line_pieces, read_page, weight
+from .pages import LongLine, PastEnd, TextPage, line_pieces, read_page
 from .parts import Parts, split_into_parts
 from .pdfs import PageRange, Pdf, Sheet, read_pdf
 from .text import Document, NotText
 
+MOST_NOTEBOOK = 100_000_000
+MOST_MEDIA = 256_000_000
+"""Bytes of a picture or a document; they are loaded whole."""
 IN_A_THREAD = 2 << 20
 """Bytes above which a file is read beside the event loop and not on it."""
-
-
-@dataclass(frozen=True, slots=True)
-class TextRead:
-    kind: Literal["text"] = field(default="text", init=False)
-    path: str
-    content: str
-    """Lines without numbers; long ones are cut."""
-    lines: int
-    start: int
-    total: int | None
-    """`None` for a file too long to count."""
-    notes: tuple[str, ...] = ()
-    reminder: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImageRead:
-    kind: Literal["image"] = field(default="image", init=False)
-    path: str
-    data: str
-    """As base64, shrunk where it was too large."""
-    media_type: str
-    original_size: int
-    original_width: int
-    original_height: int
-    width: int
-    height: int
-    preview: str
-    """For people: a small PNG as base64."""
-
-
-@dataclass(frozen=True, slots=True)
-class NotebookRead:
-    kind: Literal["notebook"] = field(default="notebook", init=False)
-    path: str
-    cells: tuple[ShownCell, ...]
-    start: int
-    total: int
-    notes: tuple[str, ...] = ()
-    reminder: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class PdfRead:
-    kind: Literal["pdf"] = field(default="pdf", init=False)
-    path: str
-    data: str
-    """The pages asked for as a document of their own, as base64."""
-    original_size: int
-    pages: PageRange
-    total: int
-    sheets: tuple[Sheet, ...]
-    """Text and pictures of the pages; none where the model takes documents."""
-    notes: tuple[str, ...] = ()
-    reminder: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class PartsRead:
-    """What lines, cells or pages cannot divide, in files that can each be read."""
-
-    kind: Literal["parts"] = field(default="parts", init=False)
-    path: str
-    original_size: int
-    count: int
-    folder: str
-    what: str
-    """What was split, such as "line 1"."""
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class FileUnchanged:
-    kind: Literal["file_unchanged"] = field(default="file_unchanged", init=False)
-    path: str
-
-
-ReadOutput: TypeAlias = TextRead | ImageRead | NotebookRead | PdfRead | PartsRead | FileUnchanged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +39,7 @@ class Asked:
     limit: int | None = None
     pages: PageRange | None = None
     reminder: str = ""
+    interrupted: Callable[[], bool] = bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +69,7 @@ class FileReader:
 
         Raises `NotText`, `NotPaged`, `BadImage`, `BadPdf`, `BadPages`, `TooManyPages`, `ChangedMeanwhile` or `OSError`.
         """
-        with opened_file(asked.path, judged=asked.judged) as file:
+        with opened_file(asked.path, judged=asked.judged, interrupted=asked.interrupted) as file:
             kind = kind_of_file(asked.path, file.head)
             if at_once and (kind is not Kind.TEXT or file.status.st_size > IN_A_THREAD):
                 return None
@@ -178,6 +104,8 @@ class FileReader:
         return Taken(output, file.real_path, form, page.version, partial(_saw_page, file, page))
 
     def _notebook(self, asked: Asked, file: OpenFile) -> Taken:
+        if file.status.st_size > MOST_NOTEBOOK:
+            return self._text(asked, file, "Shown as text, for it is too large to be read as a notebook.")
         data = file.content()
         try:
             notebook = parsed(Document.decode(data).text)
@@ -199,8 +127,8 @@ class FileReader:
         return Taken(output, file.real_path, form, identity.digest, seen)
 
     def _pdf(self, asked: Asked, file: OpenFile) -> Taken:
-        data = file.content()
-        pdf = read_pdf(data, asked.pages, sheets=not self._documents)
+        data = file.content(MOST_MEDIA)
+        pdf = read_pdf(data, asked.pages, as_document=self._documents)
         identity = FileIdentity.of(file.real_path, file.status, data)
         form = f"pages {asked.pages}"
         sheets = _fitting(pdf.sheets, self._room)
@@ -209,7 +137,7 @@ class FileReader:
             output = _parts_read(asked, file, parts, "page", pdf.pages.first, pdf.total)
             return Taken(output, file.real_path, form, identity.digest, _nothing)
         shown = PageRange(pdf.pages.first, sheets[-1].number) if sheets else pdf.pages
-        encoded, notes = b64encode(pdf.data).decode(), tuple(_more_pages(shown, pdf))
+        encoded, notes = b64encode(pdf.data or b"").decode(), tuple(_more_pages(shown, pdf))
         output = PdfRead(asked.path, encoded, len(data), shown, pdf.total, sheets, notes, asked.reminder)
         whole = shown == PageRange(1, pdf.total)
         seen = partial(_saw_whole, identity) if whole else _nothing
@@ -224,7 +152,7 @@ class FileReader:
 
 
 def _image(asked: Asked, file: OpenFile) -> Taken:
-    data = file.content()
+    data = file.content(MOST_MEDIA)
     picture = fitted_picture(data)
     identity = FileIdentity.of(file.real_path, file.status, data)
     output = ImageRead(

@@ -20,25 +20,15 @@ from ..core.inputs import PathText, ToolInput
 from ..core.model import ResultTurn, ToolResult, Turn
 from ..core.tool import Alias, Tool, ToolError, load_guide
 from ..host.cells import ShownCell
+from ..host.contents import FileUnchanged, ImageRead, NotebookRead, PartsRead, PdfRead, ReadOutput, TextRead
+from ..host.filling import NUMBER_WIDTH
 from ..host.folders import ChangedMeanwhile
 from ..host.images import BadImage
 from ..host.images import Picture as Shrunk
 from ..host.ledger import Ledgers
 from ..host.nearby import missing
-from ..host.pages import NUMBER_WIDTH
 from ..host.pdfs import MOST_UNASKED, BadPages, BadPdf, TooManyPages, parsed_pages
-from ..host.reading import (
-    Asked,
-    FileReader,
-    FileUnchanged,
-    ImageRead,
-    NotebookRead,
-    NotPaged,
-    PartsRead,
-    PdfRead,
-    ReadOutput,
-    TextRead,
-)
+from ..host.reading import Asked, FileReader, NotPaged
 from ..host.text import NotText
 
 TOKENS = 25_000
@@ -120,6 +110,7 @@ class Read(Tool[ReadInput, ReadOutput]):
             offset=input.offset,
             limit=input.limit,
             pages=None if input.pages is None else parsed_pages(input.pages),
+            interrupted=lambda: ctx.cancelled,
             reminder="" if ctx.facts.model in self._reminder_off_for else self._reminder,
         )
 
