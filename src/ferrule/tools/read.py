@@ -26,10 +26,10 @@ from ..host.folders import ChangedMeanwhile
 from ..host.images import BadImage
 from ..host.images import Picture as Shrunk
 from ..host.ledger import Ledgers
-from ..host.nearby import missing
 from ..host.pdfs import MOST_UNASKED, BadPages, BadPdf, TooManyPages, parsed_pages
 from ..host.reading import Asked, FileReader, NotPaged
 from ..host.text import NotText
+from ..host.workfiles import missing
 
 TOKENS = 25_000
 LEAST_TOKENS = 1_000
