@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ferrule.tools.read import REMINDER
 from tests.cli.running import environment, ferrule
 from tests.requirement import requirement
 
@@ -17,7 +18,7 @@ def test_one_call_prints_its_result(tmp_path: Path) -> None:
 
     done = ferrule(tmp_path, "call", "Read", '{"file_path": "a.txt"}')
 
-    assert (done.returncode, done.stdout.decode(), done.stderr) == (0, "     1\tone\n     2\ttwo\n", b"")
+    assert (done.returncode, done.stdout.decode(), done.stderr) == (0, f"     1\tone\n     2\ttwo\n{REMINDER}\n", b"")
 
 
 def test_one_call_can_be_printed_as_json(tmp_path: Path) -> None:
@@ -32,7 +33,7 @@ def test_one_call_can_be_printed_as_json(tmp_path: Path) -> None:
         "tool": "Read",
         "is_error": False,
         "status": "ok",
-        "content": [{"type": "text", "text": "     1\tone"}],
+        "content": [{"type": "text", "text": "     1\tone"}, {"type": "text", "text": REMINDER}],
     }
 
 
@@ -41,7 +42,7 @@ def test_the_input_can_come_from_stdin(tmp_path: Path) -> None:
 
     done = ferrule(tmp_path, "call", "Read", "-", stdin='{"file_path": "a.txt"}')
 
-    assert (done.returncode, done.stdout) == (0, b"     1\tone\n")
+    assert (done.returncode, done.stdout) == (0, f"     1\tone\n{REMINDER}\n".encode())
 
 
 @pytest.mark.parametrize(

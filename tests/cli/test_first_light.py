@@ -67,8 +67,8 @@ Glob          Find files whose path matches a pattern, newest first.
 Grep          Search the content of files with a regular expression, using
               ripgrep.
 NotebookEdit  Replace, insert or delete a cell of a Jupyter notebook (`.ipynb`).
-Read          Read a text file. The result has a line number and a tab before
-              each line.
+Read          Read a file: text with line numbers, pictures, PDF documents, or
+              Jupyter notebooks.
 ToolSearch    Find tools that are known to you by name only, and load their full
               description.
 Write         Write a whole file: make a new one, or replace all of an existing

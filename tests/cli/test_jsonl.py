@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferrule.cli.jsonl import Asked, Rejected, encoded, rejection, requests
+from ferrule.tools.read import REMINDER
 from tests.cli.running import FERRULE, HANG, environment, ferrule, jsonl, text
 from tests.requirement import requirement
 
@@ -30,7 +31,7 @@ def test_each_call_gives_one_line_in_order(tmp_path: Path) -> None:
     )
 
     assert [(answer["id"], answer["tool"], answer["status"], text(answer)) for answer in answers] == [
-        ("first", "Read", "ok", "     1\tone"),
+        ("first", "Read", "ok", f"     1\tone\n{REMINDER}"),
         ("second", "Glob", "ok", str(tmp_path / "a.txt")),
     ]
     assert all(set(answer) == {"id", "tool", "is_error", "status", "content", "ms"} for answer in answers)
@@ -45,7 +46,7 @@ def test_a_batch_answers_in_the_order_of_its_calls(tmp_path: Path) -> None:
     answers = jsonl(tmp_path, [{"batch": batch}])
 
     assert [(answer["id"], text(answer)) for answer in answers] == [
-        (name, f"     1\t{name}") for name in "ponmlkjihgfedcba"
+        (name, f"     1\t{name}\n{REMINDER}") for name in "ponmlkjihgfedcba"
     ]
 
 

@@ -90,7 +90,7 @@ def open_session(
     denied = [rule.tool for rule in settings.rules if rule.behavior is Behavior.DENY]
     files = _workfiles(settings.state_folder, folder, cwd)
     registry = Registry(
-        (*builtin_tools(files), *tools),
+        (*builtin_tools(files, folder.path / "parts"), *tools),
         features(settings.features),
         hiding(denied),
         available(),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from ..core.tool import AnyTool
 from ..host.search import Search
 from ..host.workfiles import Workfiles
@@ -14,7 +16,9 @@ from .tool_search import ToolSearch
 from .write import Write
 
 
-def builtin_tools(files: Workfiles | None = None, search: Search | None = None) -> tuple[AnyTool, ...]:
+def builtin_tools(
+    files: Workfiles | None = None, parts_folder: Path | None = None, search: Search | None = None
+) -> tuple[AnyTool, ...]:
     files = files or Workfiles()
     search = search or Search()
     return (
@@ -22,7 +26,7 @@ def builtin_tools(files: Workfiles | None = None, search: Search | None = None) 
         Glob(search),
         Grep(search, files.ledgers),
         NotebookEdit(files),
-        Read(),
+        Read(files.ledgers, parts_folder=parts_folder),
         ToolSearch(),
         Write(files),
     )
