@@ -17,6 +17,7 @@ from ferrule.core.context import Facts, ToolContext
 from ferrule.core.effects import Effects, ReadsPath
 from ferrule.core.model import ResultTurn, ToolResult, Turn, UserTurn
 from ferrule.core.tool import ToolError
+from ferrule.host import pages
 from ferrule.host.contents import FileUnchanged, ReadOutput
 from ferrule.host.files import read_document
 from ferrule.host.ledger import Ledgers, NotSeen
@@ -233,6 +234,20 @@ async def test_who_read_all_cells_of_a_notebook_knows_it(tmp_path: Path, indent:
     assert await _knows(path, {"limit": 2}, {"offset": 3}) == (indent is not None)
 
 
+@requirement("READ-3", "READ-7")
+async def test_a_cell_that_went_into_parts_is_known(tmp_path: Path) -> None:
+    cells = [
+        {"cell_type": "raw", "id": f"c{number}", "source": "word " * length} for number, length in ((0, 1), (1, 2000))
+    ]
+    path = tmp_path / "a.ipynb"
+    path.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1))
+
+    options = {"token_budget": 1_000, "parts_folder": tmp_path / "parts"}
+
+    assert not await _knows(path, {}, **options)
+    assert await _knows(path, {}, {"offset": 2}, **options)
+
+
 # The reminder
 
 
@@ -254,6 +269,20 @@ async def test_text_comes_with_a_reminder_that_can_be_changed_and_switched_off(t
     assert await _said(tmp_path, Read(reminder_off_for=["calm"]), "other") == (line, Text(REMINDER))
     assert len(await _said(tmp_path, Read(), name="empty.txt")) == 1
     assert "\n" not in REMINDER
+
+
+@requirement("READ-1", "READ-10")
+async def test_a_file_too_long_to_count_says_so_and_has_its_reminder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "MOST_COUNTED", 1_000)
+    (tmp_path / "a.txt").write_text("word\n" * 100_000)
+
+    text, reminder = await _said(tmp_path, Read())
+
+    assert isinstance(text, Text)
+    assert text.text.endswith("[Lines 1 to 7916, and more than can be counted quickly. Read on with offset 7917.]")
+    assert reminder == Text(REMINDER)
 
 
 # Links

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from base64 import b64decode, b64encode
 from pathlib import Path
@@ -10,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from ferrule.core.calls import Status, ToolOutcome
+from ferrule.core.calls import Status, ToolCall, ToolOutcome
 from ferrule.core.content import Block, Code, Document, Image, Line, Listing, Picture, Text
 from ferrule.host.contents import ImageRead, NotebookRead, PartsRead, PdfRead, TextRead
 from ferrule.host.images import LONG_SIDE
-from ferrule.testing import run_call
+from ferrule.testing import run_call, run_calls
 from ferrule.testing.tool_contract import ToolContract
 from ferrule.tools.read import REMINDER, Read
 from tests.host.making import pdf, png
@@ -211,6 +212,16 @@ async def test_pages_that_do_not_fit_are_announced(tmp_path: Path) -> None:
     assert _text(text).endswith('\n[Only pages 1-2 fit. Go on with pages "3-4".]')
 
 
+@requirement("CON-15", "READ-5")
+@pytest.mark.parametrize("name", ["read_file", "FileRead"])
+async def test_the_old_names_take_pages_too(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a.pdf").write_bytes(pdf(["one", "two"]))
+
+    (outcome,) = await run_calls(tmp_path, [ToolCall("1", name, {"file_path": "a.pdf", "pages": "2"})])
+
+    assert _text(outcome.content[0]) == "[Page 2 of 2]\ntwo\n\n[Pages 2 of 2.]"
+
+
 @requirement("READ-5")
 async def test_pages_are_for_documents(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one")
@@ -374,6 +385,23 @@ async def test_the_lines_around_a_split_one_are_still_read_by_lines(tmp_path: Pa
     assert _text(second[0]).endswith("\n[After this line, go on with offset 3.]")
     assert (second, len(list((tmp_path / "parts").iterdir()))) == (again, 1)
     assert await _shown(tmp_path, "a.js", tool, offset=3) == [Text("     3\tlast")]
+
+
+@requirement("READ-3", "READ-7")
+async def test_parts_of_a_file_that_changed_are_written_anew(tmp_path: Path) -> None:
+    path, tool = tmp_path / "a.js", Read(parts_folder=tmp_path / "parts")
+    path.write_text("x" * 200_000)
+    before = path.stat()
+    await _shown(tmp_path, "a.js", tool)
+
+    with path.open("r+") as file:
+        file.seek(150_000)
+        file.write("y")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    output = (await _outcome(tmp_path, "a.js", tool)).output
+
+    assert isinstance(output, PartsRead)
+    assert sum(part.read_text().count("y") for part in Path(output.folder).iterdir()) == 1
 
 
 @requirement("READ-6", "READ-7")

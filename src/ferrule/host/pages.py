@@ -8,12 +8,14 @@ the file is loaded and read as a whole, up to `MOST_LOADED` bytes.
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Iterable, Iterator
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import AnyStr, Generic
 
 from ..text.lines import CR, LF, line_end
-from .files import OpenFile, digest_of
+from .files import DIGEST, HEAD, OpenFile, digest_of
 from .filling import Filling, Wanted
 from .text import MARKS, SNIFF, Document, NotText
 
@@ -126,10 +128,19 @@ def _streamed(file: OpenFile, encoding: str, bom: bytes, wanted: Wanted) -> Text
         line_ending = _line_end(_decoded(file.chunks(), encoding, len(bom)), LF, CR)
         decoded = _decoded(file.chunks(), encoding, len(bom))
         paged = _paged(_Counted(decoded, line_ending), line_ending, str, wanted)
+    version = _version(file, paged.total, paged.lines)
+    return _result(paged, encoding, bom, line_ending, version, None)
+
+
+def _version(file: OpenFile, total: int | None, lines: Sequence[str]) -> str:
+    """By the lines and the stamp of the file; where no lines were shown, by all that can be read quickly."""
     status = file.status
-    stamp = (status.st_size, status.st_mtime_ns, status.st_ino, paged.total)
-    shown = LF.join((*map(str, stamp), *paged.lines)).encode("utf-8", "surrogatepass")
-    return _result(paged, encoding, bom, line_ending, digest_of(shown), None)
+    digest = hashlib.new(DIGEST, repr((status.st_size, status.st_mtime_ns, status.st_ino, total)).encode())
+    digest.update(LF.join(lines).encode("utf-8", "surrogatepass"))
+    if not lines:
+        for chunk in islice(file.chunks(), MOST_COUNTED // HEAD):
+            digest.update(chunk)
+    return digest.hexdigest()
 
 
 def _encoding_of(head: bytes) -> tuple[str, bytes]:

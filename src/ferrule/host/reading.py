@@ -120,7 +120,9 @@ class FileReader:
         if page.long and not page.cells:
             parts = self._parts(asked, f"cell {page.long.number}", identity.digest, [page.long.text()])
             output = _parts_read(asked, file, parts, "cell", page.long.number, total)
-            return Taken(output, file.real_path, form, identity.digest, _nothing)
+            # its outputs may fill a folder; that must not keep anybody from editing the notebook
+            seen = partial(_saw_cells, identity, notebook, asked.offset, CellPage((page.long,), total, None))
+            return Taken(output, file.real_path, form, identity.digest, seen)
         notes = tuple(_more_cells(page, asked.offset))
         output = NotebookRead(asked.path, page.cells, asked.offset, total, notes, asked.reminder)
         seen = partial(_saw_cells, identity, notebook, asked.offset, page)

@@ -128,7 +128,7 @@ class Read(Tool[ReadInput, ReadOutput]):
                 blocks = [Text(_parts(output))]
             case FileUnchanged(path=path):
                 blocks = [Text(f"{path} has not changed: what an earlier result shows of it still stands.")]
-        if isinstance(output, TextRead | NotebookRead | PdfRead) and output.reminder and output.total:
+        if isinstance(output, TextRead | NotebookRead | PdfRead) and output.reminder and output.total != 0:
             blocks.append(Text(output.reminder))
         return tuple(blocks)
 
