@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from ferrule.core.content import Code, Diff, Line, Listing, Markdown, Table, Terminal, Todo, TodoItem, View
+from ferrule.core.content import Code, Diff, Line, Listing, Markdown, Picture, Table, Terminal, Todo, TodoItem, View
 from ferrule.output.plain import Style, clean, columns, fit, lines, summary, width_of
 from tests.requirement import requirement
 
@@ -20,6 +20,7 @@ EVERY_KIND: tuple[View, ...] = (
     Terminal("false", "oh no", 1),
     Todo((TodoItem("this", "completed"), TodoItem("that", "in_progress"))),
     Table(("name", "size"), (("a", "1"), ("long name", "22"))),
+    Picture("image/png", "iVBORw==", 1200, 800),
 )
 
 
@@ -35,6 +36,7 @@ def test_every_kind_of_view_has_a_summary() -> None:
             "false (exit 1)",
             "1 of 2 done",
             "2 rows",
+            "image/png, 1,200 by 800 pixels",
         ]
     )
 
@@ -51,6 +53,7 @@ def test_every_kind_of_view_can_be_shown_in_full() -> None:
             ["$ false", "oh no", "(exit 1)"],
             ["[x] this", "[>] that"],
             ["name       size", "a          1", "long name  22"],
+            ["image/png, 1,200 by 800 pixels"],
         ]
     )
 
