@@ -34,7 +34,8 @@ from ..permissions.judge import RuleJudge
 from ..permissions.modes import Mode
 from ..permissions.rules import Rule
 from ..settings.files import kind_of
-from ..tools import builtin_tools
+from ..tools import Services, builtin_tools
+from ..tools.read import REMINDER, TOKENS
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +62,11 @@ class Settings:
     result_keep: Keep | None = None
     message_limit: int = MESSAGE_LIMIT
     time_limits: Mapping[str, float] = field(default_factory=dict[str, float])
+    read_tokens: int = TOKENS
+    """What one page of Read may cost."""
+    reminder: str | None = REMINDER
+    """What Read says below the text of a file, and the models for which it says nothing."""
+    reminder_off_for: tuple[str, ...] = ()
     tell_changes: bool = True
     """Whether the model is told when somebody else changed a file that it has seen."""
 
@@ -89,8 +95,15 @@ def open_session(
     roots = _roots(paths, cwd, *added, str(folder.path))
     denied = [rule.tool for rule in settings.rules if rule.behavior is Behavior.DENY]
     files = _workfiles(settings.state_folder, folder, cwd)
+    services = Services(
+        files=files,
+        parts_folder=folder.path / "parts",
+        read_tokens=settings.read_tokens,
+        reminder=settings.reminder,
+        reminder_off_for=settings.reminder_off_for,
+    )
     registry = Registry(
-        (*builtin_tools(files, folder.path / "parts"), *tools),
+        (*builtin_tools(services), *tools),
         features(settings.features),
         hiding(denied),
         available(),

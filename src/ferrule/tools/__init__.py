@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..core.tool import AnyTool
@@ -11,22 +12,41 @@ from .edit import Edit
 from .glob import Glob
 from .grep import Grep
 from .notebook_edit import NotebookEdit
-from .read import Read
+from .read import REMINDER, TOKENS, Read
 from .tool_search import ToolSearch
 from .write import Write
 
 
-def builtin_tools(
-    files: Workfiles | None = None, parts_folder: Path | None = None, search: Search | None = None
-) -> tuple[AnyTool, ...]:
-    files = files or Workfiles()
-    search = search or Search()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """What the built-in tools of one session share. Each default stands by itself."""
+
+    files: Workfiles = field(default_factory=Workfiles)
+    search: Search = field(default_factory=Search)
+    parts_folder: Path | None = None
+    """Where Read puts what no page can hold."""
+    read_tokens: int = TOKENS
+    """What one page of Read may cost."""
+    reminder: str | None = REMINDER
+    """What Read says below the text of a file."""
+    reminder_off_for: tuple[str, ...] = ()
+    """The models that need no such reminder."""
+
+
+def builtin_tools(services: Services | None = None) -> tuple[AnyTool, ...]:
+    at = services or Services()
     return (
-        Edit(files),
-        Glob(search),
-        Grep(search, files.ledgers),
-        NotebookEdit(files),
-        Read(files.ledgers, parts_folder=parts_folder),
+        Edit(at.files),
+        Glob(at.search),
+        Grep(at.search, at.files.ledgers),
+        NotebookEdit(at.files),
+        Read(
+            at.files.ledgers,
+            parts_folder=at.parts_folder,
+            token_budget=at.read_tokens,
+            reminder=at.reminder,
+            reminder_off_for=at.reminder_off_for,
+        ),
         ToolSearch(),
-        Write(files),
+        Write(at.files),
     )
