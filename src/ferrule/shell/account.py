@@ -1,0 +1,173 @@
+"""What one command touches, as it is being found out."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from ..core.effects import Change, Opaque, ReachesHost, ReadsPath, RunsCommand, Touch, WritesPath
+from ..core.values import plain_value
+from .paths import ANYWHERE, absolute, is_disk_device, is_endless_or_device, is_nothing, network_host
+from .state import State
+from .words import Word
+
+_DESCRIPTOR = re.compile(r"[0-9]+-?|-")
+MAX_DEPTH = 6
+"""How deep commands that run commands are followed."""
+
+
+@plain_value
+class Risk:
+    """Something a person should see before they say yes."""
+
+    kind: str
+    severity: str
+    """low, medium, high or critical."""
+    denies: bool
+    """Whether no rule and no mode may approve it; else it asks."""
+    message: str
+
+
+class Account:
+    """The touches, doubts and risks of one simple command and of the commands it runs."""
+
+    def __init__(self, state: State, workspace: str, run: Runner, script: Runs, depth: int = 0) -> None:
+        self.state = state
+        self.workspace = workspace
+        self.touches: list[Touch] = []
+        self.doubts: list[str] = []
+        self.risks: list[Risk] = []
+        self.depth = depth
+        self._run = run
+        self._script = script
+
+    def beside(self, state: State) -> Account:
+        """An empty account for another command, as deep as this one."""
+        return Account(state, self.workspace, self._run, self._script, self.depth)
+
+    def include(self, other: Account, touches: Sequence[Touch]) -> None:
+        for touch in touches:
+            self._touch(touch)
+        for doubt in other.doubts:
+            self.doubt(doubt)
+        for risk in other.risks:
+            self.add_risk(risk)
+
+    def doubt(self, reason: str) -> None:
+        if reason not in self.doubts:
+            self.doubts.append(reason)
+
+    def risk(self, kind: str, severity: str, message: str, *, denies: bool = False) -> None:
+        self.add_risk(Risk(kind, severity, denies, message))
+
+    def add_risk(self, risk: Risk) -> None:
+        if risk not in self.risks:
+            self.risks.append(risk)
+
+    def reads(self, word: Word) -> None:
+        if word.text is not None and word.text == "-":
+            return
+        for path in self.places(word):
+            if is_nothing(path):
+                continue
+            if is_endless_or_device(path):
+                self.doubt(f"{path} is a device")
+            self._touch(ReadsPath(path))
+
+    def reads_here(self) -> None:
+        """Read the working directory."""
+        for base in self.state.bases or (ANYWHERE,):
+            self._touch(ReadsPath(base))
+
+    def writes(self, word: Word, change: Change = Change.REPLACES) -> None:
+        certain = word.pattern or (word.text is not None and (self.state.bases or word.text.startswith("/")))
+        if not certain or word.text == "":
+            self.doubt(f"what {word.shown or 'it'} names is not known")
+            return
+        for path in self.places(word):
+            if is_nothing(path):
+                continue
+            if is_disk_device(path):
+                self.risk("disk", "critical", f"It writes to the device {path}.", denies=True)
+            if is_endless_or_device(path):
+                self.doubt(f"{path} is a device")
+            self._touch(WritesPath(path, change))
+
+    def reaches(self, host: str) -> None:
+        self._touch(ReachesHost(host, sends=True))
+
+    def places(self, word: Word) -> list[str]:
+        """The paths a word may name, for each directory the shell may be in; for a pattern, where it looks."""
+        text = word.text
+        if text is None:
+            if not word.pattern:
+                return [ANYWHERE]
+            text = word.prefix[: word.prefix.rfind("/") + 1] or "."
+            if ".." in word.source or "/." in word.source or word.source.startswith("."):
+                text = posixpath.join(text, "..")
+        if not text.startswith("/") and not self.state.bases:
+            return [ANYWHERE]
+        return [absolute(text, base) for base in self.state.bases or ("/",)]
+
+    def redirects(self, operator: str, target: Word) -> None:
+        """A redirection to or from a file."""
+        if operator in ("<<", "<<-", "<<<"):
+            return
+        if operator in ("<&", ">&") and _DESCRIPTOR.fullmatch(target.text or ""):
+            return
+        shown = target.text if target.text is not None else target.prefix
+        host = network_host(shown)
+        if host is not None or shown.startswith(("/dev/tcp", "/dev/udp")):
+            self.reaches(host or "")
+            self.risk("network", "high", "It opens a network connection with the shell itself.")
+            return
+        if operator == "<":
+            self._reads_redirected(target)
+        elif operator == "<>":
+            self.writes(target)
+        elif operator == "<&":
+            self.doubt("a file descriptor that is not known")
+        else:
+            self.writes(target)
+
+    def _reads_redirected(self, target: Word) -> None:
+        if target.text is None and not target.pattern and not target.prefix.startswith("/dev/fd/"):
+            self.doubt(f"what {target.shown} names is not known")
+        self.reads(target)
+
+    def runs(self, words: Sequence[Word]) -> None:
+        """Account for another command, run by this one."""
+        if self.depth >= MAX_DEPTH:
+            self.doubt("it runs a command that runs a command, and so on")
+        elif words:
+            self.depth += 1
+            self._run(words, self)
+            self.depth -= 1
+        else:
+            self.doubt("the command it runs is not known")
+
+    def script(self, text: str) -> None:
+        """Account for a text that a shell runs."""
+        if self.depth >= MAX_DEPTH:
+            self.doubt("it runs a script that runs a script, and so on")
+            return
+        self.depth += 1
+        self._script(text, self)
+        self.depth -= 1
+
+    def started(self, words: Sequence[Word], source: str = "") -> None:
+        argv = tuple(word.shown for word in words)
+        self._touch(RunsCommand(argv, source or " ".join(argv), accounted=True))
+
+    def _touch(self, touch: Touch) -> None:
+        if touch not in self.touches:
+            self.touches.append(touch)
+
+    def all_touches(self) -> tuple[Touch, ...]:
+        return (*self.touches, Opaque()) if self.doubts else tuple(self.touches)
+
+
+Runner: TypeAlias = Callable[[Sequence[Word], Account], None]
+Runs: TypeAlias = Callable[[str, Account], None]

@@ -1,0 +1,134 @@
+"""The entry: what a command would do, read off its text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from ..core.effects import Effects, Opaque, RunsCommand, Touch
+from ..core.values import plain_value
+from .account import Account, Risk
+from .effects import account_for, run
+from .risks import is_fetching, look_at_fetched_code, look_at_pipe, look_at_touches
+from .simple import Simple
+from .state import State
+from .syntax import parsed
+from .tokens import Unreadable
+from .walk import walked
+from .words import Word
+
+NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
+
+
+@plain_value
+class CommandReport:
+    """One simple command: how it stands there, what it touches, what about it is not known."""
+
+    source: str
+    argv: tuple[str, ...]
+    touches: tuple[Touch, ...]
+    doubts: tuple[str, ...]
+
+
+@plain_value
+class Analysis:
+    """All that is known of a command before it runs."""
+
+    effects: Effects
+    risks: tuple[Risk, ...]
+    reasons: tuple[str, ...]
+    """Why the effects are not all known; empty if they are."""
+    commands: tuple[CommandReport, ...]
+
+
+def analyse(command: str, *, cwd: str, home: str, variables: Mapping[str, str] = NO_VARIABLES) -> Analysis:
+    """What running `bash -c command` in `cwd` would touch. Never raises, and never looks at the disk.
+
+    >>> analyse("ls | wc -l", cwd="/srv", home="/home/u").effects.read_only
+    True
+    >>> analyse("ls > x", cwd="/srv", home="/home/u").effects.read_only
+    False
+    """
+    known = {name: Word.known(value) for name, value in variables.items()}
+    state = State((cwd,), {"HOME": Word.known(home), **known}, home)
+    account = Account(state, cwd, run, _script)
+    reports = _read(command, account)
+    touches: dict[Touch, None] = {}
+    for report in reports:
+        touches.update(dict.fromkeys(report.touches))
+    if account.doubts:
+        touches[Opaque()] = None
+    reasons = tuple(dict.fromkeys(account.doubts))
+    return Analysis(Effects(tuple(touches)), tuple(_by_severity(account.risks)), reasons, tuple(reports))
+
+
+def _read(command: str, account: Account) -> list[CommandReport]:
+    """Read a text, add to the account what it does, and report on each of its commands."""
+    try:
+        syntax = parsed(command)
+    except Unreadable as reason:
+        account.doubt(f"The command cannot be read: {reason}.")
+        account.risk("unreadable", "medium", f"The command cannot be read: {reason}.")
+        return []
+    simples, doubts = walked(syntax, account.state)
+    for doubt in (*syntax.doubts, *doubts):
+        account.doubt(f"Not understood: {doubt}.")
+    if not simples:
+        account.doubt("There is no command.")
+    reports = [_report(simple, simples, account) for simple in simples]
+    _look_at_bombs(simples, account)
+    names = [simple.words[0].text for simple in simples if simple.words]
+    look_at_fetched_code(any(is_fetching(name or "") for name in names), names, account)
+    return reports
+
+
+def _report(simple: Simple, among: Sequence[Simple], account: Account) -> CommandReport:
+    own = account.beside(simple.state)
+    account_for(simple, own)
+    look_at_touches(own)
+    if simple.words and simple.piped_from:
+        before = [among[index].words[0].text or "" for index in simple.piped_from if among[index].words]
+        look_at_pipe(simple.words[0].text or "", before, own)
+    for risk in own.risks:
+        account.add_risk(risk)
+    for doubt in own.doubts:
+        account.doubt(f"`{_short(simple.source)}`: {doubt}.")
+    touches = _honest(own)
+    return CommandReport(simple.source, tuple(word.shown for word in simple.words), touches, tuple(own.doubts))
+
+
+def _honest(own: Account) -> tuple[Touch, ...]:
+    """The touches; where something is not known, no program is said to be accounted for."""
+    if not own.doubts:
+        return tuple(own.touches)
+    return (
+        *(
+            RunsCommand(touch.argv, touch.source, accounted=False) if isinstance(touch, RunsCommand) else touch
+            for touch in own.touches
+        ),
+        Opaque(),
+    )
+
+
+def _script(text: str, account: Account) -> None:
+    """Account for a text that a command hands to a shell."""
+    inner = account.beside(account.state)
+    reports = _read(text, inner)
+    account.include(inner, [touch for report in reports for touch in report.touches])
+
+
+def _look_at_bombs(simples: Sequence[Simple], account: Account) -> None:
+    for simple in simples:
+        name = simple.words[0].text if simple.words else None
+        if name in simple.state.functions and simple.piped_from and not simple.state.bases:
+            account.risk("fork-bomb", "critical", "A function that starts itself twice fills the machine.", denies=True)
+
+
+def _by_severity(risks: Sequence[Risk]) -> list[Risk]:
+    order = ("critical", "high", "medium", "low")
+    return sorted(risks, key=lambda risk: order.index(risk.severity))
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 60 else f"{line[:59]}…"

@@ -1,0 +1,110 @@
+"""Brace expansion, bounded: `{a,b}` and `{1..3}`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TypeAlias
+
+from .tokens import Kind, Part
+
+MAX_WORDS = 64
+
+_RANGE = re.compile(r"(-?[0-9]{1,4})\.\.(-?[0-9]{1,4})|([a-zA-Z])\.\.([a-zA-Z])")
+
+_Atoms: TypeAlias = tuple[Part, ...]
+
+
+class TooMany(Exception):
+    """More words than are worth looking at, or a form that is not known."""
+
+
+def expanded(parts: Sequence[Part]) -> list[_Atoms]:
+    """The words that braces make of one word, each as its parts."""
+    if not any(part.kind is Kind.TEXT and not part.quoted and "{" in part.text for part in parts):
+        return [tuple(parts)]
+    done: list[_Atoms] = []
+    pending: list[tuple[_Atoms, int]] = [(_atoms(parts), 0)]
+    while pending:
+        atoms, start = pending.pop()
+        opening = next((at for at in range(start, len(atoms)) if _is(atoms[at], "{")), None)
+        if opening is None:
+            done.append(_joined(atoms))
+        else:
+            alternatives, closing = _alternatives(atoms, opening)
+            if alternatives is None:
+                pending.append((atoms, opening + 1))
+            else:
+                before, after = atoms[:opening], atoms[closing + 1 :]
+                pending.extend(((*before, *inner, *after), opening) for inner in reversed(alternatives))
+        if len(done) + len(pending) > MAX_WORDS:
+            raise TooMany
+    return done
+
+
+def _alternatives(atoms: _Atoms, opening: int) -> tuple[list[_Atoms] | None, int]:
+    """What stands between the braces' commas, and where the braces close; `None` for braces that are only text."""
+    depth = 0
+    cuts = [opening]
+    for at in range(opening, len(atoms)):
+        if _is(atoms[at], "{"):
+            depth += 1
+        elif _is(atoms[at], "}"):
+            depth -= 1
+            if depth == 0:
+                cuts.append(at)
+                break
+        elif _is(atoms[at], ",") and depth == 1:
+            cuts.append(at)
+    else:
+        return None, 0
+    inner = [atoms[left + 1 : right] for left, right in pairwise(cuts)]
+    if len(inner) > 1:
+        return inner, cuts[-1]
+    return _range(inner[0]), cuts[-1]
+
+
+def _range(atoms: _Atoms) -> list[_Atoms] | None:
+    text = "".join(atom.text for atom in atoms if atom.kind is Kind.TEXT and not atom.quoted)
+    if ".." not in text:
+        return None
+    found = _RANGE.fullmatch(text)
+    if found is None or len(text) != len(atoms) or (found[1] and _is_padded(found[1], found[2])):
+        raise TooMany
+    first, last = (int(found[1]), int(found[2])) if found[1] else (ord(found[3]), ord(found[4]))
+    if abs(first - last) >= MAX_WORDS or (found[3] and found[3].isupper() != found[4].isupper()):
+        raise TooMany
+    step = 1 if first <= last else -1
+    values = range(first, last + step, step)
+    return [(Part(Kind.TEXT, str(value) if found[1] else chr(value), False),) for value in values]
+
+
+def _is_padded(*numbers: str) -> bool:
+    return any(len(number.lstrip("-")) > 1 and number.lstrip("-")[0] == "0" for number in numbers)
+
+
+def _atoms(parts: Sequence[Part]) -> _Atoms:
+    """The parts with each character of unquoted text by itself."""
+    atoms: list[Part] = []
+    for part in parts:
+        if part.kind is Kind.TEXT and not part.quoted:
+            atoms.extend(Part(Kind.TEXT, character, False) for character in part.text)
+        else:
+            atoms.append(part)
+    return tuple(atoms)
+
+
+def _joined(atoms: _Atoms) -> _Atoms:
+    joined: list[Part] = []
+    for atom in atoms:
+        last = joined[-1] if joined else None
+        if last and last.kind is atom.kind is Kind.TEXT and not last.quoted and not atom.quoted:
+            joined[-1] = Part(Kind.TEXT, last.text + atom.text, False)
+        else:
+            joined.append(atom)
+    return tuple(joined)
+
+
+def _is(atom: Part, character: str) -> bool:
+    return atom.kind is Kind.TEXT and not atom.quoted and atom.text == character

@@ -1,0 +1,214 @@
+"""From a simple command to what it touches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from ..core.effects import Change
+from .account import Account
+from .commands import awk, find, git, jq, network, sed, tests, wrappers
+from .commands.machine import MACHINE, ONLY_VERSION
+from .commands.reading import READING
+from .commands.text import TEXT
+from .commands.writing import WRITING
+from .risks import look
+from .simple import Simple
+from .state import is_quiet, is_unfamiliar_but_plain
+from .table import Arguments, Usage, arguments, usage
+from .words import Word
+
+ENTRIES = {**READING, **TEXT, **MACHINE, **WRITING}
+"""The table, by the name of the program and where it has them of its subcommand."""
+_SYSTEM_FOLDERS = ("/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/")
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_DECLARATION = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(=.*)?", re.DOTALL)
+_CHANGES = {"writes": Change.REPLACES, "creates": Change.CREATES, "deletes": Change.DELETES}
+
+_Reader: TypeAlias = Callable[[list[Word], Account], None]
+
+READERS: dict[str, _Reader] = {
+    "sed": sed.read,
+    "awk": awk.read,
+    "gawk": awk.read,
+    "mawk": awk.read,
+    "nawk": awk.read,
+    "find": find.read,
+    "git": git.read,
+    "jq": jq.read,
+    "yq": jq.read_yq,
+    "curl": network.read_curl,
+    "wget": network.read_wget,
+    "tar": network.read_tar,
+    "unzip": network.read_unzip,
+}
+
+
+def account_for(simple: Simple, account: Account) -> None:
+    """Add what the command touches, and what is not known about it."""
+    for redirection in simple.redirections:
+        if redirection.number.startswith("{"):
+            account.doubt("a file descriptor gets a name")
+        account.redirects(redirection.operator, redirection.target)
+    if not simple.words:
+        if not simple.assignments and not simple.redirections:
+            account.doubt("there is no command")
+        return
+    if simple.state.poison:
+        account.doubt(f"{simple.state.poison} before it")
+    _environment(simple, account)
+    run(simple.words, account, functions=simple.state.functions)
+
+
+def run(words: Sequence[Word], account: Account, functions: frozenset[str] = frozenset()) -> None:
+    """Add what running these words touches."""
+    account.started(words)
+    first, *rest = words
+    look(words, account)
+    name = _program(first)
+    if name is None:
+        account.doubt(f"which program {first.shown} is is not known")
+    elif name in functions or (rest and len(rest) == 1 and rest[0].text in ONLY_VERSION.get(name, ())):
+        return
+    elif name in ("test", "[", "[["):
+        tests.read(name, rest, account)
+    elif name in wrappers.NAMES:
+        wrappers.read(name, rest, account)
+    elif name in READERS:
+        READERS[name](rest, account)
+    else:
+        _by_table(name, rest, account)
+
+
+def _program(word: Word) -> str | None:
+    text = word.text
+    if text is None or word.many:
+        return None
+    for folder in _SYSTEM_FOLDERS:
+        if text.startswith(folder) and "/" not in text[len(folder) :]:
+            return text[len(folder) :]
+    return None if "/" in text or not text else text
+
+
+def _environment(simple: Simple, account: Account) -> None:
+    """Variables set for one command: quiet ones, or one that no program here knows, for a program without settings."""
+    unfamiliar = [(name, value) for name, value in simple.assignments if not is_quiet(name)]
+    if not unfamiliar:
+        return
+    name = _program(simple.words[0])
+    entry = ENTRIES.get(name or "")
+    plain = entry is not None and usage(entry).has("plain")
+    if len(unfamiliar) > 1 or not plain or not is_unfamiliar_but_plain(*unfamiliar[0]):
+        account.doubt(f"{unfamiliar[0][0]} may change what the command does")
+
+
+def _by_table(name: str, words: list[Word], account: Account) -> None:
+    entry = ENTRIES.get(name)
+    if entry is None and words and words[0].text is not None:
+        entry = ENTRIES.get(f"{name} {words[0].text}")
+        words = words[1:]
+    if entry is None:
+        account.doubt(f"{name} is not known")
+        return
+    known = usage(entry)
+    if known.has("verbatim"):
+        return
+    if known.has("format"):
+        _printf(words, account)
+        return
+    given = arguments(words, known)
+    if given.doubt:
+        account.doubt(given.doubt)
+    _options(given, account)
+    _operands(known, given, account)
+
+
+def _printf(words: list[Word], account: Account) -> None:
+    if words and words[0].may_be_option and words[0].text != "--":
+        account.doubt(f"{words[0].shown} may be an option")
+
+
+def _options(given: Arguments, account: Account) -> None:
+    for option in given.options:
+        value = option.value
+        if not option.role:
+            continue
+        if option.role == "read" and value is not None:
+            account.reads(value)
+        elif option.role == "write" and value is not None:
+            account.writes(value)
+        else:
+            account.doubt(f"{option.name} does more than look")
+
+
+def _operands(known: Usage, given: Arguments, account: Account) -> None:
+    roles, operands = known.operands, list(given.operands)
+    role = roles[0] if roles else "text"
+    if role == "pattern":
+        by_option = given.has("-e", "-f", "--regexp", "--file", "--files", "--type-list")
+        operands, role = operands if by_option else operands[1:], roles[1]
+        recursive = given.has("-r", "-R", "--recursive", "--dereference-recursive")
+        if not operands and (recursive or known.has("cwd")):
+            account.reads_here()
+    elif role in ("read1", "text1"):
+        for operand in operands[:1] if role == "read1" else ():
+            account.reads(operand)
+        # A pattern or a variable in the first place may stand for more than one word.
+        operands = operands if operands and operands[0].many else operands[1:]
+        role = roles[1]
+    elif not operands and known.has("cwd"):
+        account.reads_here()
+    _each(role, operands, given, account)
+
+
+def _each(role: str, operands: list[Word], given: Arguments, account: Account) -> None:
+    if role == "reads":
+        for operand in operands:
+            account.reads(operand)
+    elif role in _CHANGES:
+        for operand in operands:
+            account.writes(operand, _CHANGES[role])
+    elif role in ("copies", "moves", "links"):
+        _transfer(role, operands, given, account)
+    elif role == "assign":
+        _declarations(operands, account)
+    elif not _is_harmless(role, operands):
+        account.doubt(f"what {operands[0].shown if operands else 'it'} makes it do is not known")
+
+
+def _is_harmless(role: str, operands: list[Word]) -> bool:
+    """Whether operands that are no paths are of the kind that only asks for something."""
+    if role == "text" or not operands:
+        return role != "unknown"
+    if role == "format":
+        return all((operand.text or operand.prefix).startswith("+") and not operand.many for operand in operands)
+    if role == "name":
+        return all(_IDENTIFIER.fullmatch(operand.text or "") for operand in operands)
+    return role.startswith("=") and operands[0].text in role[1:].split(",")
+
+
+def _declarations(operands: list[Word], account: Account) -> None:
+    for operand in operands:
+        found = _DECLARATION.fullmatch(operand.text or "")
+        if found is None:
+            account.doubt(f"what {operand.shown} declares is not known")
+        elif found[2] and not is_quiet(found[1]):
+            account.doubt(f"{found[1]} may change what later commands do")
+
+
+def _transfer(role: str, operands: list[Word], given: Arguments, account: Account) -> None:
+    """cp, mv and ln: the last operand is the target, unless an option names it."""
+    into = given.has("-t", "--target-directory")
+    sources, target = (operands, None) if into or len(operands) < 2 else (operands[:-1], operands[-1])
+    for source in sources:
+        if role == "moves":
+            account.writes(source, Change.DELETES)
+        elif role == "copies":
+            account.reads(source)
+    if target is not None:
+        account.writes(target)
+    elif not into and role == "links":
+        account.writes(Word.known("."))
+    elif not into:
+        account.doubt("the target is missing")

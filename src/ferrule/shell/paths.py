@@ -1,0 +1,96 @@
+"""Paths by their text alone: nothing here looks at the disk."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+ANYWHERE = "/"
+"""The path for one that is not known: the whole tree."""
+
+_NOTHING = re.compile(r"/dev/(null|stdin|stdout|stderr|tty|fd/[0-9]+)|/proc/self/fd/[0-9]+")
+_NETWORK = re.compile(r"/dev/(tcp|udp)/([^/]*)/?.*")
+_PROTECTED_FOLDERS = frozenset(
+    {".git", ".vscode", ".idea", ".husky", ".cargo", ".devcontainer", ".yarn", ".mvn", ".claude", ".ferrule", ".ssh"}
+    | {".gnupg", ".aws", ".kube", ".docker", "git"}
+)
+_STARTUP_FILES = frozenset(
+    {".bashrc", ".bash_profile", ".bash_login", ".bash_aliases", ".bash_logout", ".zshrc", ".zprofile", ".zshenv"}
+    | {".zlogin", ".zlogout", ".profile", ".envrc", ".inputrc", ".xinitrc", ".xprofile"}
+)
+_PROTECTED_FILES = _STARTUP_FILES | frozenset(
+    {".gitconfig", ".gitmodules", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "bunfig.toml", ".bazelrc"}
+    | {".bazelversion", ".bazeliskrc", ".pre-commit-config.yaml", "gradle-wrapper.properties", ".netrc", ".pypirc"}
+    | {"maven-wrapper.properties", ".devcontainer.json", ".ripgreprc", "pyrightconfig.json", ".mcp.json"}
+    | {".claude.json"}
+)
+_SYSTEM_FILES = re.compile(
+    r"/etc/(passwd|shadow|gshadow|group|sudoers(\.d(/.*)?)?|ssh(/.*)?|pam\.d(/.*)?|crontab|cron\..*|ld\.so\.preload|hosts)"
+)
+_DEVICE = re.compile(r"/dev/(sd|hd|vd|xvd|nvme|mmcblk|disk|md|dm-|mapper/|loop|mem|kmem|port)[^/]*(/.*)?")
+
+
+def absolute(path: str, base: str) -> str:
+    """
+    >>> absolute("../b", "/srv/a"), absolute("//etc/./x", "/srv")
+    ('/srv/b', '/etc/x')
+    """
+    joined = posixpath.normpath(posixpath.join(base, path))
+    return joined[1:] if joined.startswith("//") else joined
+
+
+def is_nothing(path: str) -> bool:
+    """Whether reading or writing the path touches no file: the null device and the process's own streams."""
+    return _NOTHING.fullmatch(path) is not None
+
+
+def is_endless_or_device(path: str) -> bool:
+    return path.startswith(("/dev/", "/proc/sysrq", "/sys/")) and not is_nothing(path)
+
+
+def network_host(path: str) -> str | None:
+    """The host of a path that the shell takes for a connection."""
+    found = _NETWORK.fullmatch(path)
+    return found[2] if found else None
+
+
+def is_disk_device(path: str) -> bool:
+    return _DEVICE.fullmatch(path) is not None
+
+
+def is_critical(path: str, *, home: str, workspace: str) -> bool:
+    """Whether losing the path loses everything: the root, what is in it, the home, the workspace and what holds it.
+
+    >>> is_critical("/usr", home="/home/u", workspace="/srv/repo")
+    True
+    """
+    return (
+        posixpath.dirname(path) == "/"
+        or path in (home, posixpath.dirname(home))
+        or workspace == path
+        or workspace.startswith(f"{path.rstrip('/')}/")
+        or path in ("/usr/local", "/usr/bin", "/usr/lib", "/var/lib", "/var/log")
+    )
+
+
+def is_startup_file(path: str) -> bool:
+    return posixpath.basename(path) in _STARTUP_FILES
+
+
+def is_git_hook(path: str) -> bool:
+    return "/.git/hooks" in path or "/.husky" in path
+
+
+def is_protected(path: str) -> bool:
+    """Whether what is written there runs later, or decides who may do what."""
+    *folders, name = path.split("/")
+    if name in _PROTECTED_FILES or name in _PROTECTED_FOLDERS - {"git"} or name.startswith((".pnp.", "lefthook.")):
+        return True
+    return any(
+        folder in _PROTECTED_FOLDERS and (folder != "git" or folders[index - 1] == ".config")
+        for index, folder in enumerate(folders)
+    )
+
+
+def is_system_file(path: str) -> bool:
+    return _SYSTEM_FILES.fullmatch(path) is not None

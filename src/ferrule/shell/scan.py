@@ -1,0 +1,601 @@
+"""The words and operators of a command, by bash's lexical rules, in one linear pass.
+
+The syntax tree says how words form commands; this says what the words are.
+Each is checked against the other (`syntax.py`), because a parser that sees
+one word where bash sees two is how commands get past an analysis. The scan
+also comes first and bounds what the parser is given.
+
+The text is scanned as bytes in the form of Latin-1, so that positions are the
+same as the tree's.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from .tokens import Here, Kind, Part, Scan, Token, Unreadable
+
+MAX_LENGTH = 10_000
+MAX_OPERATORS = 200
+MAX_COMMANDS = 50
+MAX_DEPTH = 24
+MAX_TOKENS = 1_500
+
+_PLAIN = re.compile(r"""[^ \t\n|&;<>()$`"'\\#]+""")
+_BLANKS = re.compile(r"[ \t]+")
+_COMMENT = re.compile(r"[^\n]*")
+_OPERATOR = re.compile(r"&&|\|\||;;&|;;|;&|\|&|&>>|&>|<<<|<<-|<<|<>|<&|>>|>&|>\||[|&;<>()]")
+_IN_DOUBLE = re.compile(r"""[^$`"\\]+""")
+_IN_BRACES = re.compile(r"""[^$`"'\\{}]+""")
+_IN_HERE = re.compile(r"[^$`\\]+")
+_SINGLE = re.compile(r"'([^']*)'")
+_ANSI = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
+_NAME = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!_-])")
+_BRACED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])\}")
+_ARITHMETIC = re.compile(r"\$\(\(([A-Za-z0-9_ \t+*/%<>=!&|?:,$()-]*?)\)\)")
+_ARITHMETIC_COMMAND = re.compile(r"\(\(([A-Za-z0-9_ \t+*/%<>=!&|?:,$()-]*?)\)\)")
+_FD_NAME = re.compile(r"\{[A-Za-z_][A-Za-z0-9_]*\}")
+_ODD = re.compile(r"[^\t\n\x20-\x7e]")
+_EXTENDED_GLOB = re.compile(r"[?*+@!]$")
+_ASSIGNING = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\[[^]]*\])?\+?=$")
+
+_BEFORE_COMMANDS = frozenset({"if", "then", "elif", "else", "while", "until", "do", "{", "!", "time"})
+_REDIRECTIONS = frozenset({"<", ">", ">>", ">|", "<>", "<&", ">&", "&>", "&>>", "<<<", "<<", "<<-"})
+
+_Mode: TypeAlias = Literal["commands", "double", "braces", "here"]
+
+
+@dataclass(slots=True)
+class _Frame:
+    """What is open: a list of commands, a double-quoted string, `${…}`, a here-document."""
+
+    mode: _Mode
+    closer: str
+    quoted: bool = False
+    """Whether what is expanded here stands inside double quotes."""
+    start: int = -1
+    """Where the word under way began; -1 between words."""
+    parts: list[Part] = field(default_factory=list[Part])
+    run: int = 0
+    cases: int = 0
+    """How many `case` are open: their patterns end with a `)` that nothing opened."""
+    opened: int = 0
+    heres: list[tuple[str, bool, bool]] = field(default_factory=list[tuple[str, bool, bool]])
+    """Delimiters whose bodies come after the next newline: text, quoted, tabs stripped."""
+    awaits_delimiter: str = ""
+    end: int = 0
+    """Where a here-document's body ends."""
+
+
+def scanned(command: str) -> Scan:
+    """The scan of a command. Raises `Unreadable` for what no shell would run, and what is too large."""
+    if len(command) > MAX_LENGTH:
+        raise Unreadable(f"it is longer than {MAX_LENGTH:,} characters")
+    scanner = _Scanner(command)
+    scanner.run()
+    return scanner.result()
+
+
+def as_bytes_text(text: str) -> str:
+    """The UTF-8 bytes of a text, each as one character."""
+    try:
+        return text if text.isascii() else text.encode().decode("latin-1")
+    except UnicodeEncodeError:
+        raise Unreadable("it holds half a character") from None
+
+
+def from_bytes_text(text: str) -> str:
+    """
+    >>> from_bytes_text(as_bytes_text("naïve"))
+    'naïve'
+    """
+    return text if text.isascii() else text.encode("latin-1").decode(errors="replace")
+
+
+def odd_characters(text: str) -> str:
+    """What is wrong with the characters; empty if nothing is."""
+    for found in _ODD.finditer(text):
+        character = found[0]
+        category = unicodedata.category(character)
+        if category[0] in "CZ":
+            return f"the character U+{ord(character):04X}, which cannot be seen"
+    return ""
+
+
+class _Scanner:
+    def __init__(self, command: str) -> None:
+        self._text = as_bytes_text(command)
+        self._at = 0
+        self._stack: list[_Frame] = [_Frame("commands", "")]
+        self._tokens: list[Token] = []
+        self._heres: list[Here] = []
+        self._doubts: list[str] = []
+        self._runs = 0
+        self._commands = 1
+        self._operators = 0
+        if odd := odd_characters(command):
+            self._doubts.append(odd)
+
+    def result(self) -> Scan:
+        return Scan(tuple(self._tokens), tuple(self._heres), tuple(self._doubts), self._commands, self._operators)
+
+    def run(self) -> None:
+        end = len(self._text)
+        while True:
+            frame = self._stack[-1]
+            if frame.mode == "here" and self._at >= frame.end:
+                self._leave_here(frame)
+                continue
+            if self._at >= end:
+                break
+            if frame.mode == "commands":
+                self._commands_step(frame)
+            elif frame.mode == "double":
+                self._double_step(frame)
+            elif frame.mode == "braces":
+                self._braces_step(frame)
+            else:
+                self._here_step(frame)
+        frame = self._stack[-1]
+        if len(self._stack) > 1:
+            raise Unreadable(f"`{frame.closer}` is missing at its end")
+        self._end_word(frame)
+        if frame.heres or frame.awaits_delimiter:
+            raise Unreadable("a here-document has no body")
+        if frame.cases:
+            self._doubt("a `case` without its `esac`")
+
+    # Commands
+
+    def _commands_step(self, frame: _Frame) -> None:
+        text, at = self._text, self._at
+        if found := _PLAIN.match(text, at):
+            self._add(frame, Part(Kind.TEXT, found[0], frame.quoted), at)
+            self._at = found.end()
+            return
+        character = text[at]
+        if character in " \t":
+            self._end_word(frame)
+            self._at = _BLANKS.match(text, at).end()  # type: ignore[union-attr]
+        elif character == "\n":
+            self._newline(frame)
+        elif character == "'":
+            self._single(frame)
+        elif character == '"':
+            self._open("double", '"', quoted=True, at=at)
+        elif character == "$":
+            self._dollar(frame)
+        elif character == "\\":
+            self._backslash(frame)
+        elif character == "`":
+            self._backtick(frame)
+        elif character == "#":
+            if frame.start < 0:
+                self._at = _COMMENT.match(text, at).end()  # type: ignore[union-attr]
+            else:
+                self._add(frame, Part(Kind.TEXT, "#", False), at)
+                self._at += 1
+        else:
+            self._operator(frame)
+
+    def _operator(self, frame: _Frame) -> None:
+        text, at = self._text, self._at
+        found = _OPERATOR.match(text, at)
+        if found is None:
+            raise Unreadable(f"`{text[at]}` cannot be read")
+        operator = found[0]
+        if operator in ("<", ">") and text[at + 1 : at + 2] == "(":
+            self._open_process(frame)
+            return
+        if operator == "(":
+            self._open_parenthesis(frame)
+            return
+        if operator == ")":
+            self._close_parenthesis(frame)
+            return
+        if operator in _REDIRECTIONS:
+            self._end_number(frame)
+            self._token(frame, at, found.end(), operator)
+            if operator in ("<<", "<<-"):
+                frame.awaits_delimiter = operator
+        else:
+            self._end_word(frame)
+            self._token(frame, at, found.end(), operator)
+            self._separate(frame)
+        self._at = found.end()
+
+    def _open_process(self, frame: _Frame) -> None:
+        if frame.start >= 0:
+            self._doubt("a process substitution inside a word")
+        self._add(frame, Part(Kind.FILE, "", False), self._at)
+        self._push(_Frame("commands", ")", run=self._new_run()), 2)
+
+    def _open_parenthesis(self, frame: _Frame) -> None:
+        at = self._at
+        found = _ARITHMETIC_COMMAND.match(self._text, at) if frame.start < 0 else None
+        if found is not None and found[1].count("(") == found[1].count(")"):
+            self._token(frame, at, found.end(), "((")
+            self._at = found.end()
+            return
+        if frame.start >= 0:
+            before = self._text[frame.start : at]
+            if _ASSIGNING.search(before):
+                self._doubt("an array")
+            elif _EXTENDED_GLOB.search(before):
+                self._doubt("an extended pattern")
+        elif self._text.startswith("((", at):
+            self._doubt("arithmetic")
+        self._end_word(frame)
+        self._token(frame, at, at + 1, "(")
+        self._separate(frame)
+        frame.opened += 1
+        if frame.opened + len(self._stack) > MAX_DEPTH:
+            raise Unreadable("it is nested too deeply")
+        self._at += 1
+
+    def _close_parenthesis(self, frame: _Frame) -> None:
+        self._end_word(frame)
+        at = self._at
+        if frame.opened:
+            frame.opened -= 1
+        elif frame.cases:
+            pass
+        elif frame.closer == ")":
+            self._finish_commands(frame)
+            self._at += 1
+            return
+        else:
+            raise Unreadable("`)` closes nothing")
+        self._token(frame, at, at + 1, ")")
+        self._separate(frame, opens=False)
+        self._at += 1
+
+    def _finish_commands(self, frame: _Frame) -> None:
+        if frame.heres or frame.awaits_delimiter:
+            raise Unreadable("a here-document has no body")
+        if frame.opened or frame.cases:
+            raise Unreadable("a substitution is not balanced")
+        self._stack.pop()
+
+    def _newline(self, frame: _Frame) -> None:
+        self._end_word(frame)
+        self._separate(frame)
+        self._at += 1
+        if frame.heres:
+            pending, frame.heres = frame.heres, []
+            if len(pending) > 1:
+                raise Unreadable("it has several here-documents in one line")
+            delimiter, quoted, strips = pending[0]
+            self._here_document(delimiter, quoted=quoted, strips=strips)
+
+    def _backslash(self, frame: _Frame) -> None:
+        following = self._text[self._at + 1 : self._at + 2]
+        if not following:
+            raise Unreadable("it ends with a backslash")
+        if following != "\n":
+            self._add(frame, Part(Kind.TEXT, following, True), self._at)
+        self._at += 2
+
+    def _single(self, frame: _Frame) -> None:
+        found = _SINGLE.match(self._text, self._at)
+        if found is None:
+            raise Unreadable("a single quote is not closed")
+        self._add(frame, Part(Kind.TEXT, found[1], True), self._at)
+        self._at = found.end()
+
+    # What may stand in any mode
+
+    def _dollar(self, frame: _Frame) -> None:
+        text, at = self._text, self._at
+        if (found := _NAME.match(text, at)) or (found := _BRACED.match(text, at)):
+            self._add(frame, Part(Kind.VARIABLE, found[1], frame.quoted), at)
+            self._at = found.end()
+            return
+        following = text[at + 1 : at + 2]
+        if following == "(":
+            self._dollar_parenthesis(frame)
+        elif following == "{":
+            if frame.mode == "braces":
+                self._doubt("an expansion inside an expansion")
+            self._add(frame, Part(Kind.EXPANSION, "", frame.quoted), at)
+            self._push(_Frame("braces", "}", quoted=frame.quoted, start=at), 2)
+        elif following == "[":
+            raise Unreadable("`$[` is arithmetic of an old kind")
+        elif following == "'" and not frame.quoted:
+            self._ansi(frame)
+        elif following == '"' and not frame.quoted:
+            self._doubt("a translated string")
+            self._add(frame, Part(Kind.TEXT, "", True), at)
+            self._at += 1
+        else:
+            if following == "\\":
+                self._doubt("a dollar sign before a backslash")
+            self._add(frame, Part(Kind.TEXT, "$", True), at)
+            self._at += 1
+
+    def _dollar_parenthesis(self, frame: _Frame) -> None:
+        text, at = self._text, self._at
+        if text.startswith("$((", at):
+            found = _ARITHMETIC.match(text, at)
+            if found is not None and found[1].count("(") == found[1].count(")") and "$(" not in found[1]:
+                self._add(frame, Part(Kind.NUMBER, found[1], frame.quoted), at)
+                self._at = found.end()
+                return
+            self._doubt("arithmetic that is more than numbers and names")
+        self._add(frame, Part(Kind.OUTPUT, "", frame.quoted), at)
+        self._push(_Frame("commands", ")", run=self._new_run()), 2)
+
+    def _ansi(self, frame: _Frame) -> None:
+        found = _ANSI.match(self._text, self._at)
+        if found is None:
+            raise Unreadable("`$'` is not closed")
+        decoded = decode_ansi(found[1])
+        if decoded is None:
+            self._doubt("an escape that is not known")
+        self._add(frame, Part(Kind.TEXT, decoded or "", True), self._at)
+        self._at = found.end()
+
+    def _backtick(self, frame: _Frame) -> None:
+        if frame.closer == "`":
+            self._end_word(frame)
+            self._finish_commands(frame)
+            self._at += 1
+            return
+        at = self._at
+        close = self._text.find("`", at + 1)
+        inside = self._text[at + 1 : close]
+        if close < 0:
+            raise Unreadable("a backquote is not closed")
+        if "\\" in inside or (frame.quoted and '"' in inside) or "#" in inside:
+            self._doubt("quoting inside backquotes")
+        if any(open_frame.closer == "`" for open_frame in self._stack):
+            self._doubt("a backquote inside backquotes")
+        self._add(frame, Part(Kind.OUTPUT, "", frame.quoted), at)
+        self._push(_Frame("commands", "`", run=self._new_run()), 1)
+
+    # Double quotes, `${…}`, here-documents
+
+    def _double_step(self, frame: _Frame) -> None:
+        text, at = self._text, self._at
+        outer = self._stack[-2]
+        if found := _IN_DOUBLE.match(text, at):
+            self._add(outer, Part(Kind.TEXT, found[0], True), at)
+            self._at = found.end()
+            return
+        character = text[at]
+        if character == '"':
+            self._stack.pop()
+            if outer.mode == "commands":
+                outer.parts.append(Part(Kind.TEXT, "", True))
+            self._at += 1
+        elif character == "\\":
+            self._escaped(outer, '$`"\\')
+        elif character == "$":
+            self._dollar(frame)
+        else:
+            self._backtick(frame)
+
+    def _escaped(self, outer: _Frame, special: str) -> None:
+        following = self._text[self._at + 1 : self._at + 2]
+        if not following:
+            raise Unreadable("it ends with a backslash")
+        if following != "\n":
+            kept = following if following in special else f"\\{following}"
+            self._add(outer, Part(Kind.TEXT, kept, True), self._at)
+        self._at += 2
+
+    def _braces_step(self, frame: _Frame) -> None:
+        text, at = self._text, self._at
+        if found := _IN_BRACES.match(text, at):
+            self._at = found.end()
+            return
+        character = text[at]
+        if character == "}":
+            self._stack.pop()
+            self._fill_expansion(frame, text[frame.start + 2 : at])
+            self._at += 1
+        elif character == "$":
+            self._dollar(frame)
+        elif character == "`":
+            self._backtick(frame)
+        else:
+            self._doubt("quoting inside an expansion")
+            if character == '"':
+                self._open("double", '"', quoted=True, at=at)
+            elif character == "'" and not frame.quoted:
+                found = _SINGLE.match(text, at)
+                if found is None:
+                    raise Unreadable("a single quote is not closed")
+                self._at = found.end()
+            else:
+                self._at += 2 if character == "\\" else 1
+
+    def _fill_expansion(self, frame: _Frame, inside: str) -> None:
+        """Give the `${…}` part its text, now that its end is known."""
+        for open_frame in reversed(self._stack):
+            if open_frame.mode == "commands":
+                for index in range(len(open_frame.parts) - 1, -1, -1):
+                    part = open_frame.parts[index]
+                    if part.kind is Kind.EXPANSION and not part.text:
+                        open_frame.parts[index] = Part(Kind.EXPANSION, inside or "?", frame.quoted)
+                        return
+                return
+            if open_frame.mode != "double":
+                return
+
+    def _here_document(self, delimiter: str, *, quoted: bool, strips: bool) -> None:
+        start = at = self._at
+        text = self._text
+        while True:
+            if at >= len(text):
+                raise Unreadable(f"the here-document's `{delimiter}` is missing")
+            close = text.find("\n", at)
+            close = len(text) if close < 0 else close
+            line = text[at:close]
+            if (line.lstrip("\t") if strips else line) == delimiter:
+                break
+            at = close + 1
+        self._heres.append(Here(start, at, quoted))
+        if quoted:
+            self._at = close
+            return
+        # What is expanded in the body is scanned like the inside of double quotes; the closing line is then passed.
+        self._push(_Frame("here", delimiter, quoted=True, end=at, start=close), 0)
+
+    def _here_step(self, frame: _Frame) -> None:
+        text, at = self._text, self._at
+        if found := _IN_HERE.match(text, at):
+            self._at = min(found.end(), frame.end)
+        elif text[at] == "\\":
+            self._at += 2
+        elif text[at] == "$":
+            self._dollar(frame)
+        else:
+            self._backtick(frame)
+
+    def _leave_here(self, frame: _Frame) -> None:
+        if self._at > frame.end:
+            self._doubt("an expansion that goes beyond its here-document")
+        self._stack.pop()
+        self._at = max(self._at, frame.start)
+
+    # Bookkeeping
+
+    def _add(self, frame: _Frame, part: Part, at: int) -> None:
+        """Add to the word that is under way; what stands inside `${…}` or a here-document belongs to none."""
+        if frame.mode == "double":
+            frame = self._stack[-2]
+        if frame.mode != "commands":
+            return
+        if frame.start < 0:
+            frame.start = at
+        frame.parts.append(part)
+
+    def _open(self, mode: _Mode, closer: str, *, quoted: bool, at: int) -> None:
+        frame = self._stack[-1]
+        if frame.mode == "commands" and frame.start < 0:
+            frame.start = at
+        self._push(_Frame(mode, closer, quoted=quoted), 1)
+
+    def _push(self, frame: _Frame, length: int) -> None:
+        if len(self._stack) + self._stack[-1].opened > MAX_DEPTH:
+            raise Unreadable("it is nested too deeply")
+        self._stack.append(frame)
+        self._operators += 1
+        self._at += length
+
+    def _end_word(self, frame: _Frame) -> None:
+        if frame.start < 0:
+            return
+        start, parts = frame.start, tuple(frame.parts)
+        frame.start = -1
+        frame.parts = []
+        self._tokens.append(Token(start, self._at, "", parts, frame.run))
+        if len(self._tokens) > MAX_TOKENS:
+            raise Unreadable(f"it has more than {MAX_TOKENS:,} words")
+        if frame.awaits_delimiter:
+            strips = frame.awaits_delimiter == "<<-"
+            frame.awaits_delimiter = ""
+            if any(part.kind is not Kind.TEXT for part in parts):
+                raise Unreadable("the delimiter of a here-document is expanded")
+            delimiter = "".join(part.text for part in parts)
+            frame.heres.append((delimiter, any(part.quoted for part in parts), strips))
+        elif len(parts) == 1 and not parts[0].quoted and parts[0].text in ("case", "esac"):
+            self._count_case(frame, parts[0].text)
+
+    def _count_case(self, frame: _Frame, word: str) -> None:
+        """A `)` closes a pattern while a `case` is open. Only a word where a command begins is a keyword."""
+        if len(self._tokens) > 1:
+            before = self._tokens[-2]
+            text = self._text[before.start : before.end]
+            if before.run == frame.run and text not in _BEFORE_COMMANDS:
+                return
+        if word == "case":
+            frame.cases += 1
+        elif frame.cases:
+            frame.cases -= 1
+
+    def _end_number(self, frame: _Frame) -> None:
+        """End the word before a redirection, which may be a file descriptor's number."""
+        if frame.start < 0:
+            return
+        if len(frame.parts) == 1 and not frame.parts[0].quoted and frame.parts[0].kind is Kind.TEXT:
+            text = frame.parts[0].text
+            if text.isdigit() or _FD_NAME.fullmatch(text):
+                self._tokens.append(Token(frame.start, self._at, "fd", tuple(frame.parts), frame.run))
+                frame.start = -1
+                frame.parts = []
+                return
+        self._end_word(frame)
+
+    def _token(self, frame: _Frame, start: int, end: int, operator: str) -> None:
+        self._tokens.append(Token(start, end, operator, (), frame.run))
+        self._operators += end - start
+        if self._operators > MAX_OPERATORS:
+            raise Unreadable(f"it has more than {MAX_OPERATORS} operators")
+
+    def _separate(self, frame: _Frame, *, opens: bool = True) -> None:
+        if opens and self._tokens and self._tokens[-1].run == frame.run:
+            self._commands += 1
+            if self._commands > MAX_COMMANDS + 1:
+                raise Unreadable(f"it has more than {MAX_COMMANDS} commands")
+        frame.run = self._new_run()
+
+    def _new_run(self) -> int:
+        self._runs += 1
+        return self._runs
+
+    def _doubt(self, reason: str) -> None:
+        if reason not in self._doubts:
+            self._doubts.append(reason)
+
+
+_ANSI_ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8}|c.|.)", re.DOTALL)
+_ANSI_LETTERS = {
+    "a": "\a",
+    "b": "\b",
+    "e": "\x1b",
+    "E": "\x1b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "v": "\v",
+    "\\": "\\",
+    "'": "'",
+    '"': '"',
+    "?": "?",
+}
+
+
+def decode_ansi(text: str) -> str | None:
+    r"""What bash makes of the inside of `$'…'`; `None` if that is not certain.
+
+    >>> decode_ansi(r"\x72m\n")
+    'rm\n'
+    """
+    decoded: list[str] = []
+    at = 0
+    for found in _ANSI_ESCAPE.finditer(text):
+        decoded.append(text[at : found.start()])
+        at = found.end()
+        escape = found[1]
+        if escape in _ANSI_LETTERS:
+            decoded.append(_ANSI_LETTERS[escape])
+        elif escape[0] in "xuU" and len(escape) > 1:
+            value = int(escape[1:], 16)
+            if not 0 < value < 128:
+                return None
+            decoded.append(chr(value))
+        elif escape[0] in "01234567":
+            value = int(escape, 8)
+            if not 0 < value < 128:
+                return None
+            decoded.append(chr(value))
+        else:
+            return None
+    decoded.append(text[at:])
+    return "".join(decoded)

@@ -1,0 +1,436 @@
+"""From a syntax tree to its simple commands, each with the state it would find.
+
+The walk is a loop with a list of what is still to do, never a recursion: how
+deep a command is nested does not matter. Every branch is taken to be run and
+every branch is taken to be skipped; what differs between the two is unknown
+afterwards.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from functools import partial
+from typing import TypeAlias
+
+from tree_sitter import Node
+
+from .builtins import after
+from .scan import from_bytes_text
+from .simple import Redirection, Simple
+from .state import State, is_influential, joined
+from .syntax import SUBSTITUTIONS, Syntax, substitutions
+from .tokens import Kind, Part, Token
+from .words import Evaluation, Word
+
+MAX_SIMPLE = 120
+MAX_UNROLLED = 16
+
+_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\[[^]]*\])?(\+?)=")
+_KEYWORDS = frozenset(
+    {"if", "then", "elif", "else", "fi", "while", "until", "do", "done", "for", "select", "in", "case", "esac", "{"}
+    | {"}", "!", "function"}
+)
+_SEQUENCES = frozenset({"program", "compound_statement", "do_group", "if_statement", "elif_clause", "else_clause"})
+_SIMPLE = frozenset({"command", "variable_assignment", "variable_assignments", "declaration_command", "unset_command"})
+_REDIRECTS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
+_STATEMENTS = (
+    _SEQUENCES
+    | _SIMPLE
+    | {"pipeline", "list", "redirected_statement", "subshell", "for_statement", "while_statement", "case_statement"}
+    | {"case_item", "function_definition", "negated_command", "test_command"}
+)
+_SEPARATORS = frozenset({"|", "|&", "&&", "||", ";", "&", ";;", ";&", ";;&", "(", ")", "(("})
+
+_Work: TypeAlias = Callable[[], None]
+
+
+class Walk:
+    """The walk over one syntax; `simples` and `doubts` are its result."""
+
+    def __init__(self, syntax: Syntax, state: State) -> None:
+        self.simples: list[Simple] = []
+        self.doubts: list[str] = []
+        self._syntax = syntax
+        self._state = self._succeeded = state
+        self._work: list[_Work] = []
+        self._runs: dict[int, list[Token]] = defaultdict(list)
+        self._in_order = sorted(syntax.scan.tokens, key=lambda token: (token.start, -token.end))
+        for token in self._in_order:
+            self._runs[token.run].append(token)
+        self._visited: set[int] = set()
+        self._pipes: tuple[int, ...] = ()
+        """The simple commands whose output the next one reads."""
+
+    def run(self) -> None:
+        self._enter(self._syntax.root)
+        while self._work:
+            self._work.pop()()
+            if len(self.simples) > MAX_SIMPLE:
+                self.doubts.append(f"more than {MAX_SIMPLE} commands")
+                return
+        for run, tokens in self._runs.items():
+            if run not in self._visited and any(self._is_content(token) for token in tokens):
+                self.doubts.append("a part that belongs to no command")
+                return
+
+    # The parts of the grammar. Each sets `_state` to the state after it, whatever came of it, and `_succeeded`
+    # to the state after it if it succeeded.
+
+    def _enter(self, node: Node) -> None:  # noqa: C901 - one branch for each kind of node
+        kind = node.type
+        if kind in _SIMPLE:
+            self._simple(node)
+        elif kind in ("program", "compound_statement", "do_group"):
+            self._compound(node)
+        elif kind in SUBSTITUTIONS or kind == "subshell":
+            self._inside_subshell(node)
+        elif kind == "list":
+            self._list(node)
+        elif kind == "pipeline":
+            self._pipeline(node)
+        elif kind == "redirected_statement":
+            self._redirected(node)
+        elif kind in ("if_statement", "elif_clause", "else_clause", "case_item"):
+            self._branches(node)
+        elif kind == "case_statement":
+            self._header(node)
+            self._branches(node)
+        elif kind == "while_statement":
+            self._loop(node)
+        elif kind == "for_statement":
+            self._for(node)
+        elif kind == "function_definition":
+            self._function(node)
+        elif kind == "negated_command":
+            self._sequence(node)
+        elif kind == "test_command":
+            self._test(node)
+        elif kind in _REDIRECTS:
+            self._redirects([node])
+        else:
+            self.doubts.append(f"`{kind.replace('_', ' ')}`")
+
+    def _compound(self, node: Node) -> None:
+        if node.children and node.children[0].type == "((":
+            self.doubts.append("arithmetic")
+            self._visited.add(self._run_of(node))
+            return
+        self._sequence(node)
+
+    def _sequence(self, node: Node) -> None:
+        """Statements one after the other; one that `&` follows runs beside the rest, in a shell of its own."""
+        children = node.children
+        for index in range(len(children) - 1, -1, -1):
+            child = children[index]
+            if child.type in _STATEMENTS or child.type in _REDIRECTS:
+                beside = index + 1 < len(children) and children[index + 1].type == "&"
+                self._work.append(partial(self._apart if beside else self._enter, child))
+
+    def _apart(self, node: Node) -> None:
+        """Go into a node whose changes to the shell are lost at its end."""
+        self._work.append(partial(self._resume, self._state))
+        self._work.append(partial(self._enter, node))
+
+    def _resume(self, state: State) -> None:
+        poison = self._state.poison
+        self._state = self._succeeded = state.poisoned(poison) if poison else state
+
+    def _inside_subshell(self, node: Node) -> None:
+        self._work.append(partial(self._resume, self._state))
+        self._sequence(node)
+
+    def _list(self, node: Node) -> None:
+        children = [child for child in node.children if child.type in _STATEMENTS or child.type in ("&&", "||")]
+        if len(children) != 3:
+            self.doubts.append("a list of commands")
+            self._sequence(node)
+            return
+        left, operator, right = children
+        self._work.append(partial(self._right, operator.type, right))
+        self._work.append(partial(self._enter, left))
+
+    def _right(self, operator: str, right: Node) -> None:
+        after_left, succeeded = self._state, self._succeeded
+        self._work.append(partial(self._after_list, operator, after_left, succeeded))
+        self._work.append(partial(self._enter, right))
+        if operator == "&&":
+            self._state = self._succeeded = succeeded
+
+    def _after_list(self, operator: str, after_left: State, left_succeeded: State) -> None:
+        self._state = joined(after_left, self._state)
+        if operator == "||":
+            self._succeeded = joined(left_succeeded, self._succeeded)
+
+    def _pipeline(self, node: Node) -> None:
+        parts = [child for child in node.children if child.type in _STATEMENTS]
+        self._work.append(partial(self._set_pipes, self._pipes))
+        for part in reversed(parts):
+            self._work.append(partial(self._piped, part))
+
+    def _piped(self, part: Node) -> None:
+        start = len(self.simples)
+        self._work.append(partial(self._extend_pipes, start))
+        self._apart(part)
+
+    def _extend_pipes(self, start: int) -> None:
+        self._pipes = (*self._pipes, *range(start, len(self.simples)))
+
+    def _set_pipes(self, pipes: tuple[int, ...]) -> None:
+        self._pipes = pipes
+
+    def _redirected(self, node: Node) -> None:
+        """A statement with redirections: those of a simple command are read with it, others by themselves."""
+        redirects = [child for child in node.children if child.type in _REDIRECTS]
+        bodies = [child for child in node.children if child.type in _STATEMENTS]
+        read = {self._run_of(body) for body in bodies if body.type in _SIMPLE or body.type == "test_command"}
+        self._work.append(partial(self._redirects, redirects, read))
+        self._work.extend(partial(self._enter, body) for body in reversed(bodies))
+
+    def _redirects(self, redirects: Sequence[Node], read: AbstractSet[int] = frozenset()) -> None:
+        state = self._state
+        for run in dict.fromkeys(self._run_of(redirect) for redirect in redirects):
+            if run not in read:
+                self._visit_run(run)
+        for redirect in reversed(redirects):
+            if redirect.type == "heredoc_redirect":
+                self._here_document(redirect)
+            else:
+                self._substituted(redirect, state)
+
+    def _here_document(self, redirect: Node) -> None:
+        """The grammar hangs what follows on the line of a here-document, and what it expands, below it."""
+        for child in reversed(redirect.children):
+            if child.type in _STATEMENTS:
+                # Whether it is joined by `|`, `&&` or `||` is not told apart: it may run and it may not.
+                self._work.append(partial(self._perhaps, child))
+                self._pipes = (*self._pipes, len(self.simples) - 1) if self.simples else self._pipes
+            elif child.type == "heredoc_body":
+                self._substituted(child, self._state)
+
+    def _branches(self, node: Node) -> None:
+        for child in reversed(node.children):
+            if child.type in _STATEMENTS:
+                self._work.append(partial(self._perhaps, child))
+        if node.type == "case_item":
+            self._header(node)
+
+    def _perhaps(self, node: Node) -> None:
+        before = self._state
+        self._work.append(partial(self._join, before))
+        self._work.append(partial(self._enter, node))
+
+    def _join(self, before: State) -> None:
+        self._state = self._succeeded = joined(before, self._state)
+
+    def _loop(self, node: Node) -> None:
+        self._state = self._succeeded = self._unsettled(node, self._state)
+        self._branches(node)
+
+    def _unsettled(self, node: Node, state: State) -> State:
+        """The state at the beginning of any round: what a round may change is not known."""
+        inside = [token for token in self._syntax.scan.tokens if node.start_byte <= token.start < node.end_byte]
+        texts = [self._syntax.text[token.start : token.end] for token in inside]
+        if any(text in ("cd", "pushd", "popd", "eval", ".", "source") for text in texts):
+            return state.lost()
+        assigned = [found[1] for text in texts if (found := _ASSIGNMENT.match(text))]
+        if any(text in ("read", "mapfile", "readarray", "getopts", "printf", "let", "declare") for text in texts):
+            return state.forgotten()
+        return state.forgotten(*assigned) if assigned else state
+
+    def _for(self, node: Node) -> None:
+        variable = node.child_by_field_name("variable")
+        body = node.child_by_field_name("body")
+        if variable is None or body is None or node.children[0].type != "for":
+            self.doubts.append("a loop of this kind")
+            self._branches(node)
+            self._header(node)
+            return
+        name = self._text(variable)
+        values = self._header(node, skip=name)
+        if is_influential(name):
+            self._state = self._state.poisoned(f"{name} is set")
+        if any(word.many and not word.pattern for word in values) or len(values) > MAX_UNROLLED:
+            values = [Word(None, source=f"${name}")]
+        one_round = values if not any(word.many for word in values) else [Word(None, source=f"${name}")]
+        if values and all(word.text is not None or word.pattern for word in values):
+            one_round = [Word(word.text, word.prefix, False, word.pattern, word.source) for word in values]
+        else:
+            self._state = self._unsettled(node, self._state)
+        for value in reversed(one_round):
+            self._work.append(partial(self._perhaps, body))
+            self._work.append(partial(self._bind, name, value))
+
+    def _bind(self, name: str, value: Word) -> None:
+        self._state = self._succeeded = self._state.assigned(name, value)
+
+    def _function(self, node: Node) -> None:
+        """A function is taken to be called: its body counts, from a state in which nothing is known."""
+        name_node, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+        self._visited.add(self._run_of(node))
+        if name_node is None or body is None:
+            self.doubts.append("a function of this kind")
+            return
+        name = self._text(name_node)
+        state = self._state
+        defined = State(state.bases, state.variables, state.home, state.functions | {name}, state.poison)
+        self._work.append(partial(self._resume, defined))
+        redirects = [child for child in node.children if child.type in _REDIRECTS]
+        if redirects:
+            self._work.append(partial(self._redirects, redirects))
+        self._work.append(partial(self._enter, body))
+        self._state = self._succeeded = defined.lost()
+
+    def _test(self, node: Node) -> None:
+        """`[ … ]` is a command like others; `[[ … ]]` is not, and evaluates what stands beside `-eq` and its like."""
+        if node.children[0].type == "[":
+            self._simple(node)
+            return
+        evaluation = self._evaluation()
+        words: list[Word] = []
+        reached = node.start_byte
+        for token in self._in_order:
+            if reached <= token.start < node.end_byte:
+                reached = token.end
+                self._visited.add(token.run)
+                if not token.operator:
+                    words.append(evaluation.value(token.parts, self._source(token)))
+        self._finish(evaluation)
+        self._substituted(node, self._state)
+        self.simples.append(Simple(tuple(words), (), (), self._state, self._text(node), self._pipes))
+
+    # Simple commands
+
+    def _simple(self, node: Node) -> None:
+        state = self._state
+        self._visit_run(self._run_of(node))
+        self._substituted(node, state)
+
+    def _visit_run(self, run: int) -> None:
+        """Read a run of tokens as a simple command: assignments, words, redirections."""
+        self._visited.add(run)
+        tokens = self._runs[run]
+        evaluation = self._evaluation()
+        assignments: list[tuple[str, Word]] = []
+        words: list[Word] = []
+        redirections: list[Redirection] = []
+        content: list[Token] = []
+        at = 0
+        while at < len(tokens) and self._text_of(tokens[at]) in _KEYWORDS and not tokens[at].operator:
+            at += 1
+        while at < len(tokens):
+            token = tokens[at]
+            at += 1
+            if token.operator in _SEPARATORS:
+                continue
+            content.append(token)
+            if token.operator == "fd":
+                continue
+            if token.operator:
+                target = tokens[at] if at < len(tokens) else None
+                at += 1
+                if target is None or target.operator:
+                    self.doubts.append("a redirection to nothing")
+                    continue
+                fd = content[-2] if len(content) > 1 and content[-2].operator == "fd" else None
+                redirections.append(self._redirection(token, target, fd, evaluation))
+                content.append(target)
+            elif not words and (assignment := self._assignment(token, evaluation)):
+                assignments.append(assignment)
+            else:
+                if not words and any(part.kind is not Kind.TEXT for part in token.parts):
+                    self.doubts.append(f"the name of the program, {self._source(token)}")
+                words.extend(evaluation.words(token))
+        self._finish(evaluation)
+        if not content:
+            return
+        source = from_bytes_text(self._syntax.text[content[0].start : content[-1].end])
+        simple = Simple(tuple(words), tuple(assignments), tuple(redirections), self._state, source, self._pipes)
+        self.simples.append(simple)
+        self._state, self._succeeded = after(simple, self._state)
+
+    def _redirection(self, token: Token, target: Token, fd: Token | None, evaluation: Evaluation) -> Redirection:
+        number = self._text_of(fd) if fd and fd.end == token.start else ""
+        found = evaluation.words(target)
+        if token.operator in ("<<", "<<-"):
+            word = Word.known("")
+        else:
+            word = found[0] if len(found) == 1 else Word(None, many=True, source=self._source(target))
+        return Redirection(token.operator, number, word)
+
+    def _assignment(self, token: Token, evaluation: Evaluation) -> tuple[str, Word] | None:
+        first = token.parts[0]
+        if first.kind is not Kind.TEXT or first.quoted:
+            return None
+        found = _ASSIGNMENT.match(first.text)
+        if found is None:
+            return None
+        if found[2] or found[3]:
+            self.doubts.append("an assignment to part of a variable")
+        rest = (Part(Kind.TEXT, first.text[found.end() :], False), *token.parts[1:])
+        value = evaluation.value(tuple(part for part in rest if part.text or part.kind is not Kind.TEXT), "")
+        if not any(part.text or part.kind is not Kind.TEXT for part in rest):
+            value = Word.known("")
+        unknown_append = bool(found[2] or found[3])
+        return found[1], Word(None, source=f"${found[1]}") if unknown_append or value.many else value
+
+    def _header(self, node: Node, skip: str = "") -> list[Word]:
+        """The words of `for` and `case` themselves."""
+        evaluation = self._evaluation()
+        words: list[Word] = []
+        for child in node.children:
+            if child.type in _STATEMENTS:
+                continue
+            token = self._syntax.words.get(child.start_byte)
+            if token is None or token.operator:
+                continue
+            self._visited.add(token.run)
+            if child.is_named and child.type != "comment" and self._text(child) != skip:
+                words.extend(evaluation.words(token))
+                self._substituted(child, self._state)
+        self._finish(evaluation)
+        return words
+
+    def _substituted(self, node: Node, state: State) -> None:
+        """Go into the substitutions of a node's words, each in a shell of its own."""
+        self._work.extend(partial(self._substitution, inner, state) for inner in substitutions(node))
+
+    def _substitution(self, node: Node, state: State) -> None:
+        self._work.append(partial(self._restore, self._state, self._succeeded, self._pipes))
+        self._state = self._succeeded = state
+        self._pipes = ()
+        self._sequence(node)
+
+    def _restore(self, state: State, succeeded: State, pipes: tuple[int, ...]) -> None:
+        self._state, self._succeeded, self._pipes = state, succeeded, pipes
+
+    def _evaluation(self) -> Evaluation:
+        return Evaluation(self._state.names, self._syntax.text)
+
+    def _finish(self, evaluation: Evaluation) -> None:
+        self.doubts.extend(evaluation.doubts)
+
+    def _is_content(self, token: Token) -> bool:
+        return token.operator not in _SEPARATORS and self._text_of(token) not in _KEYWORDS
+
+    def _run_of(self, node: Node) -> int:
+        token = self._syntax.words.get(node.start_byte)
+        return -1 if token is None else token.run
+
+    def _text(self, node: Node) -> str:
+        return from_bytes_text(self._syntax.text[node.start_byte : node.end_byte])
+
+    def _text_of(self, token: Token) -> str:
+        return self._syntax.text[token.start : token.end]
+
+    def _source(self, token: Token) -> str:
+        return from_bytes_text(self._text_of(token))
+
+
+def walked(syntax: Syntax, state: State) -> tuple[Sequence[Simple], Sequence[str]]:
+    """The simple commands of a syntax in the order they stand, and what could not be followed."""
+    walk = Walk(syntax, state)
+    walk.run()
+    return walk.simples, walk.doubts
