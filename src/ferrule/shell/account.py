@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
@@ -105,8 +104,6 @@ class Account:
             if not word.pattern:
                 return [ANYWHERE]
             text = word.prefix[: word.prefix.rfind("/") + 1] or "."
-            if ".." in word.source or "/." in word.source or word.source.startswith("."):
-                text = posixpath.join(text, "..")
         if not text.startswith("/") and not self.state.bases:
             return [ANYWHERE]
         return [absolute(text, base) for base in self.state.bases or ("/",)]

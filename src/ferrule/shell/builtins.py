@@ -52,7 +52,9 @@ def _unset(words: tuple[Word, ...], state: State) -> State:
     names = [word.text for word in words[1:] if word.text is not None and _NAME.fullmatch(word.text)]
     if len(names) < len(words) - 1:
         return state.forgotten().poisoned("something is unset")
-    return state.forgotten(*names) if names else state
+    for name in names:
+        state = state.assigned(name, Word.known(""))
+    return state
 
 
 def _unwrapped(words: tuple[Word, ...]) -> tuple[Word, ...]:

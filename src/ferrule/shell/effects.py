@@ -147,6 +147,8 @@ def _operands(known: Usage, given: Arguments, account: Account) -> None:
     role = roles[0] if roles else "text"
     if role == "pattern":
         by_option = given.has("-e", "-f", "--regexp", "--file", "--files", "--type-list")
+        if operands and operands[0].text is None and operands[0].may_be_option:
+            account.reads(operands[0])
         operands, role = operands if by_option else operands[1:], roles[1]
         recursive = given.has("-r", "-R", "--recursive", "--dereference-recursive")
         if not operands and (recursive or known.has("cwd")):

@@ -12,17 +12,15 @@ same as the tree's.
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from .tokens import Here, Kind, Part, Scan, Token, Unreadable
+from .quoting import as_bytes_text, decode_ansi, odd_characters
+from .sheet import Sheet
+from .tokens import Here, Kind, Part, Scan, Unreadable
 
 MAX_LENGTH = 10_000
-MAX_OPERATORS = 200
-MAX_COMMANDS = 50
 MAX_DEPTH = 24
-MAX_TOKENS = 1_500
 
 _PLAIN = re.compile(r"""[^ \t\n|&;<>()$`"'\\#]+""")
 _BLANKS = re.compile(r"[ \t]+")
@@ -37,8 +35,8 @@ _NAME = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!_-])")
 _BRACED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])\}")
 _ARITHMETIC = re.compile(r"\$\(\(([A-Za-z0-9_ \t+*/%<>=!&|?:,$()-]*?)\)\)")
 _ARITHMETIC_COMMAND = re.compile(r"\(\(([A-Za-z0-9_ \t+*/%<>=!&|?:,$()-]*?)\)\)")
+_CHARACTER = re.compile(r"[\x00-\x7f]|[\x80-\xff][\x80-\xbf]*")
 _FD_NAME = re.compile(r"\{[A-Za-z_][A-Za-z0-9_]*\}")
-_ODD = re.compile(r"[^\t\n\x20-\x7e]")
 _EXTENDED_GLOB = re.compile(r"[?*+@!]$")
 _ASSIGNING = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\[[^]]*\])?\+?=$")
 
@@ -74,35 +72,7 @@ def scanned(command: str) -> Scan:
     """The scan of a command. Raises `Unreadable` for what no shell would run, and what is too large."""
     if len(command) > MAX_LENGTH:
         raise Unreadable(f"it is longer than {MAX_LENGTH:,} characters")
-    scanner = _Scanner(command)
-    scanner.run()
-    return scanner.result()
-
-
-def as_bytes_text(text: str) -> str:
-    """The UTF-8 bytes of a text, each as one character."""
-    try:
-        return text if text.isascii() else text.encode().decode("latin-1")
-    except UnicodeEncodeError:
-        raise Unreadable("it holds half a character") from None
-
-
-def from_bytes_text(text: str) -> str:
-    """
-    >>> from_bytes_text(as_bytes_text("naïve"))
-    'naïve'
-    """
-    return text if text.isascii() else text.encode("latin-1").decode(errors="replace")
-
-
-def odd_characters(text: str) -> str:
-    """What is wrong with the characters; empty if nothing is."""
-    for found in _ODD.finditer(text):
-        character = found[0]
-        category = unicodedata.category(character)
-        if category[0] in "CZ":
-            return f"the character U+{ord(character):04X}, which cannot be seen"
-    return ""
+    return _Scanner(command).scan()
 
 
 class _Scanner:
@@ -110,19 +80,11 @@ class _Scanner:
         self._text = as_bytes_text(command)
         self._at = 0
         self._stack: list[_Frame] = [_Frame("commands", "")]
-        self._tokens: list[Token] = []
-        self._heres: list[Here] = []
-        self._doubts: list[str] = []
-        self._runs = 0
-        self._commands = 1
-        self._operators = 0
+        self._sheet = Sheet()
         if odd := odd_characters(command):
-            self._doubts.append(odd)
+            self._sheet.doubt(odd)
 
-    def result(self) -> Scan:
-        return Scan(tuple(self._tokens), tuple(self._heres), tuple(self._doubts), self._commands, self._operators)
-
-    def run(self) -> None:
+    def scan(self) -> Scan:
         end = len(self._text)
         while True:
             frame = self._stack[-1]
@@ -146,7 +108,8 @@ class _Scanner:
         if frame.heres or frame.awaits_delimiter:
             raise Unreadable("a here-document has no body")
         if frame.cases:
-            self._doubt("a `case` without its `esac`")
+            self._sheet.doubt("a `case` without its `esac`")
+        return self._sheet.scan()
 
     # Commands
 
@@ -197,40 +160,45 @@ class _Scanner:
             self._close_parenthesis(frame)
             return
         if operator in _REDIRECTIONS:
-            self._end_number(frame)
-            self._token(frame, at, found.end(), operator)
+            if operator.startswith("&"):
+                self._end_word(frame)
+            else:
+                self._end_number(frame)
+            self._sheet.operator(at, found.end(), operator, frame.run)
             if operator in ("<<", "<<-"):
                 frame.awaits_delimiter = operator
         else:
+            if operator.startswith(";") and len(operator) > 1 and not frame.cases:
+                raise Unreadable(f"`{operator}` stands in no `case`")
             self._end_word(frame)
-            self._token(frame, at, found.end(), operator)
-            self._separate(frame)
+            self._sheet.operator(at, found.end(), operator, frame.run)
+            frame.run = self._sheet.separate(frame.run)
         self._at = found.end()
 
     def _open_process(self, frame: _Frame) -> None:
         if frame.start >= 0:
-            self._doubt("a process substitution inside a word")
+            self._sheet.doubt("a process substitution inside a word")
         self._add(frame, Part(Kind.FILE, "", False), self._at)
-        self._push(_Frame("commands", ")", run=self._new_run()), 2)
+        self._push(_Frame("commands", ")", run=self._sheet.substitute()), 2)
 
     def _open_parenthesis(self, frame: _Frame) -> None:
         at = self._at
         found = _ARITHMETIC_COMMAND.match(self._text, at) if frame.start < 0 else None
         if found is not None and found[1].count("(") == found[1].count(")"):
-            self._token(frame, at, found.end(), "((")
+            self._sheet.operator(at, found.end(), "((", frame.run)
             self._at = found.end()
             return
         if frame.start >= 0:
             before = self._text[frame.start : at]
             if _ASSIGNING.search(before):
-                self._doubt("an array")
+                self._sheet.doubt("an array")
             elif _EXTENDED_GLOB.search(before):
-                self._doubt("an extended pattern")
+                self._sheet.doubt("an extended pattern")
         elif self._text.startswith("((", at):
-            self._doubt("arithmetic")
+            self._sheet.doubt("arithmetic")
         self._end_word(frame)
-        self._token(frame, at, at + 1, "(")
-        self._separate(frame)
+        self._sheet.operator(at, at + 1, "(", frame.run)
+        frame.run = self._sheet.separate(frame.run)
         frame.opened += 1
         if frame.opened + len(self._stack) > MAX_DEPTH:
             raise Unreadable("it is nested too deeply")
@@ -249,8 +217,8 @@ class _Scanner:
             return
         else:
             raise Unreadable("`)` closes nothing")
-        self._token(frame, at, at + 1, ")")
-        self._separate(frame, opens=False)
+        self._sheet.operator(at, at + 1, ")", frame.run)
+        frame.run = self._sheet.separate(frame.run, ends=False)
         self._at += 1
 
     def _finish_commands(self, frame: _Frame) -> None:
@@ -262,7 +230,7 @@ class _Scanner:
 
     def _newline(self, frame: _Frame) -> None:
         self._end_word(frame)
-        self._separate(frame)
+        frame.run = self._sheet.separate(frame.run)
         self._at += 1
         if frame.heres:
             pending, frame.heres = frame.heres, []
@@ -272,12 +240,17 @@ class _Scanner:
             self._here_document(delimiter, quoted=quoted, strips=strips)
 
     def _backslash(self, frame: _Frame) -> None:
-        following = self._text[self._at + 1 : self._at + 2]
-        if not following:
-            raise Unreadable("it ends with a backslash")
+        following = self._after_backslash()
         if following != "\n":
             self._add(frame, Part(Kind.TEXT, following, True), self._at)
-        self._at += 2
+        self._at += 1 + len(following)
+
+    def _after_backslash(self) -> str:
+        """The one character that a backslash quotes, all bytes of it."""
+        found = _CHARACTER.match(self._text, self._at + 1)
+        if found is None:
+            raise Unreadable("it ends with a backslash")
+        return found[0]
 
     def _single(self, frame: _Frame) -> None:
         found = _SINGLE.match(self._text, self._at)
@@ -299,7 +272,7 @@ class _Scanner:
             self._dollar_parenthesis(frame)
         elif following == "{":
             if frame.mode == "braces":
-                self._doubt("an expansion inside an expansion")
+                self._sheet.doubt("an expansion inside an expansion")
             self._add(frame, Part(Kind.EXPANSION, "", frame.quoted), at)
             self._push(_Frame("braces", "}", quoted=frame.quoted, start=at), 2)
         elif following == "[":
@@ -307,12 +280,12 @@ class _Scanner:
         elif following == "'" and not frame.quoted:
             self._ansi(frame)
         elif following == '"' and not frame.quoted:
-            self._doubt("a translated string")
+            self._sheet.doubt("a translated string")
             self._add(frame, Part(Kind.TEXT, "", True), at)
             self._at += 1
         else:
             if following == "\\":
-                self._doubt("a dollar sign before a backslash")
+                self._sheet.doubt("a dollar sign before a backslash")
             self._add(frame, Part(Kind.TEXT, "$", True), at)
             self._at += 1
 
@@ -324,9 +297,9 @@ class _Scanner:
                 self._add(frame, Part(Kind.NUMBER, found[1], frame.quoted), at)
                 self._at = found.end()
                 return
-            self._doubt("arithmetic that is more than numbers and names")
+            self._sheet.doubt("arithmetic that is more than numbers and names")
         self._add(frame, Part(Kind.OUTPUT, "", frame.quoted), at)
-        self._push(_Frame("commands", ")", run=self._new_run()), 2)
+        self._push(_Frame("commands", ")", run=self._sheet.substitute()), 2)
 
     def _ansi(self, frame: _Frame) -> None:
         found = _ANSI.match(self._text, self._at)
@@ -334,7 +307,7 @@ class _Scanner:
             raise Unreadable("`$'` is not closed")
         decoded = decode_ansi(found[1])
         if decoded is None:
-            self._doubt("an escape that is not known")
+            self._sheet.doubt("an escape that is not known")
         self._add(frame, Part(Kind.TEXT, decoded or "", True), self._at)
         self._at = found.end()
 
@@ -350,11 +323,11 @@ class _Scanner:
         if close < 0:
             raise Unreadable("a backquote is not closed")
         if "\\" in inside or (frame.quoted and '"' in inside) or "#" in inside:
-            self._doubt("quoting inside backquotes")
+            self._sheet.doubt("quoting inside backquotes")
         if any(open_frame.closer == "`" for open_frame in self._stack):
-            self._doubt("a backquote inside backquotes")
+            self._sheet.doubt("a backquote inside backquotes")
         self._add(frame, Part(Kind.OUTPUT, "", frame.quoted), at)
-        self._push(_Frame("commands", "`", run=self._new_run()), 1)
+        self._push(_Frame("commands", "`", run=self._sheet.substitute()), 1)
 
     # Double quotes, `${…}`, here-documents
 
@@ -379,13 +352,11 @@ class _Scanner:
             self._backtick(frame)
 
     def _escaped(self, outer: _Frame, special: str) -> None:
-        following = self._text[self._at + 1 : self._at + 2]
-        if not following:
-            raise Unreadable("it ends with a backslash")
+        following = self._after_backslash()
         if following != "\n":
             kept = following if following in special else f"\\{following}"
             self._add(outer, Part(Kind.TEXT, kept, True), self._at)
-        self._at += 2
+        self._at += 1 + len(following)
 
     def _braces_step(self, frame: _Frame) -> None:
         text, at = self._text, self._at
@@ -402,7 +373,7 @@ class _Scanner:
         elif character == "`":
             self._backtick(frame)
         else:
-            self._doubt("quoting inside an expansion")
+            self._sheet.doubt("quoting inside an expansion")
             if character == '"':
                 self._open("double", '"', quoted=True, at=at)
             elif character == "'" and not frame.quoted:
@@ -438,7 +409,7 @@ class _Scanner:
             if (line.lstrip("\t") if strips else line) == delimiter:
                 break
             at = close + 1
-        self._heres.append(Here(start, at, quoted))
+        self._sheet.heres.append(Here(start, at, quoted))
         if quoted:
             self._at = close
             return
@@ -458,7 +429,7 @@ class _Scanner:
 
     def _leave_here(self, frame: _Frame) -> None:
         if self._at > frame.end:
-            self._doubt("an expansion that goes beyond its here-document")
+            self._sheet.doubt("an expansion that goes beyond its here-document")
         self._stack.pop()
         self._at = max(self._at, frame.start)
 
@@ -484,7 +455,7 @@ class _Scanner:
         if len(self._stack) + self._stack[-1].opened > MAX_DEPTH:
             raise Unreadable("it is nested too deeply")
         self._stack.append(frame)
-        self._operators += 1
+        self._sheet.count_operators(1)
         self._at += length
 
     def _end_word(self, frame: _Frame) -> None:
@@ -493,9 +464,7 @@ class _Scanner:
         start, parts = frame.start, tuple(frame.parts)
         frame.start = -1
         frame.parts = []
-        self._tokens.append(Token(start, self._at, "", parts, frame.run))
-        if len(self._tokens) > MAX_TOKENS:
-            raise Unreadable(f"it has more than {MAX_TOKENS:,} words")
+        self._sheet.word(start, self._at, parts, frame.run)
         if frame.awaits_delimiter:
             strips = frame.awaits_delimiter == "<<-"
             frame.awaits_delimiter = ""
@@ -508,8 +477,8 @@ class _Scanner:
 
     def _count_case(self, frame: _Frame, word: str) -> None:
         """A `)` closes a pattern while a `case` is open. Only a word where a command begins is a keyword."""
-        if len(self._tokens) > 1:
-            before = self._tokens[-2]
+        if len(self._sheet.tokens) > 1:
+            before = self._sheet.tokens[-2]
             text = self._text[before.start : before.end]
             if before.run == frame.run and text not in _BEFORE_COMMANDS:
                 return
@@ -525,77 +494,8 @@ class _Scanner:
         if len(frame.parts) == 1 and not frame.parts[0].quoted and frame.parts[0].kind is Kind.TEXT:
             text = frame.parts[0].text
             if text.isdigit() or _FD_NAME.fullmatch(text):
-                self._tokens.append(Token(frame.start, self._at, "fd", tuple(frame.parts), frame.run))
+                self._sheet.word(frame.start, self._at, tuple(frame.parts), frame.run, "fd")
                 frame.start = -1
                 frame.parts = []
                 return
         self._end_word(frame)
-
-    def _token(self, frame: _Frame, start: int, end: int, operator: str) -> None:
-        self._tokens.append(Token(start, end, operator, (), frame.run))
-        self._operators += end - start
-        if self._operators > MAX_OPERATORS:
-            raise Unreadable(f"it has more than {MAX_OPERATORS} operators")
-
-    def _separate(self, frame: _Frame, *, opens: bool = True) -> None:
-        if opens and self._tokens and self._tokens[-1].run == frame.run:
-            self._commands += 1
-            if self._commands > MAX_COMMANDS + 1:
-                raise Unreadable(f"it has more than {MAX_COMMANDS} commands")
-        frame.run = self._new_run()
-
-    def _new_run(self) -> int:
-        self._runs += 1
-        return self._runs
-
-    def _doubt(self, reason: str) -> None:
-        if reason not in self._doubts:
-            self._doubts.append(reason)
-
-
-_ANSI_ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8}|c.|.)", re.DOTALL)
-_ANSI_LETTERS = {
-    "a": "\a",
-    "b": "\b",
-    "e": "\x1b",
-    "E": "\x1b",
-    "f": "\f",
-    "n": "\n",
-    "r": "\r",
-    "t": "\t",
-    "v": "\v",
-    "\\": "\\",
-    "'": "'",
-    '"': '"',
-    "?": "?",
-}
-
-
-def decode_ansi(text: str) -> str | None:
-    r"""What bash makes of the inside of `$'…'`; `None` if that is not certain.
-
-    >>> decode_ansi(r"\x72m\n")
-    'rm\n'
-    """
-    decoded: list[str] = []
-    at = 0
-    for found in _ANSI_ESCAPE.finditer(text):
-        decoded.append(text[at : found.start()])
-        at = found.end()
-        escape = found[1]
-        if escape in _ANSI_LETTERS:
-            decoded.append(_ANSI_LETTERS[escape])
-        elif escape[0] in "xuU" and len(escape) > 1:
-            value = int(escape[1:], 16)
-            if not 0 < value < 128:
-                return None
-            decoded.append(chr(value))
-        elif escape[0] in "01234567":
-            value = int(escape, 8)
-            if not 0 < value < 128:
-                return None
-            decoded.append(chr(value))
-        else:
-            return None
-    decoded.append(text[at:])
-    return "".join(decoded)

@@ -15,7 +15,8 @@ import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
 from ..core.values import plain_value
-from .scan import as_bytes_text, scanned
+from .quoting import as_bytes_text
+from .scan import scanned
 from .tokens import Scan, Token
 
 STRUCTURES = frozenset(
@@ -66,6 +67,10 @@ class Syntax:
     """The scan's tokens by where they start; of two that start together, the outer."""
     scan: Scan
     doubts: tuple[str, ...]
+
+    def in_order(self) -> list[Token]:
+        """The tokens as they stand, one that holds others before those."""
+        return sorted(self.scan.tokens, key=lambda token: (token.start, -token.end))
 
 
 def parsed(command: str) -> Syntax:

@@ -151,7 +151,7 @@ class _Reading:
         elif option.takes == "value":
             self._options.append(Given(name, self._next(name), option.role))
         else:
-            self._options.append(Given(name, None, option.role if option.takes == "" else ""))
+            self._options.append(Given(name, None, option.role))
 
     def _abbreviated(self, name: str) -> Option | None:
         """A shortened option is believed only where it does more than a flag does, never where that would calm."""

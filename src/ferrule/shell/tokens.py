@@ -61,8 +61,8 @@ class Scan:
     heres: tuple[Here, ...]
     doubts: tuple[str, ...]
     """What makes the text more than can be trusted to be understood."""
-    commands: int
-    operators: int
+    substitutions: int
+    """How many command and process substitutions there are."""
 
 
 class Unreadable(Exception):

@@ -8,8 +8,6 @@ afterwards.
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
@@ -18,21 +16,17 @@ from typing import TypeAlias
 from tree_sitter import Node
 
 from .builtins import after
-from .scan import from_bytes_text
-from .simple import Redirection, Simple
+from .quoting import from_bytes_text
+from .runs import ASSIGNMENT, Runs
+from .simple import Simple
 from .state import State, is_influential, joined
 from .syntax import SUBSTITUTIONS, Syntax, substitutions
-from .tokens import Kind, Part, Token
+from .tokens import Token
 from .words import Evaluation, Word
 
 MAX_SIMPLE = 120
 MAX_UNROLLED = 16
 
-_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\[[^]]*\])?(\+?)=")
-_KEYWORDS = frozenset(
-    {"if", "then", "elif", "else", "fi", "while", "until", "do", "done", "for", "select", "in", "case", "esac", "{"}
-    | {"}", "!", "function"}
-)
 _SEQUENCES = frozenset({"program", "compound_statement", "do_group", "if_statement", "elif_clause", "else_clause"})
 _SIMPLE = frozenset({"command", "variable_assignment", "variable_assignments", "declaration_command", "unset_command"})
 _REDIRECTS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
@@ -42,7 +36,6 @@ _STATEMENTS = (
     | {"pipeline", "list", "redirected_statement", "subshell", "for_statement", "while_statement", "case_statement"}
     | {"case_item", "function_definition", "negated_command", "test_command"}
 )
-_SEPARATORS = frozenset({"|", "|&", "&&", "||", ";", "&", ";;", ";&", ";;&", "(", ")", "(("})
 
 _Work: TypeAlias = Callable[[], None]
 
@@ -56,11 +49,7 @@ class Walk:
         self._syntax = syntax
         self._state = self._succeeded = state
         self._work: list[_Work] = []
-        self._runs: dict[int, list[Token]] = defaultdict(list)
-        self._in_order = sorted(syntax.scan.tokens, key=lambda token: (token.start, -token.end))
-        for token in self._in_order:
-            self._runs[token.run].append(token)
-        self._visited: set[int] = set()
+        self._runs = Runs(syntax, self.doubts)
         self._pipes: tuple[int, ...] = ()
         """The simple commands whose output the next one reads."""
 
@@ -71,10 +60,8 @@ class Walk:
             if len(self.simples) > MAX_SIMPLE:
                 self.doubts.append(f"more than {MAX_SIMPLE} commands")
                 return
-        for run, tokens in self._runs.items():
-            if run not in self._visited and any(self._is_content(token) for token in tokens):
-                self.doubts.append("a part that belongs to no command")
-                return
+        if self._runs.left_over():
+            self.doubts.append("a part that belongs to no command")
 
     # The parts of the grammar. Each sets `_state` to the state after it, whatever came of it, and `_succeeded`
     # to the state after it if it succeeded.
@@ -116,7 +103,7 @@ class Walk:
     def _compound(self, node: Node) -> None:
         if node.children and node.children[0].type == "((":
             self.doubts.append("arithmetic")
-            self._visited.add(self._run_of(node))
+            self._runs.visit(self._run_of(node))
             return
         self._sequence(node)
 
@@ -185,15 +172,19 @@ class Walk:
         """A statement with redirections: those of a simple command are read with it, others by themselves."""
         redirects = [child for child in node.children if child.type in _REDIRECTS]
         bodies = [child for child in node.children if child.type in _STATEMENTS]
-        read = {self._run_of(body) for body in bodies if body.type in _SIMPLE or body.type == "test_command"}
+        simple = [body for body in bodies if body.type in _SIMPLE or body.children[0].type == "["]
+        read = {self._run_of(body) for body in simple}
         self._work.append(partial(self._redirects, redirects, read))
-        self._work.extend(partial(self._enter, body) for body in reversed(bodies))
+        for body in reversed(bodies):
+            self._work.append(partial(self._simple, body, node) if body in simple else partial(self._enter, body))
 
     def _redirects(self, redirects: Sequence[Node], read: AbstractSet[int] = frozenset()) -> None:
         state = self._state
-        for run in dict.fromkeys(self._run_of(redirect) for redirect in redirects):
+        for redirect in redirects:
+            run = self._run_of(redirect)
             if run not in read:
-                self._visit_run(run)
+                self._visit_run(run, redirect.start_byte)
+                read = {*read, run}
         for redirect in reversed(redirects):
             if redirect.type == "heredoc_redirect":
                 self._here_document(redirect)
@@ -235,7 +226,7 @@ class Walk:
         texts = [self._syntax.text[token.start : token.end] for token in inside]
         if any(text in ("cd", "pushd", "popd", "eval", ".", "source") for text in texts):
             return state.lost()
-        assigned = [found[1] for text in texts if (found := _ASSIGNMENT.match(text))]
+        assigned = [found[1] for text in texts if (found := ASSIGNMENT.match(text))]
         if any(text in ("read", "mapfile", "readarray", "getopts", "printf", "let", "declare") for text in texts):
             return state.forgotten()
         return state.forgotten(*assigned) if assigned else state
@@ -249,7 +240,7 @@ class Walk:
             self._header(node)
             return
         name = self._text(variable)
-        values = self._header(node, skip=name)
+        values = self._header(node, skip=variable)
         if is_influential(name):
             self._state = self._state.poisoned(f"{name} is set")
         if any(word.many and not word.pattern for word in values) or len(values) > MAX_UNROLLED:
@@ -269,7 +260,7 @@ class Walk:
     def _function(self, node: Node) -> None:
         """A function is taken to be called: its body counts, from a state in which nothing is known."""
         name_node, body = node.child_by_field_name("name"), node.child_by_field_name("body")
-        self._visited.add(self._run_of(node))
+        self._runs.visit(self._run_of(node))
         if name_node is None or body is None:
             self.doubts.append("a function of this kind")
             return
@@ -291,10 +282,10 @@ class Walk:
         evaluation = self._evaluation()
         words: list[Word] = []
         reached = node.start_byte
-        for token in self._in_order:
+        for token in self._syntax.in_order():
             if reached <= token.start < node.end_byte:
                 reached = token.end
-                self._visited.add(token.run)
+                self._runs.visit(token.run)
                 if not token.operator:
                     words.append(evaluation.value(token.parts, self._source(token)))
         self._finish(evaluation)
@@ -303,80 +294,19 @@ class Walk:
 
     # Simple commands
 
-    def _simple(self, node: Node) -> None:
+    def _simple(self, node: Node, whole: Node | None = None) -> None:
+        """A simple command; `whole` is the node that has its redirections too, which may stand before it."""
         state = self._state
-        self._visit_run(self._run_of(node))
+        self._visit_run(self._run_of(node), (whole or node).start_byte)
         self._substituted(node, state)
 
-    def _visit_run(self, run: int) -> None:
-        """Read a run of tokens as a simple command: assignments, words, redirections."""
-        self._visited.add(run)
-        tokens = self._runs[run]
-        evaluation = self._evaluation()
-        assignments: list[tuple[str, Word]] = []
-        words: list[Word] = []
-        redirections: list[Redirection] = []
-        content: list[Token] = []
-        at = 0
-        while at < len(tokens) and self._text_of(tokens[at]) in _KEYWORDS and not tokens[at].operator:
-            at += 1
-        while at < len(tokens):
-            token = tokens[at]
-            at += 1
-            if token.operator in _SEPARATORS:
-                continue
-            content.append(token)
-            if token.operator == "fd":
-                continue
-            if token.operator:
-                target = tokens[at] if at < len(tokens) else None
-                at += 1
-                if target is None or target.operator:
-                    self.doubts.append("a redirection to nothing")
-                    continue
-                fd = content[-2] if len(content) > 1 and content[-2].operator == "fd" else None
-                redirections.append(self._redirection(token, target, fd, evaluation))
-                content.append(target)
-            elif not words and (assignment := self._assignment(token, evaluation)):
-                assignments.append(assignment)
-            else:
-                if not words and any(part.kind is not Kind.TEXT for part in token.parts):
-                    self.doubts.append(f"the name of the program, {self._source(token)}")
-                words.extend(evaluation.words(token))
-        self._finish(evaluation)
-        if not content:
-            return
-        source = from_bytes_text(self._syntax.text[content[0].start : content[-1].end])
-        simple = Simple(tuple(words), tuple(assignments), tuple(redirections), self._state, source, self._pipes)
-        self.simples.append(simple)
-        self._state, self._succeeded = after(simple, self._state)
+    def _visit_run(self, run: int, start: int) -> None:
+        simple = self._runs.simple(run, start, self._state, self._pipes)
+        if simple is not None:
+            self.simples.append(simple)
+            self._state, self._succeeded = after(simple, self._state)
 
-    def _redirection(self, token: Token, target: Token, fd: Token | None, evaluation: Evaluation) -> Redirection:
-        number = self._text_of(fd) if fd and fd.end == token.start else ""
-        found = evaluation.words(target)
-        if token.operator in ("<<", "<<-"):
-            word = Word.known("")
-        else:
-            word = found[0] if len(found) == 1 else Word(None, many=True, source=self._source(target))
-        return Redirection(token.operator, number, word)
-
-    def _assignment(self, token: Token, evaluation: Evaluation) -> tuple[str, Word] | None:
-        first = token.parts[0]
-        if first.kind is not Kind.TEXT or first.quoted:
-            return None
-        found = _ASSIGNMENT.match(first.text)
-        if found is None:
-            return None
-        if found[2] or found[3]:
-            self.doubts.append("an assignment to part of a variable")
-        rest = (Part(Kind.TEXT, first.text[found.end() :], False), *token.parts[1:])
-        value = evaluation.value(tuple(part for part in rest if part.text or part.kind is not Kind.TEXT), "")
-        if not any(part.text or part.kind is not Kind.TEXT for part in rest):
-            value = Word.known("")
-        unknown_append = bool(found[2] or found[3])
-        return found[1], Word(None, source=f"${found[1]}") if unknown_append or value.many else value
-
-    def _header(self, node: Node, skip: str = "") -> list[Word]:
+    def _header(self, node: Node, skip: Node | None = None) -> list[Word]:
         """The words of `for` and `case` themselves."""
         evaluation = self._evaluation()
         words: list[Word] = []
@@ -386,8 +316,8 @@ class Walk:
             token = self._syntax.words.get(child.start_byte)
             if token is None or token.operator:
                 continue
-            self._visited.add(token.run)
-            if child.is_named and child.type != "comment" and self._text(child) != skip:
+            self._runs.visit(token.run)
+            if child.is_named and child.type != "comment" and child != skip:
                 words.extend(evaluation.words(token))
                 self._substituted(child, self._state)
         self._finish(evaluation)
@@ -395,7 +325,8 @@ class Walk:
 
     def _substituted(self, node: Node, state: State) -> None:
         """Go into the substitutions of a node's words, each in a shell of its own."""
-        self._work.extend(partial(self._substitution, inner, state) for inner in substitutions(node))
+        if self._syntax.scan.substitutions:
+            self._work.extend(partial(self._substitution, inner, state) for inner in substitutions(node))
 
     def _substitution(self, node: Node, state: State) -> None:
         self._work.append(partial(self._restore, self._state, self._succeeded, self._pipes))
@@ -411,9 +342,6 @@ class Walk:
 
     def _finish(self, evaluation: Evaluation) -> None:
         self.doubts.extend(evaluation.doubts)
-
-    def _is_content(self, token: Token) -> bool:
-        return token.operator not in _SEPARATORS and self._text_of(token) not in _KEYWORDS
 
     def _run_of(self, node: Node) -> int:
         token = self._syntax.words.get(node.start_byte)

@@ -7,10 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ..core.values import plain_value
 from .braces import TooMany, expanded
-from .scan import from_bytes_text
+from .quoting import from_bytes_text
 from .tokens import Kind, Part, Token
 
 _GLOB = re.compile(r"[*?]|\[[^]]*\]|\[$")
+_HIDDEN = re.compile(r"(^|/)\.[*?\[]")
+_SPECIAL = re.compile(r"[*?\[{~]")
+_LATE_TILDE = re.compile(r"[=:]~")
+"""bash expands these where the word looks like an assignment."""
 _PLAIN_VALUE = re.compile(r"[^\s*?\[\]\\]*")
 _BLANK = re.compile(r"[ \t\n]+")
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
@@ -83,7 +87,7 @@ class Evaluation:
         """What the token becomes: one word, several for braces, none for an empty variable."""
         if len(token.parts) == 1:
             (part,) = token.parts
-            if part.kind is Kind.TEXT and (part.quoted or not _special(part.text)):
+            if part.kind is Kind.TEXT and (part.quoted or not _SPECIAL.search(part.text)):
                 return [Word.known(from_bytes_text(part.text))]
         source = from_bytes_text(self._text[token.start : token.end])
         try:
@@ -198,7 +202,11 @@ class _Building:
 
     def text(self, text: str, *, quoted: bool) -> None:
         self._quoted = self._quoted or quoted
-        if not quoted and (found := _GLOB.search(text)) and not (text == "[" and not self._texts):
+        if not quoted and (found := _LATE_TILDE.search(text)):
+            self._freeze(text[: found.start() + 1])
+            self._certain = False
+            self._texts.append("\0")
+        elif not quoted and (found := _GLOB.search(text)) and not (text == "[" and not self._texts):
             self._freeze(text[: found.start()])
             self._certain = False
             self._pattern = True
@@ -227,12 +235,9 @@ class _Building:
         text = "".join(self._texts)
         if self._certain:
             return Word.known(text) if text or self._quoted else None
-        pattern = self._pattern and "\0" not in text
+        # Names that climb, or may be `..` themselves, lie nowhere certain.
+        pattern = self._pattern and "\0" not in text and ".." not in text and not _HIDDEN.search(text)
         return Word(None, prefix=self._prefix or "", many=self._many, pattern=pattern, source=source)
-
-
-def _special(text: str) -> bool:
-    return any(mark in text for mark in "*?[{~")
 
 
 def _is_list(inside: str) -> bool:

@@ -25,7 +25,7 @@ READING = {
     " | harmless digits plain",
     "tail": "-fFqvz -n: -c: -s: --bytes= --lines= --follow? --retry --pid= --quiet --silent --sleep-interval="
     " --verbose --zero-terminated --version --help | reads | harmless digits plain",
-    "wc": "-cmlLw --bytes --chars --lines --files0-from=read --max-line-length --words --total= --version --help"
+    "wc": "-cmlLw --bytes --chars --lines --files0-from=unknown --max-line-length --words --total= --version --help"
     " | reads | harmless plain",
     "stat": "-Lft -c: --dereference --file-system --format= --printf= --terse --version --help | reads | harmless"
     " plain",

@@ -30,7 +30,7 @@ TEXT = {
     " --regexp= --replace= --smart-case --sort= --sortr= --stats --stop-on-nonmatch --threads= --trace --trim --type="
     " --type-list --type-not= --unrestricted --version --vimgrep --with-filename --no-filename --word-regexp --no-pre"
     " --search-zip=unknown --pre=shell --hostname-bin=shell | pattern reads | cwd",
-    "fd": "-HIuUsigF0lpLaq1 -E: -t: -e: -d: -S: -c: -j: --hidden --no-ignore --unrestricted --case-sensitive"
+    "fd": "-HIuUsigF0pLaq1 -E: -t: -e: -d: -S: -c: -j: --hidden --no-ignore --unrestricted --case-sensitive"
     " --ignore-case --glob --fixed-strings --absolute-path --list-details=unknown --follow --full-path --print0"
     " --max-depth= --min-depth= --exact-depth= --exclude= --type= --extension= --size= --changed-within="
     " --changed-before= --max-results= --color= --threads= --quiet --exec=shell --exec-batch=shell --version --help"
@@ -42,7 +42,7 @@ TEXT = {
     " --unique --zero-terminated --check-chars= --version --help | read1 writes",
     "sort": "-bdfghiMnRrVcCmsuz -k: -t: -S: -o:write -T:unknown --ignore-leading-blanks --dictionary-order"
     " --ignore-case --general-numeric-sort --ignore-nonprinting --month-sort --human-numeric-sort --numeric-sort"
-    " --random-sort --reverse --sort= --version-sort --batch-size= --check? --debug --files0-from=read --key="
+    " --random-sort --reverse --sort= --version-sort --batch-size= --check? --debug --files0-from=unknown --key="
     " --merge --output=write --stable --buffer-size= --field-separator= --temporary-directory=unknown"
     " --compress-program=shell --parallel= --unique --zero-terminated --random-source=read --version --help | reads",
     "shuf": "-erz -i: -n: -o:write --echo --input-range= --head-count= --output=write --random-source=read --repeat"
