@@ -9,7 +9,7 @@ from ..core.effects import Effects, Opaque, RunsCommand, Touch
 from ..core.values import plain_value
 from .account import Account, Risk
 from .effects import account_for, run
-from .risks import is_fetching, look_at_fetched_code, look_at_pipe, look_at_touches
+from .risks import look_at_fetched_code, look_at_pipe, look_at_touches
 from .simple import Simple
 from .state import State
 from .syntax import parsed
@@ -78,7 +78,7 @@ def _read(command: str, account: Account) -> list[CommandReport]:
     reports = [_report(simple, simples, account) for simple in simples]
     _look_at_bombs(simples, account)
     names = [simple.words[0].text for simple in simples if simple.words]
-    look_at_fetched_code(any(is_fetching(name or "") for name in names), names, account)
+    look_at_fetched_code(names, account)
     return reports
 
 
@@ -88,7 +88,7 @@ def _report(simple: Simple, among: Sequence[Simple], account: Account) -> Comman
     look_at_touches(own)
     if simple.words and simple.piped_from:
         before = [among[index].words[0].text or "" for index in simple.piped_from if among[index].words]
-        look_at_pipe(simple.words[0].text or "", before, own)
+        look_at_pipe(before, own)
     for risk in own.risks:
         account.add_risk(risk)
     for doubt in own.doubts:
@@ -120,7 +120,7 @@ def _script(text: str, account: Account) -> None:
 def _look_at_bombs(simples: Sequence[Simple], account: Account) -> None:
     for simple in simples:
         name = simple.words[0].text if simple.words else None
-        if name in simple.state.functions and simple.piped_from and not simple.state.bases:
+        if name in simple.state.functions and simple.piped_from and simple.state.in_function:
             account.risk("fork-bomb", "critical", "A function that starts itself twice fills the machine.", denies=True)
 
 

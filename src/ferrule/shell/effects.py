@@ -24,6 +24,7 @@ ENTRIES = {**READING, **TEXT, **MACHINE, **WRITING}
 _SYSTEM_FOLDERS = ("/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DECLARATION = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(=.*)?", re.DOTALL)
+_SECONDS = re.compile(r"[0-9]{0,3}(\.[0-9]+)?s?")
 _CHANGES = {"writes": Change.REPLACES, "creates": Change.CREATES, "deletes": Change.DELETES}
 
 _Reader: TypeAlias = Callable[[list[Word], Account], None]
@@ -69,7 +70,9 @@ def run(words: Sequence[Word], account: Account, functions: frozenset[str] = fro
     name = _program(first)
     if name is None:
         account.doubt(f"which program {first.shown} is is not known")
-    elif name in functions or (rest and len(rest) == 1 and rest[0].text in ONLY_VERSION.get(name, ())):
+    elif name in functions:
+        _function(name, account)
+    elif len(rest) == 1 and rest[0].text in ONLY_VERSION.get(name, ()):
         return
     elif name in ("test", "[", "[["):
         tests.read(name, rest, account)
@@ -79,6 +82,14 @@ def run(words: Sequence[Word], account: Account, functions: frozenset[str] = fro
         READERS[name](rest, account)
     else:
         _by_table(name, rest, account)
+
+
+def _function(name: str, account: Account) -> None:
+    """A function's body is accounted for where it is defined."""
+    if account.state.in_function:
+        account.doubt(f"{name} may call itself")
+    if name in ENTRIES or name in READERS or name in wrappers.NAMES:
+        account.doubt(f"{name} is given another meaning")
 
 
 def _program(word: Word) -> str | None:
@@ -185,12 +196,16 @@ def _is_harmless(role: str, operands: list[Word]) -> bool:
         return role != "unknown"
     if role == "format":
         return all((operand.text or operand.prefix).startswith("+") and not operand.many for operand in operands)
+    if role == "seconds":
+        return all(_SECONDS.fullmatch(operand.text or "") for operand in operands)
     if role == "name":
         return all(_IDENTIFIER.fullmatch(operand.text or "") for operand in operands)
     return role.startswith("=") and operands[0].text in role[1:].split(",")
 
 
 def _declarations(operands: list[Word], account: Account) -> None:
+    if not operands:
+        account.doubt("it prints every variable")
     for operand in operands:
         found = _DECLARATION.fullmatch(operand.text or "")
         if found is None:

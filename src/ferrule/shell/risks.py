@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..core.effects import WritesPath
+from ..core.effects import RunsCommand, WritesPath
 from .account import Account
 from .paths import is_critical, is_disk_device, is_git_hook, is_protected, is_startup_file, is_system_file
 from .words import Word
@@ -60,7 +60,23 @@ _DESTROYING = re.compile(
 )
 _QUOTING = frozenset({"grep", "rg", "echo", "printf", "git", "find"})
 _INTERPRETERS = frozenset(
-    {"sh", "bash", "dash", "zsh", "ksh", "fish", "python", "python3", "node", "perl", "ruby", "php", "eval", "source"}
+    {
+        "sh",
+        "bash",
+        "dash",
+        "zsh",
+        "ksh",
+        "fish",
+        "python",
+        "python3",
+        "node",
+        "perl",
+        "ruby",
+        "php",
+        "eval",
+        "source",
+        ".",
+    }
 )
 _CODE = frozenset({"python", "python3", "node", "perl", "ruby", "php", "deno", "bun"})
 _DESTRUCTIVE_CODE = re.compile(r"rmtree|rm\s+-\w*[rf]|unlink|removedirs|rmSync|rmdir|shred|mkfs|os\.remove")
@@ -93,9 +109,10 @@ def look(words: Sequence[Word], account: Account) -> None:
         account.risk("destruction", "high", f"{name} is asked to destroy something.")
 
 
-def look_at_pipe(name: str, before: Sequence[str], account: Account) -> None:
+def look_at_pipe(before: Sequence[str], account: Account) -> None:
     """Add the risk of an interpreter that runs what comes out of a pipe."""
-    if name not in _INTERPRETERS:
+    name = next((one for one in _started(account) if one in _INTERPRETERS), "")
+    if not name:
         return
     if any(one in _FETCHING for one in before):
         account.risk("remote-code", "critical", f"{name} runs what is fetched from the network.")
@@ -104,14 +121,16 @@ def look_at_pipe(name: str, before: Sequence[str], account: Account) -> None:
         account.risk("piped-code", severity, f"{name} runs what comes out of a pipe.")
 
 
-def look_at_fetched_code(fetches: bool, names: Sequence[str | None], account: Account) -> None:
+def _started(account: Account) -> list[str]:
+    return [touch.argv[0].rpartition("/")[2] for touch in account.touches if isinstance(touch, RunsCommand)]
+
+
+def look_at_fetched_code(names: Sequence[str | None], account: Account) -> None:
     """Add the risk of a command whose very words come from the network."""
-    if fetches and any(name is None or name in _INTERPRETERS for name in names):
+    if any(risk.kind == "remote-code" for risk in account.risks):
+        return
+    if any(name in _FETCHING for name in names) and any(name is None or name in _INTERPRETERS for name in names):
         account.risk("remote-code", "critical", "It runs what is fetched from the network.")
-
-
-def is_fetching(name: str) -> bool:
-    return name in _FETCHING
 
 
 def look_at_touches(account: Account) -> None:
@@ -146,22 +165,24 @@ def _removal(name: str, words: Sequence[Word], account: Account) -> None:
             account.risk("removal", severity, f"It removes what {word.shown} names, which is not known.")
             continue
         for path in account.places(word):
-            if is_critical(path, home=account.state.home, workspace=account.workspace) and _takes_all(word, recursive):
+            if is_critical(path, home=account.state.home, workspace=account.workspace) and _takes_all(
+                word, recursive=recursive or path != account.workspace
+            ):
                 account.risk("critical-removal", "critical", f"It removes {_shown(word, path)}.", denies=True)
             elif is_disk_device(path):
                 account.risk("disk", "critical", f"It removes {path}.", denies=True)
-            elif recursive:
+            elif recursive or word.pattern:
                 account.risk("removal", "high", f"It removes {_shown(word, path)} and all below it.")
             else:
                 account.risk("removal", "medium", f"It removes {_shown(word, path)}.")
 
 
-def _takes_all(word: Word, recursive: bool) -> bool:
+def _takes_all(word: Word, *, recursive: bool) -> bool:
     """Whether a pattern names all there is in its directory, or a word the directory itself."""
     if word.pattern:
         name = word.source.rpartition("/")[2].strip("\"'")
-        return name in ("*", ".*", "{,.}*", "?*", ".[!.]*", "…")
-    return recursive or word.text is not None
+        return recursive and name in ("*", ".*", "{,.}*", "?*", ".[!.]*", "…")
+    return word.text is not None
 
 
 def _shown(word: Word, path: str) -> str:

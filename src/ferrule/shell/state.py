@@ -45,6 +45,7 @@ class State:
     home: str
     functions: frozenset[str] = frozenset()
     """Names that mean something of the command's own."""
+    in_function: bool = False
     poison: str = ""
     """Why nothing that follows can be known; empty if it can."""
 
@@ -89,6 +90,7 @@ def joined(one: State, other: State) -> State:
         variables,
         one.home,
         one.functions | other.functions,
+        one.in_function or other.in_function,
         one.poison or other.poison,
     )
 

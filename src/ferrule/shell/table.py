@@ -106,10 +106,12 @@ class _Reading:
         self._options: list[Given] = []
         self._operands: list[Word] = []
         self._doubt = ""
+        self._stopped = False
+        """Whether an option was met whose values, if it takes any, cannot be told from operands."""
         self._only_operands = False
 
     def done(self) -> Arguments:
-        while self._words and not self._doubt:
+        while self._words and not self._stopped:
             word = self._words.pop(0)
             if self._only_operands or not word.may_be_option:
                 self._operand(word)
@@ -134,16 +136,15 @@ class _Reading:
 
     def _uncertain(self, word: Word) -> None:
         """A word that may be an option is one only where every option is harmless."""
-        if self._usage.has("harmless"):
-            self._operand(word)
-        else:
+        if not self._usage.has("harmless"):
             self._doubt = f"{word.shown} may be an option"
+        self._operand(word)
 
     def _long(self, text: str) -> None:
         name, equals, value = text.partition("=")
         option = self._usage.longs.get(name) or self._abbreviated(name)
         if option is None:
-            self._doubt = f"the option {name} is not known"
+            self._stop(f"the option {name} is not known")
         elif equals:
             if not option.takes:
                 self._doubt = f"{name} takes no value"
@@ -166,7 +167,7 @@ class _Reading:
             option = self._usage.shorts.get(letter)
             name = f"-{letter}"
             if option is None:
-                self._doubt = f"the option {name} is not known"
+                self._stop(f"the option {name} is not known")
                 return
             if not option.takes:
                 self._options.append(Given(name, None, option.role))
@@ -176,6 +177,10 @@ class _Reading:
             else:
                 self._options.append(Given(name, self._next(name), option.role))
             return
+
+    def _stop(self, doubt: str) -> None:
+        self._doubt = doubt
+        self._stopped = True
 
     def _next(self, name: str) -> Word | None:
         if not self._words:

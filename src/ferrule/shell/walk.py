@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
@@ -266,13 +267,13 @@ class Walk:
             return
         name = self._text(name_node)
         state = self._state
-        defined = State(state.bases, state.variables, state.home, state.functions | {name}, state.poison)
+        defined = replace(state, functions=state.functions | {name})
         self._work.append(partial(self._resume, defined))
         redirects = [child for child in node.children if child.type in _REDIRECTS]
         if redirects:
             self._work.append(partial(self._redirects, redirects))
         self._work.append(partial(self._enter, body))
-        self._state = self._succeeded = defined.lost()
+        self._state = self._succeeded = replace(defined.lost(), in_function=True)
 
     def _test(self, node: Node) -> None:
         """`[ … ]` is a command like others; `[[ … ]]` is not, and evaluates what stands beside `-eq` and its like."""

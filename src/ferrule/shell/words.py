@@ -93,6 +93,7 @@ class Evaluation:
         try:
             alternatives = expanded(token.parts)
         except TooMany:
+            self.doubts.append(f"the many words of {source}")
             return [Word(None, many=True, source=source)]
         return [word for parts in alternatives for word in self._word(parts, source)]
 
@@ -236,7 +237,8 @@ class _Building:
         if self._certain:
             return Word.known(text) if text or self._quoted else None
         # Names that climb, or may be `..` themselves, lie nowhere certain.
-        pattern = self._pattern and "\0" not in text and ".." not in text and not _HIDDEN.search(text)
+        unsure = text[len(self._prefix or "") :]
+        pattern = self._pattern and "\0" not in text and ".." not in unsure and not _HIDDEN.search(text)
         return Word(None, prefix=self._prefix or "", many=self._many, pattern=pattern, source=source)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...core.effects import Change
 from ..account import Account
+from ..paths import is_critical
 from ..words import Word
 
 _FLAGS = frozenset(
@@ -69,7 +70,7 @@ def _primary(rest: list[Word], places: list[Word], account: Account) -> None:
     elif name == "-delete":
         for place in places or [Word.known(".")]:
             account.writes(place, Change.DELETES)
-            account.risk("removal", "high", f"find deletes all that it finds below {place.shown}.")
+            _deletion(place, account)
     elif name in _WRITES_ONE:
         value = _value(name, rest, account)
         if value is not None:
@@ -78,6 +79,12 @@ def _primary(rest: list[Word], places: list[Word], account: Account) -> None:
         _run(name, rest, places, account)
     else:
         account.doubt(f"{name} is not known")
+
+
+def _deletion(place: Word, account: Account) -> None:
+    critical = any(is_critical(path, home=account.state.home, workspace="") for path in account.places(place))
+    severity, kind = ("critical", "critical-removal") if critical else ("high", "removal")
+    account.risk(kind, severity, f"find deletes what it finds below {place.shown}.", denies=critical)
 
 
 def _value(name: str, rest: list[Word], account: Account) -> Word | None:

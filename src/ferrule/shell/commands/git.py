@@ -91,7 +91,7 @@ READING = {
     " --unordered --path= | text",
     "rev-parse": "-q --verify --quiet --short? --abbrev-ref? --symbolic --symbolic-full-name --all --branches? --tags?"
     " --remotes? --show-toplevel --show-prefix --show-cdup --git-dir --git-common-dir --absolute-git-dir --git-path="
-    "--is-inside-work-tree --is-inside-git-dir --is-bare-repository --is-shallow-repository"
+    " --is-inside-work-tree --is-inside-git-dir --is-bare-repository --is-shallow-repository"
     " --show-superproject-working-tree --show-object-format? --show-ref-format --revs-only --no-revs --flags"
     " --no-flags --default= --prefix= --sq --since= --until= --path-format= --shared-index-path --local-env-vars"
     " --glob= --exclude= --disambiguate= | text",

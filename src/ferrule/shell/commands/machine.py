@@ -50,11 +50,11 @@ MACHINE = {
     "return": "| text |",
     "break": "| text |",
     "continue": "| text |",
-    "export": "-p | assign |",
+    "export": "| assign |",
     "local": "| assign |",
-    "readonly": "-p | assign |",
-    "declare": "-p | assign |",
-    "typeset": "-p | assign |",
+    "readonly": "| assign |",
+    "declare": "| assign |",
+    "typeset": "| assign |",
     "unset": "-fv | name |",
     "read": "-ers -d: -n: -N: -p: -t: | name |",
     "umask": "-pS | none |",
@@ -68,6 +68,7 @@ MACHINE = {
 }
 
 ONLY_VERSION = {
+    "go": ("version",),
     "npm": ("--version", "-v"),
     "node": ("--version", "-v"),
     "python": ("--version", "-V"),

@@ -23,7 +23,7 @@ READING = {
     " --version --help | reads | harmless plain",
     "head": "-qvz -n: -c: --bytes= --lines= --quiet --silent --verbose --zero-terminated --version --help | reads"
     " | harmless digits plain",
-    "tail": "-fFqvz -n: -c: -s: --bytes= --lines= --follow? --retry --pid= --quiet --silent --sleep-interval="
+    "tail": "-qvz -n: -c: -s: --bytes= --lines= --retry --pid= --quiet --silent --sleep-interval="
     " --verbose --zero-terminated --version --help | reads | harmless digits plain",
     "wc": "-cmlLw --bytes --chars --lines --files0-from=unknown --max-line-length --words --total= --version --help"
     " | reads | harmless plain",
@@ -75,5 +75,8 @@ READING = {
     "readelf": "-aAdehlnrsSuVW -x: -p: --all --file-header --headers --sections --symbols --syms --dynamic --notes"
     " --relocs --segments --wide --version --help | reads",
     "size": "-ABdotx --format= --totals --version --help | reads",
+    "xxd": "-abeEipu -c: -g: -l: -s: -o: | read1 writes",
+    "sum": "-rs --sysv --version --help | reads | harmless plain",
+    "zipinfo": "-12smlvhtTMZ | reads",
     "zcat": "-fv | reads | harmless",
 }

@@ -72,5 +72,7 @@ TEXT = {
     "seq": "-w -f: -s: --equal-width --format= --separator= --version --help | text | harmless digits plain",
     "expr": "--version --help | text | harmless verbatim plain",
     "factor": "--version --help | text | plain",
-    "sleep": "--version --help | text | plain",
+    "sleep": "--version --help | seconds | plain",
+    "tsort": "--version --help | reads | plain",
+    "bc": "-lqs --mathlib --quiet --standard --version --help | reads",
 }

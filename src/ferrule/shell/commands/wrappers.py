@@ -49,6 +49,23 @@ _RUNNING = frozenset(
     | {"direnv", "devbox", "mise", "docker", "podman", "npx", "coproc"}
 )
 
+_WARY = _SHELLS | {
+    "rm",
+    "rmdir",
+    "shred",
+    "dd",
+    "mv",
+    "chmod",
+    "chown",
+    "find",
+    "tee",
+    "git",
+    "curl",
+    "wget",
+    "env",
+    "eval",
+}
+
 NAMES = frozenset(_TRANSPARENT) | {"xargs", "env", "command", "eval", "trap"} | _SHELLS | _PRIVILEGED | _RUNNING
 
 
@@ -90,7 +107,11 @@ def _transparent(name: str, words: list[Word], account: Account) -> None:
 
 
 def _look_inside(words: list[Word], account: Account) -> None:
-    """Where the command begins is not certain: take it to begin at the first word that is no option."""
+    """Where the command begins is not certain: at a program to be wary of, else at the first word that is no option."""
+    for index, word in enumerate(words):
+        if word.text in _WARY:
+            account.runs(words[index:])
+            return
     for index, word in enumerate(words):
         if not word.may_be_option and word.text and not _ASSIGNMENT.fullmatch(word.text):
             account.runs(words[index:])
