@@ -8,10 +8,12 @@ from typing import TypeAlias
 
 from ..core.effects import Change, Opaque, ReachesHost, ReadsPath, RunsCommand, Touch, WritesPath
 from ..core.values import plain_value
+from .budget import Budget
 from .paths import ANYWHERE, absolute, is_disk_device, is_endless_or_device, is_nothing, network_host
 from .state import State
 from .words import Word
 
+MAX_REASON = 240
 _DESCRIPTOR = re.compile(r"[0-9]+-?|-")
 MAX_DEPTH = 6
 """How deep commands that run commands are followed."""
@@ -32,7 +34,8 @@ class Risk:
 class Account:
     """The touches, doubts and risks of one simple command and of the commands it runs."""
 
-    def __init__(self, state: State, workspace: str, run: Runner, script: Runs, depth: int = 0) -> None:
+    def __init__(self, state: State, workspace: str, run: Runner, script: Runs, budget: Budget, depth: int = 0) -> None:
+        self.budget = budget
         self.state = state
         self.workspace = workspace
         self.touches: list[Touch] = []
@@ -44,7 +47,7 @@ class Account:
 
     def beside(self, state: State) -> Account:
         """An empty account for another command, as deep as this one."""
-        return Account(state, self.workspace, self._run, self._script, self.depth)
+        return Account(state, self.workspace, self._run, self._script, self.budget, self.depth)
 
     def include(self, other: Account, touches: Sequence[Touch]) -> None:
         for touch in touches:
@@ -55,8 +58,9 @@ class Account:
             self.add_risk(risk)
 
     def doubt(self, reason: str) -> None:
-        if reason not in self.doubts:
-            self.doubts.append(reason)
+        shown = reason if len(reason) <= MAX_REASON else f"{reason[: MAX_REASON - 1]}…"
+        if shown not in self.doubts:
+            self.doubts.append(shown)
 
     def risk(self, kind: str, severity: str, message: str, *, denies: bool = False) -> None:
         self.add_risk(Risk(kind, severity, denies, message))
@@ -147,16 +151,16 @@ class Account:
 
     def script(self, text: str) -> None:
         """Account for a text that a shell runs."""
-        if self.depth >= MAX_DEPTH:
-            self.doubt("it runs a script that runs a script, and so on")
+        if self.depth >= MAX_DEPTH or not self.budget.script():
+            self.doubt("it runs more scripts than are looked at")
             return
         self.depth += 1
         self._script(text, self)
         self.depth -= 1
 
-    def started(self, words: Sequence[Word], source: str = "") -> None:
-        argv = tuple(word.shown for word in words)
-        self._touch(RunsCommand(argv, source or " ".join(argv), accounted=True))
+    def started(self, words: Sequence[Word]) -> None:
+        argv = tuple([word.source if word.text is None else word.text for word in words])
+        self._touch(RunsCommand(argv, " ".join(argv), accounted=True))
 
     def _touch(self, touch: Touch) -> None:
         if touch not in self.touches:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from ..core.effects import Effects, Opaque, RunsCommand, Touch
 from ..core.values import plain_value
 from .account import Account, Risk
+from .budget import Budget
 from .effects import account_for, run
 from .risks import look_at_fetched_code, look_at_pipe, look_at_touches
 from .simple import Simple
@@ -51,15 +52,12 @@ def analyse(command: str, *, cwd: str, home: str, variables: Mapping[str, str] =
     """
     known = {name: Word.known(value) for name, value in variables.items()}
     state = State((cwd,), {"HOME": Word.known(home), **known}, home)
-    account = Account(state, cwd, run, _script)
+    account = Account(state, cwd, run, _script, Budget())
     reports = _read(command, account)
-    touches: dict[Touch, None] = {}
-    for report in reports:
-        touches.update(dict.fromkeys(report.touches))
-    if account.doubts:
-        touches[Opaque()] = None
-    reasons = tuple(dict.fromkeys(account.doubts))
-    return Analysis(Effects(tuple(touches)), tuple(_by_severity(account.risks)), reasons, tuple(reports))
+    touches = tuple(dict.fromkeys([touch for report in reports for touch in report.touches]))
+    if account.doubts and Opaque() not in touches:
+        touches = (*touches, Opaque())
+    return Analysis(Effects(touches), tuple(_by_severity(account.risks)), tuple(account.doubts), tuple(reports))
 
 
 def _read(command: str, account: Account) -> list[CommandReport]:
@@ -70,7 +68,7 @@ def _read(command: str, account: Account) -> list[CommandReport]:
         account.doubt(f"The command cannot be read: {reason}.")
         account.risk("unreadable", "medium", f"The command cannot be read: {reason}.")
         return []
-    simples, doubts = walked(syntax, account.state)
+    simples, doubts = walked(syntax, account.state, account.budget)
     for doubt in (*syntax.doubts, *doubts):
         account.doubt(f"Not understood: {doubt}.")
     if not simples:

@@ -10,6 +10,8 @@ from typing import TypeAlias
 from .tokens import Kind, Part
 
 MAX_WORDS = 64
+MAX_BRACES = 8
+MAX_LENGTH = 200
 
 _RANGE = re.compile(r"(-?[0-9]{1,4})\.\.(-?[0-9]{1,4})|([a-zA-Z])\.\.([a-zA-Z])")
 
@@ -20,12 +22,17 @@ class TooMany(Exception):
     """More words than are worth looking at, or a form that is not known."""
 
 
+def has_braces(parts: Sequence[Part]) -> bool:
+    return any(part.kind is Kind.TEXT and not part.quoted and "{" in part.text for part in parts)
+
+
 def expanded(parts: Sequence[Part]) -> list[_Atoms]:
     """The words that braces make of one word, each as its parts."""
-    if not any(part.kind is Kind.TEXT and not part.quoted and "{" in part.text for part in parts):
-        return [tuple(parts)]
+    atoms = _atoms(parts)
+    if len(atoms) > MAX_LENGTH or sum(_is(atom, "{") for atom in atoms) > MAX_BRACES:
+        raise TooMany
     done: list[_Atoms] = []
-    pending: list[tuple[_Atoms, int]] = [(_atoms(parts), 0)]
+    pending: list[tuple[_Atoms, int]] = [(atoms, 0)]
     while pending:
         atoms, start = pending.pop()
         opening = next((at for at in range(start, len(atoms)) if _is(atoms[at], "{")), None)

@@ -94,12 +94,14 @@ def _function(name: str, account: Account) -> None:
 
 def _program(word: Word) -> str | None:
     text = word.text
-    if text is None or word.many:
+    if not text or word.many:
         return None
+    if "/" not in text:
+        return text
     for folder in _SYSTEM_FOLDERS:
         if text.startswith(folder) and "/" not in text[len(folder) :]:
             return text[len(folder) :]
-    return None if "/" in text or not text else text
+    return None
 
 
 def _environment(simple: Simple, account: Account) -> None:

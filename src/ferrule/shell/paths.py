@@ -8,6 +8,7 @@ import re
 ANYWHERE = "/"
 """The path for one that is not known: the whole tree."""
 
+_SIMPLE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
 _NOTHING = re.compile(r"/dev/(null|stdin|stdout|stderr|tty|fd/[0-9]+)|/proc/self/fd/[0-9]+")
 _NETWORK = re.compile(r"/dev/(tcp|udp)/([^/]*)/?.*")
 _PROTECTED_FOLDERS = frozenset(
@@ -35,6 +36,8 @@ def absolute(path: str, base: str) -> str:
     >>> absolute("../b", "/srv/a"), absolute("//etc/./x", "/srv")
     ('/srv/b', '/etc/x')
     """
+    if _SIMPLE_NAME.fullmatch(path):
+        return f"{base}/{path}" if base != "/" else f"/{path}"
     joined = posixpath.normpath(posixpath.join(base, path))
     return joined[1:] if joined.startswith("//") else joined
 

@@ -191,7 +191,7 @@ def _shown(word: Word, path: str) -> str:
 
 def _permissions(name: str, words: Sequence[Word], account: Account) -> None:
     recursive = any(_RECURSIVE.fullmatch(word.text or "") for word in words)
-    wide = any(_FOR_ALL.fullmatch(word.text or "") for word in words)
+    wide = any(_FOR_ALL.fullmatch((word.text or "")[:40]) for word in words)
     for word in words:
         if word.text is None or word.may_be_option:
             continue

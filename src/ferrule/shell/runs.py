@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
+from .budget import Budget
 from .quoting import from_bytes_text
 from .simple import Redirection, Simple
 from .state import State
@@ -24,7 +25,8 @@ _SEPARATORS = frozenset({"|", "|&", "&&", "||", ";", "&", ";;", ";&", ";;&", "("
 class Runs:
     """The runs of one syntax. What cannot be read for certain is added to `doubts`."""
 
-    def __init__(self, syntax: Syntax, doubts: list[str]) -> None:
+    def __init__(self, syntax: Syntax, doubts: list[str], budget: Budget) -> None:
+        self._budget = budget
         self.doubts = doubts
         self._text = syntax.text
         self._runs: dict[int, list[Token]] = defaultdict(list)
@@ -46,7 +48,7 @@ class Runs:
     def simple(self, run: int, start: int, state: State, piped_from: tuple[int, ...]) -> Simple | None:
         """The simple command of a run, from `start` on."""
         self._visited.add(run)
-        reading = _Reading(Evaluation(state.names, self._text), self._text, self.doubts)
+        reading = _Reading(Evaluation(state.names, self._text, self._budget), self._text, self.doubts)
         begun = False
         for token in self._runs[run]:
             is_word = not token.operator

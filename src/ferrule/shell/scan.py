@@ -21,7 +21,9 @@ from .tokens import Here, Kind, Part, Scan, Unreadable
 
 MAX_LENGTH = 10_000
 MAX_DEPTH = 24
+MAX_MARKS = 200
 
+_MARKS = re.compile(r"[\[\]{}=~!$`*?]")
 _PLAIN = re.compile(r"""[^ \t\n|&;<>()$`"'\\#]+""")
 _BLANKS = re.compile(r"[ \t]+")
 _COMMENT = re.compile(r"[^\n]*")
@@ -37,8 +39,6 @@ _ARITHMETIC = re.compile(r"\$\(\(([A-Za-z0-9_ \t+*/%<>=!&|?:,$()-]*?)\)\)")
 _ARITHMETIC_COMMAND = re.compile(r"\(\(([A-Za-z0-9_ \t+*/%<>=!&|?:,$()-]*?)\)\)")
 _CHARACTER = re.compile(r"[\x00-\x7f]|[\x80-\xff][\x80-\xbf]*")
 _FD_NAME = re.compile(r"\{[A-Za-z_][A-Za-z0-9_]*\}")
-_EXTENDED_GLOB = re.compile(r"[?*+@!]$")
-_ASSIGNING = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\[[^]]*\])?\+?=$")
 
 _BEFORE_COMMANDS = frozenset({"if", "then", "elif", "else", "while", "until", "do", "{", "!", "time"})
 _REDIRECTIONS = frozenset({"<", ">", ">>", ">|", "<>", "<&", ">&", "&>", "&>>", "<<<", "<<", "<<-"})
@@ -72,7 +72,18 @@ def scanned(command: str) -> Scan:
     """The scan of a command. Raises `Unreadable` for what no shell would run, and what is too large."""
     if len(command) > MAX_LENGTH:
         raise Unreadable(f"it is longer than {MAX_LENGTH:,} characters")
-    return _Scanner(command).scan()
+    scan = _Scanner(command).scan()
+    marks = len(_MARKS.findall(command))
+    if marks > MAX_MARKS and marks - _quoted_marks(scan, as_bytes_text(command)) > MAX_MARKS:
+        raise Unreadable(f"it has more than {MAX_MARKS} special characters")
+    return scan
+
+
+def _quoted_marks(scan: Scan, text: str) -> int:
+    """Special characters where they are none; all others, those in comments too, cost the parser time."""
+    quoted = (part.text for token in scan.tokens for part in token.parts if part.quoted and part.kind is Kind.TEXT)
+    bodies = (text[here.start : here.end] for here in scan.heres if here.quoted)
+    return sum(len(_MARKS.findall(text)) for text in (*quoted, *bodies))
 
 
 class _Scanner:
@@ -116,8 +127,11 @@ class _Scanner:
     def _commands_step(self, frame: _Frame) -> None:
         text, at = self._text, self._at
         if found := _PLAIN.match(text, at):
-            self._add(frame, Part(Kind.TEXT, found[0], frame.quoted), at)
-            self._at = found.end()
+            end = self._at = found.end()
+            self._add(frame, Part(Kind.TEXT, found[0], False), at)
+            if text[end : end + 1] == " ":
+                self._end_word(frame)
+                self._at = end + 1
             return
         character = text[at]
         if character in " \t":
@@ -189,10 +203,10 @@ class _Scanner:
             self._at = found.end()
             return
         if frame.start >= 0:
-            before = self._text[frame.start : at]
-            if _ASSIGNING.search(before):
+            before = self._text[at - 1]
+            if before == "=":
                 self._sheet.doubt("an array")
-            elif _EXTENDED_GLOB.search(before):
+            elif before in "?*+@!":
                 self._sheet.doubt("an extended pattern")
         elif self._text.startswith("((", at):
             self._sheet.doubt("arithmetic")
@@ -263,6 +277,7 @@ class _Scanner:
 
     def _dollar(self, frame: _Frame) -> None:
         text, at = self._text, self._at
+        self._sheet.count_operators(1)
         if (found := _NAME.match(text, at)) or (found := _BRACED.match(text, at)):
             self._add(frame, Part(Kind.VARIABLE, found[1], frame.quoted), at)
             self._at = found.end()
@@ -443,6 +458,7 @@ class _Scanner:
             return
         if frame.start < 0:
             frame.start = at
+        self._sheet.count_part()
         frame.parts.append(part)
 
     def _open(self, mode: _Mode, closer: str, *, quoted: bool, at: int) -> None:

@@ -6,7 +6,8 @@ from .tokens import Here, Part, Scan, Token, Unreadable
 
 MAX_OPERATORS = 200
 MAX_COMMANDS = 50
-MAX_TOKENS = 1_500
+MAX_TOKENS = 600
+MAX_PARTS = 1_200
 
 
 class Sheet:
@@ -19,6 +20,7 @@ class Sheet:
         self._runs = 0
         self._commands = 1
         self._operators = 0
+        self._parts = 0
         self._substitutions = 0
 
     def scan(self) -> Scan:
@@ -28,6 +30,11 @@ class Sheet:
         self.tokens.append(Token(start, end, operator, parts, run))
         if len(self.tokens) > MAX_TOKENS:
             raise Unreadable(f"it has more than {MAX_TOKENS:,} words")
+
+    def count_part(self) -> None:
+        self._parts += 1
+        if self._parts > MAX_PARTS:
+            raise Unreadable(f"its words have more than {MAX_PARTS:,} parts")
 
     def operator(self, start: int, end: int, operator: str, run: int) -> None:
         self.tokens.append(Token(start, end, operator, (), run))

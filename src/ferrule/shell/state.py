@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ..core.values import plain_value
+from .budget import MAX_VALUE
 from .paths import absolute
 from .words import Names, Word
 
@@ -63,6 +64,8 @@ class State:
     def assigned(self, name: str, value: Word) -> State:
         if not _PLAIN_NAME.fullmatch(name):
             return self.poisoned(f"{name} is set")
+        if len(value.text or "") > MAX_VALUE:
+            value = Word(None, source=f"${name}")
         state = replace(self, variables={**self.variables, name: value})
         return state.poisoned(f"{name} is set") if is_influential(name) else state
 

@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 from tree_sitter import Node
 
+from .budget import Budget
 from .builtins import after
 from .quoting import from_bytes_text
 from .runs import ASSIGNMENT, Runs
@@ -25,7 +26,6 @@ from .syntax import SUBSTITUTIONS, Syntax, substitutions
 from .tokens import Token
 from .words import Evaluation, Word
 
-MAX_SIMPLE = 120
 MAX_UNROLLED = 16
 
 _SEQUENCES = frozenset({"program", "compound_statement", "do_group", "if_statement", "elif_clause", "else_clause"})
@@ -44,13 +44,14 @@ _Work: TypeAlias = Callable[[], None]
 class Walk:
     """The walk over one syntax; `simples` and `doubts` are its result."""
 
-    def __init__(self, syntax: Syntax, state: State) -> None:
+    def __init__(self, syntax: Syntax, state: State, budget: Budget) -> None:
+        self._budget = budget
         self.simples: list[Simple] = []
         self.doubts: list[str] = []
         self._syntax = syntax
         self._state = self._succeeded = state
         self._work: list[_Work] = []
-        self._runs = Runs(syntax, self.doubts)
+        self._runs = Runs(syntax, self.doubts, budget)
         self._pipes: tuple[int, ...] = ()
         """The simple commands whose output the next one reads."""
 
@@ -58,9 +59,6 @@ class Walk:
         self._enter(self._syntax.root)
         while self._work:
             self._work.pop()()
-            if len(self.simples) > MAX_SIMPLE:
-                self.doubts.append(f"more than {MAX_SIMPLE} commands")
-                return
         if self._runs.left_over():
             self.doubts.append("a part that belongs to no command")
 
@@ -303,9 +301,14 @@ class Walk:
 
     def _visit_run(self, run: int, start: int) -> None:
         simple = self._runs.simple(run, start, self._state, self._pipes)
-        if simple is not None:
-            self.simples.append(simple)
-            self._state, self._succeeded = after(simple, self._state)
+        if simple is None:
+            return
+        if not self._budget.simple():
+            self._work.clear()
+            self.doubts.append("more commands than are looked at")
+            return
+        self.simples.append(simple)
+        self._state, self._succeeded = after(simple, self._state)
 
     def _header(self, node: Node, skip: Node | None = None) -> list[Word]:
         """The words of `for` and `case` themselves."""
@@ -339,7 +342,7 @@ class Walk:
         self._state, self._succeeded, self._pipes = state, succeeded, pipes
 
     def _evaluation(self) -> Evaluation:
-        return Evaluation(self._state.names, self._syntax.text)
+        return Evaluation(self._state.names, self._syntax.text, self._budget)
 
     def _finish(self, evaluation: Evaluation) -> None:
         self.doubts.extend(evaluation.doubts)
@@ -358,8 +361,8 @@ class Walk:
         return from_bytes_text(self._text_of(token))
 
 
-def walked(syntax: Syntax, state: State) -> tuple[Sequence[Simple], Sequence[str]]:
+def walked(syntax: Syntax, state: State, budget: Budget) -> tuple[Sequence[Simple], Sequence[str]]:
     """The simple commands of a syntax in the order they stand, and what could not be followed."""
-    walk = Walk(syntax, state)
+    walk = Walk(syntax, state, budget)
     walk.run()
     return walk.simples, walk.doubts

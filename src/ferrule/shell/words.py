@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..core.values import plain_value
-from .braces import TooMany, expanded
+from .braces import TooMany, expanded, has_braces
+from .budget import Budget
 from .quoting import from_bytes_text
 from .tokens import Kind, Part, Token
 
-_GLOB = re.compile(r"[*?]|\[[^]]*\]|\[$")
+_GLOB = re.compile(r"[*?\[]")
 _HIDDEN = re.compile(r"(^|/)\.[*?\[]")
 _SPECIAL = re.compile(r"[*?\[{~]")
 _LATE_TILDE = re.compile(r"[=:]~")
@@ -78,9 +79,10 @@ class Names:
 class Evaluation:
     """Evaluates words, and keeps what it found that makes the command more than its words."""
 
-    def __init__(self, names: Names, text: str) -> None:
+    def __init__(self, names: Names, text: str, budget: Budget) -> None:
         self._names = names
         self._text = text
+        self._budget = budget
         self.doubts: list[str] = []
 
     def words(self, token: Token) -> list[Word]:
@@ -91,11 +93,21 @@ class Evaluation:
                 return [Word.known(from_bytes_text(part.text))]
         source = from_bytes_text(self._text[token.start : token.end])
         try:
-            alternatives = expanded(token.parts)
+            alternatives = self._alternatives(token.parts)
         except TooMany:
             self.doubts.append(f"the many words of {source}")
             return [Word(None, many=True, source=source)]
         return [word for parts in alternatives for word in self._word(parts, source)]
+
+    def _alternatives(self, parts: Sequence[Part]) -> Sequence[Sequence[Part]]:
+        if not has_braces(parts):
+            return [parts]
+        if not self._budget.words(1):
+            raise TooMany
+        alternatives = expanded(parts)
+        if not self._budget.words(len(alternatives)):
+            raise TooMany
+        return alternatives
 
     def value(self, parts: Sequence[Part], source: str) -> Word:
         """What an assignment or a redirection makes of its word: nothing is split."""
@@ -109,7 +121,7 @@ class Evaluation:
         building = _Building()
         for index, part in enumerate(parts):
             self._add(building, part, first=index == 0, last=index == len(parts) - 1)
-        word = building.word(from_bytes_text(source))
+        word = building.word(source)
         if word is not None:
             yield word
 

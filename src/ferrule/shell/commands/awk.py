@@ -22,7 +22,7 @@ _TOKEN = re.compile(
     |(?P<slash>/)""",
     re.VERBOSE | re.DOTALL,
 )
-_REGEX = re.compile(r"/(?:[^/\\\n\[]|\\[^\n]|\[\^?\]?(?:[^]\\\n]|\\[^\n])*\])*/")
+_REGEX = re.compile(r"/(?>[^/\\\n\[]|\\[^\n]|\[\^?+\]?+(?>[^]\\\n]|\\[^\n])*+\])*+/")
 _FORBIDDEN = {
     "system": "`system` runs a command",
     "getline": "`getline` may read anything or run a command",

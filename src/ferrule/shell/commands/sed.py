@@ -171,7 +171,14 @@ def _delimited(script: str, at: int, delimiter: str, *, plain: bool = False) -> 
 def _opens_bracket(expression: str) -> bool:
     """Whether a bracket is open at the end, so that readers may differ on where the expression ends."""
     without = re.sub(r"\\.", "", expression)
-    return re.sub(r"\[\^?\]?[^]]*\]", "", without).count("[") > 0
+    at = without.find("[")
+    while at >= 0:
+        first = at + 2 if without[at + 1 : at + 2] == "^" else at + 1
+        close = without.find("]", first + 1)
+        if close < 0:
+            return True
+        at = without.find("[", close)
+    return False
 
 
 def _ended(script: str, at: int) -> int:

@@ -1,0 +1,32 @@
+"""How much one analysis may look at, however its text multiplies itself."""
+
+from __future__ import annotations
+
+MAX_SIMPLE = 120
+MAX_SCRIPTS = 12
+MAX_MADE = 200
+MAX_VALUE = 4_000
+
+
+class Budget:
+    """What is left of it; one for a whole analysis."""
+
+    def __init__(self) -> None:
+        self._simples = MAX_SIMPLE
+        self._scripts = MAX_SCRIPTS
+        self._made = MAX_MADE
+
+    def simple(self) -> bool:
+        """Take one simple command; false if there is none left."""
+        self._simples -= 1
+        return self._simples >= 0
+
+    def script(self) -> bool:
+        """Take one text that a command hands to a shell."""
+        self._scripts -= 1
+        return self._scripts >= 0
+
+    def words(self, count: int) -> bool:
+        """Take words that braces make of one."""
+        self._made -= count
+        return self._made >= 0
