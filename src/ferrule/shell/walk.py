@@ -9,7 +9,6 @@ afterwards.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
@@ -52,6 +51,8 @@ class Walk:
         self._state = self._succeeded = state
         self._work: list[_Work] = []
         self._runs = Runs(syntax, self.doubts, budget)
+        self._simple_runs: set[int] = set()
+        """Runs that were read as simple commands, with their redirections."""
         self._pipes: tuple[int, ...] = ()
         """The simple commands whose output the next one reads."""
 
@@ -168,22 +169,20 @@ class Walk:
         self._pipes = pipes
 
     def _redirected(self, node: Node) -> None:
-        """A statement with redirections: those of a simple command are read with it, others by themselves."""
+        """A statement with redirections. Those of a simple command are read with it, wherever the grammar hangs them."""
         redirects = [child for child in node.children if child.type in _REDIRECTS]
         bodies = [child for child in node.children if child.type in _STATEMENTS]
-        simple = [body for body in bodies if body.type in _SIMPLE or body.children[0].type == "["]
-        read = {self._run_of(body) for body in simple}
-        self._work.append(partial(self._redirects, redirects, read))
+        self._work.append(partial(self._redirects, redirects))
         for body in reversed(bodies):
-            self._work.append(partial(self._simple, body, node) if body in simple else partial(self._enter, body))
+            is_simple = body.type in _SIMPLE or body.children[0].type == "["
+            self._work.append(partial(self._simple, body, node) if is_simple else partial(self._enter, body))
 
-    def _redirects(self, redirects: Sequence[Node], read: AbstractSet[int] = frozenset()) -> None:
+    def _redirects(self, redirects: Sequence[Node]) -> None:
         state = self._state
-        for redirect in redirects:
-            run = self._run_of(redirect)
-            if run not in read:
-                self._visit_run(run, redirect.start_byte)
-                read = {*read, run}
+        runs = {self._run_of(redirect): redirect.start_byte for redirect in reversed(redirects)}
+        for run, start in runs.items():
+            if run not in self._simple_runs:
+                self._visit_run(run, start)
         for redirect in reversed(redirects):
             if redirect.type == "heredoc_redirect":
                 self._here_document(redirect)
@@ -295,8 +294,9 @@ class Walk:
 
     def _simple(self, node: Node, whole: Node | None = None) -> None:
         """A simple command; `whole` is the node that has its redirections too, which may stand before it."""
-        state = self._state
-        self._visit_run(self._run_of(node), (whole or node).start_byte)
+        state, run = self._state, self._run_of(node)
+        self._simple_runs.add(run)
+        self._visit_run(run, (whole or node).start_byte)
         self._substituted(node, state)
 
     def _visit_run(self, run: int, start: int) -> None:

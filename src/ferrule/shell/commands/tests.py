@@ -26,7 +26,7 @@ def read(name: str, words: list[Word], account: Account) -> None:
         elif text in _FILE_TESTS and index + 1 < len(words) and text != "-a":
             account.reads(words[index + 1])
         elif text in _FILE_PAIRS:
-            for other in words[max(index - 1, 0) : index + 2]:
+            for other in (*words[max(index - 1, 0) : index], *words[index + 1 : index + 2]):
                 account.reads(other)
         elif text in _NUMERIC and name == "[[":
             _check_numbers(words, index, account)
