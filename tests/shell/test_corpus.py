@@ -1,4 +1,4 @@
-"""Commands from the test suites, advisories and issues of other tools, and our own attempts to get past the analysis."""
+"""Commands from the test suites and advisories of other tools, and our own attempts to get past the analysis."""
 
 from __future__ import annotations
 

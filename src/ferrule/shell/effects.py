@@ -25,6 +25,10 @@ _SYSTEM_FOLDERS = ("/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DECLARATION = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(=.*)?", re.DOTALL)
 _SECONDS = re.compile(r"[0-9]{0,3}(\.[0-9]+)?s?")
+_OF_THE_SHELL = frozenset(
+    {"cd", "pushd", "read", "export", "local", "readonly", "declare", "typeset", "unset", "umask", "jobs", "exit"}
+    | {"return", "break", "continue", "type", "help", ":"}
+)
 _CHANGES = {"writes": Change.REPLACES, "creates": Change.CREATES, "deletes": Change.DELETES}
 
 _Reader: TypeAlias = Callable[[list[Word], Account], None]
@@ -70,6 +74,8 @@ def run(words: Sequence[Word], account: Account, functions: frozenset[str] = fro
     name = _program(first)
     if name is None:
         account.doubt(f"which program {first.shown} is is not known")
+    elif account.depth and name in _OF_THE_SHELL:
+        account.doubt(f"{name} is a part of the shell, not a program")
     elif name in functions:
         _function(name, account)
     elif len(rest) == 1 and rest[0].text in ONLY_VERSION.get(name, ()):
@@ -189,13 +195,13 @@ def _each(role: str, operands: list[Word], given: Arguments, account: Account) -
     elif role == "assign":
         _declarations(operands, account)
     elif not _is_harmless(role, operands):
-        account.doubt(f"what {operands[0].shown if operands else 'it'} makes it do is not known")
+        account.doubt(f"what {operands[0].shown} makes it do is not known")
 
 
 def _is_harmless(role: str, operands: list[Word]) -> bool:
     """Whether operands that are no paths are of the kind that only asks for something."""
     if role == "text" or not operands:
-        return role != "unknown"
+        return True
     if role == "format":
         return all((operand.text or operand.prefix).startswith("+") and not operand.many for operand in operands)
     if role == "seconds":

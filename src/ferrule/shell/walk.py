@@ -169,7 +169,7 @@ class Walk:
         self._pipes = pipes
 
     def _redirected(self, node: Node) -> None:
-        """A statement with redirections. Those of a simple command are read with it, wherever the grammar hangs them."""
+        """A statement with redirections; those of a simple command are read with it, wherever they hang in the tree."""
         redirects = [child for child in node.children if child.type in _REDIRECTS]
         bodies = [child for child in node.children if child.type in _STATEMENTS]
         self._work.append(partial(self._redirects, redirects))

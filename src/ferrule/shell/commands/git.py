@@ -49,7 +49,6 @@ _LOG = (
 _SHOW_REFS = (
     "--sort= --format= --count= --points-at= --merged? --no-merged? --contains? --no-contains? --color? --ignore-case"
 )
-_PLAIN = "| text | digits"
 
 READING = {
     "log": _LOG,
@@ -121,11 +120,9 @@ READING = {
     " --no-includes --default= | getting",
     "worktree list": "-vz --porcelain --verbose --expire= | none",
     "submodule status": "--cached --recursive --quiet | text",
-    "stash": "| unknown",
     "var": "| =GIT_AUTHOR_IDENT,GIT_COMMITTER_IDENT,GIT_DEFAULT_BRANCH,GIT_EDITOR,GIT_PAGER,GIT_SHELL_PATH",
     "version": "--build-options | none",
     "verify-pack": "-vs --verbose --stat-only | reads",
-    "diff-pairs": "| unknown",
     "sparse-checkout list": "| none",
     "notes list": "| text",
     "notes show": "| text",
@@ -212,8 +209,6 @@ def _operands(roles: tuple[str, ...], given: Arguments, account: Account) -> Non
             account.reads(operand)
     elif role.startswith("=") and any(operand.text not in role[1:].split(",") for operand in operands):
         account.doubt("what it asks for is not known")
-    elif role == "unknown":
-        account.doubt("it changes the repository")
 
 
 def _risks(words: list[Word], account: Account) -> None:

@@ -62,8 +62,6 @@ TEXT = {
     "iconv": "-cl -f: -t: -o:write --from-code= --to-code= --list --output=write --silent --version --help | reads",
     "numfmt": "-d: -z --to= --from= --suffix= --padding= --field= --format= --grouping --header? --round= --delimiter="
     " --invalid= --version --help | text | plain",
-    "split": "| unknown |",
-    "csplit": "| unknown |",
     "echo": "-neE | text | harmless verbatim plain",
     "printf": "| text | format",
     "true": "| text | harmless verbatim plain",

@@ -1,0 +1,59 @@
+"""An analysis in words and as data."""
+
+from __future__ import annotations
+
+import json
+
+from ferrule.shell.explain import as_data, explained
+from tests.requirement import requirement
+from tests.shell.looking import look
+
+
+@requirement("PERM-9")
+def test_each_command_is_told_with_what_it_does_and_what_is_not_known() -> None:
+    assert explained(look("cd sub && timeout 5 grep x f > out; frobnicate")) == [
+        "What this does is not known for certain.",
+        "cd sub",
+        "  reads /srv/repo/sub",
+        "timeout 5 grep x f > out",
+        "  replaces /srv/repo/sub/out",
+        "  runs grep x f",
+        "  reads /srv/repo/sub/f",
+        "frobnicate",
+        "  not known: frobnicate is not known",
+    ]
+
+
+def test_what_only_looks_says_so() -> None:
+    assert explained(look("ls"))[0] == "This only looks."
+
+
+def test_a_risk_that_denies_says_so() -> None:
+    assert explained(look("rm -rf /"))[-1] == "Risk (critical, denied): It removes /."
+
+
+def test_a_command_that_cannot_be_read_says_why() -> None:
+    assert explained(look("ls 'x")) == [
+        "What this does is not known for certain.",
+        "The command cannot be read: a single quote is not closed.",
+        "Risk (medium): The command cannot be read: a single quote is not closed.",
+    ]
+
+
+@requirement("PERM-9")
+def test_the_data_form_can_be_written_as_json() -> None:
+    data = as_data("c-1", look("cat a > b; curl https://h.example"))
+
+    assert json.loads(json.dumps(data)) == {
+        "id": "c-1",
+        "read_only": False,
+        "effects": {
+            "reads": ["/srv/repo/a"],
+            "writes": ["/srv/repo/b"],
+            "hosts": ["h.example"],
+            "commands": [["cat", "a"], ["curl", "https://h.example"]],
+            "unknown": False,
+        },
+        "risks": [],
+        "reasons": [],
+    }
