@@ -1,0 +1,75 @@
+"""What the processes that Ferrule starts find in their environment: nothing of its own, nothing that asks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+SECRETS = re.compile(
+    r"FERRULE_.*"
+    r"|(ANTHROPIC|OPENAI|AZURE_OPENAI|GEMINI|GOOGLE|GOOGLE_AI|MISTRAL|GROQ|OPENROUTER|DEEPSEEK|XAI|COHERE|CO"
+    r"|TOGETHER|FIREWORKS|PERPLEXITY|CEREBRAS|MOONSHOT|ZAI|DASHSCOPE)_(API_KEYS?|AUTH_TOKEN|ADMIN_KEY)"
+    r"|CLAUDE_CODE_OAUTH_TOKEN|ANTHROPIC_CUSTOM_HEADERS|AWS_BEARER_TOKEN_BEDROCK"
+    r"|OTEL_EXPORTER_OTLP(_[A-Z]+)?_HEADERS"
+)
+"""Names of what opens a door for Ferrule itself. Other people's keys, such as GITHUB_TOKEN, are theirs to use."""
+SHORTEST_SECRET = 12
+"""Characters; a value shorter than this may stand in other variables by chance."""
+
+SHELL_MEANING = re.compile(
+    r"BASH_ENV|ENV|SHELLOPTS|BASHOPTS|BASH_COMPAT|BASH_FUNC_.*|POSIXLY_CORRECT|CDPATH|GLOBIGNORE|EXECIGNORE|PROMPT_COMMAND"
+)
+"""What would make bash read a command otherwise than it was judged."""
+
+QUIET = {
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "MANPAGER": "cat",
+    "SYSTEMD_PAGER": "cat",
+    "GH_PAGER": "cat",
+    "BAT_PAGER": "cat",
+    "DELTA_PAGER": "cat",
+    "PSQL_PAGER": "cat",
+    "AWS_PAGER": "",
+    "EDITOR": "true",
+    "VISUAL": "true",
+    "GIT_EDITOR": "true",
+    "GIT_SEQUENCE_EDITOR": "true",
+    # Without a terminal vi waits for ever; this lets it do its `+` commands, then end
+    "VIMINIT": "autocmd VimEnter * cquit",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "false",
+    "SSH_ASKPASS": "false",
+    "SSH_ASKPASS_REQUIRE": "never",
+    "SUDO_ASKPASS": "false",
+    "GH_PROMPT_DISABLED": "1",
+    "GCM_INTERACTIVE": "never",
+    "DEBIAN_FRONTEND": "noninteractive",
+    "PIP_NO_INPUT": "1",
+    "TERM": "dumb",
+    "NO_COLOR": "1",
+}
+LOUD = ("FORCE_COLOR", "CLICOLOR_FORCE", "LESSOPEN", "LESSCLOSE")
+
+
+def child_environment(own: Mapping[str, str], *, secrets: Iterable[str] = ()) -> dict[str, str]:
+    """`own` without keys, without what changes the meaning of a command, and with nothing that asks or pages.
+
+    `secrets` are names of further variables to leave out. A copy of a key
+    under another name is left out as well.
+    """
+    more = frozenset(secrets)
+    hidden = [value for name, value in own.items() if _is_secret(name, more) and len(value) >= SHORTEST_SECRET]
+    kept = {
+        name: value
+        for name, value in own.items()
+        if not _is_secret(name, more)
+        and not SHELL_MEANING.fullmatch(name)
+        and name not in LOUD
+        and not any(secret in value for secret in hidden)
+    }
+    return kept | QUIET
+
+
+def _is_secret(name: str, more: frozenset[str]) -> bool:
+    return name in more or SECRETS.fullmatch(name) is not None

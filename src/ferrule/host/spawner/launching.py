@@ -1,0 +1,153 @@
+"""From a fork of the spawner to the shell: the steps of the child, which end in `execve` or in `_exit`."""
+
+from __future__ import annotations
+
+import marshal
+import os
+import resource
+import signal
+import socket
+
+from . import capabilities, landlock, namespaces, seccomp
+from .protocol import LONGEST_ARGUMENT, MARKER, REPORT_FD, SCRIPT_FD, TROUBLE
+from .syscalls import PR_SET_NO_NEW_PRIVS, PR_SET_PDEATHSIG, prctl
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import NoReturn, TypedDict
+
+    from .protocol import Jail, Start
+
+    class Places(TypedDict):
+        marker: str
+        scratch: str
+        """The command's own temporary folder."""
+        home: str
+        """The spawner's folder."""
+
+
+SHELL_START = os.path.join(os.path.dirname(os.path.abspath(__file__)), "shell_start.bash")
+FAILED = 127
+LIMITS = {
+    "memory": resource.RLIMIT_AS,
+    "processes": resource.RLIMIT_NPROC,
+    "file_size": resource.RLIMIT_FSIZE,
+    "open_files": resource.RLIMIT_NOFILE,
+}
+IGNORED_BY_THE_SPAWNER = (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE, signal.SIGXFSZ)
+
+
+class Forerunner:
+    """A fork of the spawner, made ahead of need, that waits to be told which shell to become.
+
+    A fork takes longer than all else that is done for a command, so it is
+    done while nobody waits for it.
+    """
+
+    def __init__(self, spawners_own: Iterable[int]) -> None:
+        """Raises `OSError` where there is no room for another process."""
+        own, other = socket.socketpair()
+        with own:
+            self.pid = os.fork()
+            if self.pid == 0:
+                _wait_and_become(own, [*spawners_own, other.fileno()])
+        self._job = other
+
+    def launch(self, start: Start, *, output: int, report: int, places: Places) -> None:
+        """It becomes the shell, or reports to `report` why it could not. Raises `OSError` if it is dead."""
+        job = marshal.dumps((start, places))  # pyright: ignore[reportArgumentType] - as in `protocol`
+        with self._job:
+            sent = socket.send_fds(self._job, [job], [output, report])
+            self._job.sendall(job[sent:])
+
+
+def _wait_and_become(own: socket.socket, spawners_own: Iterable[int]) -> NoReturn:
+    try:
+        prctl("PR_SET_PDEATHSIG", PR_SET_PDEATHSIG, signal.SIGKILL)
+        for descriptor in spawners_own:
+            os.close(descriptor)
+        _restore_signals()
+        os.setsid()
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        job, descriptors = _received(own)
+        if job:
+            start, places = marshal.loads(job)
+            _arrange_descriptors(*descriptors)
+            _become_shell(start, places)
+    except (OSError, ValueError, UnicodeError) as error:
+        os.write(REPORT_FD, TROUBLE + str(error).encode("utf-8", "replace")[:2_000])
+    finally:
+        os._exit(FAILED)  # whatever happened, the child never returns into the spawner's loop
+
+
+def _received(own: socket.socket) -> tuple[bytes, list[int]]:
+    """To its end; the descriptors come with the first bytes."""
+    data, descriptors, _, _ = socket.recv_fds(own, 1 << 16, 2)
+    parts = [data]
+    while data := own.recv(1 << 20):
+        parts.append(data)
+    return b"".join(parts), descriptors
+
+
+def _become_shell(start: Start, places: Places) -> None:
+    _limit(start["limits"])
+    environment = start["env"] | {MARKER: places["marker"], "BASH_ENV": SHELL_START}
+    jail = start["jail"]
+    if jail is None:
+        os.chdir(start["cwd"])
+    else:
+        environment |= dict.fromkeys(("TMPDIR", "TMP", "TEMP"), places["scratch"])
+        _enter(jail, start["cwd"], places)
+    os.execve(start["program"], ["bash", "-c", _argument(start["command"])], environment)
+
+
+def _arrange_descriptors(output: int, report: int) -> None:
+    """Nothing to read, output and errors on one pipe, and of all else only the report."""
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.dup2(report, 0)  # for now: either of the two may stand where the report is to be
+    os.closerange(3, 1 << 20)
+    os.dup2(0, REPORT_FD)
+    os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
+    os.close(3)
+
+
+def _restore_signals() -> None:
+    """What the spawner ignores, a shell would go on ignoring."""
+    signal.set_wakeup_fd(-1)
+    for number in IGNORED_BY_THE_SPAWNER:
+        signal.signal(number, signal.SIG_DFL)
+
+
+def _limit(limits: dict[str, int]) -> None:
+    for name, most in limits.items():
+        kind = LIMITS[name]
+        hard = resource.getrlimit(kind)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (most, most))
+
+
+def _enter(jail: Jail, cwd: str, places: Places) -> None:
+    """The order matters: Landlock forbids mounting, and the filter forbids what sets up both."""
+    if jail["mounts"]:
+        namespaces.enter(jail, places["scratch"], places["home"])
+    os.chdir(cwd)
+    prctl("PR_SET_NO_NEW_PRIVS", PR_SET_NO_NEW_PRIVS, 1)
+    capabilities.drop()
+    landlock.confine([places["scratch"], *jail["writable"]], tcp=jail["network"], version=jail["landlock"])
+    seccomp.install(metadata=jail["metadata"], network=jail["network"], unix_sockets=jail["unix_sockets"])
+
+
+def _argument(command: str) -> str:
+    """The command itself; one too long for an argument lies in a file of its own, and is read from there."""
+    content = os.fsencode(command)
+    if len(content) < LONGEST_ARGUMENT:
+        return command
+    descriptor = os.memfd_create("command", 0)
+    with os.fdopen(os.dup(descriptor), "wb") as file:
+        file.write(content)
+    os.dup2(descriptor, SCRIPT_FD)
+    os.close(descriptor)
+    os.lseek(SCRIPT_FD, 0, os.SEEK_SET)
+    return f"builtin source /proc/self/fd/{SCRIPT_FD}"

@@ -1,0 +1,97 @@
+"""A mount namespace in which all is read-only but what may be written, and what is hidden is covered.
+
+Landlock cannot take back a part of what it grants; a mount on top of it can.
+Root makes the namespace directly, anybody else inside a user namespace in
+which they stay who they are.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import struct
+
+from .syscalls import AT_FDCWD, mount, opened_without_links, syscall, unshare
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .protocol import Jail
+
+NEW_MOUNTS, NEW_USERS = 0x00020000, 0x10000000
+MS_NOSUID, MS_NODEV, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 1 << 12, 1 << 14, 1 << 18
+MOUNT_SETATTR = 442  # alike on all architectures
+RECURSIVE = 0x8000
+READ_ONLY = 1
+SHARED_MEMORY = "/dev/shm"
+NOWHERE, NOTHING = "nowhere", "nothing"
+
+
+def make_covers(home: str) -> None:
+    """An empty folder and an empty file that nobody may open, to lay over what is hidden."""
+    if not os.path.exists(os.path.join(home, NOWHERE)):
+        os.mkdir(os.path.join(home, NOWHERE), 0)
+        os.close(os.open(os.path.join(home, NOTHING), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0))
+
+
+def enter(jail: Jail, scratch: str, home: str) -> None:
+    """The working directory must be entered again afterwards: the old one leads past the covers."""
+    _new_mounts()
+    mount("none", "/", "none", MS_REC | MS_PRIVATE)
+    set_read_only("/", True, recursive=True)
+    for path in (scratch, *jail["writable"]):
+        _rebind(path, read_only=False)
+    if SHARED_MEMORY not in jail["writable"] and jail["metadata"]:
+        mount("tmpfs", SHARED_MEMORY, "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777")
+    for path in jail["protected"]:
+        _rebind(path, read_only=True)
+    for path in jail["hidden"]:
+        _cover(path, home)
+
+
+def _new_mounts() -> None:
+    try:
+        unshare(NEW_MOUNTS)
+    except PermissionError:
+        user, group = os.geteuid(), os.getegid()
+        unshare(NEW_MOUNTS | NEW_USERS)
+        _write("/proc/self/setgroups", "deny")
+        _write("/proc/self/uid_map", f"{user} {user} 1")
+        _write("/proc/self/gid_map", f"{group} {group} 1")
+
+
+def set_read_only(path: str, read_only: bool, *, recursive: bool) -> None:
+    change = struct.pack("=QQQQ", READ_ONLY if read_only else 0, 0 if read_only else READ_ONLY, 0, 0)
+    flags = RECURSIVE if recursive else 0
+    syscall(f"mount_setattr of {path}", MOUNT_SETATTR, AT_FDCWD, os.fsencode(path), flags, change, len(change))
+
+
+def _rebind(path: str, *, read_only: bool) -> None:
+    """The path mounted on itself. What is mounted below one that may be written stays read-only."""
+    if (place := _exact(path)) is None:
+        return
+    mount(place, place, "none", MS_BIND | MS_REC)
+    set_read_only(path, read_only, recursive=read_only)
+
+
+def _cover(path: str, home: str) -> None:
+    if (place := _exact(path)) is None:
+        return
+    cover = NOWHERE if stat.S_ISDIR(os.stat(place).st_mode) else NOTHING
+    mount(os.path.join(home, cover), place, "none", MS_BIND)
+    set_read_only(path, True, recursive=False)
+
+
+def _exact(path: str) -> str | None:
+    """A name of the path that no swap of a link can redirect; `None` where there is nothing."""
+    try:
+        return f"/proc/self/fd/{opened_without_links(path)}"
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            return None
+        raise
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)

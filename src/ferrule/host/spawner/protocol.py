@@ -1,0 +1,111 @@
+"""What Ferrule and the spawner say to each other: frames of a length and a marshalled dictionary.
+
+Both ends run on the same interpreter, and the socket has no third party, so
+the quickest form the language has will do. A `start` brings one descriptor:
+the writing end of the pipe that takes the command's output.
+"""
+
+from __future__ import annotations
+
+import marshal
+import struct
+
+TYPE_CHECKING = False  # `typing` takes longer to load than this whole package
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, Literal, TypedDict
+
+    class Jail(TypedDict):
+        """What a sandboxed command may do. Paths are absolute and without links."""
+
+        mounts: bool
+        """Whether to cover paths in a mount namespace, besides what Landlock and seccomp do."""
+        writable: list[str]
+        hidden: list[str]
+        protected: list[str]
+        metadata: bool
+        """Whether modes, owners, times and attributes may be changed where files may be written."""
+        network: bool
+        unix_sockets: bool
+        landlock: int
+        """The version of Landlock to use, at most what the kernel has."""
+
+    class Start(TypedDict):
+        do: Literal["start"]
+        id: int
+        program: str
+        command: str
+        cwd: str
+        env: dict[str, str]
+        limits: dict[str, int]
+        jail: Jail | None
+
+    class End(TypedDict):
+        do: Literal["end"]
+        id: int
+        grace: float
+
+    Request = Start | End
+
+    class Started(TypedDict):
+        event: Literal["started"]
+        id: int
+        pid: int
+
+    class Ended(TypedDict):
+        event: Literal["ended"]
+        id: int
+        status: int
+        """As `waitpid` gives it."""
+        report: bytes
+        """What the shell or its forerunner wrote to `REPORT_FD`."""
+        left: list[tuple[int, str]]
+        """Processes that outlive the shell: their ids and names."""
+
+    class Gone(TypedDict):
+        """Nothing of the command is left."""
+
+        event: Literal["gone"]
+        id: int
+
+    class Refused(TypedDict):
+        event: Literal["refused"]
+        id: int
+        why: str
+
+    Reply = Started | Ended | Gone | Refused
+
+REPORT_FD = 198
+"""Where a shell reports its last working directory, or what came before it why there is no shell."""
+SCRIPT_FD = 197
+"""Where a shell finds a command that is too long to be an argument."""
+TROUBLE = b"!"
+"""Starts a report of why the shell could not be started; a directory starts with a slash."""
+MARKER = "FERRULE_COMMAND"
+"""The variable that ties a process to its command, whatever became of its parents."""
+LONGEST_ARGUMENT = 100_000
+"""Bytes; Linux takes 131,072 in one argument."""
+
+_LENGTH = struct.Struct("!I")
+
+
+def packed(message: Request | Reply) -> bytes:
+    body = marshal.dumps(message)  # pyright: ignore[reportArgumentType] - its stub knows no typed dictionaries
+    return _LENGTH.pack(len(body)) + body
+
+
+class Frames:
+    """Bytes in as they arrive, whole messages out."""
+
+    def __init__(self) -> None:
+        self._waiting = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[Any]:
+        self._waiting += data
+        while len(self._waiting) >= _LENGTH.size:
+            end = _LENGTH.size + _LENGTH.unpack_from(self._waiting)[0]
+            if len(self._waiting) < end:
+                return
+            body = bytes(self._waiting[_LENGTH.size : end])
+            del self._waiting[:end]
+            yield marshal.loads(body)

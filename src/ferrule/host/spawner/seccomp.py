@@ -1,0 +1,205 @@
+"""A system call filter, written out as a BPF program: what Landlock lets through.
+
+Landlock says nothing of modes, owners, times and attributes of files, of UDP,
+of unix sockets that have a path, and of the calls that make or undo mounts.
+A refused call fails as "Operation not permitted".
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import struct
+
+from .syscalls import PR_SET_SECCOMP, prctl
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+# The numbers of each architecture, in the order x86_64, aarch64; 0 for a call that it does not have
+METADATA = {
+    "chmod": (90, 0),
+    "fchmod": (91, 52),
+    "fchmodat": (268, 53),
+    "fchmodat2": (452, 452),
+    "chown": (92, 0),
+    "fchown": (93, 55),
+    "lchown": (94, 0),
+    "fchownat": (260, 54),
+    "utime": (132, 0),
+    "utimes": (235, 0),
+    "futimesat": (261, 0),
+    "utimensat": (280, 88),
+    "setxattr": (188, 5),
+    "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7),
+    "removexattr": (197, 14),
+    "lremovexattr": (198, 15),
+    "fremovexattr": (199, 16),
+    "setxattrat": (463, 463),
+    "removexattrat": (466, 466),
+    "file_setattr": (469, 469),
+    "truncate": (76, 45),
+}
+"""Changes of a file that need no right to write it; `truncate` is Landlock's own only since version 3."""
+
+NEVER = {
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "pivot_root": (155, 41),
+    "chroot": (161, 51),
+    "setns": (308, 268),
+    "open_tree": (428, 428),
+    "move_mount": (429, 429),
+    "fsopen": (430, 430),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
+    "fspick": (433, 433),
+    "mount_setattr": (442, 442),
+    "open_tree_attr": (467, 467),
+    "open_by_handle_at": (304, 265),
+    "io_uring_setup": (425, 425),
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    "init_module": (175, 105),
+    "finit_module": (313, 273),
+    "delete_module": (176, 106),
+    "kexec_load": (246, 104),
+    "kexec_file_load": (320, 294),
+    "reboot": (169, 142),
+    "swapon": (167, 224),
+    "swapoff": (168, 225),
+    "settimeofday": (164, 170),
+    "clock_settime": (227, 112),
+    "adjtimex": (159, 171),
+    "clock_adjtime": (305, 266),
+    "sethostname": (170, 161),
+    "setdomainname": (171, 162),
+    "acct": (163, 89),
+    "quotactl": (179, 60),
+    "quotactl_fd": (443, 443),
+    "iopl": (172, 0),
+    "ioperm": (173, 0),
+}
+"""What reaches around the sandbox or past this machine's files. io_uring makes calls that no filter sees."""
+
+SOCKET = (41, 198)
+SOCKETPAIR = (53, 199)
+IOCTL = (16, 29)
+PRLIMIT = (302, 261)
+
+UNIX, INET, INET6, NETLINK = 1, 2, 10, 16
+SOCK_TYPE_MASK, SOCK_DGRAM = 0xF, 2
+TERMINAL_IOCTLS = (0x5412, 0x541C)
+"""TIOCSTI and TIOCLINUX, which put words into somebody's terminal."""
+METADATA_IOCTLS = (0x40086602, 0x40046602, 0x401C5820, 0xC0045877, 0xC0045878, 0xC0185879)
+"""FS_IOC_SETFLAGS (two widths), FS_IOC_FSSETXATTR, FIFREEZE, FITHAW and FITRIM work on a file open for reading."""
+
+MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
+"""The column of the tables, and the kernel's name of the architecture."""
+X32 = 0x40000000
+
+LOAD_WORD, JUMP_IF_EQUAL, JUMP_IF_AT_LEAST, AND, RETURN = 0x20, 0x15, 0x35, 0x54, 0x06
+NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
+ALLOW, FAIL = 0x7FFF0000, 0x00050000
+MODE_FILTER = 2
+
+
+def supported() -> bool:
+    return os.uname().machine in MACHINES
+
+
+def install(*, metadata: bool, network: bool, unix_sockets: bool) -> None:
+    """For this process and all below it; it must have given up new privileges before."""
+    code = program(os.uname().machine, metadata=metadata, network=network, unix_sockets=unix_sockets)
+    content = ctypes.create_string_buffer(code, len(code))
+    header = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(content))
+    prctl("PR_SET_SECCOMP", PR_SET_SECCOMP, MODE_FILTER, header)
+
+
+def program(machine: str, *, metadata: bool, network: bool, unix_sockets: bool) -> bytes:
+    """The filter for an architecture. Raises `OSError` for one whose numbers are not known."""
+    if machine not in MACHINES:
+        raise OSError(errno.ENOSYS, f"no system call filter is known for {machine}")
+    column, architecture = MACHINES[machine]
+    lines = [*_only(architecture, has_x32=machine == "x86_64")]
+    for table in (NEVER,) if metadata else (NEVER, METADATA):
+        lines += [line for numbers in table.values() if numbers[column] for line in _refuse(numbers[column])]
+    lines += _sockets(column, network=network, unix_sockets=unix_sockets)
+    lines += _ioctls(column, TERMINAL_IOCTLS if metadata else TERMINAL_IOCTLS + METADATA_IOCTLS)
+    lines += _limits_of_others(column)
+    return b"".join((*lines, _line(RETURN, ALLOW)))
+
+
+def _only(architecture: int, *, has_x32: bool) -> Iterator[bytes]:
+    """Calls by another architecture's numbers would mean something else, so they all fail."""
+    yield _line(LOAD_WORD, ARCHITECTURE)
+    yield _line(JUMP_IF_EQUAL, architecture, then=1)
+    yield _line(RETURN, FAIL | errno.ENOSYS)
+    yield _line(LOAD_WORD, NUMBER)
+    if has_x32:
+        yield _line(JUMP_IF_AT_LEAST, X32, otherwise=1)
+        yield _line(RETURN, FAIL | errno.ENOSYS)
+
+
+def _refuse(number: int) -> Iterator[bytes]:
+    yield _line(JUMP_IF_EQUAL, number, otherwise=1)
+    yield _line(RETURN, FAIL | errno.EPERM)
+
+
+def _sockets(column: int, *, network: bool, unix_sockets: bool) -> Iterator[bytes]:
+    families = [*((INET, INET6, NETLINK) if network else ()), *((UNIX,) if unix_sockets else ())]
+    yield from _only_for(SOCKET[column], _allowing(families))
+    if not unix_sockets:
+        yield from _only_for(SOCKETPAIR[column], _unless_datagrams())
+
+
+def _allowing(families: Iterable[int]) -> list[bytes]:
+    lines = [_line(LOAD_WORD, FIRST_ARGUMENT)]
+    for family in families:
+        lines += (_line(JUMP_IF_EQUAL, family, otherwise=1), _line(RETURN, ALLOW))
+    return [*lines, _line(RETURN, FAIL | errno.EPERM)]
+
+
+def _unless_datagrams() -> list[bytes]:
+    """A datagram socket of a pair can still be sent to any address."""
+    return [
+        _line(LOAD_WORD, FIRST_ARGUMENT + 8),
+        _line(AND, SOCK_TYPE_MASK),
+        _line(JUMP_IF_EQUAL, SOCK_DGRAM, otherwise=1),
+        _line(RETURN, FAIL | errno.EPERM),
+        _line(RETURN, ALLOW),
+    ]
+
+
+def _ioctls(column: int, refused: Iterable[int]) -> Iterator[bytes]:
+    lines = [_line(LOAD_WORD, FIRST_ARGUMENT + 8)]
+    for request in refused:
+        lines += _refuse(request)
+    yield from _only_for(IOCTL[column], [*lines, _line(RETURN, ALLOW)])
+
+
+def _limits_of_others(column: int) -> Iterator[bytes]:
+    """`prlimit` changes the limits of any process of the same user; of oneself only as 0."""
+    lines = [
+        _line(LOAD_WORD, FIRST_ARGUMENT),
+        _line(JUMP_IF_EQUAL, 0, otherwise=1),
+        _line(RETURN, ALLOW),
+        _line(RETURN, FAIL | errno.EPERM),
+    ]
+    yield from _only_for(PRLIMIT[column], lines)
+
+
+def _only_for(number: int, lines: list[bytes]) -> Iterator[bytes]:
+    """Lines that end in an answer, passed over for every other call."""
+    yield _line(JUMP_IF_EQUAL, number, otherwise=len(lines))
+    yield from lines
+
+
+def _line(code: int, value: int, *, then: int = 0, otherwise: int = 0) -> bytes:
+    return struct.pack("=HBBI", code, then, otherwise, value)

@@ -1,0 +1,60 @@
+"""System calls for which Python has no function, through the C library."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+PR_SET_PDEATHSIG = 1
+PR_SET_SECCOMP = 22
+PR_CAPBSET_DROP = 24
+PR_SET_CHILD_SUBREAPER = 36
+PR_SET_NO_NEW_PRIVS = 38
+
+OPENAT2 = 437  # alike on all architectures
+RESOLVE_NO_SYMLINKS = 4
+AT_FDCWD = -100
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def syscall(what: str, number: int, *arguments: Any) -> int:
+    """The call's result. `what` names it in the error, where there is one."""
+    return _checked(what, _libc.syscall(ctypes.c_long(number), *map(_word, arguments)))
+
+
+def prctl(what: str, option: int, *arguments: Any) -> None:
+    words = [*map(_word, arguments), *(ctypes.c_ulong(0) for _ in range(4 - len(arguments)))]
+    _checked(what, _libc.prctl(option, *words))
+
+
+def unshare(flags: int) -> None:
+    _checked("unshare", _libc.unshare(flags))
+
+
+def mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:
+    arguments = (os.fsencode(source), os.fsencode(target), os.fsencode(kind), ctypes.c_ulong(flags), os.fsencode(data))
+    _checked(f"mount on {target}", _libc.mount(*arguments))
+
+
+def opened_without_links(path: str) -> int:
+    """A descriptor that stands for the path; an error if a link was put anywhere on the way."""
+    how = struct.pack("=QQQ", os.O_PATH | os.O_CLOEXEC, 0, RESOLVE_NO_SYMLINKS)
+    return syscall(f"open {path}", OPENAT2, AT_FDCWD, os.fsencode(path), how, len(how))
+
+
+def _word(argument: Any) -> Any:
+    """Integers are as wide as a register here; ctypes would pass them as `int`."""
+    return ctypes.c_long(argument) if isinstance(argument, int) else argument
+
+
+def _checked(what: str, result: int) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result

@@ -1,0 +1,209 @@
+"""Ferrule's end of the conversation with the spawner: one process, one socket, many commands."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, TypeAlias
+
+from .spawner.descendants import all_pids, has_variable, is_alive
+from .spawner.protocol import MARKER, Frames, packed
+
+if TYPE_CHECKING:
+    from .spawner.protocol import Reply, Request, Start
+
+PACKAGE_HOME = str(Path(__file__).parent)
+PROGRAM = (
+    "import sys; sys.path.append(sys.argv[1]); from spawner.serving import main; main(int(sys.argv[2]), sys.argv[3])"
+)
+KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH")
+"""All that the spawner's own environment holds: what it starts can read it in /proc."""
+CHUNK = 1 << 16
+CLOSING_SECONDS = 10.0
+ROUNDS_OF_KILLING = 100
+
+OnReply: TypeAlias = "Callable[[Reply], None]"
+OnLost: TypeAlias = Callable[[str], None]
+
+
+class SpawnerFailed(Exception):
+    """No command can be started, or a running one was lost. The message says why."""
+
+
+class SpawnerLink:
+    """Owns the process: closing the link ends it, and it ends all that it started."""
+
+    def __init__(self, process: subprocess.Popen[bytes], control: socket.socket, words: IO[bytes], home: str) -> None:
+        self._process = process
+        self._control = control
+        self._words = words
+        self._home = home
+        self._loop = asyncio.get_running_loop()
+        self._frames = Frames()
+        self._sending = asyncio.Lock()
+        self._listeners: dict[int, tuple[OnReply, OnLost]] = {}
+        self._loop.add_reader(control, self._receive)
+
+    @classmethod
+    def opened(cls, environment: Mapping[str, str]) -> SpawnerLink:
+        """Takes some milliseconds: the process is started, not waited for. Raises `SpawnerFailed`."""
+        own, other = socket.socketpair()
+        words = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the link
+        home = tempfile.mkdtemp(prefix="ferrule-")
+        try:
+            process = subprocess.Popen(
+                [_python(), "-I", "-S", "-X", "utf8", "-c", PROGRAM, PACKAGE_HOME, str(other.fileno()), home],
+                env={name: environment[name] for name in KEPT_VARIABLES if name in environment},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=words,
+                pass_fds=(other.fileno(),),
+                cwd="/",
+                start_new_session=True,
+            )
+        except OSError as error:
+            own.close()
+            words.close()
+            shutil.rmtree(home, ignore_errors=True)
+            raise SpawnerFailed(f"The process that runs commands could not be started: {error}.") from None
+        finally:
+            other.close()
+        own.setblocking(False)
+        return cls(process, own, words, home)
+
+    @property
+    def alive(self) -> bool:
+        return self._control.fileno() >= 0
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def start(self, start: Start, output: int, on_reply: OnReply, on_lost: OnLost) -> None:
+        """Replies about the command go to `on_reply`, until it is gone; `on_lost` says why there will be none."""
+        self._listeners[start["id"]] = (on_reply, on_lost)
+        await self.send(start, (output,))
+
+    async def send(self, request: Request, descriptors: tuple[int, ...] = ()) -> None:
+        data = packed(request)
+        async with self._sending:
+            try:
+                sent = await self._first_part(data, descriptors)
+                await self._loop.sock_sendall(self._control, memoryview(data)[sent:])
+            except OSError:
+                self._lose()
+
+    async def _first_part(self, data: bytes, descriptors: tuple[int, ...]) -> int:
+        """The descriptors travel with the first bytes."""
+        while descriptors:
+            try:
+                return socket.send_fds(self._control, [data], descriptors)
+            except BlockingIOError:
+                await _writable(self._loop, self._control)
+        return 0
+
+    def _receive(self) -> None:
+        try:
+            data = self._control.recv(CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._lose()
+            return
+        for reply in self._frames.feed(data):
+            if (listener := self._listeners.get(reply["id"])) is None:
+                continue
+            if reply["event"] in ("gone", "refused"):
+                del self._listeners[reply["id"]]
+            listener[0](reply)
+
+    def _lose(self) -> None:
+        """The process is gone: everything it was to report on is lost."""
+        if not self.alive:
+            return
+        self._shut()
+        _kill_those_left(f"{MARKER}={self.pid}.".encode())
+        listeners, self._listeners = self._listeners, {}
+        why = f"The process that runs commands ended{self._last_words()}."
+        for _, on_lost in listeners.values():
+            on_lost(why)
+
+    def _last_words(self) -> str:
+        self._words.seek(0)
+        lines = self._words.read().decode("utf-8", "replace").strip().splitlines()
+        return f": {lines[-1]}" if lines else ""
+
+    def _shut(self) -> None:
+        self._loop.remove_reader(self._control)
+        self._control.close()
+
+    async def close(self) -> None:
+        """The process kills what it started, removes its files and ends; this waits for that."""
+        if self.alive:
+            self._shut()
+        await asyncio.shield(self._ended())
+        self._words.close()
+
+    async def _ended(self) -> None:
+        try:
+            async with asyncio.timeout(CLOSING_SECONDS):
+                await _exit_of(self._process)
+        except TimeoutError:  # something below it cannot be killed; it stays to try
+            return
+        with suppress(OSError):
+            shutil.rmtree(self._home)
+
+
+def _kill_those_left(variable: bytes) -> None:
+    """The shells die with their parent; what they started is found by its environment. Until none is left."""
+    for _ in range(ROUNDS_OF_KILLING):
+        left = [pid for pid in all_pids() if has_variable(pid, variable) and is_alive(pid)]
+        if not left:
+            return
+        for pid in left:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def _python() -> str:
+    if not sys.executable:
+        raise SpawnerFailed("Commands cannot run: this program does not know its Python interpreter.")
+    return sys.executable
+
+
+async def _writable(loop: asyncio.AbstractEventLoop, control: socket.socket) -> None:
+    ready: asyncio.Future[None] = loop.create_future()
+    loop.add_writer(control, _settle, ready)
+    try:
+        await ready
+    finally:
+        loop.remove_writer(control)
+
+
+async def _exit_of(process: subprocess.Popen[bytes]) -> None:
+    loop = asyncio.get_running_loop()
+    descriptor = os.pidfd_open(process.pid)
+    ended: asyncio.Future[None] = loop.create_future()
+    loop.add_reader(descriptor, _settle, ended)
+    try:
+        await ended
+    finally:
+        loop.remove_reader(descriptor)
+        os.close(descriptor)
+    process.wait()
+
+
+def _settle(ready: asyncio.Future[None]) -> None:
+    if not ready.done():
+        ready.set_result(None)
