@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from uuid import uuid4
+
+import pytest
 
 from ferrule.host.commands import Command, Commands
+from ferrule.host.sandbox import Offers, Sandbox, tried
 
+PYTHON = f"{sys.executable} -I -S -c"
 GENEROUS = 30.0
 """Seconds that nothing takes unless it hangs."""
 
@@ -20,6 +31,11 @@ def opened(folder: Path) -> Commands:
 
 def command(text: str, cwd: Path | str, **variables: str) -> Command:
     return Command(text=text, cwd=str(cwd), env={**os.environ, **variables})
+
+
+def unique() -> str:
+    """A word that no process has unless it was given it."""
+    return f"marker-{uuid4()}"
 
 
 def alive_with(word: str) -> list[int]:
@@ -44,3 +60,41 @@ async def until(true: Callable[[], object], seconds: float = GENEROUS) -> None:
     while not true():
         assert time.monotonic() < end, "it did not come about in time"
         await asyncio.sleep(0.005)
+
+
+@cache
+def offers() -> Offers:
+    """What this machine can hold a command to, tried once."""
+
+    async def ask(folder: Path) -> Offers:
+        async with opened(folder) as commands:
+            return await tried(commands)
+
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as thread:  # its own loop beside any other
+        return thread.submit(asyncio.run, ask(Path(folder))).result()
+
+
+def confined(text: str, cwd: Path, sandbox: Sandbox, **variables: str) -> Command:
+    return replace(command(text, cwd, **variables), jail=offers().jail(sandbox))
+
+
+def need_sandbox() -> None:
+    if not offers().confines:
+        pytest.skip("; ".join(offers().trouble))
+
+
+def need_mounts() -> None:
+    if not offers().mounts:
+        pytest.skip("; ".join(offers().trouble))
+
+
+def make_workspace(folder: Path) -> Path:
+    """A repository with one commit of two files, and an empty folder."""
+    (folder / "empty").mkdir(parents=True)
+    (folder / "kept.txt").write_text("kept\n")
+    (folder / "kept.txt").chmod(0o640)
+    (folder / "other.txt").write_text("needle\n")
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
+    for arguments in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-qm", "first words"]):
+        subprocess.run([*git, *arguments], cwd=folder, check=True)
+    return folder

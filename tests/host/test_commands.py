@@ -15,7 +15,7 @@ import pytest
 
 from ferrule.host.commands import Command, CommandFailed, Commands, LeftBehind, Limits, Ran
 from ferrule.host.environment import child_environment
-from tests.host.shell import GENEROUS, alive_with, command, opened, until
+from tests.host.shell import GENEROUS, alive_with, command, opened, unique, until
 from tests.requirement import requirement
 
 
@@ -253,7 +253,7 @@ async def test_what_is_left_behind_may_go_on_printing(commands: Commands, tmp_pa
 async def test_a_command_out_of_time_ends_with_all_that_it_started(
     commands: Commands, tmp_path: Path, text: str
 ) -> None:
-    marker = f"marker-{tmp_path.name}-{os.getpid()}"
+    marker = unique()
     running = await commands.start(command(text, tmp_path, MARKED=marker))
     await until(lambda: alive_with(marker))
 
@@ -265,7 +265,7 @@ async def test_a_command_out_of_time_ends_with_all_that_it_started(
 
 @requirement("BASH-4")
 async def test_a_cancelled_call_leaves_nothing(commands: Commands, tmp_path: Path) -> None:
-    marker = f"marker-{tmp_path.name}"
+    marker = unique()
     task = asyncio.create_task(_ran(commands, "sleep 1003 | sleep 1003", tmp_path, MARKED=marker))
     await until(lambda: len(alive_with(marker)) >= 2)
 
@@ -360,7 +360,7 @@ async def test_a_limit_of_processes_holds_for_whom_the_kernel_counts(commands: C
 
 @requirement("BASH-4")
 async def test_a_lost_spawner_is_said_and_replaced(commands: Commands, tmp_path: Path) -> None:
-    marker = f"marker-{tmp_path.name}"
+    marker = unique()
     text = "(setsid sleep 1004 &) ; sleep 1004"
     running = await commands.start(command(text, tmp_path, MARKED=marker))
     await until(lambda: len(alive_with(marker)) >= 3)

@@ -14,7 +14,7 @@ import pytest
 from ferrule.host import spawner_link
 from ferrule.host.commands import Commands
 from ferrule.host.spawner.protocol import Frames, packed
-from tests.host.shell import GENEROUS, alive_with, command, opened, until
+from tests.host.shell import GENEROUS, alive_with, command, opened, unique, until
 from tests.requirement import requirement
 
 OWNER = """
@@ -46,7 +46,7 @@ CLINGING = (
 
 @requirement("BASH-4")
 def test_nothing_is_left_after_the_owner_was_killed(tmp_path: Path) -> None:
-    marker = f"marker-{tmp_path.name}-{os.getpid()}"
+    marker = unique()
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER, str(tmp_path), *CLINGING],
         env={**os.environ, "MARKED": marker, "TMPDIR": str(tmp_path)},
@@ -70,7 +70,7 @@ def test_nothing_is_left_after_the_owner_was_killed(tmp_path: Path) -> None:
 
 @requirement("BASH-4")
 async def test_nothing_is_left_after_the_session(tmp_path: Path) -> None:
-    marker = f"marker-{tmp_path.name}"
+    marker = unique()
     async with opened(tmp_path) as commands:
         for text in CLINGING:
             await commands.start(command(text, tmp_path, MARKED=marker))
@@ -112,7 +112,7 @@ async def test_an_interrupt_from_the_terminal_does_not_reach_it(tmp_path: Path) 
 
 
 async def test_a_spawner_that_is_told_to_end_ends_all_first(tmp_path: Path) -> None:
-    marker = f"marker-{tmp_path.name}"
+    marker = unique()
     async with opened(tmp_path) as commands:
         await commands.start(command("sleep 1007", tmp_path, MARKED=marker))
         await until(lambda: alive_with(marker))

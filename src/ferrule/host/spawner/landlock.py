@@ -28,6 +28,8 @@ REFER, TRUNCATE, IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
 TCP = 1 << 0 | 1 << 1
 ABSTRACT_SOCKETS, SIGNALS = 1 << 0, 1 << 1
 
+LATEST = 6
+"""The last version that brought rights which are used here."""
 SINCE_VERSION_1 = WRITE_FILE | REMOVE_DIR | REMOVE_FILE | (MAKE_SYM << 1) - MAKE_CHAR
 OF_A_FILE = WRITE_FILE | TRUNCATE | IOCTL_DEV
 
@@ -43,14 +45,33 @@ def version() -> int:
         return 0
 
 
-def confine(writable: Iterable[str], *, tcp: bool, version: int) -> None:
+class Prepared:
+    """A set of rules with all that is alike for most commands, made while nobody waits."""
+
+    __slots__ = ("ruleset", "tcp", "version")
+
+    def __init__(self, *, tcp: bool, version: int) -> None:
+        self.tcp = tcp
+        self.version = version
+        self.ruleset = _ruleset(file_rights(version), tcp=tcp, version=version)
+        for device in DEVICES:
+            _grant(self.ruleset, device, file_rights(version))
+
+
+def prepared() -> Prepared | None:
+    """For the usual case: no network, all that the kernel has."""
+    return Prepared(tcp=False, version=min(kernel, LATEST)) if (kernel := version()) else None
+
+
+def confine(writable: Iterable[str], *, tcp: bool, version: int, prepared: Prepared | None) -> None:
     """From now on, for this process and all below it. A path that does not exist grants nothing."""
-    handled = file_rights(version)
-    ruleset = _ruleset(handled, tcp=tcp, version=version)
-    for path in (*DEVICES, *writable):
-        _grant(ruleset, path, handled)
-    syscall("landlock_restrict_self", RESTRICT_SELF, ruleset, 0)
-    os.close(ruleset)
+    version = min(version, LATEST)
+    if prepared is None or (prepared.tcp, prepared.version) != (tcp, version):
+        prepared = Prepared(tcp=tcp, version=version)
+    for path in writable:
+        _grant(prepared.ruleset, path, file_rights(version))
+    syscall("landlock_restrict_self", RESTRICT_SELF, prepared.ruleset, 0)
+    os.close(prepared.ruleset)
 
 
 def file_rights(version: int) -> int:
@@ -67,7 +88,9 @@ def _ruleset(handled: int, *, tcp: bool, version: int) -> int:
     if version >= 6:
         words.append(ABSTRACT_SOCKETS | SIGNALS)
     attributes = struct.pack(f"={len(words)}Q", *words)
-    return syscall("landlock_create_ruleset", CREATE_RULESET, attributes, len(attributes), 0)
+    ruleset = syscall("landlock_create_ruleset", CREATE_RULESET, attributes, len(attributes), 0)
+    os.set_inheritable(ruleset, False)
+    return ruleset
 
 
 def _grant(ruleset: int, path: str, handled: int) -> None:

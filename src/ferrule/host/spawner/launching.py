@@ -14,7 +14,6 @@ from .syscalls import PR_SET_NO_NEW_PRIVS, PR_SET_PDEATHSIG, prctl
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import NoReturn, TypedDict
 
     from .protocol import Jail, Start
@@ -42,17 +41,16 @@ class Forerunner:
     """A fork of the spawner, made ahead of need, that waits to be told which shell to become.
 
     A fork takes longer than all else that is done for a command, so it is
-    done while nobody waits for it.
+    done while nobody waits for it, and with it all that is alike for most.
     """
 
-    def __init__(self, spawners_own: Iterable[int]) -> None:
+    def __init__(self) -> None:
         """Raises `OSError` where there is no room for another process."""
-        own, other = socket.socketpair()
+        own, self._job = socket.socketpair()
         with own:
             self.pid = os.fork()
             if self.pid == 0:
-                _wait_and_become(own, [*spawners_own, other.fileno()])
-        self._job = other
+                _wait_and_become(own)
 
     def launch(self, start: Start, *, output: int, report: int, places: Places) -> None:
         """It becomes the shell, or reports to `report` why it could not. Raises `OSError` if it is dead."""
@@ -62,19 +60,21 @@ class Forerunner:
             self._job.sendall(job[sent:])
 
 
-def _wait_and_become(own: socket.socket, spawners_own: Iterable[int]) -> NoReturn:
+def _wait_and_become(own: socket.socket) -> NoReturn:
     try:
         prctl("PR_SET_PDEATHSIG", PR_SET_PDEATHSIG, signal.SIGKILL)
-        for descriptor in spawners_own:
-            os.close(descriptor)
+        os.closerange(3, own.fileno())
+        os.closerange(own.fileno() + 1, 1 << 20)
+        os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
         _restore_signals()
         os.setsid()
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        prepared = landlock.prepared()
         job, descriptors = _received(own)
         if job:
             start, places = marshal.loads(job)
             _arrange_descriptors(*descriptors)
-            _become_shell(start, places)
+            _become_shell(start, places, prepared)
     except (OSError, ValueError, UnicodeError) as error:
         os.write(REPORT_FD, TROUBLE + str(error).encode("utf-8", "replace")[:2_000])
     finally:
@@ -90,7 +90,16 @@ def _received(own: socket.socket) -> tuple[bytes, list[int]]:
     return b"".join(parts), descriptors
 
 
-def _become_shell(start: Start, places: Places) -> None:
+def _arrange_descriptors(output: int, report: int) -> None:
+    """Output and errors on one pipe, and of all else only the report; what remains closes with `execve`."""
+    os.dup2(report, REPORT_FD)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.close(report)
+    os.close(output)
+
+
+def _become_shell(start: Start, places: Places, prepared: landlock.Prepared | None) -> None:
     _limit(start["limits"])
     environment = start["env"] | {MARKER: places["marker"], "BASH_ENV": SHELL_START}
     jail = start["jail"]
@@ -98,19 +107,8 @@ def _become_shell(start: Start, places: Places) -> None:
         os.chdir(start["cwd"])
     else:
         environment |= dict.fromkeys(("TMPDIR", "TMP", "TEMP"), places["scratch"])
-        _enter(jail, start["cwd"], places)
+        _enter(jail, start["cwd"], places, prepared)
     os.execve(start["program"], ["bash", "-c", _argument(start["command"])], environment)
-
-
-def _arrange_descriptors(output: int, report: int) -> None:
-    """Nothing to read, output and errors on one pipe, and of all else only the report."""
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    os.dup2(report, 0)  # for now: either of the two may stand where the report is to be
-    os.closerange(3, 1 << 20)
-    os.dup2(0, REPORT_FD)
-    os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
-    os.close(3)
 
 
 def _restore_signals() -> None:
@@ -128,14 +126,15 @@ def _limit(limits: dict[str, int]) -> None:
         resource.setrlimit(kind, (most, most))
 
 
-def _enter(jail: Jail, cwd: str, places: Places) -> None:
+def _enter(jail: Jail, cwd: str, places: Places, prepared: landlock.Prepared | None) -> None:
     """The order matters: Landlock forbids mounting, and the filter forbids what sets up both."""
+    writable = [places["scratch"], *jail["writable"]]
     if jail["mounts"]:
-        namespaces.enter(jail, places["scratch"], places["home"])
+        writable += namespaces.enter(jail, places["scratch"], places["home"])
     os.chdir(cwd)
     prctl("PR_SET_NO_NEW_PRIVS", PR_SET_NO_NEW_PRIVS, 1)
     capabilities.drop()
-    landlock.confine([places["scratch"], *jail["writable"]], tcp=jail["network"], version=jail["landlock"])
+    landlock.confine(writable, tcp=jail["network"], version=jail["landlock"], prepared=prepared)
     seccomp.install(metadata=jail["metadata"], network=jail["network"], unix_sockets=jail["unix_sockets"])
 
 

@@ -34,19 +34,21 @@ def make_covers(home: str) -> None:
         os.close(os.open(os.path.join(home, NOTHING), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0))
 
 
-def enter(jail: Jail, scratch: str, home: str) -> None:
-    """The working directory must be entered again afterwards: the old one leads past the covers."""
+def enter(jail: Jail, scratch: str, home: str) -> list[str]:
+    """What else may be written. The working directory must be entered again: the old one leads past the covers."""
     _new_mounts()
     mount("none", "/", "none", MS_REC | MS_PRIVATE)
     set_read_only("/", True, recursive=True)
     for path in (scratch, *jail["writable"]):
         _rebind(path, read_only=False)
-    if SHARED_MEMORY not in jail["writable"] and jail["metadata"]:
-        mount("tmpfs", SHARED_MEMORY, "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777")
+    own_memory = [SHARED_MEMORY] if jail["metadata"] and os.path.isdir(SHARED_MEMORY) else []
+    for folder in own_memory:
+        mount("tmpfs", folder, "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777")
     for path in jail["protected"]:
         _rebind(path, read_only=True)
     for path in jail["hidden"]:
         _cover(path, home)
+    return own_memory
 
 
 def _new_mounts() -> None:

@@ -11,6 +11,7 @@ import ctypes
 import errno
 import os
 import struct
+from functools import lru_cache
 
 from .syscalls import PR_SET_SECCOMP, prctl
 
@@ -114,6 +115,13 @@ def supported() -> bool:
     return os.uname().machine in MACHINES
 
 
+def prepare() -> None:
+    """Writes out the filters that are asked for most, for the forks of this process to find."""
+    if supported():
+        for metadata in (False, True):
+            program(os.uname().machine, metadata=metadata, network=False, unix_sockets=False)
+
+
 def install(*, metadata: bool, network: bool, unix_sockets: bool) -> None:
     """For this process and all below it; it must have given up new privileges before."""
     code = program(os.uname().machine, metadata=metadata, network=network, unix_sockets=unix_sockets)
@@ -122,6 +130,7 @@ def install(*, metadata: bool, network: bool, unix_sockets: bool) -> None:
     prctl("PR_SET_SECCOMP", PR_SET_SECCOMP, MODE_FILTER, header)
 
 
+@lru_cache
 def program(machine: str, *, metadata: bool, network: bool, unix_sockets: bool) -> bytes:
     """The filter for an architecture. Raises `OSError` for one whose numbers are not known."""
     if machine not in MACHINES:

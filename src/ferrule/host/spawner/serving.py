@@ -15,6 +15,7 @@ import socket
 import time
 from contextlib import suppress
 
+from . import seccomp
 from .descendants import children_of, descendants_of, has_variable, is_alive, name_of, session_of
 from .launching import Forerunner
 from .namespaces import make_covers
@@ -51,11 +52,11 @@ class Spawner:
     def __init__(self, control: socket.socket, home: str) -> None:
         self._control = control
         self._home = home
+        self._next_scratch = os.path.join(home, "0")
         self._frames = Frames()
         self._descriptors: list[int] = []
         self._commands: dict[int, Command] = {}
         self._forerunner: Forerunner | None = None
-        self._own: list[int] = []
         self._open = True
 
     def serve(self) -> None:
@@ -65,7 +66,6 @@ class Spawner:
         signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, _only_wake)
         signal.signal(signal.SIGTERM, self._close)
-        self._own = [self._control.fileno(), woken, waker]
         poll = select.poll()
         poll.register(self._control, select.POLLIN)
         poll.register(woken, select.POLLIN)
@@ -82,10 +82,16 @@ class Spawner:
 
     def _idle(self, poll: select.poll) -> list[tuple[int, int]]:
         """With nothing to do, make the next start quick; then wait."""
-        if self._forerunner is None:
-            with suppress(OSError):
-                self._forerunner = Forerunner(self._own)
+        with suppress(OSError):  # no room now; there may be when it is needed
+            self._prepare_scratch()
+            if self._forerunner is None:
+                self._forerunner = Forerunner()
         return poll.poll(self._patience())
+
+    def _prepare_scratch(self) -> None:
+        if not os.path.isdir(self._next_scratch):
+            os.mkdir(self._next_scratch, 0o700)
+            make_covers(self._home)
 
     def _close(self, *_: object) -> None:
         self._open = False
@@ -116,12 +122,12 @@ class Spawner:
     def _start(self, start: Start, output: int) -> None:
         id = start["id"]
         marker = f"{os.getpid()}.{id}"
-        scratch = os.path.join(self._home, str(id))
+        scratch = self._next_scratch
         reading, writing = os.pipe()
         try:
             if start["jail"] is not None:
-                os.mkdir(scratch, 0o700)
-                make_covers(self._home)
+                self._prepare_scratch()
+                self._next_scratch = os.path.join(self._home, str(id))
             pid = self._launched(start, output, writing, marker, scratch)
         except OSError as error:
             os.close(reading)
@@ -140,7 +146,7 @@ class Spawner:
             with suppress(OSError):  # it was killed while it waited
                 forerunner.launch(start, output=output, report=report, places=places)
                 return forerunner.pid
-        forerunner = Forerunner([*self._own, output, report])
+        forerunner = Forerunner()
         forerunner.launch(start, output=output, report=report, places=places)
         return forerunner.pid
 
@@ -271,5 +277,6 @@ def main(control: int, home: str) -> None:
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
     prctl("PR_SET_CHILD_SUBREAPER", PR_SET_CHILD_SUBREAPER, 1)
+    seccomp.prepare()
     gc.freeze()
     Spawner(socket.socket(fileno=control), home).serve()

@@ -1,0 +1,225 @@
+"""What a command may touch, and what this machine can hold it to.
+
+A sandbox is a value; `Offers.jail` turns it into what the spawner enforces, or
+says why this machine cannot. The quick way is Landlock with a system call
+filter. It cannot hide a part of what may be read, nor protect a part of what
+may be written, nor let modes change in one place and not in another; for those
+the command also gets a mount namespace.
+
+Two things no sandbox here does. A protected path that does not exist cannot be
+covered, so it can be made; `Guard` tells afterwards. And what is hidden by its
+path is not hidden under another name of the same file (a hard link).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .commands import Command, CommandFailed, Commands
+from .spawner import landlock, seccomp
+
+if TYPE_CHECKING:
+    from .spawner.protocol import Jail
+
+SIGNALS_SINCE = 6
+PROTECTED_FOLDERS = (
+    ".git", ".config/git", ".vscode", ".idea", ".husky", ".cargo", ".devcontainer", ".yarn", ".mvn", ".claude",
+    ".ferrule",
+)  # fmt: skip
+PROTECTED_FILES = (
+    ".gitconfig", ".gitmodules", ".bashrc", ".bash_profile", ".bash_login", ".bash_aliases", ".bash_logout",
+    ".zshrc", ".zprofile", ".zshenv", ".zlogin", ".zlogout", ".profile", ".envrc", ".npmrc", ".yarnrc", ".yarnrc.yml",
+    ".pnp.cjs", ".pnp.loader.mjs", ".pnpmfile.cjs", "bunfig.toml", ".bazelrc", ".bazelversion", ".bazeliskrc",
+    ".pre-commit-config.yaml", "lefthook.yml", "lefthook.yaml", "lefthook.toml", "lefthook.json",
+    "gradle/wrapper/gradle-wrapper.properties", ".mvn/wrapper/maven-wrapper.properties", ".devcontainer.json",
+    ".ripgreprc", "pyrightconfig.json", ".mcp.json", ".claude.json",
+)  # fmt: skip
+WORKTREES = ".claude/worktrees"
+"""The one place below a protected folder where work is done."""
+
+REFUSALS = re.compile(
+    r"permission denied|operation not permitted|read-only file system|\bE(?:ACCES|PERM|ROFS)\b", re.IGNORECASE
+)
+MOST_REFUSALS = 3
+
+
+class Profile(StrEnum):
+    READ_ONLY = "read-only"
+    """Writes nothing but its own temporary folder, and reaches nobody."""
+    WORKSPACE_WRITE = "workspace-write"
+    """Writes the workspace, its temporary folder and what was declared, but never what is protected."""
+    OFF = "off"
+
+
+class CannotConfine(Exception):
+    """This machine cannot hold a command to its sandbox. The message says what is missing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sandbox:
+    profile: Profile
+    writable: tuple[str, ...] = ()
+    """Files and folders. One that does not exist grants nothing: name the folder it is to be in."""
+    hidden: tuple[str, ...] = ()
+    """What a rule denies to read."""
+    protected: tuple[str, ...] = ()
+    """What stays as it is though it lies in something writable."""
+    network: bool = False
+    unix_sockets: bool = False
+
+
+READ_ONLY = Sandbox(profile=Profile.READ_ONLY)
+OFF = Sandbox(profile=Profile.OFF)
+
+
+def workspace_write(workspace: str, *more: str) -> Sandbox:
+    """The workspace and `more` may be written, what is protected in them may not."""
+    writable = (workspace, *more)
+    protected = tuple(path for folder in writable for path in protected_in(folder))
+    return Sandbox(profile=Profile.WORKSPACE_WRITE, writable=writable, protected=protected)
+
+
+def protected_in(folder: str) -> Iterator[str]:
+    """The protected paths of a folder and of the folders right in it, whether they exist or not."""
+    for place in (folder, *_folders_in(folder)):
+        for name in (*PROTECTED_FOLDERS, *PROTECTED_FILES):
+            path = os.path.join(place, name)
+            if place == folder or os.path.lexists(path):
+                yield path
+
+
+def _folders_in(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
+    except OSError:
+        return []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offers:
+    """What was tried on this machine and worked."""
+
+    landlock: int = 0
+    """The version of Landlock; 0 where it does not confine."""
+    filter: bool = False
+    """Whether system calls can be refused."""
+    mounts: bool = False
+    """Whether paths can be covered."""
+    trouble: tuple[str, ...] = ()
+    """Why something above is missing."""
+
+    @property
+    def confines(self) -> bool:
+        return self.landlock > 0 and self.filter
+
+    def gaps(self) -> tuple[str, ...]:
+        """What a confined command can still do here that it should not."""
+        if not self.confines:
+            return ("Commands cannot be confined.",)
+        signals = "A confined command can send signals to other processes of the same user: that needs Linux 6.12."
+        covers = "Nothing can be hidden in what a command may read, or protected in what it may write."
+        return (signals,) * (self.landlock < SIGNALS_SINCE) + (covers,) * (not self.mounts)
+
+    def jail(self, sandbox: Sandbox) -> Jail | None:
+        """What the spawner is to enforce; `None` for a sandbox that is off. Raises `CannotConfine`."""
+        if sandbox.profile is Profile.OFF:
+            return None
+        if not self.confines:
+            raise CannotConfine("; ".join(self.trouble) or "This machine offers no sandbox.")
+        writable = [os.path.realpath(path) for path in sandbox.writable] if _may_write(sandbox) else []
+        hidden = _existing(sandbox.hidden)
+        protected = [path for path in _existing(sandbox.protected) if _is_below(path, writable)]
+        if not self.mounts and (hidden or protected):
+            raise CannotConfine(
+                f"{(hidden or protected)[0]} must be covered, and mounts cannot be made here: {'; '.join(self.trouble)}"
+            )
+        return {
+            "mounts": self.mounts and bool(hidden or writable),
+            "writable": writable,
+            "hidden": hidden,
+            "protected": protected,
+            "metadata": self.mounts and bool(writable),
+            "network": sandbox.network,
+            "unix_sockets": sandbox.unix_sockets,
+            "landlock": self.landlock,
+        }
+
+
+class Guard:
+    """Remembers what stood at the protected paths, to tell what was put there by a command."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._stood = {path: _identity(path) for path in sandbox.protected}
+
+    def appeared(self) -> tuple[str, ...]:
+        """Paths where nothing stood, or something else."""
+        return tuple(path for path, stood in self._stood.items() if _identity(path) not in (None, stood))
+
+
+def refusals(output: str) -> tuple[str, ...]:
+    """The last lines that speak of something that was not allowed, for a command that failed in a sandbox."""
+    lines = [line.strip() for line in output.splitlines() if REFUSALS.search(line)]
+    return tuple(lines[-MOST_REFUSALS:])
+
+
+async def tried(commands: Commands) -> Offers:
+    """What this machine offers, by trying it: commands that must fail are run, and must fail."""
+    version = landlock.version()
+    if not version:
+        return Offers(trouble=("Landlock is not in this kernel, or is switched off (Linux 5.13 has it).",))
+    if not seccomp.supported():
+        return Offers(trouble=(f"System calls are not known for {os.uname().machine}.",))
+    with tempfile.TemporaryDirectory(prefix="ferrule-try-") as folder:
+        offers = Offers(landlock=version, filter=True)
+        if trouble := await _failure(commands, offers, READ_ONLY, Path(folder)):
+            return Offers(trouble=(f"Landlock and the system call filter do not confine: {trouble}",))
+        secret = Path(folder, "secret")
+        secret.write_text("open")
+        covering = Sandbox(profile=Profile.WORKSPACE_WRITE, writable=(folder,), protected=(str(secret),))
+        if trouble := await _failure(commands, replace(offers, mounts=True), covering, Path(folder)):
+            return replace(offers, trouble=(f"Mount namespaces do not work: {trouble}",))
+    return replace(offers, mounts=True)
+
+
+async def _failure(commands: Commands, offers: Offers, sandbox: Sandbox, folder: Path) -> str:
+    """What went wrong: where it could not be set up, or where a write got through. Empty if nothing."""
+    target = folder / "secret"
+    target.write_text("closed")
+    text = 'echo through > "$TARGET"; chmod 777 "$TARGET"; echo "$(< "$TARGET")"; echo ok > "$TMPDIR/own"'
+    env = {"PATH": os.defpath, "TARGET": str(target)}
+    mode = target.stat().st_mode
+    try:
+        ran = await commands.run(Command(text=text, cwd=str(folder), env=env, jail=offers.jail(sandbox)), timeout=10)
+    except CommandFailed as error:
+        return str(error)
+    if target.read_text() != "closed" or target.stat().st_mode != mode:
+        return "a write that had to fail went through."
+    return "" if ran.exit_code == 0 and "closed" in ran.output.text() else ran.output.text().strip()
+
+
+def _may_write(sandbox: Sandbox) -> bool:
+    return sandbox.profile is Profile.WORKSPACE_WRITE
+
+
+def _existing(paths: Iterable[str]) -> list[str]:
+    return [real for path in paths if os.path.lexists(real := os.path.realpath(path))]
+
+
+def _is_below(path: str, folders: Iterable[str]) -> bool:
+    return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

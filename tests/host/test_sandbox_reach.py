@@ -1,0 +1,134 @@
+"""Confined commands reach nobody: no server, no socket, no other process."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from ferrule.host.commands import Commands, Ran
+from ferrule.host.sandbox import READ_ONLY, refusals
+from tests.host.shell import GENEROUS, PYTHON, command, confined, need_sandbox, offers, opened
+from tests.requirement import requirement
+
+
+@pytest.fixture
+async def commands(tmp_path: Path) -> AsyncIterator[Commands]:
+    need_sandbox()
+    async with opened(tmp_path) as commands:
+        yield commands
+
+
+async def _ran(commands: Commands, text: str, cwd: Path) -> Ran:
+    return await commands.run(confined(text, cwd, READ_ONLY), timeout=GENEROUS)
+
+
+# The network
+
+
+def _connecting(family: str, kind: str, address: str) -> str:
+    words = f"s = socket.socket(socket.{family}, socket.{kind}); s.settimeout(5); s.connect({address}); s.send(b'x')"
+    return f'{PYTHON} "import socket; {words}"'
+
+
+@requirement("BOX-1")
+@pytest.mark.parametrize("kind", ["SOCK_STREAM", "SOCK_DGRAM"])
+@pytest.mark.parametrize("family", ["AF_INET", "AF_INET6"])
+async def test_no_server_is_reached(commands: Commands, tmp_path: Path, family: str, kind: str) -> None:
+    host = "127.0.0.1" if family == "AF_INET" else "::1"
+    with socket.socket(getattr(socket, family), getattr(socket, kind)) as server:
+        try:
+            server.bind((host, 0))
+        except OSError:
+            pytest.skip(f"{family} is not there")
+        await _unreached(
+            commands, tmp_path, server, _connecting(family, kind, f"('{host}', {server.getsockname()[1]})")
+        )
+
+
+@requirement("BOX-1")
+@pytest.mark.parametrize("kind", ["SOCK_STREAM", "SOCK_DGRAM"])
+@pytest.mark.parametrize("place", ["path", "abstract"])
+async def test_no_unix_socket_is_reached(commands: Commands, tmp_path: Path, place: str, kind: str) -> None:
+    name = f"{tmp_path}/s" if place == "path" else f"\\0ferrule-{os.getpid()}-{kind}"
+    with socket.socket(socket.AF_UNIX, getattr(socket, kind)) as server:
+        server.bind(name.replace("\\0", "\0"))
+        await _unreached(commands, tmp_path, server, _connecting("AF_UNIX", kind, f"'{name}'"))
+
+
+async def _unreached(commands: Commands, tmp_path: Path, server: socket.socket, text: str) -> None:
+    server.settimeout(0)
+    if server.type is socket.SOCK_STREAM:
+        server.listen()
+
+    ran = await _ran(commands, text, tmp_path)
+
+    assert "Operation not permitted" in ran.output.text()
+    with pytest.raises(BlockingIOError):
+        server.accept() if server.type is socket.SOCK_STREAM else server.recv(1)
+    assert (await commands.run(command(text, tmp_path))).exit_code == 0, "it can be reached otherwise"
+
+
+@requirement("BOX-1")
+@pytest.mark.parametrize("family", ["AF_NETLINK", "AF_PACKET", "AF_VSOCK", "AF_ALG", "AF_BLUETOOTH"])
+async def test_no_other_kind_of_socket_can_be_made(commands: Commands, tmp_path: Path, family: str) -> None:
+    ran = await _ran(
+        commands, f'{PYTHON} "import socket; socket.socket({int(getattr(socket, family, 16))}, 3)"', tmp_path
+    )
+
+    assert "Operation not permitted" in ran.output.text()
+
+
+@requirement("BOX-1")
+async def test_a_pair_of_sockets_leads_nowhere_else(commands: Commands, tmp_path: Path) -> None:
+    pair = f"{PYTHON} \"import socket; a, b = socket.socketpair(); a.send(b'x'); print(b.recv(1))\""
+    datagrams = f'{PYTHON} "import socket; socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)"'
+
+    assert (await _ran(commands, pair, tmp_path)).output.text() == "b'x'\n"
+    assert "Operation not permitted" in (await _ran(commands, datagrams, tmp_path)).output.text()
+
+
+# Other processes
+
+
+@requirement("BOX-1")
+async def test_other_processes_are_out_of_reach(commands: Commands, tmp_path: Path) -> None:
+    if offers().landlock < 6:
+        pytest.skip("; ".join(offers().gaps()))
+    with subprocess.Popen(["sleep", "1008"], env={"SECRET": "of-another"}) as other:  # noqa: ASYNC220
+        there = f"/proc/{other.pid}"
+        text = f"kill -9 {other.pid}; kill -9 $PPID; cat {there}/environ; ls {there}/root; prlimit -p {other.pid} -n1"
+        ran = await _ran(commands, text, tmp_path)
+
+        assert other.poll() is None
+        other.kill()
+    assert "of-another" not in ran.output.text()
+    assert len(refusals(ran.output.text())) == 3
+    assert (await _ran(commands, "sleep 1008 & kill $! && wait $!", tmp_path)).signal == "SIGTERM"
+
+
+@requirement("BOX-1")
+async def test_what_reaches_around_the_sandbox_is_refused(commands: Commands, tmp_path: Path) -> None:
+    calls = {
+        "io_uring_setup": (425, "1, 0"),
+        "mount": (165, "0, 0, 0, 0, 0"),
+        "bpf": (321, "0, 0, 0"),
+        "setns": (308, "0, 0"),
+    }
+    if os.uname().machine != "x86_64":
+        pytest.skip("the numbers are those of x86_64")
+    for number, arguments in calls.values():
+        words = f"c.syscall({number}, {arguments}); print(ctypes.get_errno())"
+        text = f'{PYTHON} "import ctypes; c = ctypes.CDLL(None, use_errno=True); {words}"'
+        assert (await _ran(commands, text, tmp_path)).output.text() == "1\n"
+
+
+async def test_nobody_gains_a_power(commands: Commands, tmp_path: Path) -> None:
+    ran = await _ran(commands, "grep -E 'NoNewPrivs|CapEff' /proc/self/status", tmp_path)
+
+    _, effective, _, no_new = ran.output.text().split()
+    assert (int(effective, 16) & ~0x3F, no_new) == (0, "1")
