@@ -52,7 +52,7 @@ class OutputRing:
         self._head = bytearray()
         self._tail: deque[bytearray | bytes] = deque()
         self._tail_size = 0
-        self._saved: Path | None = None
+        self.saved: Path | None = None
         self._descriptor = -1
         self._spilled = 0
 
@@ -74,16 +74,16 @@ class OutputRing:
             self._tail.append(bytearray(chunk) if len(chunk) < SMALL else chunk)
         self._tail_size += len(chunk)
         while self._tail_size - len(self._tail[0]) >= TAIL:
-            if self._saved is None:
+            if self.saved is None:
                 self._open_spill()
             self._tail_size -= len(self._tail.popleft())
 
     def snapshot(self, *, keep_if_over: int | None = None) -> Output:
         """As it stands. What is longer than `keep_if_over` is saved, though memory would still hold it."""
-        if self._saved is None and keep_if_over is not None and self.total > keep_if_over:
+        if self.saved is None and keep_if_over is not None and self.total > keep_if_over:
             self._open_spill()
         return Output(
-            bytes(self._head), b"".join(self._tail), self.total, self._saved, capped=0 < self._spilled < self.total
+            bytes(self._head), b"".join(self._tail), self.total, self.saved, capped=0 < self._spilled < self.total
         )
 
     def read(self, start: int, stop: int) -> bytes:
@@ -127,7 +127,7 @@ class OutputRing:
         if make is None:
             return
         try:
-            self._saved, self._descriptor = make()
+            self.saved, self._descriptor = make()
         except OSError:
             return
         for part in (self._head, *self._tail):
