@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import struct
 
 from .syscalls import PR_CAP_AMBIENT, PR_SET_SECUREBITS, prctl, syscall
 
-CAPSET = {"x86_64": 126, "aarch64": 91}
+CAPGET, CAPSET = {"x86_64": 125, "aarch64": 90}, {"x86_64": 126, "aarch64": 91}
 VERSION_3 = 0x20080522
 KEPT = (0, 1, 2, 3, 4, 5)
 """CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, FSETID and KILL: Landlock and the filter hold those too."""
@@ -16,19 +17,22 @@ NO_ROOT_LOCKED = 0b11
 RAISE_AMBIENT = 2
 
 
-def drop() -> None:
-    """Keeps for itself and hands on, from program to program, only `KEPT`."""
+def to_keep() -> int:
+    """Those of `KEPT` that this process has; 0 for anybody but root. To be asked while nobody waits."""
+    if os.geteuid() != 0:
+        return 0
+    held = ctypes.create_string_buffer(24)
+    syscall("capget", CAPGET[os.uname().machine], struct.pack("=Ii", VERSION_3, 0), held)
+    return sum(1 << number for number in KEPT) & struct.unpack_from("=6I", held)[1]
+
+
+def drop(kept: int) -> None:
+    """Keeps for itself and hands on, from program to program, only these."""
     if os.geteuid() != 0:
         return
     prctl("PR_SET_SECUREBITS", PR_SET_SECUREBITS, NO_ROOT_LOCKED)
-    kept = sum(1 << number for number in KEPT) & _permitted()
     header = struct.pack("=Ii", VERSION_3, 0)
     syscall("capset", CAPSET[os.uname().machine], header, struct.pack("=6I", kept, kept, kept, 0, 0, 0))
     for number in KEPT:
         if kept >> number & 1:
             prctl("PR_CAP_AMBIENT", PR_CAP_AMBIENT, RAISE_AMBIENT, number)
-
-
-def _permitted() -> int:
-    with open("/proc/self/status", "rb", buffering=0) as file:
-        return int(file.read(1 << 16).partition(b"CapPrm:")[2].split(None, 1)[0], 16)

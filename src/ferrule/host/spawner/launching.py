@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from .protocol import Jail, Start
 
+    Prepared = tuple[landlock.Prepared | None, int]
+
     class Places(TypedDict):
         marker: str
         scratch: str
@@ -69,7 +71,7 @@ def _wait_and_become(own: socket.socket) -> NoReturn:
         _restore_signals()
         os.setsid()
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        prepared = landlock.prepared()
+        prepared = landlock.prepared(), capabilities.to_keep()
         job, descriptors = _received(own)
         if job:
             start, places = marshal.loads(job)
@@ -99,7 +101,7 @@ def _arrange_descriptors(output: int, report: int) -> None:
     os.close(output)
 
 
-def _become_shell(start: Start, places: Places, prepared: landlock.Prepared | None) -> None:
+def _become_shell(start: Start, places: Places, prepared: Prepared) -> None:
     _limit(start["limits"])
     environment = start["env"] | {MARKER: places["marker"], "BASH_ENV": SHELL_START}
     jail = start["jail"]
@@ -126,15 +128,16 @@ def _limit(limits: dict[str, int]) -> None:
         resource.setrlimit(kind, (most, most))
 
 
-def _enter(jail: Jail, cwd: str, places: Places, prepared: landlock.Prepared | None) -> None:
+def _enter(jail: Jail, cwd: str, places: Places, prepared: Prepared) -> None:
     """The order matters: Landlock forbids mounting, and the filter forbids what sets up both."""
     writable = [places["scratch"], *jail["writable"]]
     if jail["mounts"]:
         writable += namespaces.enter(jail, places["scratch"], places["home"])
     os.chdir(cwd)
     prctl("PR_SET_NO_NEW_PRIVS", PR_SET_NO_NEW_PRIVS, 1)
-    capabilities.drop()
-    landlock.confine(writable, tcp=jail["network"], version=jail["landlock"], prepared=prepared)
+    ruleset, kept = prepared
+    capabilities.drop(kept)
+    landlock.confine(writable, tcp=jail["network"], version=jail["landlock"], prepared=ruleset)
     seccomp.install(metadata=jail["metadata"], network=jail["network"], unix_sockets=jail["unix_sockets"])
 
 
