@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -356,6 +357,30 @@ async def test_a_limit_of_processes_holds_for_whom_the_kernel_counts(commands: C
 
 
 # Trouble
+
+
+async def test_a_start_that_is_cancelled_at_any_step_leaves_nothing(commands: Commands, tmp_path: Path) -> None:
+    """With a message too large for the socket, so that it is cut off in its middle, too."""
+    marker = unique()
+    for text in ("sleep 1016", f"sleep 1016 # {'x' * 3_000_000}"):
+        for steps in range(6):
+            task = asyncio.create_task(commands.start(command(text, tmp_path, MARKED=marker)))
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await (await task).end(grace=0)
+
+    assert await _printed(commands, "echo on", tmp_path) == "on\n"
+    await until(lambda: not alive_with(marker))
+
+
+async def test_a_session_that_is_closed_tells_who_still_waits(tmp_path: Path) -> None:
+    async with opened(tmp_path) as commands:
+        running = await commands.start(command("sleep 1017", tmp_path))
+
+    with pytest.raises(CommandFailed, match="The session was closed"):
+        await running.wait()
 
 
 @requirement("BASH-4")

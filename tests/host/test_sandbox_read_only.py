@@ -13,7 +13,7 @@ import pytest
 
 from ferrule.host.commands import Commands, Ran
 from ferrule.host.ripgrep import find_ripgrep
-from ferrule.host.sandbox import READ_ONLY, Offers, refusals
+from ferrule.host.sandbox import READ_ONLY, Offers
 from tests.host.shell import GENEROUS, PYTHON, command, confined, make_workspace, need_sandbox, offers, opened
 from tests.requirement import requirement
 
@@ -139,7 +139,7 @@ async def test_nothing_can_be_written_anywhere_else(commands: Commands, workspac
 async def test_a_blocked_write_can_be_told(commands: Commands, workspace: Path) -> None:
     ran = await _ran(commands, "echo fine; echo x > new; chmod 777 kept.txt", workspace)
 
-    assert refusals(ran.output.text()) == (
+    assert ran.blocked == (
         "bash: line 1: new: Permission denied",
         "chmod: changing permissions of 'kept.txt': Operation not permitted",
     )

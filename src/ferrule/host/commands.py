@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 from .output_ring import MODEL_CHARACTERS, Output, OutputRing
+from .refusals import refusals
 from .spawner.protocol import TROUBLE
 from .spawner_link import SpawnerFailed, SpawnerLink
 from .spill import make_private
@@ -101,6 +102,8 @@ class Ran:
     seconds: float
     timed_out: bool = False
     left: tuple[LeftBehind, ...] = ()
+    blocked: tuple[str, ...] = ()
+    """For one that failed in a sandbox: the last lines of its output that speak of something not allowed."""
 
     @property
     def succeeded(self) -> bool:
@@ -215,7 +218,7 @@ class Running:
 
     def on_lost(self, why: str) -> None:
         self._drain()
-        self._fail(f"{why} The command was killed. Run it again; a new process will take it.")
+        self._fail(f"{why} The command was killed. Run it again.")
 
     def _on_end(self, ended: Ended) -> None:
         self._drain()
@@ -229,14 +232,16 @@ class Running:
             self._settle(code, _reported_folder(report), left)
 
     def _settle(self, code: int, cwd: str | None, left: tuple[LeftBehind, ...]) -> None:
+        output = self.output.snapshot(keep_if_over=MODEL_CHARACTERS)
         ran = Ran(
             exit_code=code if code >= 0 else None,
             signal=signal_name(code),
-            output=self.output.snapshot(keep_if_over=MODEL_CHARACTERS),
+            output=output,
             cwd=cwd,
             seconds=self.seconds,
             timed_out=self._timed_out,
             left=left,
+            blocked=refusals(output.text()) if self.command.jail is not None and code != 0 else (),
         )
         if not self._ended.done():
             self._ended.set_result(ran)
@@ -306,9 +311,13 @@ class Commands:
         """The command under way. Whoever started it waits for it or ends it."""
         _check(command)
         running = await self._asked_for(command)
-        if not await running.started():  # the spawner ended before it took it, so nothing was done yet
-            running = await self._asked_for(command)
-            await running.started()
+        try:
+            if not await running.started():  # the spawner ended before it took it, so nothing was done yet
+                running = await self._asked_for(command)
+                await running.started()
+        except asyncio.CancelledError:
+            await asyncio.shield(running.end(grace=0))
+            raise
         if on_output is not None:
             running.watch(_Progress(running, on_output))
         return running
@@ -322,6 +331,9 @@ class Commands:
         running = Running(id, command, link, OutputRing(lambda: self._make_spill(id)), reading)
         try:
             await link.start(self._request(id, command), writing, running.on_reply, running.on_lost)
+        except asyncio.CancelledError:  # the request goes out all the same, so the end goes after it
+            await asyncio.shield(running.end(grace=0))
+            raise
         finally:
             os.close(writing)
         return running

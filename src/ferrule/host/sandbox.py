@@ -14,7 +14,6 @@ path is not hidden under another name of the same file (a hard link).
 from __future__ import annotations
 
 import os
-import re
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -43,11 +42,6 @@ PROTECTED_FILES = (
 )  # fmt: skip
 WORKTREES = ".claude/worktrees"
 """The one place below a protected folder where work is done."""
-
-REFUSALS = re.compile(
-    r"permission denied|operation not permitted|read-only file system|\bE(?:ACCES|PERM|ROFS)\b", re.IGNORECASE
-)
-MOST_REFUSALS = 3
 
 
 class Profile(StrEnum):
@@ -162,12 +156,6 @@ class Guard:
     def appeared(self) -> tuple[str, ...]:
         """Paths where nothing stood, or something else."""
         return tuple(path for path, stood in self._stood.items() if _identity(path) not in (None, stood))
-
-
-def refusals(output: str) -> tuple[str, ...]:
-    """The last lines that speak of something that was not allowed, for a command that failed in a sandbox."""
-    lines = [line.strip() for line in output.splitlines() if REFUSALS.search(line)]
-    return tuple(lines[-MOST_REFUSALS:])
 
 
 async def tried(commands: Commands) -> Offers:

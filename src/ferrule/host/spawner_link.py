@@ -56,6 +56,8 @@ class SpawnerLink:
     @classmethod
     def opened(cls, environment: Mapping[str, str]) -> SpawnerLink:
         """Takes some milliseconds: the process is started, not waited for. Raises `SpawnerFailed`."""
+        if sys.platform != "linux":
+            raise SpawnerFailed("Commands run on Linux only: what ends them with all that they started is Linux's own.")
         own, other = socket.socketpair()
         words = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the link
         home = tempfile.mkdtemp(prefix="ferrule-")
@@ -94,22 +96,34 @@ class SpawnerLink:
         await self.send(start, (output,))
 
     async def send(self, request: Request, descriptors: tuple[int, ...] = ()) -> None:
+        """A cancellation does not cut a message in two: what was begun is sent to its end."""
         data = packed(request)
-        async with self._sending:
-            try:
-                sent = await self._first_part(data, descriptors)
-                await self._loop.sock_sendall(self._control, memoryview(data)[sent:])
-            except OSError:
-                self._lose()
+        sent = 0 if self._sending.locked() else self._sent_at_once(data, descriptors)
+        if sent < len(data):
+            await asyncio.shield(asyncio.ensure_future(self._send_rest(data, sent, descriptors)))
 
-    async def _first_part(self, data: bytes, descriptors: tuple[int, ...]) -> int:
+    def _sent_at_once(self, data: bytes, descriptors: tuple[int, ...]) -> int:
         """The descriptors travel with the first bytes."""
-        while descriptors:
-            try:
-                return socket.send_fds(self._control, [data], descriptors)
-            except BlockingIOError:
-                await _writable(self._loop, self._control)
-        return 0
+        try:
+            return socket.send_fds(self._control, [data], descriptors)
+        except BlockingIOError:
+            return 0
+        except OSError:
+            self._lose()
+            return len(data)
+
+    async def _send_rest(self, data: bytes, sent: int, descriptors: tuple[int, ...]) -> None:
+        copies = tuple(map(os.dup, descriptors)) if not sent else ()
+        try:
+            async with self._sending:
+                while not sent:
+                    await _writable(self._loop, self._control)
+                    sent = self._sent_at_once(data, copies)
+                with suppress(OSError):
+                    await self._loop.sock_sendall(self._control, memoryview(data)[sent:])
+        finally:
+            for descriptor in copies:
+                os.close(descriptor)
 
     def _receive(self) -> None:
         try:
@@ -130,12 +144,13 @@ class SpawnerLink:
 
     def _lose(self) -> None:
         """The process is gone: everything it was to report on is lost."""
-        if not self.alive:
-            return
-        self._shut()
-        _kill_those_left(f"{MARKER}={self.pid}.".encode())
+        if self.alive:
+            self._shut()
+            _kill_those_left(f"{MARKER}={self.pid}.".encode())
+            self._tell_all(f"The process that runs commands ended{self._last_words()}.")
+
+    def _tell_all(self, why: str) -> None:
         listeners, self._listeners = self._listeners, {}
-        why = f"The process that runs commands ended{self._last_words()}."
         for _, on_lost in listeners.values():
             on_lost(why)
 
@@ -153,6 +168,7 @@ class SpawnerLink:
         if self.alive:
             self._shut()
         await asyncio.shield(self._ended())
+        self._tell_all("The session was closed.")
         self._words.close()
 
     async def _ended(self) -> None:
