@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.core.effects import Change, ChangesState, ReadsPath, WritesPath
+from ferrule.core.effects import Change, ChangesState, ReadsPath, ReadsState, RunsCommand, WritesPath
 from ferrule.testing import bare_context
 from ferrule.tools import builtin_tools
 from tests.requirement import requirement
@@ -80,6 +80,13 @@ def test_adding_a_tool_works_as_contributing_says(tmp_path: Path) -> None:
 def test_the_table_of_effects_is_true(tmp_path: Path) -> None:
     rows = dict(re.findall(r"^\| (\w+) \| (.*?) \|", (ROOT / "docs/effects.md").read_text(), re.MULTILINE))
     samples = {
+        "Bash": (
+            {"command": "ls sub"},
+            [RunsCommand(("ls", "sub"), "ls sub", accounted=True), ReadsPath(f"{tmp_path}/sub"), ReadsState("cwd")],
+            "what its syntax tree says",
+        ),
+        "KillShell": ({"shell_id": "x"}, [ChangesState("task x")], "changes the session's task"),
+        "TaskOutput": ({"task_id": "x"}, [ChangesState("task x")], "changes the session's task"),
         "Edit": (
             {"file_path": "/a", "old_string": "x", "new_string": "y"},
             [WritesPath("/a", Change.REPLACES)],

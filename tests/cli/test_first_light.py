@@ -61,14 +61,18 @@ def test_tools_are_listed_for_people(tmp_path: Path) -> None:
 
     assert done.returncode == 0
     assert done.stdout.decode() == snapshot("""\
+Bash          Run a command in bash and get what it prints.
 Edit          Replace text in a file. `old_string` must be exactly what stands
               there, and stand there once.
 Glob          Find files whose path matches a pattern, newest first.
 Grep          Search the content of files with a regular expression, using
               ripgrep.
+KillShell     End a background command and everything it started.
 NotebookEdit  Replace, insert or delete a cell of a Jupyter notebook (`.ipynb`).
 Read          Read a file: text with line numbers, pictures, PDF documents, or
               Jupyter notebooks.
+TaskOutput    Show what a background command has printed since the last look,
+              and whether it still runs.
 ToolSearch    Find tools that are known to you by name only, and load their full
               description.
 Write         Write a whole file: make a new one, or replace all of an existing

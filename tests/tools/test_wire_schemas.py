@@ -10,15 +10,39 @@ from inline_snapshot import snapshot
 from ferrule.testing.tool_contract import ToolContract
 from ferrule.tools import builtin_tools
 from tests.requirement import requirement
-from tests.tools import test_edit, test_glob, test_grep, test_notebook_edit, test_read, test_tool_search, test_write
+from tests.tools import (
+    test_background_tools,
+    test_bash,
+    test_edit,
+    test_glob,
+    test_grep,
+    test_notebook_edit,
+    test_read,
+    test_tool_search,
+    test_write,
+)
 
 SCHEMAS = {tool.name: json.dumps(json.loads(tool.spec.schema_json()), indent=2) for tool in builtin_tools()}
 """Written out, keys in the order in which they are sent."""
 
 
+WRITTEN_OUT = (
+    "Bash",
+    "Edit",
+    "Glob",
+    "Grep",
+    "KillShell",
+    "NotebookEdit",
+    "Read",
+    "TaskOutput",
+    "ToolSearch",
+    "Write",
+)
+
+
 @requirement("CON-3")
 def test_every_builtin_tool_has_its_schema_here() -> None:
-    assert list(SCHEMAS) == ["Edit", "Glob", "Grep", "NotebookEdit", "Read", "ToolSearch", "Write"]
+    assert list(SCHEMAS) == [tool.name for tool in builtin_tools()] == sorted(WRITTEN_OUT)
 
 
 @requirement("CON-3")
@@ -318,13 +342,123 @@ def test_the_schema_of_tool_search() -> None:
 """)
 
 
+@requirement("CON-3")
+def test_the_schema_of_bash() -> None:
+    assert SCHEMAS["Bash"] == snapshot("""\
+{
+  "additionalProperties": false,
+  "properties": {
+    "command": {
+      "description": "The command, as it would be typed.",
+      "minLength": 1,
+      "type": "string"
+    },
+    "timeout": {
+      "minimum": 1,
+      "type": "integer",
+      "description": "Milliseconds it may take: 120,000 unless given, at most 600,000."
+    },
+    "description": {
+      "type": "string",
+      "description": "What it does, in five to ten words."
+    },
+    "run_in_background": {
+      "default": false,
+      "description": "Whether to let it run beside the conversation and get its id at once.",
+      "type": "boolean"
+    },
+    "ready_pattern": {
+      "minLength": 1,
+      "type": "string",
+      "description": "In the background: first wait until a line of its output matches this regular expression."
+    }
+  },
+  "required": [
+    "command"
+  ],
+  "type": "object"
+}\
+""")
+
+
+@requirement("CON-3")
+def test_the_schema_of_kill_shell() -> None:
+    assert SCHEMAS["KillShell"] == snapshot("""\
+{
+  "additionalProperties": false,
+  "properties": {
+    "shell_id": {
+      "description": "The id that Bash gave.",
+      "minLength": 1,
+      "type": "string"
+    }
+  },
+  "required": [
+    "shell_id"
+  ],
+  "type": "object"
+}\
+""")
+
+
+@requirement("CON-3")
+def test_the_schema_of_task_output() -> None:
+    assert SCHEMAS["TaskOutput"] == snapshot("""\
+{
+  "additionalProperties": false,
+  "properties": {
+    "task_id": {
+      "description": "The id that Bash gave.",
+      "minLength": 1,
+      "type": "string"
+    },
+    "filter": {
+      "minLength": 1,
+      "type": "string",
+      "description": "Show only lines that match this regular expression; others count as seen."
+    },
+    "block": {
+      "default": true,
+      "description": "Whether to wait until it ends, or until `timeout`.",
+      "type": "boolean"
+    },
+    "timeout": {
+      "default": 30000,
+      "description": "Milliseconds to wait at most.",
+      "maximum": 600000,
+      "minimum": 0,
+      "type": "integer"
+    }
+  },
+  "required": [
+    "task_id"
+  ],
+  "type": "object"
+}\
+""")
+
+
 @requirement("CON-14")
 def test_every_builtin_tool_has_a_contract() -> None:
+    modules = (
+        test_bash,
+        test_background_tools,
+        test_edit,
+        test_glob,
+        test_grep,
+        test_notebook_edit,
+        test_read,
+        test_tool_search,
+        test_write,
+    )
     contracts = {
         type(contract().make())
-        for module in (test_edit, test_glob, test_grep, test_notebook_edit, test_read, test_tool_search, test_write)
-        for contract in vars(module).values()
-        if isinstance(contract, type) and issubclass(contract, ToolContract) and contract is not ToolContract
+        for module in modules
+        for name, contract in vars(module).items()
+        if name.startswith("Test")
+        and isinstance(contract, type)
+        and issubclass(contract, ToolContract)
+        and contract is not ToolContract
     }
 
     assert contracts == {type(tool) for tool in builtin_tools()}

@@ -27,6 +27,7 @@ from ..host.journal import Journal, recover
 from ..host.ledger import Ledgers
 from ..host.paths import LocalPaths
 from ..host.shelf import Shelf
+from ..host.shell import FinishedTasks, Shell
 from ..host.spill import DEFAULT_CLEANUP_DAYS, SessionFolder
 from ..host.workfiles import Objection, Workfiles
 from ..permissions.approvers import NobodyToAsk
@@ -95,8 +96,10 @@ def open_session(
     roots = _roots(paths, cwd, *added, str(folder.path))
     denied = [rule.tool for rule in settings.rules if rule.behavior is Behavior.DENY]
     files = _workfiles(settings.state_folder, folder, cwd)
+    shell = Shell(folder.path / "commands")
     services = Services(
         files=files,
+        shell=shell,
         parts_folder=folder.path / "parts",
         read_tokens=settings.read_tokens,
         reminder=settings.reminder,
@@ -131,7 +134,8 @@ def open_session(
         state=SessionState(cwd, added_directories=added),
         bus=bus,
         gate=Gate(settings.max_concurrency),
-        note_sources=(ChangedFiles(files.ledgers, paths.resolve(cwd)[0]),) if settings.tell_changes else (),
+        note_sources=(FinishedTasks(shell.background), *_changes(files, paths.resolve(cwd)[0], settings)),
+        closing=(shell.close,),
     )
 
 
@@ -154,6 +158,10 @@ def _workfiles(state_folder: Path, folder: SessionFolder, workspace: str) -> Wor
     for saved in recover(journals):
         log.warning("a process was killed while it wrote a file with several hard links; its old content is %s", saved)
     return Workfiles(Ledgers(Shelf(folder.path / "seen")), Journal(journals), settings_objection(workspace))
+
+
+def _changes(files: Workfiles, workspace: str, settings: Settings) -> tuple[ChangedFiles, ...]:
+    return (ChangedFiles(files.ledgers, workspace),) if settings.tell_changes else ()
 
 
 def settings_objection(workspace: str) -> Objection:

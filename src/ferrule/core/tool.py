@@ -38,7 +38,16 @@ DEFAULT_RESULT_LIMIT = 30_000
 
 
 class ToolError(Exception):
-    """The call cannot be carried out. The message is for the model: what happened, then what to do."""
+    """The call cannot be carried out. The message is for the model: what happened, then what to do.
+
+    What it changed all the same (a command that failed in another folder) goes along as `changes`.
+    """
+
+    changes: tuple[StateChange, ...] = ()
+
+    def __init__(self, *message: object, changes: tuple[StateChange, ...] = ()) -> None:
+        super().__init__(*message)
+        self.changes = changes
 
 
 class ToolDefinitionError(TypeError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Iterator
+from dataclasses import replace
 from typing import Any, cast
 
 from ..core.calls import Refusal, Status, ToolCall, ToolOutcome
@@ -28,6 +29,8 @@ def told(call: ToolCall, error: BaseException, tool: AnyTool | None = None) -> T
     if status is Status.BROKEN:
         log.error("%s broke its contract", call.name, exc_info=error)
     outcome = ToolOutcome.refused(call, status, message)
+    if isinstance(error, ToolError) and error.changes:
+        outcome = replace(outcome, changes=error.changes)
     if tool is None:
         return outcome
     try:
@@ -35,7 +38,7 @@ def told(call: ToolCall, error: BaseException, tool: AnyTool | None = None) -> T
     except Exception:  # drawing an error must not hide it
         log.exception("%s could not show its error", tool.name)
         return outcome
-    return ToolOutcome(call, status, outcome.content, view)
+    return replace(outcome, view=view)
 
 
 def from_outside(error: BaseException) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from types import TracebackType
+from typing import Self
 
 from ..core.calls import ToolCall, ToolOutcome
 from ..core.context import Facts
@@ -38,6 +39,8 @@ class Session:
     history: list[Turn] = field(default_factory=list[Turn])
     agent: str = "main"
     note_sources: tuple[NoteSource, ...] = ()
+    closing: tuple[Callable[[], Awaitable[None]], ...] = ()
+    """What has to be done when nobody works in the session any more."""
     agents: tuple[str, ...] = ()
     """The kinds of agents that calls of this session may start."""
     turn: int = 0
@@ -45,6 +48,19 @@ class Session:
     """The name of the model that was asked last."""
     is_answering: bool = False
     _facts: Facts | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End what still runs for it. A session that ran no command has nothing to end."""
+        for step in self.closing:
+            await step()
 
     async def run(self, calls: Iterable[ToolCall]) -> list[ToolOutcome]:
         """Carry out the calls of one message; one outcome each, in their order."""

@@ -50,6 +50,16 @@ class Status:
     trouble: str = ""
     """Why it was lost."""
 
+    def __str__(self) -> str:
+        how = f"ended by {self.signal}" if self.signal else f"exit code {self.exit_code}"
+        match self.state:
+            case State.RUNNING:
+                return f"{self.id} is running, for {self.seconds:.0f} s."
+            case State.LOST:
+                return f"{self.id} was lost. {self.trouble}"
+            case State.COMPLETED | State.FAILED | State.KILLED:
+                return f"{self.id} {self.state}, {how}, after {self.seconds:.0f} s."
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class News:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from ..core.effects import GRANTS, ChangesState, Effects, ReadsPath, ReadsState, Touch
+from ..core.effects import GRANTS, ChangesState, Effects, ReadsPath, ReadsState, RunsCommand, Touch
 from ..core.verdicts import Behavior, Verdict
 
 
@@ -28,6 +28,8 @@ def _harmless(touch: Touch, roots: tuple[str, ...]) -> bool:
     """Session state is the conversation's own, but for its grants; a file must be inside as written and as resolved."""
     if isinstance(touch, ReadsPath):
         return _inside(touch.path, roots) and _inside(touch.real or touch.path, roots)
+    if isinstance(touch, RunsCommand):
+        return touch.accounted  # the other touches say all that it does
     return isinstance(touch, ReadsState) or (isinstance(touch, ChangesState) and touch.key != GRANTS)
 
 

@@ -16,7 +16,8 @@ from ..permissions.modes import Mode
 async def run_calls(cwd: Path, calls: Iterable[ToolCall], *tools: AnyTool, **settings: Any) -> list[ToolOutcome]:
     """The outcomes of one message, with the built-in tools and these, nothing forbidden."""
     chosen: dict[str, Any] = {"mode": Mode.BYPASS, "state_folder": cwd / ".ferrule-state", **settings}
-    return await open_session(Settings(cwd=str(cwd), **chosen), tools=tools).run(calls)
+    async with open_session(Settings(cwd=str(cwd), **chosen), tools=tools) as session:
+        return await session.run(calls)
 
 
 async def run_call(cwd: Path, tool: AnyTool, arguments: Mapping[str, Any], **settings: Any) -> ToolOutcome:

@@ -43,6 +43,12 @@ class ToolContract:
     def arrange(self, folder: Path) -> None:
         """Put into `folder`, which is the working directory, what the samples need."""
 
+    async def prepare(self) -> None:
+        """Start what a call needs, on the event loop it will run on. Called after `make`, before each call."""
+
+    async def release(self) -> None:
+        """Give back what `make` and `prepare` took: a connection, a process. Called after each call."""
+
     # What the tool is
 
     def test_its_schema_has_the_same_bytes_every_time(self) -> None:
@@ -117,7 +123,7 @@ class ToolContract:
         for index, sample in enumerate(self.samples):
             folder = self._arranged(tmp_path / str(index))
             before = _content(folder)
-            outcome = asyncio.run(_run(self._session(folder), self._call(sample)))
+            outcome = asyncio.run(self._run(folder, sample))
             changed = {path for path, _ in before.items() ^ _content(folder).items()}
             assert outcome.record is not None
             effects = outcome.record.effects or Effects()
@@ -127,11 +133,11 @@ class ToolContract:
         for index, sample in enumerate(self.samples):
             folder = self._arranged(tmp_path / f"{index}-whole")
             old = _content(folder)
-            asyncio.run(_run(self._session(folder), self._call(sample)))
+            asyncio.run(self._run(folder, sample))
             new = _content(folder)
             for step in range(MOST_STEPS):
                 folder = self._arranged(tmp_path / f"{index}-{step}")
-                outcome = asyncio.run(_interrupted(self._session(folder), self._call(sample), step))
+                outcome = asyncio.run(self._interrupted(folder, sample, step))
                 assert outcome.status in (Status.OK, Status.CANCELLED)
                 for path, content in _content(folder).items():
                     assert content in (old.get(path), new.get(path)), f"{path} is half-written"
@@ -156,7 +162,32 @@ class ToolContract:
     def _carried_out(self, sample: Mapping[str, Any], folder: Path) -> ToolOutcome:
         if not folder.exists():
             self._arranged(folder)
-        return asyncio.run(_run(self._session(folder), self._call(sample)))
+        return asyncio.run(self._run(folder, sample))
+
+    async def _run(self, folder: Path, sample: Mapping[str, Any]) -> ToolOutcome:
+        call = self._call(sample)
+        try:
+            async with self._session(folder) as session:
+                await self.prepare()
+                (outcome,) = await session.run([call])
+        finally:
+            await self.release()
+        return outcome
+
+    async def _interrupted(self, folder: Path, sample: Mapping[str, Any], steps: int) -> ToolOutcome:
+        call = self._call(sample)
+        try:
+            async with self._session(folder) as session, session.executor() as executor:
+                await self.prepare()
+                executor.submit(call)
+                executor.message_complete()
+                for _ in range(steps):
+                    await asyncio.sleep(0)
+                executor.cancel(call.id)
+                (outcome,) = await executor.drain()
+        finally:
+            await self.release()
+        return outcome
 
     def _effects(self, sample: Mapping[str, Any], folder: Path) -> Effects:
         """As the tool itself states them, before the engine makes the worst of what is no proper statement."""
@@ -164,23 +195,6 @@ class ToolContract:
         ready = session.pipeline.prepare(self._call(sample), session.registry.pool, bare_context(folder))
         assert not isinstance(ready, ToolOutcome), ready.content
         return ready.proposal.tool.effects(ready.proposal.input, ready.proposal.ctx)
-
-
-async def _run(session: Session, call: ToolCall) -> ToolOutcome:
-    (outcome,) = await session.run([call])
-    return outcome
-
-
-async def _interrupted(session: Session, call: ToolCall, steps: int) -> ToolOutcome:
-    executor = session.executor()
-    async with executor:
-        executor.submit(call)
-        executor.message_complete()
-        for _ in range(steps):
-            await asyncio.sleep(0)
-        executor.cancel(call.id)
-        (outcome,) = await executor.drain()
-    return outcome
 
 
 def _content(folder: Path) -> dict[str, bytes]:

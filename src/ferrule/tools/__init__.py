@@ -7,12 +7,16 @@ from pathlib import Path
 
 from ..core.tool import AnyTool
 from ..host.search import Search
+from ..host.shell import Shell
 from ..host.workfiles import Workfiles
+from .bash import Bash
 from .edit import Edit
 from .glob import Glob
 from .grep import Grep
+from .kill_shell import KillShell
 from .notebook_edit import NotebookEdit
 from .read import REMINDER, TOKENS, Read
+from .task_output import TaskOutput
 from .tool_search import ToolSearch
 from .write import Write
 
@@ -25,6 +29,8 @@ class Services:
     search: Search = field(default_factory=Search)
     parts_folder: Path | None = None
     """Where Read puts what no page can hold."""
+    shell: Shell | None = None
+    """Where commands run; without one the tools for that are off."""
     read_tokens: int = TOKENS
     """What one page of Read may cost."""
     reminder: str | None = REMINDER
@@ -36,9 +42,11 @@ class Services:
 def builtin_tools(services: Services | None = None) -> tuple[AnyTool, ...]:
     at = services or Services()
     return (
+        Bash(at.shell),
         Edit(at.files),
         Glob(at.search),
         Grep(at.search, at.files.ledgers),
+        KillShell(at.shell),
         NotebookEdit(at.files),
         Read(
             at.files.ledgers,
@@ -47,6 +55,7 @@ def builtin_tools(services: Services | None = None) -> tuple[AnyTool, ...]:
             reminder=at.reminder,
             reminder_off_for=at.reminder_off_for,
         ),
+        TaskOutput(at.shell),
         ToolSearch(),
         Write(at.files),
     )

@@ -27,12 +27,17 @@ def run(chosen: argparse.Namespace) -> int:
     incoming = InputLines() if chosen.jsonl or chosen.input == "-" else None
     out = Output()
     try:
-        session = open_session(settings)
-        return asyncio.run(_many(session, incoming, out) if chosen.jsonl else _one(session, chosen, incoming, out))
+        return asyncio.run(_run(open_session(settings), chosen, incoming, out))
     except BrokenPipeError:
         return CLOSED_PIPE
     except OSError as error:
         raise Failed(f"the result cannot be written: {error.strerror or error}.") from None
+
+
+async def _run(session: Session, chosen: argparse.Namespace, incoming: InputLines | None, out: Output) -> int:
+    """Whatever still runs when all is answered is ended, not waited for."""
+    async with session:
+        return await (_many(session, incoming, out) if chosen.jsonl else _one(session, chosen, incoming, out))
 
 
 async def _many(session: Session, incoming: InputLines | None, out: Output) -> int:

@@ -1,0 +1,273 @@
+"""Run a command in a shell."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache, partial
+
+from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
+
+from ..core.content import Block, Terminal, Text, View
+from ..core.context import ToolContext
+from ..core.effects import CWD, ChangesState, Effects, Opaque, ReadsState
+from ..core.inputs import ToolInput
+from ..core.state import MovedTo
+from ..core.tool import Alias, Result, Tool, ToolError, load_guide
+from ..host.background import State
+from ..host.commands import Command, CommandFailed, LeftBehind, Ran, Running
+from ..host.line_filter import BadPattern
+from ..host.sandbox import CannotConfine
+from ..host.shell import Shell
+from ..shell.analysis import Analysis, analyse
+
+DEFAULT_MS = 120_000
+MOST_MS = 600_000
+SHOWN = 29_000
+"""Characters of output that the model gets; the rest of its 30,000 is for what is said about it."""
+MOVERS = frozenset({"cd", "pushd", "popd"})
+MEANS_NO = frozenset({"grep", "egrep", "fgrep", "rg", "diff", "cmp", "test", "[", "[[", "pgrep", "zgrep"})
+"""Programs whose exit code 1 is an answer and no failure."""
+GIT_MEANS_NO = frozenset({"diff", "grep"})
+NOT_LEFT_ALONE = frozenset({"sleep", "git"})
+"""Programs that a time-out ends: nothing is gained by waiting on, or a lock would stay."""
+
+
+class BashInput(ToolInput):
+    command: str = Field(min_length=1, description="The command, as it would be typed.")
+    timeout: int | None = Field(
+        default=None,
+        ge=1,
+        description=f"Milliseconds it may take: {DEFAULT_MS:,} unless given, at most {MOST_MS:,}.",
+    )
+    description: str | None = Field(default=None, description="What it does, in five to ten words.")
+    run_in_background: bool = Field(
+        default=False, description="Whether to let it run beside the conversation and get its id at once."
+    )
+    ready_pattern: str | None = Field(
+        default=None,
+        min_length=1,
+        description="In the background: first wait until a line of its output matches this regular expression.",
+    )
+    dangerously_disable_sandbox: SkipJsonSchema[bool] = Field(default=False, alias="dangerouslyDisableSandbox")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRan:
+    """A command that ended, well or not."""
+
+    command: str
+    output: str
+    exit_code: int | None
+    """`None` where a signal ended it, or where it goes on in the background."""
+    notes: tuple[str, ...] = ()
+    task: str = ""
+    """The id under which it goes on."""
+
+
+class Bash(Tool[BashInput, CommandRan]):
+    name = "Bash"
+    description = load_guide(__file__)
+    hint = "run a shell command"
+    input_model = BashInput
+    aliases = (Alias("run_shell", scale={"timeout": 1000}),)
+    result_limit = 30_000
+
+    def __init__(self, shell: Shell | None = None, *, home: str | None = None) -> None:
+        self._shell = shell
+        home = home or os.path.expanduser("~")
+        self._analysed = lru_cache(maxsize=64)(partial(analyse, home=home))
+
+    def unavailable(self) -> str | None:
+        return None if self._shell else "no shell was given to it"
+
+    def effects(self, input: BashInput, ctx: ToolContext) -> Effects:
+        analysis = self._analysis(input, ctx)
+        touches = [*analysis.effects.touches, ReadsState(CWD)]
+        if any(report.argv[:1] and report.argv[0] in MOVERS for report in analysis.commands):
+            touches.append(ChangesState(CWD))
+        if input.dangerously_disable_sandbox:
+            touches.append(Opaque())
+        return Effects(tuple(touches))
+
+    def check(self, input: BashInput, ctx: ToolContext) -> None:
+        if not input.command.strip():
+            raise ToolError("`command` is empty. Give the command to run.")
+        if input.ready_pattern is not None and not input.run_in_background:
+            raise ToolError("`ready_pattern` is for commands with `run_in_background`. Set that, or leave it out.")
+
+    async def call(self, input: BashInput, ctx: ToolContext) -> CommandRan | Result[CommandRan]:
+        try:
+            command = await self._command(input, ctx)
+            if input.run_in_background:
+                return await self._left_to_run(input, command)
+            return await self._ran(input, command, ctx)
+        except CannotConfine as reason:
+            raise ToolError(f"The command was not run, for it cannot be confined here: {reason}") from None
+        except (CommandFailed, BadPattern) as error:
+            raise ToolError(str(error)) from None
+
+    @property
+    def _at(self) -> Shell:
+        assert self._shell is not None, "a tool without a shell is off"
+        return self._shell
+
+    def _analysis(self, input: BashInput, ctx: ToolContext) -> Analysis:
+        return self._analysed(input.command, cwd=ctx.cwd)
+
+    async def _command(self, input: BashInput, ctx: ToolContext) -> Command:
+        """Held to reading if that is all it was said to do."""
+        analysis = self._analysis(input, ctx)
+        if analysis.effects.read_only and not input.dangerously_disable_sandbox:
+            return await self._at.reading(input.command, ctx.cwd, repositories=tuple(_repositories(analysis, ctx.cwd)))
+        return self._at.plain(input.command, ctx.cwd)
+
+    # Beside the conversation
+
+    async def _left_to_run(self, input: BashInput, command: Command) -> CommandRan:
+        background = self._at.background
+        id = await background.start(command)
+        if input.ready_pattern is None:
+            return CommandRan(input.command, "", None, (_in_background(id),), id)
+        seconds = _milliseconds(input) / 1000
+        line = await background.ready(id, input.ready_pattern, seconds)
+        news = await background.output(id)
+        if news.status.state is not State.RUNNING:
+            how = f"exit code {news.status.exit_code}" if news.status.signal is None else news.status.signal
+            raise ToolError(f"{news.text}\nIt ended ({how}) before a line matched `{input.ready_pattern}`.".lstrip())
+        note = f"Ready: {line}" if line else f"No line matched `{input.ready_pattern}` within {seconds:g} s."
+        return CommandRan(input.command, news.text, None, (note, _in_background(id)), id)
+
+    # In the conversation
+
+    async def _ran(self, input: BashInput, command: Command, ctx: ToolContext) -> CommandRan | Result[CommandRan]:
+        seconds = _milliseconds(input) / 1000
+        running = await self._at.commands.start(
+            command, on_output=lambda text: ctx.report(Terminal(input.command, text))
+        )
+        kept = False
+        try:
+            ran = await running.within(seconds)
+            if ran is None and self._can_go_on(input, ctx):
+                kept = True
+                return self._moved_to_background(input, running, seconds)
+            if ran is None:
+                await running.end(timed_out=True)
+                ran = await running.wait()
+        finally:
+            if not kept:
+                await asyncio.shield(_ended(running))
+        return self._told(input, ran, seconds, ctx)
+
+    def _can_go_on(self, input: BashInput, ctx: ToolContext) -> bool:
+        """Whether nothing speaks against leaving it alone: it was understood, and does more than wait or lock."""
+        commands = self._analysis(input, ctx).commands
+        return bool(commands) and not any(report.argv[:1] and report.argv[0] in NOT_LEFT_ALONE for report in commands)
+
+    def _moved_to_background(self, input: BashInput, running: Running, seconds: float) -> CommandRan:
+        id = self._at.background.adopt(running)
+        so_far = running.output.snapshot().text(SHOWN)
+        note = f"It was not done after {seconds:g} s and goes on. {_in_background(id)}"
+        return CommandRan(input.command, so_far, None, (note,), id)
+
+    def _told(self, input: BashInput, ran: Ran, seconds: float, ctx: ToolContext) -> Result[CommandRan]:
+        moved, stayed = _moved(ran, ctx)
+        notes = (*_about_output(ran), *_about_left(ran.left), *_blocked(ran), *stayed)
+        output = ran.output.text(SHOWN).rstrip("\n")
+        changes = (moved,) if moved else ()
+        if ran.timed_out:
+            raise ToolError(_joined(output, f"It was ended after {seconds:g} s, its time limit.", *notes))
+        if ran.exit_code is None:
+            raise ToolError(_joined(output, f"It was ended by {ran.signal}.", *notes), changes=changes)
+        if ran.exit_code and not self._means_no(input, ran.exit_code, ctx):
+            signal = f", its program was ended by {ran.signal}" if ran.signal else ""
+            raise ToolError(_joined(output, f"Exit code {ran.exit_code}{signal}.", *notes), changes=changes)
+        return Result(CommandRan(input.command, output, ran.exit_code, notes), changes=changes)
+
+    def _means_no(self, input: BashInput, code: int, ctx: ToolContext) -> bool:
+        commands = self._analysis(input, ctx).commands
+        if code != 1 or not commands:
+            return False
+        argv = commands[-1].argv
+        name = argv[0].rpartition("/")[2] if argv else ""
+        return name in MEANS_NO or (name == "git" and any(word in GIT_MEANS_NO for word in argv[1:2]))
+
+    # What is told
+
+    def to_model(self, output: CommandRan) -> tuple[Block, ...]:
+        code = f"Exit code {output.exit_code}." if output.exit_code else ""
+        shown = output.output or ("" if output.task else "(no output)")
+        return (Text(_joined(shown, code, *output.notes)),)
+
+    def describe(self, input: BashInput) -> str:
+        line = " ".join((input.description or input.command).split())
+        return f"Bash {line}" if len(line) <= 80 else f"Bash {line[:79]}…"
+
+    def show_call(self, input: BashInput) -> View:
+        return Terminal(input.command, "")
+
+    def show_result(self, input: BashInput, output: CommandRan) -> View:
+        return Terminal(input.command, _joined(output.output, *output.notes), output.exit_code)
+
+
+def _repositories(analysis: Analysis, cwd: str) -> Iterator[str]:
+    """Where git may look, for a command that calls it."""
+    if not any(os.path.basename(run.argv[0]) == "git" for run in analysis.effects.commands if run.argv):
+        return
+    yield cwd
+    for touch in analysis.effects.reads:
+        yield touch.path if os.path.isdir(touch.path) else os.path.dirname(touch.path)
+
+
+async def _ended(running: Running) -> None:
+    if not running.done:
+        await running.end()
+    running.output.close()
+
+
+def _milliseconds(input: BashInput) -> int:
+    return min(input.timeout or DEFAULT_MS, MOST_MS)
+
+
+def _moved(ran: Ran, ctx: ToolContext) -> tuple[MovedTo | None, tuple[str, ...]]:
+    """The new working directory, if it is one that the session may work in."""
+    if ran.cwd is None or ran.cwd == ctx.cwd:
+        return None, ()
+    roots = (ctx.facts.workspace, *ctx.facts.added_directories)
+    if any(ran.cwd == root or ran.cwd.startswith(root.rstrip("/") + "/") for root in map(os.path.realpath, roots)):
+        return MovedTo(ran.cwd), ()
+    return None, (f"It ended in {ran.cwd}, outside of the workspace; the working directory is {ctx.cwd} again.",)
+
+
+def _about_output(ran: Ran) -> Iterator[str]:
+    output = ran.output
+    if output.saved and output.capped:
+        yield f"The first part of its {output.total:,} bytes is in {output.saved}."
+    elif output.saved:
+        yield f"All of its {output.total:,} bytes are in {output.saved}."
+
+
+def _about_left(left: tuple[LeftBehind, ...]) -> Iterator[str]:
+    if left:
+        names = ", ".join(f"{one.name} ({one.pid})" for one in left[:5])
+        more = f" and {len(left) - 5} more" if len(left) > 5 else ""
+        yield f"Still running: {names}{more}. What it prints now is lost; it ends with the session."
+
+
+def _blocked(ran: Ran) -> Iterator[str]:
+    if ran.blocked:
+        yield (
+            "It ran where nothing can be written and nothing reached, since it was taken for one that only reads. "
+            "If it has to do more, set `dangerouslyDisableSandbox` and a person is asked."
+        )
+
+
+def _in_background(id: str) -> str:
+    return f"It runs in the background as {id}. TaskOutput shows what it prints, KillShell ends it."
+
+
+def _joined(*parts: str) -> str:
+    return "\n".join(part for part in parts if part)

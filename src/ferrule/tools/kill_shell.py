@@ -1,0 +1,62 @@
+"""End a background command."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from ..core.content import Block, Terminal, Text, View
+from ..core.context import ToolContext
+from ..core.effects import ChangesState, Effects
+from ..core.inputs import ToolInput
+from ..core.tool import Alias, Tool, ToolError, load_guide
+from ..host.background import NoSuchCommand, State, Status
+from ..host.shell import Shell
+
+
+class KillShellInput(ToolInput):
+    shell_id: str = Field(min_length=1, description="The id that Bash gave.")
+
+
+@dataclass(frozen=True, slots=True)
+class Killed:
+    status: Status
+    output: str
+    """Its last words: what nobody has seen yet."""
+
+
+class KillShell(Tool[KillShellInput, Killed]):
+    name = "KillShell"
+    description = load_guide(__file__)
+    hint = "end a background command"
+    input_model = KillShellInput
+    aliases = (Alias("KillBash"), Alias("TaskStop", rename={"task_id": "shell_id"}))
+
+    def __init__(self, shell: Shell | None = None) -> None:
+        self._shell = shell
+
+    def unavailable(self) -> str | None:
+        return None if self._shell else "no shell was given to it"
+
+    def effects(self, input: KillShellInput, ctx: ToolContext) -> Effects:
+        return Effects.of(ChangesState(f"task {input.shell_id}"))
+
+    async def call(self, input: KillShellInput, ctx: ToolContext) -> Killed:
+        assert self._shell is not None, "a tool without a shell is off"
+        try:
+            news = await self._shell.background.kill(input.shell_id)
+        except NoSuchCommand as error:
+            raise ToolError(str(error.args[0])) from None
+        return Killed(news.status, news.text.rstrip("\n"))
+
+    def to_model(self, output: Killed) -> tuple[Block, ...]:
+        ended = "was ended" if output.status.state is State.KILLED else "had ended already"
+        said = f"{output.status.id} {ended}, with all that it started."
+        return (Text("\n".join(filter(None, (said, output.output)))),)
+
+    def describe(self, input: KillShellInput) -> str:
+        return f"KillShell {input.shell_id}"
+
+    def show_result(self, input: KillShellInput, output: Killed) -> View:
+        return Terminal(output.status.command, output.output, output.status.exit_code)

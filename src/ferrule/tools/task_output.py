@@ -1,0 +1,91 @@
+"""What a background command has printed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from ..core.content import Block, Terminal, Text, View
+from ..core.context import ToolContext
+from ..core.effects import ChangesState, Effects
+from ..core.inputs import ToolInput
+from ..core.tool import Alias, Tool, ToolError, load_guide
+from ..host.background import NoSuchCommand, Status
+from ..host.line_filter import BadPattern
+from ..host.shell import Shell
+
+MOST_MS = 600_000
+SHOWN = 29_000
+
+
+class TaskOutputInput(ToolInput):
+    task_id: str = Field(min_length=1, description="The id that Bash gave.")
+    filter: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Show only lines that match this regular expression; others count as seen.",
+    )
+    block: bool = Field(default=True, description="Whether to wait until it ends, or until `timeout`.")
+    timeout: int = Field(default=30_000, ge=0, le=MOST_MS, description="Milliseconds to wait at most.")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskNews:
+    status: Status
+    output: str
+    """What is new since the last look."""
+    notes: tuple[str, ...] = ()
+
+
+class TaskOutput(Tool[TaskOutputInput, TaskNews]):
+    name = "TaskOutput"
+    description = load_guide(__file__)
+    hint = "output and status of a background command"
+    input_model = TaskOutputInput
+    aliases = (
+        Alias("BashOutput", rename={"bash_id": "task_id"}, fixed={"block": False}),
+        Alias("AgentOutput", rename={"agentId": "task_id"}),
+    )
+    result_limit = 30_000
+
+    def __init__(self, shell: Shell | None = None) -> None:
+        self._shell = shell
+
+    def unavailable(self) -> str | None:
+        return None if self._shell else "no shell was given to it"
+
+    def effects(self, input: TaskOutputInput, ctx: ToolContext) -> Effects:
+        """What one look shows the next does not show again, so looks at one task keep their order."""
+        return Effects.of(ChangesState(f"task {input.task_id}"))
+
+    async def call(self, input: TaskOutputInput, ctx: ToolContext) -> TaskNews:
+        assert self._shell is not None, "a tool without a shell is off"
+        try:
+            news = await self._shell.background.output(
+                input.task_id,
+                filter=input.filter,
+                wait_for="end" if input.block else "nothing",
+                seconds=input.timeout / 1000,
+                limit=SHOWN,
+            )
+        except (NoSuchCommand, BadPattern) as error:
+            raise ToolError(str(error.args[0])) from None
+        notes: list[str] = []
+        if news.dropped_lines:
+            notes.append(f"{news.dropped_lines:,} lines did not match the filter.")
+        if news.missed:
+            notes.append(f"{news.missed:,} bytes before this are lost: it printed more than is kept.")
+        if news.saved:
+            notes.append(f"All of it is in {news.saved}.")
+        return TaskNews(news.status, news.text.rstrip("\n"), tuple(notes))
+
+    def to_model(self, output: TaskNews) -> tuple[Block, ...]:
+        shown = output.output or "(nothing new)"
+        return (Text("\n".join((shown, *output.notes, f"[{output.status}]"))),)
+
+    def describe(self, input: TaskOutputInput) -> str:
+        return f"TaskOutput {input.task_id}"
+
+    def show_result(self, input: TaskOutputInput, output: TaskNews) -> View:
+        return Terminal(output.status.command, output.output, output.status.exit_code)
