@@ -72,6 +72,20 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """The most that all commands of a session take together, where the system lets its user make a control group."""
+
+    processes: int | None = 16_384
+    """Threads count as well."""
+    memory: int | None = None
+    """Bytes really used; by default nine tenths of what the machine has."""
+
+    def numbers(self) -> dict[str, int]:
+        usual = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 10 * 9
+        return {"processes": self.processes or 0, "memory": usual if self.memory is None else self.memory}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
     text: str
     cwd: str
@@ -274,8 +288,12 @@ class Commands:
     left then, nor after the death of the whole program.
     """
 
-    def __init__(self, *, folder: Path, environment: Mapping[str, str], shell: str | None = None) -> None:
+    def __init__(
+        self, *, folder: Path, environment: Mapping[str, str], shell: str | None = None, bounds: Bounds | None = None
+    ) -> None:
+        """`folder` takes output too long for memory; `environment` says where programs are found."""
         self._folder = folder
+        self._bounds = bounds or Bounds()
         self._environment = environment
         self._shell = shell or find_shell(environment)
         self._link: SpawnerLink | None = None
@@ -291,6 +309,10 @@ class Commands:
         link, self._link = self._link, None
         if link is not None:
             await link.close()
+
+    async def prepare(self) -> None:
+        """Start the spawner ahead of the first command, which else waits some tens of milliseconds for it."""
+        await self._spawner()
 
     async def run(
         self, command: Command, *, timeout: float = DEFAULT_SECONDS, on_output: OnOutput | None = None
@@ -322,6 +344,11 @@ class Commands:
             running.watch(_Progress(running, on_output))
         return running
 
+    async def control_groups(self) -> tuple[str, ...]:
+        """What holds its commands to the bounds; none where the system allows none. Waits until that is settled."""
+        await self.run(Command(text="", cwd="/"))
+        return (await self._spawner()).control_groups()
+
     async def _asked_for(self, command: Command) -> Running:
         link = await self._spawner()
         id = next(self._ids)
@@ -344,7 +371,7 @@ class Commands:
             await lost.close()
         if self._link is None:
             try:
-                self._link = SpawnerLink.opened(self._environment)
+                self._link = SpawnerLink.opened(self._environment, **self._bounds.numbers())
             except SpawnerFailed as error:
                 raise CommandFailed(str(error)) from None
         return self._link

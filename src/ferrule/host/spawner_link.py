@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, TypeAlias
 
+from .spawner.cgroups import PREFIX
 from .spawner.descendants import all_pids, has_variable, is_alive
 from .spawner.protocol import MARKER, Frames, packed
 
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
 PACKAGE_HOME = str(Path(__file__).parent)
 PROGRAM = (
-    "import sys; sys.path.append(sys.argv[1]); from spawner.serving import main; main(int(sys.argv[2]), sys.argv[3])"
+    "import sys; sys.path.append(sys.argv[1]); from spawner.serving import main; "
+    "main(int(sys.argv[2]), sys.argv[3], *map(int, sys.argv[4:]))"
 )
 KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH")
 """All that the spawner's own environment holds: what it starts can read it in /proc."""
@@ -54,16 +56,17 @@ class SpawnerLink:
         self._loop.add_reader(control, self._receive)
 
     @classmethod
-    def opened(cls, environment: Mapping[str, str]) -> SpawnerLink:
+    def opened(cls, environment: Mapping[str, str], *, processes: int, memory: int) -> SpawnerLink:
         """Takes some milliseconds: the process is started, not waited for. Raises `SpawnerFailed`."""
         if sys.platform != "linux":
             raise SpawnerFailed("Commands run on Linux only: what ends them with all that they started is Linux's own.")
         own, other = socket.socketpair()
         words = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the link
         home = tempfile.mkdtemp(prefix="ferrule-")
+        arguments = (PACKAGE_HOME, str(other.fileno()), home, str(processes), str(memory))
         try:
             process = subprocess.Popen(
-                [_python(), "-I", "-S", "-X", "utf8", "-c", PROGRAM, PACKAGE_HOME, str(other.fileno()), home],
+                [_python(), "-I", "-S", "-X", "utf8", "-c", PROGRAM, *arguments],
                 env={name: environment[name] for name in KEPT_VARIABLES if name in environment},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -89,6 +92,11 @@ class SpawnerLink:
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    def control_groups(self) -> tuple[str, ...]:
+        """Those made for it, as the kernel names them; none where the system allows none."""
+        with open(f"/proc/{self.pid}/cgroup", encoding="utf-8", errors="replace") as file:
+            return tuple(line for line in file.read().splitlines() if line.endswith(f"/{PREFIX}{self.pid}"))
 
     async def start(self, start: Start, output: int, on_reply: OnReply, on_lost: OnLost) -> None:
         """Replies about the command go to `on_reply`, until it is gone; `on_lost` says why there will be none."""

@@ -15,7 +15,7 @@ import socket
 import time
 from contextlib import suppress
 
-from . import seccomp
+from . import cgroups, seccomp
 from .descendants import children_of, descendants_of, has_variable, is_alive, name_of, session_of
 from .launching import Forerunner
 from .namespaces import make_covers
@@ -272,11 +272,13 @@ def _signal(pid: int, number: int) -> None:
         os.kill(pid, number)
 
 
-def main(control: int, home: str) -> None:
-    """Serve the socket `control`, with `home` as the place for temporary folders. Never raises, never returns early."""
+def main(control: int, home: str, processes: int, memory: int) -> None:
+    """Serve the socket `control`, with `home` for temporary folders, and bounds for all commands together."""
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
     prctl("PR_SET_CHILD_SUBREAPER", PR_SET_CHILD_SUBREAPER, 1)
+    groups = cgroups.join(processes, memory)
     seccomp.prepare()
     gc.freeze()
     Spawner(socket.socket(fileno=control), home).serve()
+    cgroups.leave(groups)
