@@ -14,14 +14,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from . import edit, read, search, startup
+from . import edit, read, search, shell, startup
 from .environments import HERE, ROOT, Unavailable, interpreter
 from .figures import Figure
 from .peers import DISTRIBUTIONS, WITH_A_LOOP
 from .table import rendered
 
 PEERS_OF = {"one_call": tuple(DISTRIBUTIONS), "loop": WITH_A_LOOP, "batch": WITH_A_LOOP}
-NAMES = (*PEERS_OF, "startup", "search", "edit", "read")
+HERE_ALONE = {"startup": startup, "search": search, "edit": edit, "read": read, "shell": shell}
+"""Measured in this process, beside something of the machine's own."""
+CANNOT = (startup.NotInstalled, search.NotEnough, shell.NotHere)
+NAMES = (*PEERS_OF, *HERE_ALONE)
 RUNS = 30
 QUICK_RUNS = 3
 """Enough to see that it works; a ratio needs ten or more."""
@@ -45,23 +48,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _measured(name: str, *, runs: int, with_peers: bool, skipped: dict[str, str]) -> Iterator[Figure]:
-    if name == "startup":
+    if name in HERE_ALONE:
         try:
-            yield from asyncio.run(startup.measure(runs=runs))
-        except startup.NotInstalled as reason:
+            yield from asyncio.run(HERE_ALONE[name].measure(runs=runs))
+        except CANNOT as reason:
             skipped[name] = str(reason)
-        return
-    if name == "edit":
-        yield from asyncio.run(edit.measure(runs=runs))
-        return
-    if name == "search":
-        try:
-            yield from asyncio.run(search.measure(runs=runs))
-        except search.NotEnough as reason:
-            skipped[name] = str(reason)
-        return
-    if name == "read":
-        yield from asyncio.run(read.measure(runs=runs))
         return
     yield from _worker(Path(sys.executable), name, runs)
     for peer in PEERS_OF[name] if with_peers else ():

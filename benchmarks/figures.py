@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-Unit: TypeAlias = Literal["µs", "ms"]
+Unit: TypeAlias = Literal["µs", "ms", "MB"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 
     Prepared = tuple[landlock.Prepared | None, int]
 
-    class Places(TypedDict):
+    class Job(TypedDict):
+        """What a forerunner is sent, besides the pipes for output and report."""
+
+        start: Start
         marker: str
-        scratch: str
-        """The command's own temporary folder."""
         home: str
         """The spawner's folder."""
 
@@ -46,23 +47,29 @@ class Forerunner:
     done while nobody waits for it, and with it all that is alike for most.
     """
 
-    def __init__(self) -> None:
-        """Raises `OSError` where there is no room for another process."""
-        own, self._job = socket.socketpair()
+    def __init__(self, scratch: str, jail: Jail | None, open_files: int) -> None:
+        """With a jail, it goes in ahead of need, and can become nothing outside. Raises `OSError` for want of room."""
+        self.scratch = scratch
+        self.jail = jail
+        if jail is not None:
+            os.mkdir(scratch, 0o700)
+        own, self._sending = socket.socketpair()
         with own:
             self.pid = os.fork()
             if self.pid == 0:
-                _wait_and_become(own)
+                _wait_and_become(own, scratch, jail, open_files)
 
-    def launch(self, start: Start, *, output: int, report: int, places: Places) -> None:
+    def launch(self, job: Job, *, output: int, report: int) -> None:
         """It becomes the shell, or reports to `report` why it could not. Raises `OSError` if it is dead."""
-        job = marshal.dumps((start, places))  # pyright: ignore[reportArgumentType] - as in `protocol`
-        with self._job:
-            sent = socket.send_fds(self._job, [job], [output, report])
-            self._job.sendall(job[sent:])
+        if self.jail is None and job["start"]["jail"] is not None:
+            os.mkdir(self.scratch, 0o700)
+        content = marshal.dumps(job)  # pyright: ignore[reportArgumentType] - as in `protocol`
+        with self._sending:
+            sent = socket.send_fds(self._sending, [content], [output, report])
+            self._sending.sendall(content[sent:])
 
 
-def _wait_and_become(own: socket.socket) -> NoReturn:
+def _wait_and_become(own: socket.socket, scratch: str, jail: Jail | None, open_files: int) -> NoReturn:
     try:
         prctl("PR_SET_PDEATHSIG", PR_SET_PDEATHSIG, signal.SIGKILL)
         os.closerange(3, own.fileno())
@@ -71,12 +78,15 @@ def _wait_and_become(own: socket.socket) -> NoReturn:
         _restore_signals()
         os.setsid()
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (open_files, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
         prepared = landlock.prepared(), capabilities.to_keep()
-        job, descriptors = _received(own)
-        if job:
-            start, places = marshal.loads(job)
+        if jail is not None:
+            _confine(jail, [scratch], prepared)
+        content, descriptors = _received(own)
+        if content:
+            job: Job = marshal.loads(content)
             _arrange_descriptors(*descriptors)
-            _become_shell(start, places, prepared)
+            _become_shell(job, scratch, prepared, confined=jail is not None)
     except (OSError, ValueError, UnicodeError) as error:
         os.write(REPORT_FD, TROUBLE + str(error).encode("utf-8", "replace")[:2_000])
     finally:
@@ -101,15 +111,19 @@ def _arrange_descriptors(output: int, report: int) -> None:
     os.close(output)
 
 
-def _become_shell(start: Start, places: Places, prepared: Prepared) -> None:
-    _limit(start["limits"])
-    environment = start["env"] | {MARKER: places["marker"], "BASH_ENV": SHELL_START}
+def _become_shell(job: Job, scratch: str, prepared: Prepared, *, confined: bool) -> None:
+    start = job["start"]
     jail = start["jail"]
-    if jail is None:
-        os.chdir(start["cwd"])
-    else:
-        environment |= dict.fromkeys(("TMPDIR", "TMP", "TEMP"), places["scratch"])
-        _enter(jail, start["cwd"], places, prepared)
+    environment = start["env"] | {MARKER: job["marker"], "BASH_ENV": SHELL_START}
+    if jail is not None:
+        environment |= dict.fromkeys(("TMPDIR", "TMP", "TEMP"), scratch)
+    writable = [scratch]
+    if jail is not None and jail["mounts"]:
+        writable += namespaces.enter(jail, scratch, job["home"])
+    os.chdir(start["cwd"])
+    _limit(start["limits"])
+    if jail is not None and not confined:
+        _confine(jail, writable + jail["writable"], prepared)
     os.execve(start["program"], ["bash", "-c", _argument(start["command"])], environment)
 
 
@@ -128,14 +142,10 @@ def _limit(limits: dict[str, int]) -> None:
         resource.setrlimit(kind, (most, most))
 
 
-def _enter(jail: Jail, cwd: str, places: Places, prepared: Prepared) -> None:
-    """The order matters: Landlock forbids mounting, and the filter forbids what sets up both."""
-    writable = [places["scratch"], *jail["writable"]]
-    if jail["mounts"]:
-        writable += namespaces.enter(jail, places["scratch"], places["home"])
-    os.chdir(cwd)
-    prctl("PR_SET_NO_NEW_PRIVS", PR_SET_NO_NEW_PRIVS, 1)
+def _confine(jail: Jail, writable: list[str], prepared: Prepared) -> None:
+    """The order matters: what was mounted stays, since Landlock forbids mounting; the filter forbids all of this."""
     ruleset, kept = prepared
+    prctl("PR_SET_NO_NEW_PRIVS", PR_SET_NO_NEW_PRIVS, 1)
     capabilities.drop(kept)
     landlock.confine(writable, tcp=jail["network"], version=jail["landlock"], prepared=ruleset)
     seccomp.install(metadata=jail["metadata"], network=jail["network"], unix_sockets=jail["unix_sockets"])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
+import resource
 import select
 import signal
 import socket
@@ -16,15 +17,15 @@ import time
 from contextlib import suppress
 
 from . import cgroups, seccomp
+from .crew import Crew
 from .descendants import children_of, descendants_of, has_variable, is_alive, name_of, session_of
-from .launching import Forerunner
 from .namespaces import make_covers
 from .protocol import MARKER, Frames, packed
 from .syscalls import PR_SET_CHILD_SUBREAPER, prctl
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .launching import Places
+    from .launching import Forerunner, Job
     from .protocol import End, Reply, Request, Start
 
 KILL_AGAIN = 0.01
@@ -49,14 +50,13 @@ class Command:
 
 
 class Spawner:
-    def __init__(self, control: socket.socket, home: str) -> None:
+    def __init__(self, control: socket.socket, home: str, crew: Crew) -> None:
         self._control = control
         self._home = home
-        self._next_scratch = os.path.join(home, "0")
+        self._crew = crew
         self._frames = Frames()
         self._descriptors: list[int] = []
         self._commands: dict[int, Command] = {}
-        self._forerunner: Forerunner | None = None
         self._open = True
 
     def serve(self) -> None:
@@ -83,15 +83,8 @@ class Spawner:
     def _idle(self, poll: select.poll) -> list[tuple[int, int]]:
         """With nothing to do, make the next start quick; then wait."""
         with suppress(OSError):  # no room now; there may be when it is needed
-            self._prepare_scratch()
-            if self._forerunner is None:
-                self._forerunner = Forerunner()
+            self._crew.replenish()
         return poll.poll(self._patience())
-
-    def _prepare_scratch(self) -> None:
-        if not os.path.isdir(self._next_scratch):
-            os.mkdir(self._next_scratch, 0o700)
-            make_covers(self._home)
 
     def _close(self, *_: object) -> None:
         self._open = False
@@ -114,41 +107,45 @@ class Spawner:
             self._obey(request)
 
     def _obey(self, request: Request) -> None:
-        if request["do"] == "start":
-            self._start(request, self._descriptors.pop(0))
-        else:
+        if request["do"] == "end":
             self._begin_end(request)
+            return
+        if not self._descriptors:  # the kernel drops those for which there is no room
+            self._tell({"event": "refused", "id": request["id"], "why": "too many files are open"})
+            return
+        output = self._descriptors.pop(0)
+        try:
+            self._start(request, output)
+        except OSError as error:
+            self._tell({"event": "refused", "id": request["id"], "why": str(error)})
+        finally:
+            os.close(output)
 
     def _start(self, start: Start, output: int) -> None:
-        id = start["id"]
-        marker = f"{os.getpid()}.{id}"
-        scratch = self._next_scratch
+        job: Job = {"start": start, "marker": f"{os.getpid()}.{start['id']}", "home": self._home}
         reading, writing = os.pipe()
         try:
-            if start["jail"] is not None:
-                self._prepare_scratch()
-                self._next_scratch = os.path.join(self._home, str(id))
-            pid = self._launched(start, output, writing, marker, scratch)
-        except OSError as error:
+            forerunner = self._launched(job, output, writing)
+        except OSError:
             os.close(reading)
-            self._tell({"event": "refused", "id": id, "why": str(error)})
-            return
+            raise
         finally:
             os.close(writing)
-            os.close(output)
-        self._commands[id] = Command(id, pid, marker, reading, scratch if start["jail"] is not None else "")
-        self._tell({"event": "started", "id": id, "pid": pid})
+        scratch = forerunner.scratch if start["jail"] is not None else ""
+        self._commands[start["id"]] = Command(start["id"], forerunner.pid, job["marker"], reading, scratch)
+        self._tell({"event": "started", "id": start["id"], "pid": forerunner.pid})
 
-    def _launched(self, start: Start, output: int, report: int, marker: str, scratch: str) -> int:
-        places: Places = {"marker": marker, "scratch": scratch, "home": self._home}
-        forerunner, self._forerunner = self._forerunner, None
-        if forerunner is not None:
-            with suppress(OSError):  # it was killed while it waited
-                forerunner.launch(start, output=output, report=report, places=places)
-                return forerunner.pid
-        forerunner = Forerunner()
-        forerunner.launch(start, output=output, report=report, places=places)
-        return forerunner.pid
+    def _launched(self, job: Job, output: int, report: int) -> Forerunner:
+        jail = job["start"]["jail"]
+        if jail is not None and jail["mounts"]:
+            make_covers(self._home)
+        forerunner = self._crew.take(jail)
+        try:
+            forerunner.launch(job, output=output, report=report)
+        except BrokenPipeError:  # it was killed while it waited; the next is made now
+            forerunner = self._crew.take(None)
+            forerunner.launch(job, output=output, report=report)
+        return forerunner
 
     def _tell(self, reply: Reply) -> None:
         try:
@@ -164,8 +161,8 @@ class Spawner:
             command = next((one for one in self._commands.values() if one.pid == pid and not one.ended), None)
             if command is not None:
                 self._shell_ended(command, status)
-            elif self._forerunner is not None and self._forerunner.pid == pid:
-                self._forerunner = None
+            else:
+                self._crew.lost(pid)
         for command in [one for one in self._commands.values() if one.ended]:
             self._forget_if_gone(command)
 
@@ -188,9 +185,7 @@ class Spawner:
 
     def _members(self, command: Command) -> list[int]:
         """The command's processes: below its shell, or adopted here and in its session or with its marker."""
-        shells = {one.pid for one in self._commands.values() if not one.ended}
-        if self._forerunner is not None:
-            shells.add(self._forerunner.pid)
+        shells = {one.pid for one in self._commands.values() if not one.ended} | self._crew.pids
         roots = [] if command.ended else [command.pid]
         variable = f"{MARKER}={command.marker}\0".encode()
         roots += [
@@ -279,6 +274,8 @@ def main(control: int, home: str, processes: int, memory: int) -> None:
     prctl("PR_SET_CHILD_SUBREAPER", PR_SET_CHILD_SUBREAPER, 1)
     groups = cgroups.join(processes, memory)
     seccomp.prepare()
+    few, many = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (many, many))
     gc.freeze()
-    Spawner(socket.socket(fileno=control), home).serve()
+    Spawner(socket.socket(fileno=control), home, Crew(home, few)).serve()
     cgroups.leave(groups)

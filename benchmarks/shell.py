@@ -1,0 +1,132 @@
+"""Commands beside what starts them plainly: a bare subprocess, bubblewrap, a read loop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import shutil
+import subprocess
+import tempfile
+from asyncio.subprocess import DEVNULL, PIPE, STDOUT
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+
+from ferrule.host.commands import Command, Commands
+from ferrule.host.sandbox import OFF, READ_ONLY, Offers, Profile, Sandbox, tried, workspace_write
+
+from .figures import Figure
+from .timing import Work, calibrated, interleaved
+
+LEAST_RUNS = 50
+FLOOD_RUNS = 5
+FLOOD = 1 << 30
+FLOOD_RATIO = 2.0
+FLOOD_MEMORY_MB = 64 * 1.048576
+BARE_RATIO, MORE_MS = 1.5, 1.0
+BUBBLEWRAP_RATIO = 1.3
+SLEEPS, SLEEPS_MS = 40, 2_500.0
+
+
+class NotHere(Exception):
+    """Commands cannot run on this system."""
+
+
+async def measure(*, runs: int) -> list[Figure]:
+    if shutil.which("bash") is None or not os.path.exists("/proc/self/task"):
+        raise NotHere("commands need Linux and bash")
+    with tempfile.TemporaryDirectory(prefix="ferrule-shell-") as folder:
+        (work := Path(folder, "work")).mkdir()
+        (work / "secret").touch()
+        async with Commands(folder=Path(folder, "output"), environment=os.environ) as commands:
+            offers = await tried(commands)
+            figures = await _starting(commands, offers, work, max(runs, LEAST_RUNS))
+            figures += await _flooding(commands, work)
+            figures.append(await _sleeping(commands, work))
+    return figures
+
+
+async def _starting(commands: Commands, offers: Offers, work: Path, runs: int) -> list[Figure]:
+    """`true`, in every sandbox there is."""
+    hiding = Sandbox(profile=Profile.READ_ONLY, hidden=(str(work / "secret"),))
+    sandboxes = {"no sandbox": OFF}
+    if offers.confines:
+        sandboxes["read-only"] = READ_ONLY
+    if offers.mounts:
+        sandboxes |= {"read-only, one path hidden": hiding, "workspace-write": workspace_write(str(work))}
+    works: dict[str, Work] = {
+        name: partial(_run, commands, "true", work, offers, sandbox) for name, sandbox in sandboxes.items()
+    }
+    works["bash"] = partial(_bare, "bash", "-c", "true")
+    if bubblewrap := shutil.which("bwrap"):
+        options = ("--dev-bind", "/", "/", "--ro-bind", "/dev/null", str(work / "secret"))
+        works["bwrap"] = partial(_bare, bubblewrap, *options, "bash", "-c", "true")
+    timed = await interleaved(works, runs=runs)
+    made: list[Figure] = []
+    for name in sandboxes:
+        mounted = "hidden" in name or "workspace" in name
+        beside = "bwrap" if mounted and "bwrap" in works else "bash"
+        other = timed.seconds[beside] * 1e3
+        limit = BUBBLEWRAP_RATIO if beside == "bwrap" else None if mounted else (BARE_RATIO * other + MORE_MS) / other
+        figure = _figure(f"true, {name}", timed.seconds[name] * 1e3, timed.calibration)
+        made.append(_beside(figure, f"{beside} -c true", other, limit))
+    return made
+
+
+async def _flooding(commands: Commands, work: Path) -> list[Figure]:
+    """1 GB of output, beside a loop that reads 64 KiB at a time from the same kind of pipe."""
+    text = f"head -c {FLOOD} /dev/zero"
+    timed = await interleaved(
+        {"ferrule": partial(_run, commands, text, work), "loop": partial(_read_loop, text)}, runs=FLOOD_RUNS
+    )
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    await _run(commands, text, work)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    figure = _figure("1 GB of output", timed.seconds["ferrule"] * 1e3, timed.calibration)
+    memory = Figure(
+        benchmark="shell",
+        what="1 GB of output, memory more than before",
+        value=grown * 1024 / 1e6,
+        unit="MB",
+        calibration_ms=timed.calibration * 1e3,
+        target=FLOOD_MEMORY_MB,
+    )
+    return [_beside(figure, "a 64 KiB read loop", timed.seconds["loop"] * 1e3, FLOOD_RATIO), memory]
+
+
+async def _sleeping(commands: Commands, work: Path) -> Figure:
+    start = perf_counter()
+    await asyncio.gather(*(_run(commands, "sleep 2", work) for _ in range(SLEEPS)))
+    seconds = perf_counter() - start
+    return _figure(f"{SLEEPS} times sleep 2, side by side", seconds * 1e3, calibrated(), target=SLEEPS_MS)
+
+
+async def _run(commands: Commands, text: str, work: Path, offers: Offers | None = None, sandbox: Sandbox = OFF) -> None:
+    jail = offers.jail(sandbox) if offers else None
+    ran = await commands.run(Command(text=text, cwd=str(work), env=dict(os.environ), jail=jail))
+    if not ran.succeeded:
+        raise RuntimeError(ran.output.text())
+    if ran.output.saved:
+        ran.output.saved.unlink()
+
+
+async def _bare(*command: str) -> None:
+    process = await asyncio.create_subprocess_exec(*command, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT)
+    await process.communicate()
+
+
+async def _read_loop(text: str) -> None:
+    with subprocess.Popen(["bash", "-c", text], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:  # noqa: ASYNC220 - nothing else runs
+        assert process.stdout is not None
+        while os.read(process.stdout.fileno(), 1 << 16):
+            pass
+
+
+def _figure(what: str, value: float, calibration: float, target: float | None = None) -> Figure:
+    return Figure(benchmark="shell", what=what, value=value, unit="ms", calibration_ms=calibration * 1e3, target=target)
+
+
+def _beside(figure: Figure, beside: str, other: float, limit: float | None) -> Figure:
+    return replace(figure, beside=beside, other=other, target_ratio=limit)
