@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,25 @@ async def test_a_pair_of_sockets_leads_nowhere_else(commands: Commands, tmp_path
 
     assert (await _ran(commands, pair, tmp_path)).output.text() == "b'x'\n"
     assert "Operation not permitted" in (await _ran(commands, datagrams, tmp_path)).output.text()
+
+
+@requirement("BOX-3")
+async def test_what_is_granted_of_the_network_is_granted_and_no_more(commands: Commands, tmp_path: Path) -> None:
+    async def reached(server: socket.socket, family: str, address: str, **granted: bool) -> bool:
+        server.listen()
+        sandbox = replace(READ_ONLY, **granted)
+        text = _connecting(family, "SOCK_STREAM", address)
+        return (await commands.run(confined(text, tmp_path, sandbox), timeout=GENEROUS)).exit_code == 0
+
+    with socket.socket() as internet, socket.socket(socket.AF_UNIX) as local:
+        internet.bind(("127.0.0.1", 0))
+        local.bind(f"{tmp_path}/s")
+        place = f"('127.0.0.1', {internet.getsockname()[1]})"
+
+        assert await reached(internet, "AF_INET", place, network=True)
+        assert not await reached(local, "AF_UNIX", f"'{tmp_path}/s'", network=True)
+        assert await reached(local, "AF_UNIX", f"'{tmp_path}/s'", unix_sockets=True)
+        assert not await reached(internet, "AF_INET", place, unix_sockets=True)
 
 
 # Other processes

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -226,6 +227,17 @@ async def test_what_is_hidden_is_hidden_from_what_may_write_around_it(commands: 
 
     assert "hush" not in ran.output.text()
     assert (workspace / ".env").read_text() == "hush-hush"
+
+
+@requirement("BOX-4")
+async def test_even_the_folder_of_the_temporary_files_can_be_hidden(commands: Commands, workspace: Path) -> None:
+    above = Path(tempfile.gettempdir())
+    (workspace / ".env").write_text("hush-hush")
+
+    ran = await _ran(commands, f"ls -A {above}; cat {workspace}/.env", Path("/"), _hiding(workspace / ".env", above))
+
+    assert "hush" not in ran.output.text()
+    assert ran.exit_code != 0
 
 
 async def test_the_covers_leave_no_trace(commands: Commands, workspace: Path) -> None:

@@ -46,8 +46,9 @@ def enter(jail: Jail, scratch: str, home: str) -> list[str]:
         mount("tmpfs", folder, "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777")
     for path in jail["protected"]:
         _rebind(path, read_only=True)
+    covers = [f"/proc/self/fd/{opened_without_links(os.path.join(home, name))}" for name in (NOWHERE, NOTHING)]
     for path in jail["hidden"]:
-        _cover(path, home)
+        _cover(path, *covers)
     return own_memory
 
 
@@ -76,11 +77,10 @@ def _rebind(path: str, *, read_only: bool) -> None:
     set_read_only(path, read_only, recursive=read_only)
 
 
-def _cover(path: str, home: str) -> None:
+def _cover(path: str, nowhere: str, nothing: str) -> None:
     if (place := _exact(path)) is None:
         return
-    cover = NOWHERE if stat.S_ISDIR(os.stat(place).st_mode) else NOTHING
-    mount(os.path.join(home, cover), place, "none", MS_BIND)
+    mount(nowhere if stat.S_ISDIR(os.stat(place).st_mode) else nothing, place, "none", MS_BIND)
     set_read_only(path, True, recursive=False)
 
 

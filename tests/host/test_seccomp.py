@@ -1,0 +1,122 @@
+"""The system call filter as a program: run step by step, for architectures that this machine need not have."""
+
+from __future__ import annotations
+
+import errno
+import os
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ferrule.host.spawner import seccomp
+from ferrule.host.spawner.seccomp import MACHINES, METADATA, NEVER, program
+from tests.requirement import requirement
+
+ALLOWED = "allowed"
+MACHINE = st.sampled_from(sorted(MACHINES))
+SPECIAL = (seccomp.SOCKET, seccomp.SOCKETPAIR, seccomp.IOCTL, seccomp.PRLIMIT)
+
+
+def _answer(machine: str, number: int, *arguments: int, architecture: int | None = None, **granted: bool) -> str:
+    """What the kernel would say: a small interpreter of the few instructions that there are."""
+    options = {"metadata": False, "network": False, "unix_sockets": False, **granted}
+    code = program(machine, **options)
+    known = MACHINES[machine][1] if architecture is None else architecture
+    data = struct.pack("=IIQ6Q", number, known, 0, *(*arguments, *(0,) * (6 - len(arguments))))
+    position = held = 0
+    for _ in range(len(code)):
+        kind, then, otherwise, value = struct.unpack_from("=HBBI", code, position * 8)
+        position += 1
+        match kind:
+            case seccomp.LOAD_WORD:
+                held = struct.unpack_from("=I", data, value)[0]
+            case seccomp.AND:
+                held &= value
+            case seccomp.RETURN:
+                return ALLOWED if value == seccomp.ALLOW else errno.errorcode[value & 0xFFFF]
+            case seccomp.JUMP_IF_EQUAL:
+                position += then if held == value else otherwise
+            case seccomp.JUMP_IF_ABOVE:
+                position += then if held > value else otherwise
+            case seccomp.JUMP_IF_AT_LEAST:
+                position += then if held >= value else otherwise
+            case _:
+                raise AssertionError(f"instruction {kind:#x} is not known")
+    raise AssertionError("the program has no end")
+
+
+@requirement("BOX-1")
+@given(MACHINE, st.integers(0, 600), st.booleans())
+def test_each_call_gets_the_answer_of_its_table(machine: str, number: int, metadata: bool) -> None:
+    column = MACHINES[machine][0]
+    tables = (NEVER,) if metadata else (NEVER, METADATA)
+    refused = {numbers[column] for table in tables for numbers in table.values()} - {0}
+    if number in {numbers[column] for numbers in SPECIAL}:
+        return
+
+    assert _answer(machine, number, metadata=metadata) == ("EPERM" if number in refused else ALLOWED)
+
+
+@requirement("BOX-1")
+@given(MACHINE, st.integers(0, 50), st.booleans(), st.booleans())
+def test_sockets_are_made_only_where_they_are_granted(
+    machine: str, family: int, network: bool, unix_sockets: bool
+) -> None:
+    number = seccomp.SOCKET[MACHINES[machine][0]]
+    granted = (family in (2, 10, 16) and network) or (family == 1 and unix_sockets)
+
+    answer = _answer(machine, number, family, 1, network=network, unix_sockets=unix_sockets)
+
+    assert answer == (ALLOWED if granted else "EPERM")
+
+
+@requirement("BOX-1")
+@given(MACHINE, st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
+def test_calls_by_the_numbers_of_another_architecture_all_fail(machine: str, number: int, architecture: int) -> None:
+    if architecture != MACHINES[machine][1]:
+        assert _answer(machine, number, architecture=architecture) == "ENOSYS"
+
+
+@requirement("BOX-1")
+def test_the_second_set_of_numbers_of_x86_64_fails() -> None:
+    assert _answer("x86_64", 0x40000000 + 90) == "ENOSYS"
+
+
+@requirement("BOX-1")
+@given(MACHINE)
+def test_arguments_decide_where_a_call_is_not_bad_in_itself(machine: str) -> None:
+    socketpair, ioctl, prlimit = (numbers[MACHINES[machine][0]] for numbers in SPECIAL[1:])
+
+    assert _answer(machine, socketpair, 1, 1 | 0o2000000) == ALLOWED
+    assert _answer(machine, socketpair, 1, 2 | 0o2000000) == "EPERM"
+    assert _answer(machine, socketpair, 1, 2, unix_sockets=True) == ALLOWED
+    assert _answer(machine, ioctl, 1, 0x5401) == ALLOWED
+    assert _answer(machine, ioctl, 1, 0x5412, metadata=True) == "EPERM"
+    assert _answer(machine, ioctl, 1, 0x40086602) == "EPERM"
+    assert _answer(machine, ioctl, 1, 0x40086602, metadata=True) == ALLOWED
+    assert _answer(machine, prlimit, 0) == ALLOWED
+    assert _answer(machine, prlimit, 1234) == "EPERM"
+
+
+def test_an_architecture_whose_numbers_are_not_known_gets_no_filter() -> None:
+    with pytest.raises(OSError, match="no system call filter is known for riscv64") as caught:
+        program("riscv64", metadata=False, network=False, unix_sockets=False)
+    assert caught.value.errno == errno.ENOSYS
+
+
+def test_the_numbers_are_those_of_this_machines_headers() -> None:
+    """Where there are headers; they may be older than the newest calls."""
+    path = "/usr/include/x86_64-linux-gnu/asm/unistd_64.h"
+    if os.uname().machine != "x86_64" or not os.path.exists(path):
+        pytest.skip("no headers of x86_64 are installed")
+    with open(path, encoding="ascii") as file:
+        known = {words[1]: int(words[2]) for line in file if len(words := line.split()) == 3 and words[2].isdigit()}
+
+    wrong = {
+        name: numbers[0]
+        for name, numbers in {**METADATA, **NEVER}.items()
+        if known.get(f"__NR_{name}", numbers[0]) != numbers[0]
+    }
+    assert wrong == {}
