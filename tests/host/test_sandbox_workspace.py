@@ -240,6 +240,20 @@ async def test_even_the_folder_of_the_temporary_files_can_be_hidden(commands: Co
     assert ran.exit_code != 0
 
 
+@requirement("BOX-4")
+async def test_root_cannot_read_past_the_covers_from_the_disk(commands: Commands, workspace: Path) -> None:
+    disks = [str(path) for path in Path("/dev").iterdir() if path.is_block_device()]
+    if os.geteuid() != 0 or not disks:
+        pytest.skip("this needs root and a disk")
+    (workspace / ".env").write_text("hush-hush")
+    reading = f"head -c 1 {disks[0]} | wc -c; head -c 1 /dev/zero | wc -c; echo x > /dev/null"
+
+    hiding = await _ran(commands, reading, workspace, _hiding(workspace / ".env"))
+
+    assert hiding.output.text().split()[-2:] == ["0", "1"]
+    assert hiding.exit_code == 0
+
+
 async def test_the_covers_leave_no_trace(commands: Commands, workspace: Path) -> None:
     before = Path("/proc/self/mountinfo").read_text()
 

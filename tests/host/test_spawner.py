@@ -69,6 +69,30 @@ def test_nothing_is_left_after_the_owner_was_killed(tmp_path: Path) -> None:
 
 
 @requirement("BASH-4")
+def test_a_fork_of_the_owner_that_lives_on_keeps_nothing_alive(tmp_path: Path) -> None:
+    marker = unique()
+    forking = OWNER.replace("    print(", "    os.fork() or __import__('time').sleep(1000)\n    print(")
+    owner = subprocess.Popen(
+        [sys.executable, "-c", forking, str(tmp_path), "sleep 1019"], env={**os.environ, "MARKED": marker}, stdout=-1
+    )
+    with owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == b"ready\n"
+        _wait(lambda: _shells(marker))
+
+        owner.send_signal(signal.SIGKILL)
+        owner.wait()
+
+        _wait(lambda: not _shells(marker))
+        for pid in alive_with(marker):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _shells(marker: str) -> list[int]:
+    return [pid for pid in alive_with(marker) if b"sleep 1019" in Path(f"/proc/{pid}/cmdline").read_bytes()[:20]]
+
+
+@requirement("BASH-4")
 async def test_nothing_is_left_after_the_session(tmp_path: Path) -> None:
     marker = unique()
     async with opened(tmp_path) as commands:

@@ -99,7 +99,9 @@ class OutputRing:
             return (bytes(self._head) + b"".join(self._tail))[start:stop]
         if stop <= held:
             return bytes(self._head[start:stop])
-        return os.pread(self._descriptor, stop - start, start) if self._descriptor >= 0 else b""
+        if self._descriptor < 0:
+            return bytes(self._head[start:])
+        return os.pread(self._descriptor, stop - start, start)
 
     @property
     def first_lost(self) -> int | None:

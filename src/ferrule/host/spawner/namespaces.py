@@ -12,6 +12,7 @@ import os
 import stat
 import struct
 
+from .landlock import DEVICES
 from .syscalls import AT_FDCWD, mount, opened_without_links, syscall, unshare
 
 TYPE_CHECKING = False
@@ -22,7 +23,7 @@ NEW_MOUNTS, NEW_USERS = 0x00020000, 0x10000000
 MS_NOSUID, MS_NODEV, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 1 << 12, 1 << 14, 1 << 18
 MOUNT_SETATTR = 442  # alike on all architectures
 RECURSIVE = 0x8000
-READ_ONLY = 1
+READ_ONLY, NO_DEVICES = 1, 4
 SHARED_MEMORY = "/dev/shm"
 NOWHERE, NOTHING = "nowhere", "nothing"
 
@@ -36,9 +37,11 @@ def make_covers(home: str) -> None:
 
 def enter(jail: Jail, scratch: str, home: str) -> list[str]:
     """What else may be written. The working directory must be entered again: the old one leads past the covers."""
-    _new_mounts()
+    as_root = _new_mounts()
     mount("none", "/", "none", MS_REC | MS_PRIVATE)
-    set_read_only("/", True, recursive=True)
+    change_mount("/", add=READ_ONLY, recursive=True)
+    if as_root and jail["hidden"]:
+        _close_devices()
     for path in (scratch, *jail["writable"]):
         _rebind(path, read_only=False)
     own_memory = [SHARED_MEMORY] if jail["metadata"] and os.path.isdir(SHARED_MEMORY) else []
@@ -52,7 +55,8 @@ def enter(jail: Jail, scratch: str, home: str) -> list[str]:
     return own_memory
 
 
-def _new_mounts() -> None:
+def _new_mounts() -> bool:
+    """Whether it needed no user namespace."""
     try:
         unshare(NEW_MOUNTS)
     except PermissionError:
@@ -61,10 +65,21 @@ def _new_mounts() -> None:
         _write("/proc/self/setgroups", "deny")
         _write("/proc/self/uid_map", f"{user} {user} 1")
         _write("/proc/self/gid_map", f"{group} {group} 1")
+        return False
+    return True
 
 
-def set_read_only(path: str, read_only: bool, *, recursive: bool) -> None:
-    change = struct.pack("=QQQQ", READ_ONLY if read_only else 0, 0 if read_only else READ_ONLY, 0, 0)
+def _close_devices() -> None:
+    """Root could read what is hidden from the disk itself, so only the harmless devices stay open."""
+    change_mount("/", add=NO_DEVICES, recursive=True)
+    for device in DEVICES:
+        if (place := _exact(device)) is not None:
+            mount(place, place, "none", MS_BIND)
+            change_mount(device, remove=NO_DEVICES)
+
+
+def change_mount(path: str, *, add: int = 0, remove: int = 0, recursive: bool = False) -> None:
+    change = struct.pack("=QQQQ", add, remove, 0, 0)
     flags = RECURSIVE if recursive else 0
     syscall(f"mount_setattr of {path}", MOUNT_SETATTR, AT_FDCWD, os.fsencode(path), flags, change, len(change))
 
@@ -74,14 +89,17 @@ def _rebind(path: str, *, read_only: bool) -> None:
     if (place := _exact(path)) is None:
         return
     mount(place, place, "none", MS_BIND | MS_REC)
-    set_read_only(path, read_only, recursive=read_only)
+    if read_only:
+        change_mount(path, add=READ_ONLY, recursive=True)
+    else:
+        change_mount(path, remove=READ_ONLY)
 
 
 def _cover(path: str, nowhere: str, nothing: str) -> None:
     if (place := _exact(path)) is None:
         return
     mount(nowhere if stat.S_ISDIR(os.stat(place).st_mode) else nothing, place, "none", MS_BIND)
-    set_read_only(path, True, recursive=False)
+    change_mount(path, add=READ_ONLY)
 
 
 def _exact(path: str) -> str | None:

@@ -66,11 +66,14 @@ class Spawner:
         signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, _only_wake)
         signal.signal(signal.SIGTERM, self._close)
+        owner = os.pidfd_open(os.getppid())  # a fork of it may hold the socket open for longer than it lives
         poll = select.poll()
-        poll.register(self._control, select.POLLIN)
-        poll.register(woken, select.POLLIN)
+        for descriptor in (self._control.fileno(), woken, owner):
+            poll.register(descriptor, select.POLLIN)
         while self._open:
             ready = [descriptor for descriptor, _ in poll.poll(0) or self._idle(poll)]
+            if owner in ready:
+                self._open = False
             if woken in ready:
                 os.read(woken, CHUNK)
             if self._control.fileno() in ready:
