@@ -193,7 +193,7 @@ async def test_a_large_file_can_be_sorted(commands: Commands, workspace: Path) -
         for _ in range(500_000_000 // len(line) + 1):
             file.write(line)
 
-    ran = await commands.run(confined("sort -S 100M large | tail -1 | cut -c1-7", workspace, READ_ONLY), timeout=110)
+    ran = await commands.run(confined("sort -S 100M large | tail -1 | cut -c1-7", workspace, READ_ONLY), timeout=100)
     large.unlink()
 
     assert (ran.exit_code, ran.output.text()) == (0, "9999946\n")

@@ -7,12 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ferrule.host import spawner_link
-from ferrule.host.commands import Commands
+from ferrule.host.commands import Commands, Limits
 from ferrule.host.spawner.protocol import Frames, packed
 from tests.host.shell import GENEROUS, alive_with, command, opened, unique, until
 from tests.requirement import requirement
@@ -149,8 +150,9 @@ async def test_a_spawner_that_is_told_to_end_ends_all_first(tmp_path: Path) -> N
 
 
 async def test_a_forerunner_that_was_killed_is_replaced(tmp_path: Path) -> None:
+    limited = replace(command("echo on", tmp_path), limits=Limits(open_files=100))
     async with opened(tmp_path) as commands:
-        await commands.run(command("true", tmp_path))
+        await commands.run(limited)
         (spawner,) = _children(os.getpid())
         await until(lambda: _children(spawner))
         first = _children(spawner)
@@ -158,7 +160,7 @@ async def test_a_forerunner_that_was_killed_is_replaced(tmp_path: Path) -> None:
         os.kill(first[0], signal.SIGKILL)
 
         await until(lambda: _children(spawner) not in ([], first))
-        assert (await commands.run(command("echo on", tmp_path))).output.text() == "on\n"
+        assert (await commands.run(limited)).output.text() == "on\n"
 
 
 async def test_a_spawner_that_cannot_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,14 +13,16 @@ if TYPE_CHECKING:
 
 
 class Crew:
-    def __init__(self, home: str, open_files: int) -> None:
+    """None is made before one like it was asked for: many sessions confine nothing."""
+
+    def __init__(self, home: str) -> None:
         self._home = home
-        self._open_files = open_files
         self._made = 0
         self._plain: Forerunner | None = None
         self._confined: Forerunner | None = None
         self._usual = usual_jail()
         self._usual_is_asked_for = False
+        self._plain_is_asked_for = False
 
     @property
     def pids(self) -> set[int]:
@@ -28,7 +30,7 @@ class Crew:
 
     def replenish(self) -> None:
         """To be done while nobody waits. Raises `OSError` for want of room."""
-        if self._plain is None:
+        if self._plain is None and self._plain_is_asked_for:
             self._plain = self._fresh(None)
         if self._confined is None and self._usual is not None and self._usual_is_asked_for:
             self._confined = self._fresh(self._usual)
@@ -40,6 +42,8 @@ class Crew:
             if (confined := self._confined) is not None:
                 self._confined = None
                 return confined
+        else:
+            self._plain_is_asked_for = True
         plain, self._plain = self._plain, None
         return plain or self._fresh(None)
 
@@ -52,7 +56,7 @@ class Crew:
 
     def _fresh(self, jail: Jail | None) -> Forerunner:
         self._made += 1
-        return Forerunner(os.path.join(self._home, str(self._made)), jail, self._open_files)
+        return Forerunner(os.path.join(self._home, str(self._made)), jail)
 
 
 def usual_jail() -> Jail | None:

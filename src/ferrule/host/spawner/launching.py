@@ -40,14 +40,41 @@ LIMITS = {
 IGNORED_BY_THE_SPAWNER = (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE, signal.SIGXFSZ)
 
 
+def is_plain(start: Start) -> bool:
+    """Whether nothing need be done between fork and shell, so that no fork of the spawner is needed."""
+    return start["jail"] is None and not start["limits"] and len(os.fsencode(start["command"])) < LONGEST_ARGUMENT
+
+
+def spawned(job: Job, *, output: int, report: int) -> int:
+    """The process id of a plain shell. Raises `OSError`."""
+    start = job["start"]
+    os.chdir(start["cwd"])  # the spawner does nothing else meanwhile, and needs no directory of its own
+    try:
+        return os.posix_spawn(
+            start["program"],
+            ["bash", "-c", start["command"]],
+            _environment(job),
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_DUP2, output, 1),
+                (os.POSIX_SPAWN_DUP2, output, 2),
+                (os.POSIX_SPAWN_DUP2, report, REPORT_FD),
+            ],
+            setsid=True,
+            setsigdef=IGNORED_BY_THE_SPAWNER,
+        )
+    finally:
+        os.chdir("/")
+
+
 class Forerunner:
     """A fork of the spawner, made ahead of need, that waits to be told which shell to become.
 
-    A fork takes longer than all else that is done for a command, so it is
-    done while nobody waits for it, and with it all that is alike for most.
+    A fork takes longer than all else that is done for a confined command, so
+    it is done while nobody waits for it, and with it all that is alike for most.
     """
 
-    def __init__(self, scratch: str, jail: Jail | None, open_files: int) -> None:
+    def __init__(self, scratch: str, jail: Jail | None) -> None:
         """With a jail, it goes in ahead of need, and can become nothing outside. Raises `OSError` for want of room."""
         self.scratch = scratch
         self.jail = jail
@@ -57,7 +84,7 @@ class Forerunner:
         with own:
             self.pid = os.fork()
             if self.pid == 0:
-                _wait_and_become(own, scratch, jail, open_files)
+                _wait_and_become(own, scratch, jail)
 
     def launch(self, job: Job, *, output: int, report: int) -> None:
         """It becomes the shell, or reports to `report` why it could not. Raises `OSError` if it is dead."""
@@ -69,7 +96,7 @@ class Forerunner:
             self._sending.sendall(content[sent:])
 
 
-def _wait_and_become(own: socket.socket, scratch: str, jail: Jail | None, open_files: int) -> NoReturn:
+def _wait_and_become(own: socket.socket, scratch: str, jail: Jail | None) -> NoReturn:
     try:
         prctl("PR_SET_PDEATHSIG", PR_SET_PDEATHSIG, signal.SIGKILL)
         os.closerange(3, own.fileno())
@@ -77,8 +104,6 @@ def _wait_and_become(own: socket.socket, scratch: str, jail: Jail | None, open_f
         os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
         _restore_signals()
         os.setsid()
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_NOFILE, (open_files, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
         prepared = landlock.prepared(), capabilities.to_keep()
         if jail is not None:
             _confine(jail, [scratch], prepared)
@@ -114,7 +139,7 @@ def _arrange_descriptors(output: int, report: int) -> None:
 def _become_shell(job: Job, scratch: str, prepared: Prepared, *, confined: bool) -> None:
     start = job["start"]
     jail = start["jail"]
-    environment = start["env"] | {MARKER: job["marker"], "BASH_ENV": SHELL_START}
+    environment = _environment(job)
     if jail is not None:
         environment |= dict.fromkeys(("TMPDIR", "TMP", "TEMP"), scratch)
     writable = [scratch]
@@ -125,6 +150,10 @@ def _become_shell(job: Job, scratch: str, prepared: Prepared, *, confined: bool)
     if jail is not None and not confined:
         _confine(jail, writable + jail["writable"], prepared)
     os.execve(start["program"], ["bash", "-c", _argument(start["command"])], environment)
+
+
+def _environment(job: Job) -> dict[str, str]:
+    return job["start"]["env"] | {MARKER: job["marker"], "BASH_ENV": SHELL_START}
 
 
 def _restore_signals() -> None:

@@ -19,13 +19,14 @@ from contextlib import suppress
 from . import cgroups, seccomp
 from .crew import Crew
 from .descendants import children_of, descendants_of, has_variable, is_alive, name_of, session_of
+from .launching import is_plain, spawned
 from .namespaces import make_covers
 from .protocol import MARKER, Frames, packed
 from .syscalls import PR_SET_CHILD_SUBREAPER, prctl
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .launching import Forerunner, Job
+    from .launching import Job
     from .protocol import End, Reply, Request, Start
 
 KILL_AGAIN = 0.01
@@ -103,6 +104,8 @@ class Spawner:
             data, descriptors, _, _ = socket.recv_fds(self._control, CHUNK, 16)
         except ConnectionError:
             data, descriptors = b"", list[int]()
+        for descriptor in descriptors:
+            os.set_inheritable(descriptor, False)
         self._descriptors += descriptors
         if not data:
             self._open = False
@@ -128,18 +131,20 @@ class Spawner:
         job: Job = {"start": start, "marker": f"{os.getpid()}.{start['id']}", "home": self._home}
         reading, writing = os.pipe()
         try:
-            forerunner = self._launched(job, output, writing)
+            pid, scratch = self._launched(job, output, writing)
         except OSError:
             os.close(reading)
             raise
         finally:
             os.close(writing)
-        scratch = forerunner.scratch if start["jail"] is not None else ""
-        self._commands[start["id"]] = Command(start["id"], forerunner.pid, job["marker"], reading, scratch)
-        self._tell({"event": "started", "id": start["id"], "pid": forerunner.pid})
+        self._commands[start["id"]] = Command(start["id"], pid, job["marker"], reading, scratch)
+        self._tell({"event": "started", "id": start["id"], "pid": pid})
 
-    def _launched(self, job: Job, output: int, report: int) -> Forerunner:
+    def _launched(self, job: Job, output: int, report: int) -> tuple[int, str]:
+        """The shell's process id, and the temporary folder to remove after it."""
         jail = job["start"]["jail"]
+        if is_plain(job["start"]):
+            return spawned(job, output=output, report=report), ""
         if jail is not None and jail["mounts"]:
             make_covers(self._home)
         forerunner = self._crew.take(jail)
@@ -148,7 +153,7 @@ class Spawner:
         except BrokenPipeError:  # it was killed while it waited; the next is made now
             forerunner = self._crew.take(None)
             forerunner.launch(job, output=output, report=report)
-        return forerunner
+        return forerunner.pid, forerunner.scratch if jail is not None else ""
 
     def _tell(self, reply: Reply) -> None:
         try:
@@ -274,11 +279,11 @@ def main(control: int, home: str, processes: int, memory: int) -> None:
     """Serve the socket `control`, with `home` for temporary folders, and bounds for all commands together."""
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
+    os.set_inheritable(control, False)
     prctl("PR_SET_CHILD_SUBREAPER", PR_SET_CHILD_SUBREAPER, 1)
     groups = cgroups.join(processes, memory)
     seccomp.prepare()
-    few, many = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (many, many))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     gc.freeze()
-    Spawner(socket.socket(fileno=control), home, Crew(home, few)).serve()
+    Spawner(socket.socket(fileno=control), home, Crew(home)).serve()
     cgroups.leave(groups)
