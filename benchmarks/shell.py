@@ -14,7 +14,8 @@ from functools import partial
 from pathlib import Path
 from time import perf_counter
 
-from ferrule.host.commands import Command, Commands
+from ferrule.host.command import Command
+from ferrule.host.commands import Commands
 from ferrule.host.sandbox import OFF, READ_ONLY, Offers, Profile, Sandbox, tried, workspace_write
 
 from .figures import Figure

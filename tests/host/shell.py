@@ -17,7 +17,8 @@ from uuid import uuid4
 
 import pytest
 
-from ferrule.host.commands import Command, Commands
+from ferrule.host.command import Command
+from ferrule.host.commands import Commands
 from ferrule.host.sandbox import Offers, Sandbox, tried
 
 PYTHON = f"{sys.executable} -I -S -c"

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.commands import Bounds, Commands
+from ferrule.host.command import Bounds
+from ferrule.host.commands import Commands
 from tests.host.shell import GENEROUS, alive_with, command, unique, until
 
 BOMB = "f() { while :; do sleep 1018 & done; }; f 2>/dev/null"

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.commands import Command, CommandFailed, Commands, LeftBehind, Limits, Ran
+from ferrule.host.command import Command, CommandFailed, LeftBehind, Limits, Ran
+from ferrule.host.commands import Commands
 from ferrule.host.environment import child_environment
 from tests.host.shell import GENEROUS, alive_with, command, opened, unique, until
 from tests.requirement import requirement
@@ -96,6 +97,10 @@ async def test_a_command_that_no_program_can_be_given_is_refused(commands: Comma
     for text, words in (("echo \0", "NUL"), ("echo \ud800", "surrogate")):
         with pytest.raises(CommandFailed, match=words):
             await _ran(commands, text, tmp_path)
+    for variables in ({"A": "\0"}, {"A=B": ""}, {"A": "\ud800"}):
+        with pytest.raises(CommandFailed, match="could not be started"):
+            await _ran(commands, "true", tmp_path, **variables)
+    assert (await _ran(commands, "true", tmp_path)).succeeded
 
 
 # Where it runs
@@ -232,7 +237,7 @@ async def test_signals_that_ferrule_ignores_are_not_ignored_by_commands(commands
 
 
 async def test_a_call_is_over_when_its_shell_is(commands: Commands, tmp_path: Path) -> None:
-    ran = await _ran(commands, "sleep 1001 & echo x", tmp_path)
+    ran = await _ran(commands, "sleep 1001 & until grep -q sleep /proc/$!/comm; do :; done; echo x", tmp_path)
 
     (left,) = ran.left
     assert (ran.exit_code, ran.output.text(), left) == (0, "x\n", LeftBehind(left.pid, "sleep"))

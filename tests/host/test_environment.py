@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferrule.host.commands import Command
+from ferrule.host.command import Command
 from ferrule.host.environment import child_environment
 from ferrule.host.git_environment import CannotList, neutralised, reading_environment
 from tests.host.shell import GENEROUS, opened

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.commands import Commands, Ran
+from ferrule.host.command import Ran
+from ferrule.host.commands import Commands
 from ferrule.host.sandbox import READ_ONLY
 from tests.host.shell import GENEROUS, PYTHON, command, confined, need_sandbox, offers, opened
 from tests.requirement import requirement

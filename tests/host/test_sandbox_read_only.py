@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.commands import Commands, Ran
+from ferrule.host.command import Ran
+from ferrule.host.commands import Commands
 from ferrule.host.ripgrep import find_ripgrep
 from ferrule.host.sandbox import READ_ONLY, Offers
 from tests.host.shell import GENEROUS, PYTHON, command, confined, make_workspace, need_sandbox, offers, opened

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 import ferrule
-from ferrule.host.commands import Commands, Ran
+from ferrule.host.command import Ran
+from ferrule.host.commands import Commands
 from ferrule.host.sandbox import (
     OFF,
     READ_ONLY,
@@ -302,7 +303,8 @@ def test_a_machine_that_cannot_confine_says_so(tmp_path: Path) -> None:
 ORDINARY = """
 import asyncio, os, sys
 from pathlib import Path
-from ferrule.host.commands import Command, Commands
+from ferrule.host.command import Command
+from ferrule.host.commands import Commands
 from ferrule.host.sandbox import Profile, Sandbox, tried, workspace_write
 
 async def main(home):

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from ferrule.host import spawner_link
-from ferrule.host.commands import Commands, Limits
+from ferrule.host.command import Limits
+from ferrule.host.commands import Commands
 from ferrule.host.spawner.protocol import Frames, packed
 from tests.host.shell import GENEROUS, alive_with, command, opened, unique, until
 from tests.requirement import requirement
@@ -21,7 +22,8 @@ from tests.requirement import requirement
 OWNER = """
 import asyncio, os, sys
 from pathlib import Path
-from ferrule.host.commands import Command, Commands
+from ferrule.host.command import Command
+from ferrule.host.commands import Commands
 
 async def main():
     commands = Commands(folder=Path(sys.argv[1]), environment=os.environ)

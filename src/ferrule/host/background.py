@@ -9,9 +9,11 @@ from enum import StrEnum
 from itertools import count
 from typing import Literal, TypeAlias
 
-from .commands import GRACE, Command, CommandFailed, Commands, Ran, Running
+from .command import Command, CommandFailed, Ran
+from .commands import Commands
 from .line_filter import matching
 from .output_ring import MODEL_CHARACTERS, decoded, within
+from .running import GRACE, Running
 from .terminal_text import cleaned
 
 FILTERED_BYTES = 4 << 20

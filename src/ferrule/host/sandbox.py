@@ -21,7 +21,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .commands import Command, CommandFailed, Commands
+from .command import Command, CommandFailed
+from .commands import Commands
 from .spawner import landlock, seccomp
 
 if TYPE_CHECKING:

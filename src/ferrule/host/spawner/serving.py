@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 KILL_AGAIN = 0.01
 """Seconds between two rounds of killing; what forks meanwhile is met by the next one."""
 MOST_NAMED = 20
+DROPPED = -1
+"""Stands for a descriptor that the kernel did not bring, for want of room."""
 CHUNK = 1 << 16
 
 
@@ -101,12 +103,12 @@ class Spawner:
 
     def _listen(self) -> None:
         try:
-            data, descriptors, _, _ = socket.recv_fds(self._control, CHUNK, 16)
+            data, descriptors, flags, _ = socket.recv_fds(self._control, CHUNK, 16)
         except ConnectionError:
-            data, descriptors = b"", list[int]()
+            data, descriptors, flags = b"", list[int](), 0
         for descriptor in descriptors:
             os.set_inheritable(descriptor, False)
-        self._descriptors += descriptors
+        self._descriptors += descriptors if not flags & socket.MSG_CTRUNC else [DROPPED]
         if not data:
             self._open = False
         for request in self._frames.feed(data):
@@ -116,13 +118,13 @@ class Spawner:
         if request["do"] == "end":
             self._begin_end(request)
             return
-        if not self._descriptors:  # the kernel drops those for which there is no room
+        output = self._descriptors.pop(0)
+        if output == DROPPED:
             self._tell({"event": "refused", "id": request["id"], "why": "too many files are open"})
             return
-        output = self._descriptors.pop(0)
         try:
             self._start(request, output)
-        except OSError as error:
+        except (OSError, ValueError) as error:  # the second for what no variable or argument can hold
             self._tell({"event": "refused", "id": request["id"], "why": str(error)})
         finally:
             os.close(output)
@@ -132,7 +134,7 @@ class Spawner:
         reading, writing = os.pipe()
         try:
             pid, scratch = self._launched(job, output, writing)
-        except OSError:
+        except (OSError, ValueError):
             os.close(reading)
             raise
         finally:
@@ -248,7 +250,8 @@ class Spawner:
         except FileNotFoundError:
             return
         except OSError:
-            _spawn_removal(folder)
+            with suppress(OSError):  # no room for a process; it goes with all the rest at the end
+                _spawn_removal(folder)
 
 
 def _spawn_removal(folder: str) -> None:

@@ -1,0 +1,99 @@
+"""A command as a value: what to run and within which limits, and how it ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from .output_ring import Output
+
+if TYPE_CHECKING:
+    from .spawner.protocol import Jail
+
+
+class CommandFailed(Exception):
+    """The command could not be started, or was lost. What happened, then what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The most each process of a command may take; `None` leaves it as it is for Ferrule."""
+
+    memory: int | None = None
+    """Bytes of address space."""
+    processes: int | None = None
+    """Of this user altogether, as the kernel counts them; it does not count root's."""
+    file_size: int | None = None
+    open_files: int | None = None
+
+    def given(self) -> dict[str, int]:
+        values = {name: getattr(self, name) for name in self.__slots__}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """The most that all commands of a session take together, where the system lets its user make a control group."""
+
+    processes: int | None = 16_384
+    """Threads count as well."""
+    memory: int | None = None
+    """Bytes really used; by default nine tenths of what the machine has."""
+
+    def numbers(self) -> dict[str, int]:
+        usual = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 10 * 9
+        return {"processes": self.processes or 0, "memory": usual if self.memory is None else self.memory}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    text: str
+    cwd: str
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    """All the variables it gets: see `host/environment.py`."""
+    limits: Limits = Limits()
+    jail: Jail | None = None
+    """What a sandbox allows it: see `host/sandbox.py`."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftBehind:
+    pid: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """How a command ended."""
+
+    exit_code: int | None
+    """`None` where a signal ended the shell itself."""
+    signal: str | None
+    """The signal's name; also where the shell reports, as an exit code over 128, that one ended its program."""
+    output: Output
+    cwd: str | None
+    """Where the shell stood as it ended; `None` where it did not say."""
+    seconds: float
+    timed_out: bool = False
+    left: tuple[LeftBehind, ...] = ()
+    blocked: tuple[str, ...] = ()
+    """For one that failed in a sandbox: the last lines of its output that speak of something not allowed."""
+
+    @property
+    def succeeded(self) -> bool:
+        return self.exit_code == 0
+
+
+def signal_name(code: int) -> str | None:
+    """
+    >>> signal_name(-9), signal_name(143), signal_name(1)
+    ('SIGKILL', 'SIGTERM', None)
+    """
+    number = -code if code < 0 else code - 128
+    try:
+        return signal.Signals(number).name if number > 0 else None
+    except ValueError:
+        return f"signal {number}" if code < 0 else None
