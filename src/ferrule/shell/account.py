@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..core.effects import Change, Opaque, ReachesHost, ReadsPath, RunsCommand, Touch, WritesPath
-from ..core.values import plain_value
 from .budget import Budget
 from .paths import ANYWHERE, absolute, is_disk_device, is_endless_or_device, is_nothing, network_host
 from .state import State
@@ -19,7 +19,7 @@ MAX_DEPTH = 6
 """How deep commands that run commands are followed."""
 
 
-@plain_value
+@dataclass(frozen=True, slots=True)
 class Risk:
     """Something a person should see before they say yes."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from ..core.effects import Effects, Opaque, RunsCommand, Touch
-from ..core.values import plain_value
 from .account import Account, Risk
 from .budget import Budget
 from .effects import account_for, run
@@ -21,7 +21,7 @@ from .words import Word
 NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
 
 
-@plain_value
+@dataclass(frozen=True, slots=True)
 class CommandReport:
     """One simple command: how it stands there, what it touches, what about it is not known."""
 
@@ -31,7 +31,7 @@ class CommandReport:
     doubts: tuple[str, ...]
 
 
-@plain_value
+@dataclass(frozen=True, slots=True)
 class Analysis:
     """All that is known of a command before it runs."""
 
