@@ -139,5 +139,6 @@ def test_a_budget_ends() -> None:
     budget = Budget()
 
     assert sum(budget.simple() for _ in range(1000)) < 200
-    assert sum(budget.script() for _ in range(1000)) < 50
+    assert sum(budget.script(1) for _ in range(1000)) < 50
+    assert not Budget().script(100_000)
     assert not budget.words(1000)

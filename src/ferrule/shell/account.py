@@ -70,7 +70,7 @@ class Account:
             self.risks.append(risk)
 
     def reads(self, word: Word) -> None:
-        if word.text is not None and word.text == "-":
+        if word.text == "-" or word.is_pipe:
             return
         for path in self.places(word):
             if is_nothing(path):
@@ -85,6 +85,8 @@ class Account:
             self._touch(ReadsPath(base))
 
     def writes(self, word: Word, change: Change = Change.REPLACES) -> None:
+        if word.is_pipe:
+            return
         certain = word.pattern or (word.text is not None and (self.state.bases or word.text.startswith("/")))
         if not certain or word.text == "":
             self.doubt(f"what {word.shown or 'it'} names is not known")
@@ -134,7 +136,7 @@ class Account:
             self.writes(target)
 
     def _reads_redirected(self, target: Word) -> None:
-        if target.text is None and not target.pattern and not target.prefix.startswith("/dev/fd/"):
+        if target.text is None and not target.pattern and not target.is_pipe:
             self.doubt(f"what {target.shown} names is not known")
         self.reads(target)
 
@@ -151,7 +153,7 @@ class Account:
 
     def script(self, text: str) -> None:
         """Account for a text that a shell runs."""
-        if self.depth >= MAX_DEPTH or not self.budget.script():
+        if self.depth >= MAX_DEPTH or not self.budget.script(len(text)):
             self.doubt("it runs more scripts than are looked at")
             return
         self.depth += 1

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 MAX_SIMPLE = 120
 MAX_SCRIPTS = 12
+MAX_CHARACTERS = 4_000
+"""Of all texts that commands hand to shells."""
 MAX_MADE = 200
 MAX_VALUE = 4_000
 
@@ -14,6 +16,7 @@ class Budget:
     def __init__(self) -> None:
         self._simples = MAX_SIMPLE
         self._scripts = MAX_SCRIPTS
+        self._characters = MAX_CHARACTERS
         self._made = MAX_MADE
 
     def simple(self) -> bool:
@@ -21,10 +24,11 @@ class Budget:
         self._simples -= 1
         return self._simples >= 0
 
-    def script(self) -> bool:
-        """Take one text that a command hands to a shell."""
+    def script(self, length: int) -> bool:
+        """Take one text, of so many characters, that a command hands to a shell."""
         self._scripts -= 1
-        return self._scripts >= 0
+        self._characters -= length
+        return self._scripts >= 0 and self._characters >= 0
 
     def words(self, count: int) -> bool:
         """Take words that braces make of one."""

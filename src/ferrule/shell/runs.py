@@ -67,7 +67,8 @@ class Runs:
         return reading.simple(state, piped_from)
 
     def _is_keyword(self, token: Token) -> bool:
-        return self._text[token.start : token.end] in _KEYWORDS
+        parts = token.parts
+        return len(parts) == 1 and not parts[0].quoted and parts[0].text in _KEYWORDS
 
     def _is_content(self, token: Token) -> bool:
         return token.operator not in _SEPARATORS and not self._is_keyword(token)

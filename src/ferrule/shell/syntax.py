@@ -64,7 +64,7 @@ class Syntax:
     """The command as bytes in the form of Latin-1, as positions count."""
     root: Node
     words: Mapping[int, Token]
-    """The scan's tokens by where they start; of two that start together, the outer."""
+    """The scan's tokens by where they start."""
     scan: Scan
     doubts: tuple[str, ...]
 
@@ -78,15 +78,11 @@ def parsed(command: str) -> Syntax:
     scan = scanned(command)
     text = as_bytes_text(command)
     root = _parser().parse(text.encode("latin-1")).root_node
-    words: dict[int, Token] = {}
-    for token in scan.tokens:
-        held = words.get(token.start)
-        if held is None or token.end > held.end:
-            words[token.start] = token
+    words = {token.start: token for token in scan.tokens}
     doubts = scan.doubts
     if root.has_error:
         doubts = (*doubts, "its grammar")
-    elif not doubts and not _agree(root, scan):
+    elif not doubts and not _agree(root, words, scan):
         doubts = ("where its words end",)
     return Syntax(text, root, words, scan, doubts)
 
@@ -96,35 +92,40 @@ def _parser() -> Parser:
     return Parser(Language(tree_sitter_bash.language()))
 
 
-def _agree(root: Node, scan: Scan) -> bool:
-    found: list[tuple[int, int]] = []
+def _agree(root: Node, words: Mapping[int, Token], scan: Scan) -> bool:
+    """Whether the tree's words and operators are those of the scan, and each command lies within one run."""
+    found = 0
     runs: set[int] = set()
-    run_at = {(token.start, token.end): token.run for token in scan.tokens}
     nodes = [root]
     while nodes:
         node = nodes.pop()
-        words: list[tuple[int, int]] = []
-        is_command = node.type == "command"
+        kind = node.type
+        is_command = kind == "command"
+        of_command: set[int] = set()
         children = node.children
-        for child in children[1:-1] if node.type in SUBSTITUTIONS else children:
-            kind = child.type
-            if kind in STRUCTURES:
+        for child in children[1:-1] if kind in SUBSTITUTIONS else children:
+            child_kind = child.type
+            if child_kind in STRUCTURES:
                 nodes.append(child)
-                if is_command:
-                    words.append(child.byte_range if kind == "command_name" else child.children[0].byte_range)
-            elif kind not in _SILENT:
-                words.append(child.byte_range)
-                found.append(words[-1])
-                if child.child_count:
+            elif child_kind in _SILENT:
+                if child_kind == "heredoc_body":
                     nodes.extend(substitutions(child))
-            elif kind == "heredoc_body":
-                nodes.extend(substitutions(child))
+                continue
+            else:
+                token = words.get(child.start_byte)
+                if token is None or token.end != child.end_byte:
+                    return False
+                found += 1
+                if scan.substitutions and child.child_count:
+                    nodes.extend(substitutions(child))
+            if is_command:
+                token = words.get(child.start_byte)
+                of_command.add(token.run if token else -1)
         if is_command:
-            of_words = {run_at.get(span) for span in words}
-            if len(of_words) != 1 or of_words & runs:
+            if len(of_command) != 1 or not of_command.isdisjoint(runs):
                 return False
-            runs |= {run for run in of_words if run is not None}
-    return len(found) == len(scan.tokens) and set(found) == run_at.keys()
+            runs |= of_command
+    return found == len(scan.tokens) == len(words)
 
 
 def substitutions(word: Node) -> list[Node]:

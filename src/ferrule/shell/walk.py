@@ -66,48 +66,21 @@ class Walk:
     # The parts of the grammar. Each sets `_state` to the state after it, whatever came of it, and `_succeeded`
     # to the state after it if it succeeded.
 
-    def _enter(self, node: Node) -> None:  # noqa: C901 - one branch for each kind of node
-        kind = node.type
-        if kind in _SIMPLE:
-            self._simple(node)
-        elif kind in ("program", "compound_statement", "do_group"):
-            self._compound(node)
-        elif kind in SUBSTITUTIONS or kind == "subshell":
-            self._inside_subshell(node)
-        elif kind == "list":
-            self._list(node)
-        elif kind == "pipeline":
-            self._pipeline(node)
-        elif kind == "redirected_statement":
-            self._redirected(node)
-        elif kind in ("if_statement", "elif_clause", "else_clause", "case_item"):
-            self._branches(node)
-        elif kind == "case_statement":
-            self._header(node)
-            self._branches(node)
-        elif kind == "while_statement":
-            self._loop(node)
-        elif kind == "for_statement":
-            self._for(node)
-        elif kind == "function_definition":
-            self._function(node)
-        elif kind == "negated_command":
-            self._sequence(node)
-        elif kind == "test_command":
-            self._test(node)
-        elif kind in _REDIRECTS:
-            self._redirects([node])
+    def _enter(self, node: Node) -> None:
+        enter = _ENTERING.get(node.type)
+        if enter is None:
+            self.doubts.append(f"`{node.type.replace('_', ' ')}`")
         else:
-            self.doubts.append(f"`{kind.replace('_', ' ')}`")
+            enter(self, node)
 
-    def _compound(self, node: Node) -> None:
+    def compound(self, node: Node) -> None:
         if node.children and node.children[0].type == "((":
             self.doubts.append("arithmetic")
             self._runs.visit(self._run_of(node))
             return
-        self._sequence(node)
+        self.sequence(node)
 
-    def _sequence(self, node: Node) -> None:
+    def sequence(self, node: Node) -> None:
         """Statements one after the other; one that `&` follows runs beside the rest, in a shell of its own."""
         children = node.children
         for index in range(len(children) - 1, -1, -1):
@@ -125,15 +98,15 @@ class Walk:
         poison = self._state.poison
         self._state = self._succeeded = state.poisoned(poison) if poison else state
 
-    def _inside_subshell(self, node: Node) -> None:
+    def subshell(self, node: Node) -> None:
         self._work.append(partial(self._resume, self._state))
-        self._sequence(node)
+        self.sequence(node)
 
-    def _list(self, node: Node) -> None:
+    def list_of_two(self, node: Node) -> None:
         children = [child for child in node.children if child.type in _STATEMENTS or child.type in ("&&", "||")]
         if len(children) != 3:
             self.doubts.append("a list of commands")
-            self._sequence(node)
+            self.sequence(node)
             return
         left, operator, right = children
         self._work.append(partial(self._right, operator.type, right))
@@ -151,7 +124,7 @@ class Walk:
         if operator == "||":
             self._succeeded = joined(left_succeeded, self._succeeded)
 
-    def _pipeline(self, node: Node) -> None:
+    def pipeline(self, node: Node) -> None:
         parts = [child for child in node.children if child.type in _STATEMENTS]
         self._work.append(partial(self._set_pipes, self._pipes))
         for part in reversed(parts):
@@ -168,14 +141,17 @@ class Walk:
     def _set_pipes(self, pipes: tuple[int, ...]) -> None:
         self._pipes = pipes
 
-    def _redirected(self, node: Node) -> None:
+    def redirected(self, node: Node) -> None:
         """A statement with redirections; those of a simple command are read with it, wherever they hang in the tree."""
         redirects = [child for child in node.children if child.type in _REDIRECTS]
         bodies = [child for child in node.children if child.type in _STATEMENTS]
         self._work.append(partial(self._redirects, redirects))
         for body in reversed(bodies):
             is_simple = body.type in _SIMPLE or body.children[0].type == "["
-            self._work.append(partial(self._simple, body, node) if is_simple else partial(self._enter, body))
+            self._work.append(partial(self.simple, body, node) if is_simple else partial(self._enter, body))
+
+    def redirect(self, node: Node) -> None:
+        self._redirects([node])
 
     def _redirects(self, redirects: Sequence[Node]) -> None:
         state = self._state
@@ -199,11 +175,11 @@ class Walk:
             elif child.type == "heredoc_body":
                 self._substituted(child, self._state)
 
-    def _branches(self, node: Node) -> None:
+    def branches(self, node: Node) -> None:
         for child in reversed(node.children):
             if child.type in _STATEMENTS:
                 self._work.append(partial(self._perhaps, child))
-        if node.type == "case_item":
+        if node.type in ("case_item", "case_statement"):
             self._header(node)
 
     def _perhaps(self, node: Node) -> None:
@@ -214,9 +190,9 @@ class Walk:
     def _join(self, before: State) -> None:
         self._state = self._succeeded = joined(before, self._state)
 
-    def _loop(self, node: Node) -> None:
+    def loop(self, node: Node) -> None:
         self._state = self._succeeded = self._unsettled(node, self._state)
-        self._branches(node)
+        self.branches(node)
 
     def _unsettled(self, node: Node, state: State) -> State:
         """The state at the beginning of any round: what a round may change is not known."""
@@ -229,12 +205,12 @@ class Walk:
             return state.forgotten()
         return state.forgotten(*assigned) if assigned else state
 
-    def _for(self, node: Node) -> None:
+    def for_loop(self, node: Node) -> None:
         variable = node.child_by_field_name("variable")
         body = node.child_by_field_name("body")
         if variable is None or body is None or node.children[0].type != "for":
             self.doubts.append("a loop of this kind")
-            self._branches(node)
+            self.branches(node)
             self._header(node)
             return
         name = self._text(variable)
@@ -255,7 +231,7 @@ class Walk:
     def _bind(self, name: str, value: Word) -> None:
         self._state = self._succeeded = self._state.assigned(name, value)
 
-    def _function(self, node: Node) -> None:
+    def function(self, node: Node) -> None:
         """A function is taken to be called: its body counts, from a state in which nothing is known."""
         name_node, body = node.child_by_field_name("name"), node.child_by_field_name("body")
         self._runs.visit(self._run_of(node))
@@ -272,10 +248,10 @@ class Walk:
         self._work.append(partial(self._enter, body))
         self._state = self._succeeded = replace(defined.lost(), in_function=True)
 
-    def _test(self, node: Node) -> None:
+    def test(self, node: Node) -> None:
         """`[ … ]` is a command like others; `[[ … ]]` is not, and evaluates what stands beside `-eq` and its like."""
         if node.children[0].type == "[":
-            self._simple(node)
+            self.simple(node)
             return
         evaluation = self._evaluation()
         words: list[Word] = []
@@ -292,7 +268,7 @@ class Walk:
 
     # Simple commands
 
-    def _simple(self, node: Node, whole: Node | None = None) -> None:
+    def simple(self, node: Node, whole: Node | None = None) -> None:
         """A simple command; `whole` is the node that has its redirections too, which may stand before it."""
         state, run = self._state, self._run_of(node)
         self._simple_runs.add(run)
@@ -336,7 +312,7 @@ class Walk:
         self._work.append(partial(self._restore, self._state, self._succeeded, self._pipes))
         self._state = self._succeeded = state
         self._pipes = ()
-        self._sequence(node)
+        self.sequence(node)
 
     def _restore(self, state: State, succeeded: State, pipes: tuple[int, ...]) -> None:
         self._state, self._succeeded, self._pipes = state, succeeded, pipes
@@ -359,6 +335,24 @@ class Walk:
 
     def _source(self, token: Token) -> str:
         return from_bytes_text(self._text_of(token))
+
+
+_ENTERING: dict[str, Callable[[Walk, Node], None]] = {
+    **dict.fromkeys(_SIMPLE, Walk.simple),
+    **dict.fromkeys(("program", "compound_statement", "do_group"), Walk.compound),
+    **dict.fromkeys((*SUBSTITUTIONS, "subshell"), Walk.subshell),
+    **dict.fromkeys(("if_statement", "elif_clause", "else_clause", "case_item", "case_statement"), Walk.branches),
+    **dict.fromkeys(_REDIRECTS, Walk.redirect),
+    "list": Walk.list_of_two,
+    "pipeline": Walk.pipeline,
+    "redirected_statement": Walk.redirected,
+    "while_statement": Walk.loop,
+    "for_statement": Walk.for_loop,
+    "function_definition": Walk.function,
+    "negated_command": Walk.sequence,
+    "test_command": Walk.test,
+}
+"""What is done with each kind of node; a kind that is not here is not understood."""
 
 
 def walked(syntax: Syntax, state: State, budget: Budget) -> tuple[Sequence[Simple], Sequence[str]]:

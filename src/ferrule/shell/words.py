@@ -55,6 +55,11 @@ class Word:
         return self.source if self.text is None else self.text
 
     @property
+    def is_pipe(self) -> bool:
+        """Whether it is a process substitution and nothing more."""
+        return self.prefix == "/dev/fd/" and self.source[:2] in ("<(", ">(") and self.source[-1:] == ")"
+
+    @property
     def may_be_option(self) -> bool:
         if self.text is not None:
             return len(self.text) > 1 and self.text[0] == "-"
@@ -152,7 +157,7 @@ class Evaluation:
             case Kind.OUTPUT:
                 building.value(None, quoted=part.quoted)
             case Kind.FILE:
-                building.text("/dev/fd/63", quoted=True)
+                building.value(Word(None, prefix="/dev/fd/"), quoted=True)
             case Kind.NUMBER:
                 self._arithmetic(part.text)
                 building.value(None, quoted=True)
