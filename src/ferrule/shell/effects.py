@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from ..core.effects import Change
 from .account import Account
-from .commands import awk, find, git, jq, network, sed, tests, wrappers
+from .commands import awk, conditions, find, git, jq, network, sed, wrappers
 from .commands.machine import MACHINE, ONLY_VERSION
 from .commands.reading import READING
 from .commands.text import TEXT
@@ -81,7 +81,7 @@ def run(words: Sequence[Word], account: Account, functions: frozenset[str] = fro
     elif len(rest) == 1 and rest[0].text in ONLY_VERSION.get(name, ()):
         return
     elif name in ("test", "[", "[["):
-        tests.read(name, rest, account)
+        conditions.read(name, rest, account)
     elif name in wrappers.NAMES:
         wrappers.read(name, rest, account)
     elif name in READERS:

@@ -1,0 +1,133 @@
+"""Where the scanner stands: the text, the position, and what is open."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from .quoting import as_bytes_text, odd_characters
+from .sheet import Sheet
+from .tokens import Kind, Part, Unreadable
+
+MAX_DEPTH = 24
+
+_CHARACTER = re.compile(r"[\x00-\x7f]|[\x80-\xff][\x80-\xbf]*")
+_FD_NAME = re.compile(r"\{[A-Za-z_][A-Za-z0-9_]*\}")
+_BEFORE_COMMANDS = frozenset({"if", "then", "elif", "else", "while", "until", "do", "{", "!", "time"})
+
+Mode: TypeAlias = Literal["commands", "double", "braces", "here"]
+
+
+@dataclass(slots=True)
+class Frame:
+    """What is open: a list of commands, a double-quoted string, `${…}`, a here-document."""
+
+    mode: Mode
+    closer: str
+    quoted: bool = False
+    """Whether what is expanded here stands inside double quotes."""
+    start: int = -1
+    """Where the word under way began; -1 between words."""
+    parts: list[Part] = field(default_factory=list[Part])
+    run: int = 0
+    cases: int = 0
+    """How many `case` are open: their patterns end with a `)` that nothing opened."""
+    opened: int = 0
+    heres: list[tuple[str, bool, bool]] = field(default_factory=list[tuple[str, bool, bool]])
+    """Delimiters whose bodies come after the next newline: text, quoted, tabs stripped."""
+    awaits_delimiter: str = ""
+    end: int = 0
+    """Where a here-document's body ends."""
+
+
+class Cursor:
+    """A text being scanned, and the words under way in it."""
+
+    def __init__(self, command: str) -> None:
+        self._text = as_bytes_text(command)
+        self._at = 0
+        self._stack: list[Frame] = [Frame("commands", "")]
+        self._sheet = Sheet()
+        if odd := odd_characters(command):
+            self._sheet.doubt(odd)
+
+    def _add(self, frame: Frame, part: Part, at: int) -> None:
+        """Add to the word that is under way; what stands inside `${…}` or a here-document belongs to none."""
+        if frame.mode == "double":
+            frame = self._stack[-2]
+        if frame.mode != "commands":
+            return
+        if frame.start < 0:
+            frame.start = at
+        self._sheet.count_part()
+        frame.parts.append(part)
+
+    def _open(self, mode: Mode, closer: str, *, quoted: bool, at: int) -> None:
+        frame = self._stack[-1]
+        if frame.mode == "commands" and frame.start < 0:
+            frame.start = at
+        self._push(Frame(mode, closer, quoted=quoted), 1)
+
+    def _push(self, frame: Frame, length: int) -> None:
+        if len(self._stack) + self._stack[-1].opened > MAX_DEPTH:
+            raise Unreadable("it is nested too deeply")
+        self._stack.append(frame)
+        self._sheet.count_operators(1)
+        self._at += length
+
+    def _end_word(self, frame: Frame) -> None:
+        if frame.start < 0:
+            return
+        start, parts = frame.start, tuple(frame.parts)
+        frame.start = -1
+        frame.parts = []
+        self._sheet.word(start, self._at, parts, frame.run)
+        if frame.awaits_delimiter:
+            strips = frame.awaits_delimiter == "<<-"
+            frame.awaits_delimiter = ""
+            if any(part.kind is not Kind.TEXT for part in parts):
+                raise Unreadable("the delimiter of a here-document is expanded")
+            delimiter = "".join(part.text for part in parts)
+            frame.heres.append((delimiter, any(part.quoted for part in parts), strips))
+        elif len(parts) == 1 and not parts[0].quoted and parts[0].text in ("case", "esac"):
+            self._count_case(frame, parts[0].text)
+
+    def _count_case(self, frame: Frame, word: str) -> None:
+        """A `)` closes a pattern while a `case` is open. Only a word where a command begins is a keyword."""
+        if len(self._sheet.tokens) > 1:
+            before = self._sheet.tokens[-2]
+            text = self._text[before.start : before.end]
+            if before.run == frame.run and text not in _BEFORE_COMMANDS:
+                return
+        if word == "case":
+            frame.cases += 1
+        elif frame.cases:
+            frame.cases -= 1
+
+    def _end_number(self, frame: Frame) -> None:
+        """End the word before a redirection, which may be a file descriptor's number."""
+        if frame.start < 0:
+            return
+        if len(frame.parts) == 1 and not frame.parts[0].quoted and frame.parts[0].kind is Kind.TEXT:
+            text = frame.parts[0].text
+            if text.isdigit() or _FD_NAME.fullmatch(text):
+                self._sheet.word(frame.start, self._at, tuple(frame.parts), frame.run, "fd")
+                frame.start = -1
+                frame.parts = []
+                return
+        self._end_word(frame)
+
+    def _finish_commands(self, frame: Frame) -> None:
+        if frame.heres or frame.awaits_delimiter:
+            raise Unreadable("a here-document has no body")
+        if frame.opened or frame.cases:
+            raise Unreadable("a substitution is not balanced")
+        self._stack.pop()
+
+    def _after_backslash(self) -> str:
+        """The one character that a backslash quotes, all bytes of it."""
+        found = _CHARACTER.match(self._text, self._at + 1)
+        if found is None:
+            raise Unreadable("it ends with a backslash")
+        return found[0]
