@@ -36,6 +36,10 @@ _STATEMENTS = (
     | {"pipeline", "list", "redirected_statement", "subshell", "for_statement", "while_statement", "case_statement"}
     | {"case_item", "function_definition", "negated_command", "test_command"}
 )
+_MOVING = frozenset({"cd", "pushd", "popd", "eval", ".", "source"})
+_SETTING = frozenset(
+    {"read", "mapfile", "readarray", "getopts", "printf", "let", "declare", "typeset", "export", "unset"}
+)
 
 _Work: TypeAlias = Callable[[], None]
 
@@ -51,6 +55,7 @@ class Walk:
         self._state = self._succeeded = state
         self._work: list[_Work] = []
         self._runs = Runs(syntax, self.doubts, budget)
+        self._poison = ""
         self._simple_runs: set[int] = set()
         """Runs that were read as simple commands, with their redirections."""
         self._pipes: tuple[int, ...] = ()
@@ -60,6 +65,9 @@ class Walk:
         self._enter(self._syntax.root)
         while self._work:
             self._work.pop()()
+        if self._poison:
+            # Said of the whole command too: in a loop, what comes after comes before.
+            self.doubts.append(f"what is left when {self._poison}")
         if self._runs.left_over():
             self.doubts.append("a part that belongs to no command")
 
@@ -197,12 +205,12 @@ class Walk:
     def _unsettled(self, node: Node, state: State) -> State:
         """The state at the beginning of any round: what a round may change is not known."""
         inside = [token for token in self._syntax.scan.tokens if node.start_byte <= token.start < node.end_byte]
-        texts = [self._syntax.text[token.start : token.end] for token in inside]
-        if any(text in ("cd", "pushd", "popd", "eval", ".", "source") for text in texts):
+        texts = {"".join(part.text for part in token.parts) for token in inside}
+        if texts & _MOVING or state.functions or "()" in self._text(node) or "function" in texts:
             return state.lost()
-        assigned = [found[1] for text in texts if (found := ASSIGNMENT.match(text))]
-        if any(text in ("read", "mapfile", "readarray", "getopts", "printf", "let", "declare") for text in texts):
+        if texts & _SETTING:
             return state.forgotten()
+        assigned = [found[1] for text in texts if (found := ASSIGNMENT.match(text))]
         return state.forgotten(*assigned) if assigned else state
 
     def for_loop(self, node: Node) -> None:
@@ -217,6 +225,7 @@ class Walk:
         values = self._header(node, skip=variable)
         if is_influential(name):
             self._state = self._state.poisoned(f"{name} is set")
+            self._note_poison()
         if any(word.many and not word.pattern for word in values) or len(values) > MAX_UNROLLED:
             values = [Word(None, source=f"${name}")]
         one_round = values if not any(word.many for word in values) else [Word(None, source=f"${name}")]
@@ -285,6 +294,7 @@ class Walk:
             return
         self.simples.append(simple)
         self._state, self._succeeded = after(simple, self._state)
+        self._note_poison()
 
     def _header(self, node: Node, skip: Node | None = None) -> list[Word]:
         """The words of `for` and `case` themselves."""
@@ -316,6 +326,9 @@ class Walk:
 
     def _restore(self, state: State, succeeded: State, pipes: tuple[int, ...]) -> None:
         self._state, self._succeeded, self._pipes = state, succeeded, pipes
+
+    def _note_poison(self) -> None:
+        self._poison = self._poison or self._state.poison
 
     def _evaluation(self) -> Evaluation:
         return Evaluation(self._state.names, self._syntax.text, self._budget)

@@ -18,6 +18,8 @@ _LATE_TILDE = re.compile(r"[=:]~")
 """bash expands these where the word looks like an assignment."""
 _PLAIN_VALUE = re.compile(r"[^\s*?\[\]\\]*")
 _BLANK = re.compile(r"[ \t\n]+")
+_NUMBERS = frozenset("?#$!")
+"""Parameters whose value is a number, which is never split."""
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _LENGTH = re.compile(rf"#({_NAME}|[0-9]+|[@*?])(\[[@*0-9]+\])?")
 _DEFAULT = re.compile(rf"({_NAME}|[0-9]+|[@*])(:?[-+?])(.*)", re.DOTALL)
@@ -132,16 +134,12 @@ class Evaluation:
 
     def _bare_variable(self, name: str, source: str) -> Iterator[Word]:
         value = self._names.of(name)
-        if value is None or value.text is None:
+        if name in _NUMBERS:
+            yield Word(None, source=source)
+        elif value is None or value.text is None:
             yield Word(None, prefix=value.prefix if value else "", many=True, source=source)
-            return
-        for text in _BLANK.split(value.text):
-            if text:
-                found = _GLOB.search(text)
-                if found:
-                    yield Word(None, prefix=text[: found.start()], pattern=True, many=True, source=text)
-                else:
-                    yield Word.known(text)
+        else:
+            yield from _split(value.text)
 
     def _add(self, building: _Building, part: Part, *, first: bool, last: bool) -> None:
         match part.kind:
@@ -151,7 +149,7 @@ class Evaluation:
                     text = self._tilde(building, text, last=last)
                 building.text(from_bytes_text(text), quoted=part.quoted)
             case Kind.VARIABLE:
-                building.value(self._names.of(part.text), quoted=part.quoted or part.text in "?#$!")
+                building.value(self._names.of(part.text), quoted=part.quoted or part.text in _NUMBERS)
             case Kind.EXPANSION:
                 building.value(self._expansion(part.text), quoted=part.quoted and not _is_list(part.text))
             case Kind.OUTPUT:
@@ -257,6 +255,15 @@ class _Building:
         unsure = text[len(self._prefix or "") :]
         pattern = self._pattern and "\0" not in text and ".." not in unsure and not _HIDDEN.search(text)
         return Word(None, prefix=self._prefix or "", many=self._many, pattern=pattern, source=source)
+
+
+def _split(text: str) -> Iterator[Word]:
+    """The words that an unquoted variable with this value becomes."""
+    for piece in _BLANK.split(text):
+        if found := _GLOB.search(piece):
+            yield Word(None, prefix=piece[: found.start()], pattern=".." not in piece, many=True, source=piece)
+        elif piece:
+            yield Word.known(piece)
 
 
 def _is_list(inside: str) -> bool:

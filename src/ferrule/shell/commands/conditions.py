@@ -10,6 +10,7 @@ from ..words import Word
 _FILE_TESTS = frozenset(f"-{letter}" for letter in "abcdefghkprstuwxGLNOS")
 _NUMERIC = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 _FILE_PAIRS = frozenset({"-nt", "-ot", "-ef"})
+_JOINING = frozenset({"-a", "-o", "!", "(", ")"})
 _INTEGER = re.compile(r"\s*-?[0-9]{1,18}\s*")
 
 
@@ -19,6 +20,8 @@ def read(name: str, words: list[Word], account: Account) -> None:
             account.doubt(f"`{name}` is not closed")
             return
         words = words[:-1]
+    if name != "[[":
+        _check_shape(words, account)
     for index, word in enumerate(words):
         text = word.text
         if text in ("-v", "-R"):
@@ -30,8 +33,19 @@ def read(name: str, words: list[Word], account: Account) -> None:
                 account.reads(other)
         elif text in _NUMERIC and name == "[[":
             _check_numbers(words, index, account)
-        elif text is None and word.many and name != "[[":
-            account.doubt(f"{word.shown} may be an operator")
+
+
+def _check_shape(words: list[Word], account: Account) -> None:
+    """Operators of `test` are words like others: where one may stand, nothing unknown may."""
+    part: list[Word] = []
+    for word in (*words, Word.known("-a")):
+        if word.text not in _JOINING:
+            part.append(word)
+            continue
+        operator = {2: 0, 3: 1}.get(len(part))
+        if len(part) > 3 or any(one.many for one in part) or (operator is not None and part[operator].text is None):
+            account.doubt("an operator of the test is not known")
+        part = []
 
 
 def _check_numbers(words: list[Word], index: int, account: Account) -> None:

@@ -184,8 +184,9 @@ def _looks(entry: str, given: Arguments, account: Account) -> None:
             account.doubt(f"{option.name} runs a program")
     roles = usage(entry).operands
     _operands(roles, given, account)
-    if given.has("--no-index"):
-        for operand in given.operands:
+    for operand in given.operands:
+        # Outside a repository, and for paths outside it, git compares any two files.
+        if given.has("--no-index") or (operand.text or operand.prefix).startswith(("/", "..", "~")):
             account.reads(operand)
 
 
