@@ -44,7 +44,7 @@ from tests.shell.looking import look
         "echo $(rm -rf /)",
     ],
 )
-@requirement("PERM-10")
+@requirement("PERM-9")
 def test_removing_a_critical_path_is_denied(command: str) -> None:
     risks = [risk for risk in look(command).risks if risk.kind == "critical-removal"]
 

@@ -53,7 +53,7 @@ def _unset(words: tuple[Word, ...], state: State) -> State:
     if len(names) < len(words) - 1:
         return state.forgotten().poisoned("something is unset")
     for name in names:
-        state = state.assigned(name, Word.known(""))
+        state = state.assigned(name, Word(None, source=f"${name}"))
     return state
 
 

@@ -157,6 +157,9 @@ class Expansions(Cursor):
                 return
 
     def _here_document(self, delimiter: str, *, quoted: bool, strips: bool) -> None:
+        if len(self._stack) > 1:
+            # bash itself takes keywords for commands after one.
+            self._sheet.doubt("a here-document inside a substitution")
         start = at = self._at
         text = self._text
         while True:

@@ -226,14 +226,16 @@ class Walk:
         if is_influential(name):
             self._state = self._state.poisoned(f"{name} is set")
             self._note_poison()
-        if any(word.many and not word.pattern for word in values) or len(values) > MAX_UNROLLED:
-            values = [Word(None, source=f"${name}")]
-        one_round = values if not any(word.many for word in values) else [Word(None, source=f"${name}")]
-        if values and all(word.text is not None or word.pattern for word in values):
-            one_round = [Word(word.text, word.prefix, False, word.pattern, word.source) for word in values]
+        if values and len(values) <= MAX_UNROLLED and all(word.text is not None for word in values):
+            rounds = values
         else:
+            # A pattern, or what is not known, makes more rounds than one.
             self._state = self._unsettled(node, self._state)
-        for value in reversed(one_round):
+            patterns = [word for word in values if word.pattern]
+            rounds = [Word(None, word.prefix, pattern=True, source=word.source) for word in patterns[:MAX_UNROLLED]]
+            if not values or len(patterns) < len(values) or len(values) > MAX_UNROLLED:
+                rounds = [Word(None, source=f"${name}")]
+        for value in reversed(rounds):
             self._work.append(partial(self._perhaps, body))
             self._work.append(partial(self._bind, name, value))
 

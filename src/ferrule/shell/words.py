@@ -14,6 +14,7 @@ from .tokens import Kind, Part, Token
 _GLOB = re.compile(r"[*?\[]")
 _HIDDEN = re.compile(r"(^|/)\.[*?\[]")
 _SPECIAL = re.compile(r"[*?\[{~]")
+_ACTIVE = re.compile(r"[*?\[\\]")
 _LATE_TILDE = re.compile(r"[=:]~")
 """bash expands these where the word looks like an assignment."""
 _PLAIN_VALUE = re.compile(r"[^\s*?\[\]\\]*")
@@ -26,6 +27,7 @@ _DEFAULT = re.compile(rf"({_NAME}|[0-9]+|[@*])(:?[-+?])(.*)", re.DOTALL)
 _SLICE = re.compile(rf"({_NAME}|[0-9]+|[@*]): ?(-?[0-9]+)(?::(-?[0-9]+))?")
 _HARMLESS = re.compile(rf"({_NAME}|[0-9]+)(@[QUuLE]|(##?|%%?|//?|\^\^?|,,?)[^$`]*|\[[@*0-9]+\])")
 _IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_]*")
+_ASSIGNS = re.compile(r"[^=!<>]=[^=]|<<=|>>=|\+\+|--")
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 
 
@@ -201,7 +203,7 @@ class Evaluation:
             value = self._names.of(found[0].lstrip("$"))
             if value is None or value.text is None or not _INTEGER.fullmatch(value.text):
                 self.doubts.append(f"arithmetic with {found[0]}, whose value is not known")
-        if re.search(r"[^=!<>]=[^=]|\+\+|--", expression):
+        if _ASSIGNS.search(expression):
             self.doubts.append("arithmetic that assigns")
 
 
@@ -238,6 +240,7 @@ class _Building:
         self._certain = False
         if value is not None and value.pattern and quoted:
             self._pattern = not self._texts or self._pattern
+            self._texts.append(value.prefix)
         elif not (value is not None and value.prefix == "~"):
             self._many = self._many or not quoted
             self._pattern = False
@@ -260,8 +263,8 @@ class _Building:
 def _split(text: str) -> Iterator[Word]:
     """The words that an unquoted variable with this value becomes."""
     for piece in _BLANK.split(text):
-        if found := _GLOB.search(piece):
-            yield Word(None, prefix=piece[: found.start()], pattern=".." not in piece, many=True, source=piece)
+        if found := _ACTIVE.search(piece):
+            yield Word(None, prefix=piece[: found.start()], many=True, source=piece)
         elif piece:
             yield Word.known(piece)
 
@@ -271,6 +274,6 @@ def _is_list(inside: str) -> bool:
 
 
 def _as_quoted(part: Part) -> Part:
-    if part.kind is Kind.TEXT and part.text.startswith("~"):
+    if part.kind is Kind.TEXT and "~" in part.text:
         return part
     return Part(part.kind, part.text, True)
