@@ -42,6 +42,12 @@ from tests.shell.looking import look
         "$'\\x72m' -rf /",
         "f() { rm -rf /; }; f",
         "echo $(rm -rf /)",
+        "ls 'x; rm -rf /",
+        "ls 'x; rm -rf ~",
+        "ls 'x; rm -rf $HOME/*",
+        "ls 'x; rm -rf *",
+        "ls |; rm -rf ~",
+        "ls " + "x" * 10_000 + "; rm -rf /",
     ],
 )
 @requirement("PERM-9")

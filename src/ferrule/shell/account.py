@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from ..core.effects import Change, Opaque, ReachesHost, ReadsPath, RunsCommand, Touch, WritesPath
 from .budget import Budget
@@ -19,13 +19,15 @@ MAX_DEPTH = 6
 """How deep commands that run commands are followed."""
 
 
+Severity: TypeAlias = Literal["low", "medium", "high", "critical"]
+
+
 @dataclass(frozen=True, slots=True)
 class Risk:
     """Something a person should see before they say yes."""
 
     kind: str
-    severity: str
-    """low, medium, high or critical."""
+    severity: Severity
     denies: bool
     """Whether no rule and no mode may approve it; else it asks."""
     message: str
@@ -62,7 +64,7 @@ class Account:
         if shown not in self.doubts:
             self.doubts.append(shown)
 
-    def risk(self, kind: str, severity: str, message: str, *, denies: bool = False) -> None:
+    def risk(self, kind: str, severity: Severity, message: str, *, denies: bool = False) -> None:
         self.add_risk(Risk(kind, severity, denies, message))
 
     def add_risk(self, risk: Risk) -> None:

@@ -10,7 +10,8 @@ from ..core.effects import Effects, Opaque, RunsCommand, Touch
 from .account import Account, Risk
 from .budget import Budget
 from .effects import account_for, run
-from .risks import look_at_fetched_code, look_at_pipe, look_at_touches
+from .paths import absolute
+from .risks import look_at_fetched_code, look_at_pipe, look_at_touches, look_blindly
 from .simple import Simple
 from .state import State
 from .syntax import parsed
@@ -51,6 +52,7 @@ def analyse(command: str, *, cwd: str, home: str, variables: Mapping[str, str] =
     False
     """
     known = {name: Word.known(value) for name, value in variables.items()}
+    cwd = absolute(cwd, "/")
     state = State((cwd,), {"HOME": Word.known(home), **known}, home)
     account = Account(state, cwd, run, _script, Budget())
     reports = _read(command, account)
@@ -67,10 +69,13 @@ def _read(command: str, account: Account) -> list[CommandReport]:
     except Unreadable as reason:
         account.doubt(f"The command cannot be read: {reason}.")
         account.risk("unreadable", "medium", f"The command cannot be read: {reason}.")
+        look_blindly(command, account)
         return []
     simples, doubts = walked(syntax, account.state, account.budget)
     for doubt in (*syntax.doubts, *doubts):
         account.doubt(f"Not understood: {doubt}.")
+    if syntax.doubts:
+        look_blindly(command, account)
     if not simples:
         account.doubt("There is no command.")
     reports = [_report(simple, simples, account) for simple in simples]

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 
 from ..core.effects import RunsCommand, WritesPath
-from .account import Account
+from .account import Account, Severity
 from .paths import is_critical, is_disk_device, is_git_hook, is_protected, is_startup_file, is_system_file
 from .words import Word
 
+MAX_BLIND = 100_000
+MAX_REMOVALS = 50
+
+_REMOVING = re.compile(r"\brm[ \t]+[^;&|\n()`]{1,200}")
+_QUOTES = re.compile(r"[\"'\\]")
 _RECURSIVE = re.compile(r"-[A-Za-z]*[rR][A-Za-z]*|--recursive")
 _FORMATTING = re.compile(r"mkfs(\..*)?|wipefs|s?fdisk|parted|mkswap|blkdiscard|badblocks|cryptsetup|[pv][vg]remove")
 _FOR_ALL = re.compile(r"[0-7]?[0-7]{2}[2367]|.*[oa]=?\+?[rx]*w.*|\+[rwx]*w[rwx]*")
@@ -109,6 +115,19 @@ def look(words: Sequence[Word], account: Account) -> None:
         account.risk("destruction", "high", f"{name} is asked to destroy something.")
 
 
+def look_blindly(text: str, account: Account) -> None:
+    """Look for removals in a text that cannot be read, so that what nobody may approve is not hidden by a quote."""
+    for found in islice(_REMOVING.finditer(text[:MAX_BLIND]), MAX_REMOVALS):
+        words = _QUOTES.sub("", found[0]).split()[1:]
+        _removal("rm", [_guessed(word, account.state.home) for word in words], account)
+
+
+def _guessed(word: str, home: str) -> Word:
+    """What a word most likely names, with a pattern for all of a directory taken for the directory."""
+    named = re.sub(r"^~(?=/|$)|\$\{?HOME\b\}?", lambda _: home, word)
+    return Word.known(re.sub(r"(^|/)\*$", r"\1.", named))
+
+
 def look_at_pipe(before: Sequence[str], account: Account) -> None:
     """Add the risk of an interpreter that runs what comes out of a pipe."""
     name = next((one for one in _started(account) if one in _INTERPRETERS), "")
@@ -117,7 +136,7 @@ def look_at_pipe(before: Sequence[str], account: Account) -> None:
     if any(one in _FETCHING for one in before):
         account.risk("remote-code", "critical", f"{name} runs what is fetched from the network.")
     elif before:
-        severity = "high" if any(one in _TAKEOVER for one in before) else "medium"
+        severity: Severity = "high" if any(one in _TAKEOVER for one in before) else "medium"
         account.risk("piped-code", severity, f"{name} runs what comes out of a pipe.")
 
 
@@ -159,7 +178,7 @@ def _removal(name: str, words: Sequence[Word], account: Account) -> None:
         if word.text is not None and word.may_be_option:
             continue
         if word.text is None and not word.pattern:
-            severity = "high" if recursive else "medium"
+            severity: Severity = "high" if recursive else "medium"
             if not word.prefix and word.source.rstrip("*").endswith("/"):
                 account.risk("critical-removal", "critical", f"{word.shown} may be everything.", denies=True)
             account.risk("removal", severity, f"It removes what {word.shown} names, which is not known.")
@@ -198,7 +217,7 @@ def _permissions(name: str, words: Sequence[Word], account: Account) -> None:
         for path in account.places(word):
             if recursive and is_critical(path, home=account.state.home, workspace=account.workspace):
                 denies = name != "chmod" or wide
-                severity = "critical" if denies else "high"
+                severity: Severity = "critical" if denies else "high"
                 account.risk("permissions", severity, f"It changes the rights of all below {path}.", denies=denies)
     if wide and name == "chmod":
         account.risk("permissions", "high", "It lets everybody write.")

@@ -83,8 +83,11 @@ def _primary(rest: list[Word], places: list[Word], account: Account) -> None:
 
 def _deletion(place: Word, account: Account) -> None:
     critical = any(is_critical(path, home=account.state.home, workspace="") for path in account.places(place))
-    severity, kind = ("critical", "critical-removal") if critical else ("high", "removal")
-    account.risk(kind, severity, f"find deletes what it finds below {place.shown}.", denies=critical)
+    message = f"find deletes what it finds below {place.shown}."
+    if critical:
+        account.risk("critical-removal", "critical", message, denies=True)
+    else:
+        account.risk("removal", "high", message)
 
 
 def _value(name: str, rest: list[Word], account: Account) -> Word | None:
