@@ -167,7 +167,7 @@ class Account:
         self._touch(RunsCommand(argv, " ".join(argv), accounted=True))
 
     def _touch(self, touch: Touch) -> None:
-        if touch not in self.touches:
+        if not self.touches or touch not in self.touches:
             self.touches.append(touch)
 
     def all_touches(self) -> tuple[Touch, ...]:

@@ -62,7 +62,8 @@ def account_for(simple: Simple, account: Account) -> None:
         return
     if simple.state.poison:
         account.doubt(f"{simple.state.poison} before it")
-    _environment(simple, account)
+    if simple.assignments:
+        _environment(simple, account)
     run(simple.words, account, functions=simple.state.functions)
 
 

@@ -98,8 +98,10 @@ class _Reading:
             self._number = token
         elif token.operator:
             self._operator = token
-        elif self._words or not self._assign(token):
-            if not self._words and any(part.kind is not Kind.TEXT for part in token.parts):
+        elif self._words:
+            self._words.extend(self._evaluation.words(token))
+        elif not self._assign(token):
+            if any(part.kind is not Kind.TEXT for part in token.parts):
                 self._doubts.append(f"the name of the program, {self._source(token)}")
             self._words.extend(self._evaluation.words(token))
 
@@ -127,7 +129,9 @@ class _Reading:
     def _assign(self, token: Token) -> bool:
         """Take the token as an assignment, if it is one."""
         first = token.parts[0]
-        found = ASSIGNMENT.match(first.text) if first.kind is Kind.TEXT and not first.quoted else None
+        if first.quoted or "=" not in first.text:
+            return False
+        found = ASSIGNMENT.match(first.text) if first.kind is Kind.TEXT else None
         if found is None:
             return False
         name, subscript, adds = found.groups()

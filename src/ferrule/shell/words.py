@@ -99,7 +99,8 @@ class Evaluation:
         if len(token.parts) == 1:
             (part,) = token.parts
             if part.kind is Kind.TEXT and (part.quoted or not _SPECIAL.search(part.text)):
-                return [Word.known(from_bytes_text(part.text))]
+                text = from_bytes_text(part.text)
+                return [Word(text, text)]
         source = from_bytes_text(self._text[token.start : token.end])
         try:
             alternatives = self._alternatives(token.parts)
