@@ -10,7 +10,8 @@ from pathlib import Path
 
 from ..core.ports import Note
 from .background import Background
-from .commands import Command, Commands
+from .command import Command
+from .commands import Commands
 from .environment import child_environment
 from .git_environment import CannotList, neutralised, reading_environment
 from .sandbox import READ_ONLY, CannotConfine, Offers, Sandbox, tried

@@ -18,8 +18,9 @@ from ..core.inputs import ToolInput
 from ..core.state import MovedTo
 from ..core.tool import Alias, Result, Tool, ToolError, load_guide
 from ..host.background import State
-from ..host.commands import Command, CommandFailed, LeftBehind, Ran, Running
+from ..host.command import Command, CommandFailed, LeftBehind, Ran
 from ..host.line_filter import BadPattern
+from ..host.running import Running
 from ..host.sandbox import CannotConfine
 from ..host.shell import Shell
 from ..shell.analysis import Analysis, analyse
