@@ -1,10 +1,8 @@
-"""An analysis in words and as data."""
+"""An analysis in words."""
 
 from __future__ import annotations
 
-import json
-
-from ferrule.shell.explain import as_data, explained
+from ferrule.shell.explain import explained
 from tests.requirement import requirement
 from tests.shell.looking import look
 
@@ -38,22 +36,3 @@ def test_a_command_that_cannot_be_read_says_why() -> None:
         "The command cannot be read: a single quote is not closed.",
         "Risk (medium): The command cannot be read: a single quote is not closed.",
     ]
-
-
-@requirement("PERM-9")
-def test_the_data_form_can_be_written_as_json() -> None:
-    data = as_data("c-1", look("cat a > b; curl https://h.example"))
-
-    assert json.loads(json.dumps(data)) == {
-        "id": "c-1",
-        "read_only": False,
-        "effects": {
-            "reads": ["/srv/repo/a"],
-            "writes": ["/srv/repo/b"],
-            "hosts": ["h.example"],
-            "commands": [["cat", "a"], ["curl", "https://h.example"]],
-            "unknown": False,
-        },
-        "risks": [],
-        "reasons": [],
-    }

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ferrule.shell.budget import Budget
 from ferrule.shell.effects import ENTRIES
-from ferrule.shell.explain import as_data, explained
+from ferrule.shell.explain import explained
 from tests.requirement import requirement
 from tests.shell.looking import is_read_only, look
 
@@ -82,7 +82,6 @@ def test_any_text_gets_an_answer_that_agrees_with_itself(text: str) -> None:
 
     assert analysis.effects.unknown == bool(analysis.reasons)
     assert explained(analysis)
-    assert as_data("x", analysis)["read_only"] == analysis.effects.read_only
     assert not (analysis.effects.read_only and analysis.effects.unknown)
 
 

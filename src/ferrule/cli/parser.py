@@ -32,6 +32,14 @@ def _run(chosen: argparse.Namespace) -> int:
             from .commands import call
 
             return call.run(chosen)
+        case "explain":
+            from .commands import explain
+
+            return explain.run(chosen)
+        case "doctor":
+            from .commands import doctor
+
+            return doctor.run(chosen)
         case "tools":
             from .commands import tools
 
@@ -58,6 +66,26 @@ def make_parser() -> argparse.ArgumentParser:
     call.add_argument("--jsonl", action="store_true", help='read {"id", "tool", "input"} or {"batch": [...]} per line')
     call.add_argument("--json", action="store_true", help="print the whole result as one JSON object")
     add_session_options(call)
+
+    explain = commands.add_parser(
+        "explain",
+        allow_abbrev=False,
+        help="say what a call would do, without doing it",
+        description="Say what a call would read, write, run and reach, and why. Nothing is carried out.",
+    )
+    explain.add_argument("tool", metavar="TOOL", nargs="?", help="the tool's name")
+    explain.add_argument("input", metavar="JSON", nargs="?", help="its input as a JSON object")
+    explain.add_argument("--json", action="store_true", help="as JSON")
+    explain.add_argument("--jsonl", action="store_true", help='read {"id", "tool", "input", "cwd", "home"} per line')
+    explain.add_argument("--cwd", metavar="DIR", help="the working directory to assume (default: this one)")
+
+    doctor = commands.add_parser(
+        "doctor",
+        allow_abbrev=False,
+        help="say what this machine has for Ferrule to work with",
+        description="Try what Ferrule needs here: programs, sandbox, limits. Exit code 1 if something is missing.",
+    )
+    doctor.add_argument("--json", action="store_true", help="as JSON")
 
     tools = commands.add_parser("tools", allow_abbrev=False, help="list the tools", description="List the tools.")
     tools.add_argument("--json", action="store_true", help="with descriptions and schemas, as JSON")

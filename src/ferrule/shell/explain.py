@@ -1,8 +1,6 @@
-"""An analysis in words for people, and as plain data."""
+"""An analysis in words for people."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from ..core.effects import Opaque, RunsCommand, describe_touch
 from .account import Risk
@@ -37,24 +35,6 @@ def explained(analysis: Analysis) -> list[str]:
     lines.extend(reason for reason in analysis.reasons if not any(reason.endswith(f"{one}.") for one in of_commands))
     lines.extend(_risk_line(risk) for risk in analysis.risks)
     return lines
-
-
-def as_data(id: str, analysis: Analysis) -> dict[str, Any]:
-    """The analysis as JSON can hold it, under the id of a call or a case."""
-    effects = analysis.effects
-    return {
-        "id": id,
-        "read_only": effects.read_only,
-        "effects": {
-            "reads": [touch.path for touch in effects.reads],
-            "writes": [touch.path for touch in effects.writes],
-            "hosts": [touch.host for touch in effects.hosts],
-            "commands": [list(touch.argv) for touch in effects.commands],
-            "unknown": effects.unknown,
-        },
-        "risks": [{"kind": risk.kind, "severity": risk.severity, "message": risk.message} for risk in analysis.risks],
-        "reasons": list(analysis.reasons),
-    }
 
 
 def _verdict(analysis: Analysis) -> str:

@@ -1,0 +1,85 @@
+"""`ferrule doctor`: what this machine has for Ferrule to work with."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..._version import __version__
+from ...host.command import CommandFailed
+from ...host.commands import Commands
+from ...host.ripgrep import find_ripgrep
+from ...host.sandbox import tried
+from ..exits import FAILED, OK
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    what: str
+    good: bool
+    words: str
+
+
+def run(chosen: argparse.Namespace) -> int:
+    findings = asyncio.run(_findings())
+    if chosen.json:
+        print(json.dumps([{"what": one.what, "good": one.good, "words": one.words} for one in findings], indent=2))
+    else:
+        for one in findings:
+            print(f"{'ok     ' if one.good else 'missing'}  {one.what}: {one.words}")
+    sys.stdout.flush()
+    return OK if all(one.good for one in findings) else FAILED
+
+
+async def _findings() -> list[Finding]:
+    found = [Finding("ferrule", True, f"{__version__}, Python {platform.python_version()}, {platform.platform()}")]
+    found += _programs()
+    with tempfile.TemporaryDirectory(prefix="ferrule-doctor-") as folder:
+        async with Commands(folder=Path(folder), environment=os.environ) as commands:
+            try:
+                found += await _confinement(commands)
+                groups = await commands.control_groups()
+            except CommandFailed as error:
+                return [*found, Finding("commands", False, str(error))]
+    words = f"all commands together are bounded by {', '.join(groups)}" if groups else _NO_GROUP
+    return [*found, Finding("control group", bool(groups), words)]
+
+
+_NO_GROUP = "none can be made here, so a fork bomb is bounded by the user's own limits only"
+
+
+def _programs() -> Iterator[Finding]:
+    bash = shutil.which("bash")
+    yield Finding("bash", bash is not None, bash or "not on PATH; Bash cannot run commands")
+    ripgrep = find_ripgrep(os.environ)
+    yield Finding("ripgrep", ripgrep is not None, _version(ripgrep) if ripgrep else "not found; Grep and Glob are off")
+    git = shutil.which("git")
+    yield Finding("git", git is not None, _version(git) if git else "not on PATH")
+
+
+def _version(program: str) -> str:
+    done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=20, check=False)
+    return f"{done.stdout.partition(chr(10))[0]} ({program})"
+
+
+async def _confinement(commands: Commands) -> list[Finding]:
+    offers = await tried(commands)
+    trouble = " ".join(offers.trouble)
+    confines = (
+        f"Landlock {offers.landlock} and a system call filter hold commands that only read"
+        if offers.confines
+        else f"commands cannot be confined. {trouble}"
+    )
+    covers = "paths can be hidden and protected by mounts" if offers.mounts else f"paths cannot be covered. {trouble}"
+    gaps = [Finding("sandbox", False, gap) for gap in offers.gaps() if offers.confines]
+    return [Finding("sandbox", offers.confines, confines), Finding("mounts", offers.mounts, covers), *gaps]

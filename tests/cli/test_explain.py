@@ -1,0 +1,101 @@
+"""`ferrule explain` says what would happen, and nothing happens."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.running import ferrule
+from tests.requirement import requirement
+
+
+def lines(folder: Path, *requests: Any) -> list[dict[str, Any]]:
+    text = "".join((request if isinstance(request, str) else json.dumps(request)) + "\n" for request in requests)
+    done = ferrule(folder, "explain", "--jsonl", stdin=text)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@requirement("PERM-9")
+def test_a_command_is_explained_for_people(tmp_path: Path) -> None:
+    done = ferrule(tmp_path, "explain", "Bash", '{"command": "cat a.txt > b.txt"}')
+
+    assert done.returncode == 0
+    assert done.stdout.decode().splitlines() == [
+        "This changes something.",
+        "cat a.txt > b.txt",
+        f"  replaces {tmp_path}/b.txt",
+        f"  reads {tmp_path}/a.txt",
+    ]
+    assert os.listdir(tmp_path) == []
+
+
+@requirement("PERM-9")
+def test_any_tool_is_explained_as_data(tmp_path: Path) -> None:
+    done = ferrule(tmp_path, "explain", "--json", "read_file", '{"file_path": "sub/../a.txt"}')
+
+    assert json.loads(done.stdout) == {
+        "read_only": True,
+        "effects": {"reads": [f"{tmp_path}/a.txt"], "writes": [], "hosts": [], "commands": [], "unknown": False},
+        "risks": [],
+        "reasons": [],
+    }
+
+
+@requirement("PERM-9")
+def test_many_are_explained_line_by_line_each_in_its_own_world(tmp_path: Path) -> None:
+    first, second = lines(
+        tmp_path,
+        {"id": "a", "tool": "Bash", "input": {"command": "rm -rf ~"}, "cwd": "/srv/repo", "home": "/home/u"},
+        {"id": 7, "tool": "Bash", "input": {"command": "frobnicate"}, "cwd": "/srv/repo"},
+    )
+
+    assert (first["id"], first["read_only"], first["effects"]["writes"]) == ("a", False, ["/home/u"])
+    assert [risk["severity"] for risk in first["risks"]] == ["critical"]
+    assert (second["id"], second["effects"]["unknown"]) == (7, True)
+    assert second["reasons"] == ["`frobnicate`: frobnicate is not known."]
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("{", "The line is not JSON"),
+        ("[]", "A call must be a JSON object"),
+        ('{"input": {}}', "`tool` must be the name of a tool."),
+        ('{"tool": "Bash", "input": 3}', "`input` must be a JSON object."),
+        ('{"tool": "Bash", "input": {}}', "`command` is missing"),
+        ('{"tool": "Bsh", "input": {}}', "Did you mean Bash"),
+        ('{"tool": "Bash", "input": {"command": "ls"}, "cwd": "rel"}', "`cwd` must be an absolute path."),
+    ],
+)
+def test_a_bad_line_is_answered_and_the_next_one_too(tmp_path: Path, line: str, error: str) -> None:
+    bad, good = lines(tmp_path, line, {"tool": "Bash", "input": {"command": "ls"}})
+
+    assert error in bad["error"]
+    assert good["read_only"] is True
+
+
+def test_a_call_that_cannot_be_made_is_exit_code_one(tmp_path: Path) -> None:
+    done = ferrule(tmp_path, "explain", "Raed", "{}")
+
+    assert done.returncode == 1
+    assert b"Did you mean Read" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [("explain",), ("explain", "--jsonl", "Read"), ("explain", "Read", "[]")])
+def test_wrong_use_is_exit_code_two(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    assert ferrule(tmp_path, *arguments).returncode == 2
+
+
+@requirement("BOX-3")
+def test_the_doctor_says_what_this_machine_offers(tmp_path: Path) -> None:
+    done = ferrule(tmp_path, "doctor", "--json")
+
+    findings = {finding["what"]: finding for finding in json.loads(done.stdout)}
+    assert findings["ripgrep"]["good"]
+    assert set(findings) >= {"ferrule", "bash", "ripgrep", "git", "sandbox", "mounts", "control group"}
+    assert done.returncode == (0 if all(finding["good"] for finding in findings.values()) else 1)
