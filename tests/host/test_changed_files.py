@@ -17,7 +17,8 @@ from ferrule.core.content import Text
 from ferrule.core.events import NoteAdded
 from ferrule.core.model import ResultTurn, UserTurn
 from ferrule.host.changed_files import ChangedFiles
-from ferrule.host.ledger import Ledgers
+from ferrule.host.files import FileIdentity
+from ferrule.host.ledger import Ledgers, Stamp
 from ferrule.permissions.modes import Mode
 from ferrule.providers.scripted import says
 from ferrule.testing import RecordingModel
@@ -53,7 +54,7 @@ def test_a_change_from_outside_is_told_once_with_its_diff(watched: Watched) -> N
     watched.path.write_text(SEEN.replace("two", "2"))
 
     assert watched.told() == snapshot("""\
-changed_files: a.txt was changed by somebody else.
+changed_files: a.txt has changed since you saw it.
 --- a/a.txt
 +++ b/a.txt
 @@ -1,3 +1,3 @@
@@ -90,7 +91,7 @@ def test_a_deleted_file_is_told_once_and_told_of_again_when_it_is_back_changed(w
     assert watched.told() == ""
 
     watched.path.write_text("other\n")
-    assert "a.txt was changed by somebody else." in watched.told()
+    assert "a.txt has changed since you saw it." in watched.told()
 
 
 @requirement("FILE-4")
@@ -152,7 +153,34 @@ def test_a_diff_has_at_most_a_hundred_lines(watched: Watched) -> None:
 def test_a_file_that_is_no_text_any_more_is_named(watched: Watched) -> None:
     watched.path.write_bytes(b"\x00\x01\x02\x03" * 100)
 
-    assert watched.told() == "changed_files: a.txt was replaced by something that is not text."
+    assert watched.told() == "changed_files: a.txt has changed since you saw it: it is binary."
+
+
+def test_a_picture_that_was_only_touched_is_not_told_and_a_changed_one_is(tmp_path: Path) -> None:
+    watched = Watched(tmp_path)
+    picture = tmp_path / "a.png"
+    picture.write_bytes(b"\x89PNG" + bytes(100))
+    identity = FileIdentity.of(str(picture), picture.stat(), picture.read_bytes())
+    watched.ledgers.of("main").saw_whole(identity, None)
+
+    os.utime(picture)
+    assert watched.told() == ""
+    picture.write_bytes(b"\x89PNG" + bytes(99) + b"x")
+    assert watched.told() == "changed_files: a.png has changed since you saw it."
+
+
+def test_of_a_large_file_only_what_was_seen_is_looked_at(tmp_path: Path) -> None:
+    watched = Watched(tmp_path)
+    log = tmp_path / "large.log"
+    log.write_text("".join(f"line {n}\n" for n in range(600_000)))
+    ledger = watched.ledgers.of("main")
+    ledger.saw_lines(str(log), Stamp.of(log.stat()), first=11, lines=[f"line {n}" for n in range(10, 20)])
+
+    with log.open("a") as file:
+        file.write("one more\n")
+    assert watched.told() == ""
+    log.write_text(log.read_text().replace("line 15\n", "line fifteen\n", 1))
+    assert watched.told() == "changed_files: large.log has changed since you saw it."
 
 
 def test_an_agent_hears_only_of_what_it_has_seen_itself(watched: Watched) -> None:
@@ -173,7 +201,7 @@ def test_of_many_changes_some_are_told_now_and_the_others_next(tmp_path: Path) -
 
     first, second = watched.told(), watched.told()
 
-    assert (first.count("by somebody else"), second.count("by somebody else")) == (20, 10)
+    assert (first.count("has changed"), second.count("has changed")) == (20, 10)
     assert watched.told() == ""
 
 
@@ -204,7 +232,7 @@ async def test_the_next_request_tells_of_it_behind_all_that_was_sent_before(tmp_
         noted += [envelope.event async for envelope in events if isinstance(envelope.event, NoteAdded)]
 
     assert [event.text.splitlines()[0] for event in noted] == (
-        ["a.txt was changed by somebody else.", "a.txt was deleted."] if told else []
+        ["a.txt has changed since you saw it.", "a.txt was deleted."] if told else []
     )
     sent = [history for _, history in model.requests]
     assert all(later[: len(earlier)] == earlier for earlier, later in pairwise(sent))

@@ -151,12 +151,51 @@ def test_a_change_inside_of_a_part_is_seen_and_shown(ledger: Ledger, path: Path)
     assert "-line 2\n+line two\n" in ledger.what_changed("a.txt", snapshot_of(path))
 
 
-def test_lines_seen_after_a_change_replace_what_was_known_of_the_whole(ledger: Ledger, path: Path) -> None:
+def test_lines_seen_after_a_change_make_up_the_whole_with_those_that_still_stand(ledger: Ledger, path: Path) -> None:
     see(ledger, path)
     path.write_text(TEN.replace("line 2", "line two"))
     see_lines(ledger, path, 1, 3)
 
+    assert knows(ledger, path) == ALL
+
+
+def test_looking_at_one_change_does_not_hide_another(ledger: Ledger, path: Path) -> None:
+    see(ledger, path)
+    path.write_text(TEN.replace("line 2", "line two").replace("line 9", "line nine"))
+    see_lines(ledger, path, 1, 3)
+
+    assert knows(ledger, path) == STALE
+    assert "-line 9\n+line nine\n" in ledger.what_changed("a.txt", snapshot_of(path))
+
+
+@requirement("FILE-2")
+def test_a_look_without_lines_is_a_look_and_no_more(ledger: Ledger, path: Path) -> None:
+    ledger.saw_lines(str(path), Stamp.of(path.stat()), first=1, lines=())
+
     assert knows(ledger, path) == SOME
+
+
+@requirement("FILE-2")
+def test_an_edited_line_that_no_diff_shows_whole_is_not_known(ledger: Ledger, path: Path) -> None:
+    path.write_text("ok\nstart " + "y" * 5_000 + "\n")
+    before = snapshot_of(path)
+    see_lines(ledger, path, 1, 1)
+    path.write_text("ok\nbegin " + "y" * 5_000 + "\n")
+
+    ledger.edited(before, [Edit(3, 8, "begin")], snapshot_of(path))
+
+    assert knows(ledger, path) == SOME
+
+
+@requirement("FILE-2", "BUD-2")
+def test_what_a_call_showed_is_forgotten_when_its_result_was_cut(ledger: Ledger, path: Path) -> None:
+    see(ledger, path)
+    ledger.showed(str(path), "lines 1 None", "v1", "call-1")
+
+    ledger.not_shown("call-1")
+
+    assert knows(ledger, path) is None
+    assert ledger.shown_by(str(path), "lines 1 None", "v1") is None
 
 
 def test_lines_seen_again_take_nothing_from_the_whole(ledger: Ledger, path: Path) -> None:

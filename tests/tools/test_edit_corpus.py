@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 
 from ferrule.core.calls import ToolOutcome
 from ferrule.core.content import plain_text
+from ferrule.host.files import FileIdentity
 from ferrule.host.text import NotText
 from tests.requirement import requirement
 from tests.text.test_edit_corpus import CASES
@@ -53,8 +53,11 @@ def _arranged(place: Workplace, case: dict[str, Any]) -> Path:
         path.mkdir()
     elif content is not None:
         place.put("file.txt", content, seen=False)
-        with suppress(NotText):
+        try:
             place.see(path)
+        except NotText:  # as Read knows a picture
+            identity = FileIdentity.of(str(path), path.stat(), content)
+            place.files.ledgers.of("main").saw_whole(identity, None)
         if "mode" in case:
             path.chmod(int(case["mode"], 8))
     return path

@@ -137,3 +137,24 @@ async def test_budget_and_reminder_are_settings(tmp_path: Path) -> None:
     assert "Read on with offset " in plain_text(told.content)
     assert len(plain_text(told.content)) < 5_000
     assert "Mind what you read." not in plain_text(untold.content)
+
+
+@requirement("FILE-2", "BUD-2", "BUD-6")
+@pytest.mark.parametrize(
+    "settings", [{"message_limit": 3_000}, {"result_limits": {"Read": 1_000}}, {"result_limits": {"Grep": 500}}]
+)
+async def test_what_the_budget_cut_away_was_not_seen(tmp_path: Path, settings: dict[str, Any]) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("".join(f"line {n} of many\n" for n in range(200)))
+    session = at(tmp_path, **settings)
+    look = (
+        ("Grep", {"pattern": "line", "path": "a.txt", "output_mode": "content"})
+        if "Grep" in settings.get("result_limits", {})
+        else ("Read", {"file_path": "a.txt"})
+    )
+
+    await done(session, look)
+    (write,) = await done(session, ("Write", {"file_path": "a.txt", "content": ""}))
+
+    assert write.is_error
+    assert path.stat().st_size > 0

@@ -125,6 +125,7 @@ def open_session(
             message_limit=settings.message_limit,
         ),
         time_limits=settings.time_limits,
+        cut=lambda agent, call_id: files.ledgers.of(agent).not_shown(call_id),
     )
     return Session(
         id=session_id,

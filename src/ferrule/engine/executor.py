@@ -117,7 +117,13 @@ class Executor:
             await self._all_done
         outcomes = self.outcomes()
         budget = self.pipeline.budget
-        return outcomes if budget.holds_all(outcomes) else await budget.share(outcomes)
+        if budget.holds_all(outcomes):
+            return outcomes
+        shared = await budget.share(outcomes)
+        for whole, outcome in zip(outcomes, shared, strict=True):
+            if outcome is not whole:
+                self.pipeline.cut(self.facts.agent, outcome.call.id)
+        return shared
 
     def outcomes(self) -> list[ToolOutcome]:
         """One for each call in the order they were submitted; valid at every moment."""
@@ -266,6 +272,7 @@ class _Life:
     def finish(self, instead: ToolOutcome | None = None) -> None:
         """Apply what the result changes, leave the gate, and say so: exactly once."""
         self.settled = True
+        self.kept = None
         executor = self._executor
         outcome = instead or self.outcome
         effects = self.record.effects

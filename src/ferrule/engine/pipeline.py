@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -62,6 +62,8 @@ class Pipeline:
     budget: Budget = field(default_factory=Budget)
     time_limits: Mapping[str, float] = field(default_factory=dict[str, float])
     """Seconds by tool name; a setting goes before what the tool says."""
+    cut: Callable[[str, str], None] = lambda agent, call_id: None
+    """Told of each call whose result the model does not get as the tool gave it: the agent, and the call's id."""
 
     # Before the queue
 
@@ -166,7 +168,10 @@ class Pipeline:
         content = required_blocks(tool, tool.to_model(output))
         if result.changes or result.messages:
             require_extras(tool, result)
-        fitted = self.budget.within(tool, content) or await self.budget.fit(proposal.call.id, tool, content)
+        fitted = self.budget.within(tool, content)
+        if fitted is None:
+            fitted = await self.budget.fit(proposal.call.id, tool, content)
+            self.cut(proposal.ctx.facts.agent, proposal.call.id)
         view = tool.show_result(proposal.input, output)
         _note(record, fitted)
         record.mark("project")
@@ -217,6 +222,7 @@ class Pipeline:
             fitted = await self.budget.fit(proposal.call.id, proposal.tool, content)
             _note(record, fitted)
             outcome = replace(outcome, content=fitted.content)
+            self.cut(proposal.ctx.facts.agent, proposal.call.id)
         return replace(outcome, messages=outcome.messages + amendment.messages)
 
 

@@ -7,7 +7,9 @@ nothing that matters to it, on every file system, and costs nothing in between.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,9 +17,11 @@ from typing import Final, TypeAlias
 
 from ..core.ports import Note
 from ..core.threads import in_a_thread
-from .files import FileSnapshot, read_document
+from .files import DIGEST, opened, opened_file, read_document
+from .filling import Wanted
 from .folders import ChangedMeanwhile
 from .ledger import Ledger, Ledgers, Seen, Stamp
+from .pages import PastEnd, TextPage, read_page
 from .text import NotText
 
 DEBOUNCE: Final = 0.1
@@ -25,6 +29,11 @@ DEBOUNCE: Final = 0.1
 TICK: Final = 0.02
 """Seconds within which two changes may carry the same time, with a margin."""
 DIFF_LINES: Final = 100
+MOST_LOADED: Final = 4 << 20
+"""Bytes of a file that is loaded to be compared; of a larger one only what was seen is."""
+MOST_LINES: Final = 20_000
+MOST_LOOKED_THROUGH: Final = 256 << 20
+"""Bytes of a file that is gone through for what was seen of it; a change in a larger one is not told."""
 MOST_FILES: Final = 20
 """Files that are told of at once; the others are named in the next note."""
 
@@ -93,16 +102,44 @@ class ChangedFiles:
     def _change(self, ledger: Ledger, suspect: _Suspect) -> tuple[str, str]:
         """What is to be told, if anything, and the version of the file that it is about."""
         shown = suspect.real_path.removeprefix(self._workspace)
+        seen = ledger.seen(suspect.real_path)
         if suspect.entry is None:
             return f"{shown} was deleted.", GONE
-        now = _read(suspect.real_path)
-        if now is None:
-            return f"{shown} was replaced by something that is not text.", "not text"
+        if seen is None:
+            return "", ""
+        try:
+            if suspect.entry[0] > MOST_LOADED or (seen.whole and seen.whole.content is None):
+                return self._large_change(shown, ledger, suspect.real_path, seen)
+            now = read_document(suspect.real_path, judged=suspect.real_path)
+        except NotText as reason:
+            return f"{shown} has changed since you saw it: {reason}.", f"not text {suspect.entry}"
+        except (ChangedMeanwhile, OSError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it leads elsewhere"
+            return f"{shown} cannot be read any more: {why}.", f"unreadable {suspect.entry}"
         knowledge = ledger.knows(now)
         if knowledge is None or not knowledge.changed:
             return "", now.identity.digest
         patch = ledger.what_changed(shown, now, limit=DIFF_LINES)
-        return f"{shown} was changed by somebody else." + (f"\n{patch}" if patch else ""), now.identity.digest
+        return f"{shown} has changed since you saw it." + (f"\n{patch}" if patch else ""), now.identity.digest
+
+    def _large_change(self, shown: str, ledger: Ledger, real_path: str, seen: Seen) -> tuple[str, str]:
+        """Of a file that is not loaded: whether what was seen of it still stands, without a diff."""
+        if seen.whole:
+            with opened(real_path) as descriptor, open(descriptor, "rb", closefd=False) as file:
+                digest = hashlib.file_digest(file, DIGEST).hexdigest()
+            return (f"{shown} has changed since you saw it." if digest != seen.whole.digest else "", digest)
+        first = min((part.first for part in seen.parts), default=1)
+        last = max((part.last for part in seen.parts), default=0)
+        if not seen.parts or last - first >= MOST_LINES or os.stat(real_path).st_size > MOST_LOOKED_THROUGH:
+            return "", ""
+        with opened_file(real_path, judged=real_path) as file:
+            try:
+                page = read_page(file, Wanted(sys.maxsize, first, last - first + 1))
+            except PastEnd:
+                page = None
+        if isinstance(page, TextPage) and ledger.stand(real_path, first, page.lines) and page.last >= last:
+            return "", page.version
+        return f"{shown} has changed since you saw it.", page.version if page else "shorter"
 
 
 GONE: Final = "gone"
@@ -124,10 +161,3 @@ def _surely_the_same(entry: _Entry, seen: Seen) -> bool:
     """
     size, modified, changed, inode = entry
     return Stamp(size, modified, inode) == seen.stamp and changed / 1e9 < seen.at - TICK
-
-
-def _read(real_path: str) -> FileSnapshot | None:
-    try:
-        return read_document(real_path, judged=real_path)
-    except (NotText, ChangedMeanwhile, OSError):
-        return None

@@ -10,9 +10,10 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
-from ..text.diffs import unified
-from ..text.lines import LF, content, line_end, split_lines
+from ..text.diffs import CONTEXT, LINE_CHARS, unified
+from ..text.lines import LF, content, count_lines, first_lines, line_end, split_lines
 from ..text.matching import Edit
 from .files import FileIdentity, FileSnapshot, digest_of
 from .shelf import Shelf, Shelved
@@ -21,6 +22,8 @@ KEPT_IN_MEMORY = 1 << 20
 """Characters of one file that are kept in memory; what is beyond is kept on disk."""
 MOST_PARTS = 1_000
 """Places of one file; of a file seen in more places the first ones are forgotten."""
+MOST_CALLS = 500
+"""Calls whose files are remembered, in case their results are cut."""
 WHAT_CHANGED = 60
 """Lines of a diff that say what else changed."""
 
@@ -56,6 +59,7 @@ class Part:
         return self.first + self.count - 1
 
     def stands_in(self, lines: Sequence[str]) -> bool:
+        """Whether these lines, the first ones of a file or all of them, hold it where it was."""
         there = lines[self.first - 1 : self.last]
         return len(there) == self.count and _digest(there) == self.digest
 
@@ -100,6 +104,7 @@ class Ledger:
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
         self._seen: dict[str, Seen] = {}
+        self._calls: dict[str, set[str]] = {}
         self._shown: dict[tuple[str, str], tuple[str, str]] = {}
 
     def __iter__(self) -> Iterator[str]:
@@ -115,6 +120,17 @@ class Ledger:
 
     # Seeing
 
+    def shown_to(self, call_id: str, real_path: str) -> None:
+        """The result of this call shows some of the file; see `not_shown`."""
+        self._calls.setdefault(call_id, set()).add(real_path)
+        while len(self._calls) > MOST_CALLS:
+            del self._calls[next(iter(self._calls))]
+
+    def not_shown(self, call_id: str) -> None:
+        """What the call gave was cut before the model got it, so nobody knows what was seen: forget it."""
+        for real_path in self._calls.pop(call_id, ()):
+            self.forget(real_path)
+
     def saw_whole(self, identity: FileIdentity, text: str | None) -> None:
         """All of the file was shown; `text` is `None` for what is not text."""
         known = self._seen.get(identity.real_path)
@@ -129,8 +145,8 @@ class Ledger:
     def saw_lines(self, real_path: str, stamp: Stamp, *, first: int, lines: Sequence[str]) -> None:
         """Some lines were shown, given here without their endings."""
         known = self._seen.get(real_path) or Seen(stamp, 0.0, 0)
-        if known.whole and not self._stand_in(known.whole, first, lines):
-            known = replace(known, whole=None)
+        if known.whole and known.stamp != stamp and lines:
+            known = self._without_whole(known, known.whole, first, lines)
         added, kept = list[Part](), known.kept
         if lines and not known.whole and not any(_same(part, first, lines) for part in known.parts):
             content, kept = self._keep(LF.join(lines), known.kept)
@@ -154,12 +170,17 @@ class Ledger:
         real_path = after.identity.real_path
         known = self._seen.pop(real_path, None)
         self._forget_shown(real_path)
-        old, new = lines_of(before.document.text), lines_of(after.document.text)
-        stood = [(part.first, part.last) for part in known.parts if part.stands_in(old)] if known else []
+        parts = known.parts if known else ()
+        old = _first(before.document.text, _last(parts))
+        stood = [(part.first, part.last) for part in parts if part.stands_in(old)]
         stamp = Stamp(after.identity.size, after.identity.mtime_ns, after.identity.inode)
-        for first, last in _moved(stood, before.document.text, edits, len(new)):
+        moved, changed = _moved(stood, before.document.text, edits, count_lines(after.document.text))
+        new = _first(after.document.text, max((last for _, last in (*moved, *changed)), default=0))
+        self.saw_lines(real_path, stamp, first=1, lines=())
+        shown = [lines for lines in changed if all(len(line) <= LINE_CHARS for line in new[lines[0] - 1 : lines[1]])]
+        for first, last in (*moved, *shown):
             self.saw_lines(real_path, stamp, first=first, lines=new[first - 1 : last])
-        if known and real_path in self._seen:
+        if known:
             self._seen[real_path] = replace(self._seen[real_path], count=known.count)
 
     # Knowing
@@ -172,10 +193,11 @@ class Ledger:
         if seen.whole:
             same = seen.whole.digest == now.identity.digest
             return Knowledge(everything=same, changed=not same)
-        lines = lines_of(now.document.text)
+        text = now.document.text
+        lines = _first(text, _last(seen.parts))
         standing = [part for part in seen.parts if part.stands_in(lines)]
         return Knowledge(
-            everything=_cover(standing, len(lines)),
+            everything=_cover(standing, count_lines(text)),
             changed=len(standing) < len(seen.parts),
         )
 
@@ -202,7 +224,7 @@ class Ledger:
         if seen.whole:
             before = self._shelf.get(seen.whole.content) if seen.whole.content is not None else None
             return "" if before is None else unified(before, now.document.text, path, limit=limit, show_cr=True)
-        lines = lines_of(now.document.text)
+        lines = _first(now.document.text, _last(seen.parts) + CONTEXT)
         before_lines = list(lines)
         for part in seen.parts:
             text = self._shelf.get(part.content)
@@ -215,6 +237,16 @@ class Ledger:
     def showed(self, real_path: str, form: str, version: str, call_id: str) -> None:
         """A result showed this form (which lines, which pages) of this version of the file."""
         self._shown[real_path, form] = (version, call_id)
+        self.shown_to(call_id, real_path)
+
+    def stand(self, real_path: str, first: int, lines: Sequence[str]) -> bool:
+        """Whether these lines of a file, given from `first` on, hold every part of it that was seen among them."""
+        seen = self._seen.get(real_path)
+        return all(
+            _digest(lines[part.first - first : part.last - first + 1]) == part.digest
+            for part in (seen.parts if seen else ())
+            if first <= part.first and part.last < first + len(lines)
+        )
 
     def shown_by(self, real_path: str, form: str, version: str) -> str | None:
         """The call that showed the very same, if the agent has not changed the file since."""
@@ -225,9 +257,22 @@ class Ledger:
         for key in [key for key in self._shown if key[0] == real_path]:
             del self._shown[key]
 
-    def _stand_in(self, whole: Whole, first: int, lines: Sequence[str]) -> bool:
+    def _without_whole(self, known: Seen, whole: Whole, first: int, lines: Sequence[str]) -> Seen:
+        """The file may be another by now: what was known of all of it is kept as parts, but for these lines.
+
+        So a change in one of the other lines is still seen as one.
+        """
         before = self._shelf.get(whole.content) if whole.content is not None else None
-        return before is not None and lines_of(before)[first - 1 : first - 1 + len(lines)] == list(lines)
+        old = lines_of(before) if before is not None else []
+        if old[first - 1 : first - 1 + len(lines)] == list(lines):
+            return known
+        around = ((1, old[: first - 1]), (first + len(lines), old[first - 1 + len(lines) :]))
+        parts, kept = list[Part](), 0
+        for start, some in around:
+            if some:
+                content, kept = self._keep(LF.join(some), kept)
+                parts.append(Part(start, len(some), _digest(some), content))
+        return replace(known, whole=None, parts=tuple(parts), kept=kept)
 
     def _keep(self, text: str, kept: int) -> tuple[Shelved, int]:
         if kept + len(text) <= KEPT_IN_MEMORY:
@@ -244,6 +289,15 @@ class Ledgers:
 
     def of(self, agent: str) -> Ledger:
         return self._by_agent.setdefault(agent, Ledger(self.shelf))
+
+
+def _first(text: str, count: int) -> list[str]:
+    """The first lines as they are shown; a large file is not taken apart for a few of them."""
+    return [content(line) for line in first_lines(text, count)] if count else []
+
+
+def _last(parts: Iterable[Part]) -> int:
+    return max((part.last for part in parts), default=0)
 
 
 def lines_of(text: str) -> list[str]:
@@ -272,21 +326,27 @@ def _cover(parts: Iterable[Part], total: int) -> bool:
     return reached >= total
 
 
-def _moved(stood: Sequence[tuple[int, int]], text: str, edits: Sequence[Edit], total: int) -> Iterator[tuple[int, int]]:
-    """The ranges of lines that are known after the edits: those known before, moved, and the changed ones."""
+Lines: TypeAlias = tuple[int, int]
+"""The first and the last of some lines."""
+
+
+def _moved(stood: Sequence[Lines], text: str, edits: Sequence[Edit], total: int) -> tuple[list[Lines], list[Lines]]:
+    """What was known before the edits, where it is after them; and the lines that they changed."""
     end = line_end(text)
-    known = list(stood)
+    known, changed = list(stood), list[Lines]()
     shift = 0
     for edit in edits:
         top = text.count(end, 0, edit.start) + 1 + shift
         bottom = top + text.count(end, edit.start, edit.end)
         new_bottom = top + edit.new.count(end)
         known = [piece for first, last in known for piece in _around(first, last, top, bottom, new_bottom - bottom)]
-        known.append((top, new_bottom))
+        changed.append((top, new_bottom))
         shift += new_bottom - bottom
-    for first, last in sorted(known):
-        if first <= min(last, total):
-            yield first, min(last, total)
+    return _within(known, total), _within(changed, total)
+
+
+def _within(lines: Iterable[Lines], total: int) -> list[Lines]:
+    return [(first, min(last, total)) for first, last in sorted(lines) if first <= min(last, total)]
 
 
 def _around(first: int, last: int, top: int, bottom: int, shift: int) -> Iterator[tuple[int, int]]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import difflib
 import os
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ..core.context import ToolContext
 from ..core.tool import ToolError
-from .files import FileIdentity, FileSnapshot, read_document
+from .files import FileIdentity, FileSnapshot, kind_of, read_document
 from .folders import ChangedMeanwhile
 from .journal import Journal
 from .ledger import Ledger, Ledgers
@@ -84,6 +85,17 @@ def is_large(path: str) -> bool:
         return os.stat(path).st_size > IN_A_THREAD
     except (OSError, ValueError):
         return False
+
+
+def unseen(path: str) -> str:
+    """Why nothing can be done to a file that was not read; nothing of it is read for these words."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return missing(path)
+    if not stat.S_ISREG(mode):
+        return f"{path} cannot be changed as text: it is {kind_of(mode)}."
+    return f"{path} has not been read yet. Read it first, then edit it."
 
 
 def missing(path: str) -> str:

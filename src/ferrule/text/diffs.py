@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from .changes import Change, changes
-from .lines import CR, LF, content, split_lines
+from .lines import CR, LF, content, count_lines, first_lines, split_lines
 from .matching import Edit, spliced
 
 UNFINISHED = "\\ No newline at end of file"
 CR_SIGN = "␍"
 LINE_CHARS = 2_000
+MORE_CHANGES = "[more changes follow]"
 CONTEXT = 3
 """Lines around a change."""
 
@@ -43,6 +44,9 @@ def of_edits(text: str, edits: Sequence[Edit], path: str, *, limit: int | None =
         return unified(text, spliced(text, edits), path, limit=limit, show_cr=show_cr)
     body, counted, line, shift = list[str](), 0, 0, 0
     for low, high, inside in _windows(text, edits):
+        if limit is not None and len(body) > limit:
+            body.append(MORE_CHANGES)
+            break
         line += text.count(LF, counted, low)
         counted = low
         before = text[low:high]
@@ -58,24 +62,28 @@ def preview(text: str, lines: int = 30) -> str:
     >>> preview("a\nb\nc\n", 2)
     'a\nb\n[2 of 3 lines]'
     """
-    every = split_lines(text)
-    shown = [_clipped(content(line)) for line in every[:lines]]
-    return LF.join([*shown, f"[{lines} of {len(every):,} lines]"] if len(every) > lines else shown)
+    shown = [_clipped(content(line)) for line in first_lines(text, lines)]
+    total = count_lines(text)
+    return LF.join([*shown, f"[{lines} of {total:,} lines]"] if total > lines else shown)
 
 
 def _windows(text: str, edits: Sequence[Edit]) -> Iterator[tuple[int, int, list[Edit]]]:
     """Whole lines around each edit, joined where two of them meet."""
-    window: tuple[int, int, list[Edit]] | None = None
+    low = high = line_end = -1
+    inside = list[Edit]()
     for edit in edits:
-        low, high = _up(text, edit.start), _down(text, edit.end)
-        if window and low <= window[1]:
-            window = (window[0], max(high, window[1]), [*window[2], edit])
+        if inside and edit.end <= line_end:  # in a line that was looked at already
+            inside.append(edit)
             continue
-        if window:
-            yield window
-        window = (low, high, [edit])
-    if window:
-        yield window
+        up = high if inside and edit.start < high else _up(text, edit.start)
+        if inside and up > high:
+            yield low, high, inside
+            inside = []
+        low = up if not inside else low
+        high, line_end = _down(text, edit.end)
+        inside.append(edit)
+    if inside:
+        yield low, high, inside
 
 
 def _up(text: str, position: int) -> int:
@@ -87,12 +95,14 @@ def _up(text: str, position: int) -> int:
     return position + 1
 
 
-def _down(text: str, position: int) -> int:
-    for _ in range(CONTEXT + 2):
-        position = text.find(LF, position) + 1
-        if not position:
-            return len(text)
-    return position
+def _down(text: str, position: int) -> tuple[int, int]:
+    """Where the lines after this position end that belong to its window, and where its own line does."""
+    own = position = text.find(LF, position)
+    for _ in range(CONTEXT + 1):
+        if position < 0:
+            return len(text), len(text) if own < 0 else own
+        position = text.find(LF, position + 1)
+    return (len(text) if position < 0 else position + 1), own
 
 
 def _patch(path: str, body: list[str], limit: int | None, *, show_cr: bool) -> str:
@@ -163,6 +173,8 @@ def _limited(lines: list[str], limit: int | None) -> list[str]:
     if len(lines) <= limit:
         return lines
     kept = max(limit - 1, 0)
+    if lines[-1] == MORE_CHANGES:
+        return [*lines[:kept], MORE_CHANGES]
     return [*lines[:kept], f"[{len(lines) - kept:,} more lines of this diff]"]
 
 

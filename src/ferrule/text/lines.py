@@ -28,6 +28,27 @@ def split_lines(text: str, end: str | None = None) -> list[str]:
     return [*lines, rest] if rest else lines
 
 
+def first_lines(text: str, count: int) -> list[str]:
+    r"""The first lines with their endings, without a look at the others.
+
+    >>> first_lines("a\nb\nc", 2)
+    ['a\n', 'b\n']
+    """
+    end = line_end(text)
+    *ended, rest = text.split(end, count)
+    lines = [line + end for line in ended]
+    return lines if len(lines) == count or not rest else [*lines, rest]
+
+
+def count_lines(text: str) -> int:
+    r"""
+    >>> count_lines("a\nb"), count_lines("a\n"), count_lines("")
+    (2, 1, 0)
+    """
+    end = line_end(text)
+    return text.count(end) + bool(text and not text.endswith(end))
+
+
 def line_end(text: str) -> str:
     """The character that ends a line here."""
     return CR if CR in text and LF not in text else LF

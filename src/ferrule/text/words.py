@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .diffs import preview
-from .lines import LF, content, split_lines
+from .lines import LF, content, count_lines, split_lines
 from .matching import Ambiguous, How, NoChange
 from .nearest import Nearest, nearest
 
@@ -71,7 +71,7 @@ def counted(text: str) -> str:
     >>> counted("a\\nb"), counted("a")
     ('2 lines', '1 line')
     """
-    lines = len(split_lines(text))
+    lines = count_lines(text)
     return "1 line" if lines == 1 else f"{lines:,} lines"
 
 

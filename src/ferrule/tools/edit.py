@@ -17,7 +17,7 @@ from ..host.files import FileSnapshot
 from ..host.folders import ChangedMeanwhile
 from ..host.ledger import Knowledge
 from ..host.text import Document, NotEditable
-from ..host.workfiles import Workfiles, in_workspace, is_large, missing
+from ..host.workfiles import Workfiles, in_workspace, is_large, missing, unseen
 from ..host.writing import Written
 from ..text.diffs import of_edits, preview
 from ..text.matching import Ambiguous, Edited, How, NoChange, NotFound, apply
@@ -93,9 +93,7 @@ class Edit(Tool[EditInput, FileEdited]):
         """What memory can refuse; the disk is looked at for the words only."""
         if not input.old_string or self._files.ledger(ctx).seen(ctx.real(input.file_path) or input.file_path):
             return
-        if self._files.read(input.file_path, ctx) is None:
-            raise ToolError(missing(input.file_path))
-        raise ToolError(f"{input.file_path} has not been read yet. Read it first, then edit it.")
+        raise ToolError(unseen(input.file_path))
 
     def _carry_out(self, input: EditInput, ctx: ToolContext) -> FileEdited:
         plan: _Plan = ctx.kept or self._plan(input, ctx)

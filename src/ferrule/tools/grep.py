@@ -134,7 +134,7 @@ class Grep(Tool[GrepInput, Grepped]):
         except SearchFailed as error:
             raise ToolError(f"{error}\nCorrect `pattern` or `type`, and search again.") from None
         if isinstance(found, MatchingLines) and not input.only_matching:
-            remember(found.lines, self._ledgers.of(ctx.facts.agent))
+            remember(found.lines, self._ledgers.of(ctx.facts.agent), ctx.call_id)
         return found
 
     async def _grepped(self, input: GrepInput, path: str) -> Grepped:
@@ -198,7 +198,7 @@ class Grep(Tool[GrepInput, Grepped]):
                 return Listing(tuple(_line(line, numbered=output.numbered) for line in output.lines), output.seen)
 
 
-def remember(lines: Sequence[MatchedLine], ledger: Ledger) -> None:
+def remember(lines: Sequence[MatchedLine], ledger: Ledger, call_id: str) -> None:
     """Lines that were shown in full count as read; a long result loses its middle, so only its beginning does."""
     sizes = accumulate(len(_line(line, numbered=True)) + 1 for line in lines)
     shown = list(takewhile(lambda size: size <= RESULT_LIMIT // 2, sizes))
@@ -206,6 +206,7 @@ def remember(lines: Sequence[MatchedLine], ledger: Ledger) -> None:
     for path, first, texts in _runs(whole):
         with suppress(OSError):  # gone since it was found
             ledger.saw_lines(os.path.realpath(path), Stamp.of(os.stat(path)), first=first, lines=texts)
+            ledger.shown_to(call_id, os.path.realpath(path))
 
 
 def _runs(lines: Sequence[MatchedLine]) -> Iterator[tuple[str, int, list[str]]]:

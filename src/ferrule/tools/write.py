@@ -17,7 +17,7 @@ from ..host.files import FileSnapshot
 from ..host.folders import ChangedMeanwhile
 from ..host.ledger import NotSeen
 from ..host.text import Document, NotEditable
-from ..host.workfiles import Workfiles, in_workspace, is_large
+from ..host.workfiles import IN_A_THREAD, Workfiles, in_workspace, is_large
 from ..text.diffs import preview, unified
 from ..text.lines import CR
 from ..text.matching import Edit
@@ -66,7 +66,8 @@ class Write(Tool[WriteInput, FileWritten]):
 
     async def validate(self, input: WriteInput, ctx: ToolContext) -> None:
         """Refuse before anybody is asked, and keep what was worked out."""
-        ctx.keep(await in_a_thread(self._plan, input, ctx) if is_large(input.file_path) else self._plan(input, ctx))
+        large = is_large(input.file_path) or len(input.content) > IN_A_THREAD
+        ctx.keep(await in_a_thread(self._plan, input, ctx) if large else self._plan(input, ctx))
 
     async def call(self, input: WriteInput, ctx: ToolContext) -> FileWritten:
         return await in_a_thread(self._carry_out, input, ctx)
