@@ -113,7 +113,7 @@ def _program(word: Word) -> str | None:
 
 def _environment(simple: Simple, account: Account) -> None:
     """Variables set for one command: quiet ones, or one that no program here knows, for a program without settings."""
-    unfamiliar = [(name, value) for name, value in simple.assignments if not is_quiet(name)]
+    unfamiliar = [(name, value) for name, value in simple.assignments if not is_quiet(name, value)]
     if not unfamiliar:
         return
     name = _program(simple.words[0])
@@ -179,6 +179,10 @@ def _operands(known: Usage, given: Arguments, account: Account) -> None:
         # A pattern or a variable in the first place may stand for more than one word.
         operands = operands if operands and operands[0].many else operands[1:]
         role = roles[1]
+    elif role.startswith("=") and len(roles) > 1:
+        if not _is_harmless(role, operands[:1]):
+            account.doubt(f"what {operands[0].shown} makes it do is not known")
+        operands, role = operands[1:], roles[1]
     elif not operands and known.has("cwd"):
         account.reads_here()
     _each(role, operands, given, account)
@@ -209,7 +213,7 @@ def _is_harmless(role: str, operands: list[Word]) -> bool:
         return all(_SECONDS.fullmatch(operand.text or "") for operand in operands)
     if role == "name":
         return all(_IDENTIFIER.fullmatch(operand.text or "") for operand in operands)
-    return role.startswith("=") and operands[0].text in role[1:].split(",")
+    return role.startswith("=") and all(operand.text in role[1:].split(",") for operand in operands)
 
 
 def _declarations(operands: list[Word], account: Account) -> None:
@@ -219,7 +223,7 @@ def _declarations(operands: list[Word], account: Account) -> None:
         found = _DECLARATION.fullmatch(operand.text or "")
         if found is None:
             account.doubt(f"what {operand.shown} declares is not known")
-        elif found[2] and not is_quiet(found[1]):
+        elif found[2] and not is_quiet(found[1], Word.known(found[2][1:])):
             account.doubt(f"{found[1]} may change what later commands do")
 
 

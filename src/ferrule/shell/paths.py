@@ -9,7 +9,7 @@ ANYWHERE = "/"
 """The path for one that is not known: the whole tree."""
 
 _SIMPLE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
-_NOTHING = re.compile(r"/dev/(null|stdin|stdout|stderr|tty|fd/[0-9]+)|/proc/self/fd/[0-9]+")
+_NOTHING = re.compile(r"/dev/(null|stdin|stdout|stderr|fd/[0-2])|/proc/self/fd/[0-2]")
 _NETWORK = re.compile(r"/dev/(tcp|udp)/([^/]*)/?.*")
 _PROTECTED_FOLDERS = frozenset(
     {".git", ".vscode", ".idea", ".husky", ".cargo", ".devcontainer", ".yarn", ".mvn", ".claude", ".ferrule", ".ssh"}

@@ -35,6 +35,8 @@ _QUIET = frozenset(
     | {"TIME_STYLE", "BLOCK_SIZE", "GIT_OPTIONAL_LOCKS", "GIT_TERMINAL_PROMPT"}
 )
 """Variables known to change nothing but how output looks."""
+_PAGERS = frozenset({"PAGER", "GIT_PAGER", "MANPAGER", "SYSTEMD_PAGER"})
+"""Variables that name a program; `cat` is harmless, and what those who want no pager write."""
 _SHORT_VALUE = re.compile(r"[A-Za-z0-9_.,:@+-]*")
 _UNFAMILIAR = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 
@@ -107,9 +109,15 @@ def is_influential(name: str) -> bool:
     return name not in _QUIET and _INFLUENTIAL.fullmatch(name) is not None
 
 
-def is_quiet(name: str) -> bool:
-    """Whether a program given this variable does nothing else than without it."""
-    return name in _QUIET
+def is_quiet(name: str, value: Word) -> bool:
+    """Whether a program given this variable does nothing else than without it.
+
+    >>> is_quiet("LANG", Word.known("C")), is_quiet("PAGER", Word.known("cat")), is_quiet("PAGER", Word.known("sh"))
+    (True, True, False)
+    """
+    if name in _PAGERS:
+        return value.text in ("cat", "")
+    return name in _QUIET and value.text is not None and _SHORT_VALUE.fullmatch(value.text) is not None
 
 
 def is_unfamiliar_but_plain(name: str, value: Word) -> bool:

@@ -15,7 +15,7 @@ _LONG_FLAGS = frozenset(
 )
 _YQ_FLAGS = frozenset("rejCMNP")
 _BEYOND = re.compile(
-    r"\b(env|import|include|modulemeta|input_filename|get_search_list|load\w*|strenv|envsubst|eval|system|error_file"
+    r"(?<![.\w\"])(env|import|include|modulemeta|input_filename|get_search_list|load\w*|strenv|envsubst|eval|system|error_file"
     r"|halt_error|debug|stderr|splits?_doc|fileIndex|filename)\b|\$ENV|\$__"
 )
 

@@ -28,8 +28,9 @@ TEXT = {
     " --no-ignore-parent --no-ignore-vcs --no-messages --no-unicode --null --null-data --one-file-system"
     " --only-matching --passthru --path-separator= --pcre2 --pcre2-version --pretty --quiet --regex-size-limit="
     " --regexp= --replace= --smart-case --sort= --sortr= --stats --stop-on-nonmatch --threads= --trace --trim --type="
-    " --type-list --type-not= --unrestricted --version --vimgrep --with-filename --no-filename --word-regexp --no-pre"
-    " --search-zip=unknown --pre=shell --hostname-bin=shell | pattern reads | cwd",
+    " --type-list --type-add= --type-clear= --type-not= --unrestricted --version --vimgrep --with-filename"
+    " --no-filename --word-regexp --no-pre --search-zip=unknown --pre=shell --hostname-bin=shell | pattern reads |"
+    " cwd",
     "fd": "-HIuUsigF0pLaq1 -E: -t: -e: -d: -S: -c: -j: --hidden --no-ignore --unrestricted --case-sensitive"
     " --ignore-case --glob --fixed-strings --absolute-path --list-details=unknown --follow --full-path --print0"
     " --max-depth= --min-depth= --exact-depth= --exclude= --type= --extension= --size= --changed-within="

@@ -126,7 +126,7 @@ def _env(words: list[Word], account: Account) -> None:
         return
     rest = list(given.operands)
     while rest and (found := _ASSIGNMENT.fullmatch(rest[0].text or "")):
-        if not is_quiet(found[1]):
+        if not is_quiet(found[1], Word.known(found[2])):
             account.doubt(f"{found[1]} may change what the command does")
         rest.pop(0)
     if rest:
