@@ -34,6 +34,12 @@ def test_a_version_can_be_asked_for_and_nothing_with_it(name: str) -> None:
         assert name in READERS or not is_read_only(f"{name} {flag} x")
 
 
+@pytest.mark.parametrize("name", sorted(WRITING))
+def test_a_writing_program_never_only_reads_whatever_its_options(name: str) -> None:
+    for arguments_of_it in ("", "x", "--reference=a f", "-t", "-- x", "$x", "*"):
+        assert not is_read_only(f"{name} {arguments_of_it}")
+
+
 def test_every_entry_has_an_example() -> None:
     assert {*examples.READING, *examples.WRITING} == set(ENTRIES)
     assert set(examples.GIT) == set(git.READING)

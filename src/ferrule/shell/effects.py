@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from ..core.effects import Change
+from ..core.effects import Change, WritesPath
 from .account import Account
 from .commands import awk, conditions, find, git, jq, network, sed, wrappers
 from .commands.machine import MACHINE, ONLY_VERSION
@@ -142,6 +142,12 @@ def _by_table(name: str, words: list[Word], account: Account) -> None:
         account.doubt(given.doubt)
     _options(given, account)
     _operands(known, given, account)
+    if name in WRITING and not given.has("--version", "--help") and not _states_a_write(account):
+        account.doubt(f"what {name} changes is not known")
+
+
+def _states_a_write(account: Account) -> bool:
+    return any(isinstance(touch, WritesPath) for touch in account.touches)
 
 
 def _printf(words: list[Word], account: Account) -> None:
@@ -176,8 +182,9 @@ def _operands(known: Usage, given: Arguments, account: Account) -> None:
     elif role in ("read1", "text1"):
         for operand in operands[:1] if role == "read1" else ():
             account.reads(operand)
-        # A pattern or a variable in the first place may stand for more than one word.
-        operands = operands if operands and operands[0].many else operands[1:]
+        # A pattern or a variable in the first place may stand for more than one word, and `--reference` for the first.
+        whole = given.has("--reference") or (bool(operands) and operands[0].many)
+        operands = operands if whole else operands[1:]
         role = roles[1]
     elif role.startswith("=") and len(roles) > 1:
         if not _is_harmless(role, operands[:1]):

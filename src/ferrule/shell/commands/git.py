@@ -18,7 +18,7 @@ _GLOBAL = (
 )
 
 _DIFF = (
-    "-pusRabwWz -U: -l: -S: -G: -O:read -B? -M? -C? -D -X? --patch --no-patch --unified= --raw --patch-with-raw"
+    "-pusRabwWz -U? -l: -S: -G: -O:read -B? -M? -C? -D -X? --patch --no-patch --unified? --raw --patch-with-raw"
     " --indent-heuristic --no-indent-heuristic --minimal --patience --histogram --anchored= --diff-algorithm="
     " --stat? --stat-width= --stat-count= --stat-graph-width= --stat-name-width= --compact-summary --numstat"
     " --shortstat --dirstat? --cumulative --summary --patch-with-stat --name-only --name-status --submodule?"
@@ -70,9 +70,9 @@ READING = {
     " --find-renames? | text",
     "blame": "-lteswcbf -L: -M? -C? -S:read --root --show-stats --reverse --first-parent --porcelain --line-porcelain"
     " --incremental --encoding= --contents=read --date= --show-name --show-number --show-email --color-lines"
-    " --color-by-age --ignore-rev= --ignore-revs-file=read --abbrev= --since= | text",
+    " --color-by-age --ignore-rev= --ignore-revs-file=read --abbrev? --since= | text",
     "annotate": "-lt -L: | text",
-    "branch": f"-arvilq --all --remotes --verbose --list --show-current --abbrev= --no-abbrev --column? --no-column"
+    "branch": f"-arvilq --all --remotes --verbose --list --show-current --abbrev? --no-abbrev --column? --no-column"
     f" --quiet {_SHOW_REFS} | listing | ",
     "tag": f"-li -n? --list --column? --no-column {_SHOW_REFS} | listing | ",
     "remote": "-v --verbose | none",
@@ -94,12 +94,12 @@ READING = {
     " --show-superproject-working-tree --show-object-format? --show-ref-format --revs-only --no-revs --flags"
     " --no-flags --default= --prefix= --sq --since= --until= --path-format= --shared-index-path --local-env-vars"
     " --glob= --exclude= --disambiguate= | text",
-    "describe": "--all --tags --contains --abbrev= --candidates= --exact-match --debug --long --match= --exclude="
+    "describe": "--all --tags --contains --abbrev? --candidates= --exact-match --debug --long --match= --exclude="
     " --always --first-parent --dirty? --broken? | text",
     "name-rev": "--tags --refs= --exclude= --all --name-only --no-undefined --always --annotate-stdin | text",
     "merge-base": "-a --all --octopus --is-ancestor --independent --fork-point | text",
-    "cherry": "-v --abbrev= | text",
-    "show-branch": "-ar --all --remotes --current --topo-order --date-order --sparse --more= --list --independent"
+    "cherry": "-v --abbrev? | text",
+    "show-branch": "-ar --all --remotes --current --topo-order --date-order --sparse --more? --list --independent"
     " --merge-base --no-name --sha1-name --topics --color? --no-color --reflog? | text",
     "check-ignore": "-qvzn --quiet --verbose --stdin --non-matching --no-index | text",
     "check-attr": "-az --all --cached --stdin --source= | text",

@@ -50,8 +50,11 @@ def _fetch(words: list[Word], entry: str, account: Account) -> None:
             account.reads(Word.known((option.value.text or "")[1:]))
         elif option.name in _SENDING and (option.value is None or "@" in (option.value.text or "@")):
             account.doubt(f"{option.name} may send a file")
-    for operand in given.operands:
+    urls = [option.value for option in given.options if option.name == "--url" and option.value is not None]
+    for operand in (*given.operands, *urls):
         _reach(operand, account)
+    if not given.operands and not urls:
+        account.doubt("where it leads is not known")
 
 
 def _reach(operand: Word, account: Account) -> None:

@@ -21,7 +21,7 @@ _DURATION = re.compile(r"[0-9]+(\.[0-9]+)?[smhd]?")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 _XARGS = (
     "-0rtx -n: -P: -L: -d: -E: -s: -I: -a:read --null --no-run-if-empty --verbose --exit --max-args= --max-procs="
-    " --max-lines= --delimiter= --max-chars= --replace= --arg-file=read | text | leading"
+    " --max-lines? --delimiter= --max-chars= --replace? --arg-file=read | text | leading"
 )
 _ENV = "-0 --null | text | leading"
 _SHELLS = frozenset({"bash", "sh", "dash", "zsh", "ksh", "ash"})
