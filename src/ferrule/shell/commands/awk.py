@@ -13,6 +13,8 @@ USAGE = (
     " reads | leading"
 )
 
+MAX_PROGRAM = 3_000
+
 _TOKEN = re.compile(
     r"""(?P<space>[ \t]+|\\\n|\#[^\n]*)
     |(?P<string>"(?:[^"\\\n]|\\.)*")
@@ -86,6 +88,8 @@ def read(words: list[Word], account: Account) -> None:
     program, *files = given.operands
     if program.text is None:
         account.doubt("the program is not known")
+    elif len(program.text) > MAX_PROGRAM:
+        account.doubt("the program is too long to look through")
     else:
         try:
             check_program(program.text)

@@ -16,6 +16,8 @@ USAGE = (
     " --version --help | reads"
 )
 
+MAX_SCRIPT = 3_000
+
 _BLANK = re.compile(r"[ \t;\n]*")
 _ADDRESS = re.compile(r"[0-9]+(~[0-9]+)?|\$|[+~][0-9]+")
 _REGEX_FLAGS = re.compile(r"[IM]*")
@@ -70,6 +72,8 @@ def check_script(script: str) -> None:
 
     >>> check_script("1,5p;s/a/b/g")
     """
+    if len(script) > MAX_SCRIPT:
+        raise Unsafe("the script is too long to look through")
     at = depth = 0
     while (at := _end(_BLANK, script, at)) < len(script):
         at = _addresses(script, at)
