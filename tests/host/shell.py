@@ -17,7 +17,7 @@ from uuid import uuid4
 
 import pytest
 
-from ferrule.host.command import Command
+from ferrule.host.command import Bounds, Command
 from ferrule.host.commands import Commands
 from ferrule.host.sandbox import Offers, Sandbox, tried
 
@@ -27,7 +27,8 @@ GENEROUS = 30.0
 
 
 def opened(folder: Path) -> Commands:
-    return Commands(folder=folder / "output", environment=os.environ)
+    """Without a control group, which takes longer to make than most tests."""
+    return Commands(folder=folder / "output", environment=os.environ, bounds=Bounds(processes=0, memory=0))
 
 
 def command(text: str, cwd: Path | str, **variables: str) -> Command:

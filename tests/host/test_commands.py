@@ -5,19 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import signal
 import subprocess
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from ferrule.host.command import Command, CommandFailed, LeftBehind, Limits, Ran
+from ferrule.host.command import Command, CommandFailed, Limits, Ran
 from ferrule.host.commands import Commands
 from ferrule.host.environment import child_environment
-from tests.host.shell import GENEROUS, alive_with, command, opened, unique, until
+from tests.host.shell import GENEROUS, command, opened, until
 from tests.requirement import requirement
 
 
@@ -233,89 +231,6 @@ async def test_signals_that_ferrule_ignores_are_not_ignored_by_commands(commands
     assert printed == "y"
 
 
-# When it is over
-
-
-async def test_a_call_is_over_when_its_shell_is(commands: Commands, tmp_path: Path) -> None:
-    ran = await _ran(commands, "sleep 1001 & until grep -q sleep /proc/$!/comm; do :; done; echo x", tmp_path)
-
-    (left,) = ran.left
-    assert (ran.exit_code, ran.output.text(), left) == (0, "x\n", LeftBehind(left.pid, "sleep"))
-    assert left.pid in alive_with("1001")
-
-
-async def test_what_is_left_behind_may_go_on_printing(commands: Commands, tmp_path: Path) -> None:
-    text = "{ while [ ! -e go ]; do sleep 0.01; done; head -c 1000000 /dev/zero; touch done; } & echo x"
-    ran = await _ran(commands, text, tmp_path)
-
-    (tmp_path / "go").touch()
-
-    await until((tmp_path / "done").exists)
-    assert ran.output.text() == "x\n"
-
-
-@requirement("BASH-4")
-@pytest.mark.parametrize(
-    "text",
-    [
-        "tail -f /dev/null",
-        "yes > /dev/null",
-        "trap '' TERM INT HUP; while :; do sleep 0.05; done",
-        "(setsid nohup sleep 1002 > /dev/null 2>&1 &); sleep 1002",
-        "for i in 1 2 3 4 5; do (sleep 1002 & setsid sleep 1002 & wait) & done; wait",
-        "setsid bash -c 'trap \"\" TERM; (sleep 1002 &) ; sleep 1002'",
-        "kill -STOP $$",
-        "f() { [ $1 -gt 0 ] || { sleep 1002; return; }; f $(($1-1)) & f $(($1-1)) & wait; }; f 6",
-    ],
-)
-async def test_a_command_out_of_time_ends_with_all_that_it_started(
-    commands: Commands, tmp_path: Path, text: str
-) -> None:
-    marker = unique()
-    running = await commands.start(command(text, tmp_path, MARKED=marker))
-    await until(lambda: alive_with(marker))
-
-    await running.end(grace=0.2, timed_out=True)
-
-    assert (await running.wait()).timed_out
-    assert not alive_with(marker)
-
-
-@requirement("BASH-4")
-async def test_a_cancelled_call_leaves_nothing(commands: Commands, tmp_path: Path) -> None:
-    marker = unique()
-    task = asyncio.create_task(_ran(commands, "sleep 1003 | sleep 1003", tmp_path, MARKED=marker))
-    await until(lambda: len(alive_with(marker)) >= 2)
-
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-
-    assert not alive_with(marker)
-
-
-async def test_a_command_may_tidy_up_before_it_is_killed(commands: Commands, tmp_path: Path) -> None:
-    text = "trap 'echo tidy; exit 5' TERM; echo ready; while :; do sleep 0.01; done"
-    running = await commands.start(command(text, tmp_path))
-    await until(lambda: running.output.total)
-
-    await running.end(grace=GENEROUS)
-
-    ran = await running.wait()
-    assert ran.exit_code == 5
-    assert ran.output.text().endswith("tidy\n")
-
-
-@requirement("BASH-7")
-async def test_a_command_whose_time_is_up_can_go_on(commands: Commands, tmp_path: Path) -> None:
-    running = await commands.start(command("while [ ! -e go ]; do sleep 0.01; done; echo done", tmp_path))
-
-    assert await running.within(0.05) is None
-    (tmp_path / "go").touch()
-
-    assert (await running.wait()).output.text() == "done\n"
-
-
 # Side by side
 
 
@@ -352,6 +267,17 @@ async def test_output_is_given_out_while_the_command_runs(commands: Commands, tm
     assert "".join(given) == "one\ntwo é"
 
 
+async def test_whoever_comes_late_to_watch_misses_nothing(commands: Commands, tmp_path: Path) -> None:
+    running = await commands.start(command("echo one; sleep 1020", tmp_path))
+    await until(lambda: running.output.total)
+    calls: list[int] = []
+
+    running.watch(lambda: calls.append(running.output.total))
+
+    assert calls == [4]
+    await running.end(grace=0)
+
+
 # Limits
 
 
@@ -371,53 +297,3 @@ async def test_a_limit_of_processes_holds_for_whom_the_kernel_counts(commands: C
     ran = await commands.run(replace(command("true | true", tmp_path), limits=Limits(processes=1)))
 
     assert "Resource temporarily unavailable" in ran.output.text()
-
-
-# Trouble
-
-
-async def test_a_start_that_is_cancelled_at_any_step_leaves_nothing(commands: Commands, tmp_path: Path) -> None:
-    """With a message too large for the socket, so that it is cut off in its middle, too."""
-    marker = unique()
-    for text in ("sleep 1016", f"sleep 1016 # {'x' * 3_000_000}"):
-        for steps in range(6):
-            task = asyncio.create_task(commands.start(command(text, tmp_path, MARKED=marker)))
-            for _ in range(steps):
-                await asyncio.sleep(0)
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await (await task).end(grace=0)
-
-    assert await _printed(commands, "echo on", tmp_path) == "on\n"
-    await until(lambda: not alive_with(marker))
-
-
-async def test_a_session_that_is_closed_tells_who_still_waits(tmp_path: Path) -> None:
-    async with opened(tmp_path) as commands:
-        running = await commands.start(command("sleep 1017", tmp_path))
-
-    with pytest.raises(CommandFailed, match="The session was closed"):
-        await running.wait()
-
-
-@requirement("BASH-4")
-async def test_a_lost_spawner_is_said_and_replaced(commands: Commands, tmp_path: Path) -> None:
-    marker = unique()
-    text = "(setsid sleep 1004 &) ; sleep 1004"
-    running = await commands.start(command(text, tmp_path, MARKED=marker))
-    await until(lambda: len(alive_with(marker)) >= 3)
-    assert running.pid is not None
-    spawner = int(Path(f"/proc/{running.pid}/stat").read_text().rpartition(") ")[2].split()[1])
-
-    os.kill(spawner, signal.SIGKILL)
-
-    with pytest.raises(CommandFailed, match=r"ended\. The command was killed\. Run it again"):
-        await running.wait()
-    await until(lambda: not alive_with(marker))
-    assert await _printed(commands, "echo again", tmp_path) == "again\n"
-
-
-async def test_a_shell_that_cannot_be_started_is_said_to_be(tmp_path: Path) -> None:
-    async with Commands(folder=tmp_path, environment={}, shell="/no/such/bash") as commands:
-        with pytest.raises(CommandFailed, match=r"could not be started: .*No such file"):
-            await commands.run(command("true", tmp_path))
