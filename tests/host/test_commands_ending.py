@@ -7,11 +7,12 @@ import os
 import signal
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from ferrule.host.command import CommandFailed, LeftBehind, Ran
+from ferrule.host.command import CommandFailed, LeftBehind, Limits, Ran
 from ferrule.host.commands import Commands
 from tests.host.shell import GENEROUS, alive_with, command, opened, unique, until
 from tests.requirement import requirement
@@ -87,6 +88,16 @@ async def test_a_cancelled_call_leaves_nothing(commands: Commands, tmp_path: Pat
         await task
 
     assert not alive_with(marker)
+
+
+async def test_a_command_asked_to_end_as_it_starts_does_so_at_once(commands: Commands, tmp_path: Path) -> None:
+    """Also one for which a fork of the spawner waits: what the spawner does about a signal is not done there."""
+    for limits in (Limits(), Limits(open_files=100)):
+        for _ in range(10):
+            running = await commands.start(replace(command("sleep 1021", tmp_path), limits=limits))
+            await running.end(grace=GENEROUS)
+
+            assert (await running.wait()).signal != "SIGKILL"
 
 
 async def test_a_command_may_tidy_up_before_it_is_killed(commands: Commands, tmp_path: Path) -> None:

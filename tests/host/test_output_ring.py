@@ -150,6 +150,27 @@ def test_hostile_output_takes_no_time() -> None:
         TerminalStream().feed(text.encode())
 
 
+async def test_a_flood_is_kept_byte_for_byte(tmp_path: Path) -> None:
+    """Where it is read changes on the way, from the loop to a thread and back."""
+    whole = "".join(f"{number}\n" for number in range(1, 1_000_001)).encode()
+    async with opened(tmp_path) as commands:
+        ran = await commands.run(command("seq 1000000", tmp_path), timeout=GENEROUS)
+
+    assert ran.output.saved is not None
+    assert ran.output.saved.read_bytes() == whole
+    assert (ran.output.total, ran.output.head) == (len(whole), whole[:HEAD])
+    assert whole.endswith(ran.output.tail)
+
+
+async def test_a_flood_from_what_was_left_behind_holds_nobody_up(tmp_path: Path) -> None:
+    async with opened(tmp_path) as commands:
+        ran = await commands.run(command("yes & sleep 0.2; echo end", tmp_path), timeout=GENEROUS)
+        again = await commands.run(command("echo again", tmp_path), timeout=GENEROUS)
+
+        assert (len(ran.left), again.output.text()) == (1, "again\n")
+        assert ran.output.total > 1_000_000
+
+
 @requirement("BUD-4")
 async def test_a_flood_costs_little_memory(tmp_path: Path) -> None:
     async with opened(tmp_path) as commands:

@@ -54,6 +54,7 @@ class Commands:
         self._shell = shell or find_shell(environment)
         self._link: SpawnerLink | None = None
         self._ids = count(1)
+        self._buffer = memoryview(bytearray(PIPE_SIZE))
 
     async def __aenter__(self) -> Self:
         return self
@@ -111,7 +112,9 @@ class Commands:
         reading, writing = os.pipe()
         with suppress(OSError):  # past the user's share of pipe memory, the usual size must do
             fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, PIPE_SIZE)
-        running = Running(id, command, link, OutputRing(lambda: self._make_spill(id)), reading)
+        running = Running(
+            id, command, link, OutputRing(lambda: self._make_spill(id)), reading=reading, buffer=self._buffer
+        )
         try:
             await link.start(self._request(id, command), writing, running.on_reply, running.on_lost)
         except asyncio.CancelledError:  # the request goes out all the same, so the end goes after it

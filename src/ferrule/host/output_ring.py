@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import TypeAlias
 
 from .terminal_text import cleaned
@@ -43,10 +44,14 @@ class Output:
 
 
 class OutputRing:
-    """Takes bytes as they come. Holds `HEAD` and about `TAIL` of them, whatever comes."""
+    """Takes bytes as they come. Holds `HEAD` and about `TAIL` of them, whatever comes.
+
+    One may feed it in a thread while another reads.
+    """
 
     def __init__(self, make_spill: MakeSpill | None = None, *, spill_cap: int = SPILL_CAP) -> None:
         self.total = 0
+        self._lock = Lock()
         self._make_spill = make_spill
         self._cap = spill_cap
         self._head = bytearray()
@@ -56,8 +61,15 @@ class OutputRing:
         self._descriptor = -1
         self._spilled = 0
 
-    def feed(self, chunk: bytes) -> None:
+    def feed(self, chunk: bytes | memoryview) -> None:
+        """What is kept of the chunk is copied, so a buffer may be used again."""
+        with self._lock:
+            self._take(chunk)
+
+    def _take(self, chunk: bytes | memoryview) -> None:
         self.total += len(chunk)
+        if self.saved is None and self.total > HEAD + TAIL:
+            self._open_spill()
         if self._descriptor >= 0:
             self._spill(chunk)
         if room := HEAD - len(self._head):
@@ -66,28 +78,35 @@ class OutputRing:
         if chunk:
             self._append(chunk)
 
-    def _append(self, chunk: bytes) -> None:
+    def _append(self, chunk: bytes | memoryview) -> None:
+        if len(chunk) >= TAIL:
+            self._tail.clear()
+            self._tail.append(bytes(chunk[-TAIL:]))
+            self._tail_size = TAIL
+            return
         last = self._tail[-1] if self._tail else None
         if isinstance(last, bytearray) and len(last) + len(chunk) <= SMALL:
             last += chunk
         else:
-            self._tail.append(bytearray(chunk) if len(chunk) < SMALL else chunk)
+            self._tail.append(bytearray(chunk) if len(chunk) < SMALL else bytes(chunk))
         self._tail_size += len(chunk)
         while self._tail_size - len(self._tail[0]) >= TAIL:
-            if self.saved is None:
-                self._open_spill()
             self._tail_size -= len(self._tail.popleft())
 
     def snapshot(self, *, keep_if_over: int | None = None) -> Output:
         """As it stands. What is longer than `keep_if_over` is saved, though memory would still hold it."""
-        if self.saved is None and keep_if_over is not None and self.total > keep_if_over:
-            self._open_spill()
-        return Output(
-            bytes(self._head), b"".join(self._tail), self.total, self.saved, capped=0 < self._spilled < self.total
-        )
+        with self._lock:
+            if self.saved is None and keep_if_over is not None and self.total > keep_if_over:
+                self._open_spill()
+            capped = 0 < self._spilled < self.total
+            return Output(bytes(self._head), b"".join(self._tail), self.total, self.saved, capped=capped)
 
     def read(self, start: int, stop: int) -> bytes:
         """What is still known of the bytes from `start` to `stop`; shorter at its end where some are lost."""
+        with self._lock:
+            return self._known(start, stop)
+
+    def _known(self, start: int, stop: int) -> bytes:
         stop = min(stop, self.total)
         if start >= stop:
             return b""
@@ -116,12 +135,13 @@ class OutputRing:
 
     def close(self) -> None:
         """Frees what it holds. The file stays."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-        self._descriptor = -1
-        self._head.clear()
-        self._tail.clear()
-        self._tail_size = 0
+        with self._lock:
+            if self._descriptor >= 0:
+                os.close(self._descriptor)
+            self._descriptor = -1
+            self._head.clear()
+            self._tail.clear()
+            self._tail_size = 0
 
     def _open_spill(self) -> None:
         """Once. Where there is no place for a file, the middle is lost and the end is not."""
@@ -135,7 +155,7 @@ class OutputRing:
         for part in (self._head, *self._tail):
             self._spill(part)
 
-    def _spill(self, part: bytes | bytearray) -> None:
+    def _spill(self, part: bytes | bytearray | memoryview) -> None:
         room = self._cap - self._spilled
         if room <= 0:
             return

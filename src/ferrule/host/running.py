@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import os
-import struct
-import termios
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from .command import Command, CommandFailed, LeftBehind, Ran, signal_name
 from .output_ring import MODEL_CHARACTERS, OutputRing
+from .pipe_reader import PipeReader
 from .refusals import refusals
 from .spawner.protocol import TROUBLE
 from .spawner_link import SpawnerLink
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
 GRACE = 2.0
 """Seconds between asking a command to end and killing it."""
 GONE_WITHIN = 5.0
-CHUNK = 1 << 18
 PROGRESS_EVERY = 0.05
 PROGRESS_BYTES = 8_192
 
@@ -35,24 +32,23 @@ OnOutput: TypeAlias = Callable[[str], None]
 class Running:
     """A command under way. Made by `Commands.start`."""
 
-    def __init__(self, id: int, command: Command, link: SpawnerLink, output: OutputRing, reading: int) -> None:
+    def __init__(
+        self, id: int, command: Command, link: SpawnerLink, output: OutputRing, *, reading: int, buffer: memoryview
+    ) -> None:
         self.id = id
         self.command = command
         self.output = output
         self.pid: int | None = None
         self._link = link
-        self._reading = reading
-        self._loop = asyncio.get_running_loop()
         self._began = time.monotonic()
-        self._started: asyncio.Future[bool] = self._loop.create_future()
-        self._ended: asyncio.Future[Ran] = self._loop.create_future()
-        self._gone: asyncio.Future[None] = self._loop.create_future()
+        loop = asyncio.get_running_loop()
+        self._started: asyncio.Future[bool] = loop.create_future()
+        self._ended: asyncio.Future[Ran] = loop.create_future()
+        self._gone: asyncio.Future[None] = loop.create_future()
         self._ending = False
         self._timed_out = False
-        self._discarding = False
         self._watchers: list[Callable[[], None]] = []
-        os.set_blocking(reading, False)
-        self._loop.add_reader(reading, self._read)
+        self._pipe = PipeReader(reading, output.feed, self._tell_of_output, buffer)
 
     @property
     def done(self) -> bool:
@@ -94,37 +90,9 @@ class Running:
         if self.output.total or self.done:
             watcher()
 
-    # What the pipe brings
-
-    def _read(self) -> None:
-        try:
-            chunk = os.read(self._reading, CHUNK)
-        except BlockingIOError:
-            return
-        if not chunk:
-            self._close_pipe()
-        elif not self._discarding:
-            self._take(chunk)
-
-    def _take(self, chunk: bytes) -> None:
-        self.output.feed(chunk)
+    def _tell_of_output(self) -> None:
         for watcher in self._watchers:
             watcher()
-
-    def _drain(self) -> None:
-        """What was in the pipe as the shell ended, and no more: others may hold it open and go on printing."""
-        if self._reading < 0:
-            return
-        left = struct.unpack("i", fcntl.ioctl(self._reading, termios.FIONREAD, b"\0\0\0\0"))[0]
-        while left > 0 and (chunk := os.read(self._reading, min(left, CHUNK))):
-            left -= len(chunk)
-            self._take(chunk)
-
-    def _close_pipe(self) -> None:
-        if self._reading >= 0:
-            self._loop.remove_reader(self._reading)
-            os.close(self._reading)
-            self._reading = -1
 
     # What the spawner says
 
@@ -134,19 +102,18 @@ class Running:
                 self.pid = reply["pid"]
                 self._started.set_result(True)
             case "ended":
-                self._on_end(reply)
+                self._pipe.drain(lambda: self._on_end(reply))
             case "gone":
-                self._finish()
+                self._pipe.drain(self._finish)
             case "refused":
                 self._fail(f"The command could not be started: {reply['why']}.")
 
     def on_lost(self, why: str) -> None:
-        self._drain()
-        self._fail(f"{why} The command was killed. Run it again.")
+        self._pipe.drain(lambda: self._fail(f"{why} The command was killed. Run it again."))
 
     def _on_end(self, ended: Ended) -> None:
-        self._drain()
-        self._discarding = True
+        """Others may hold the pipe open and go on printing; that is no longer this command's output."""
+        self._pipe.discard()
         report = ended["report"]
         if report.startswith(TROUBLE):
             self._fail(f"The command could not be started: {report[1:].decode('utf-8', 'replace')}.")
@@ -186,7 +153,7 @@ class Running:
             watcher()
 
     def _finish(self) -> None:
-        self._close_pipe()
+        self._pipe.close()
         if not self._gone.done():
             self._gone.set_result(None)
 

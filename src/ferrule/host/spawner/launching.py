@@ -157,9 +157,9 @@ def _environment(job: Job) -> dict[str, str]:
 
 
 def _restore_signals() -> None:
-    """What the spawner ignores, a shell would go on ignoring."""
+    """What the spawner ignores, a shell would go on ignoring; what it handles, a forerunner would as well."""
     signal.set_wakeup_fd(-1)
-    for number in IGNORED_BY_THE_SPAWNER:
+    for number in (*IGNORED_BY_THE_SPAWNER, signal.SIGTERM, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 KILL_AGAIN = 0.01
 """Seconds between two rounds of killing; what forks meanwhile is met by the next one."""
+ASK_AGAIN = 0.05
 MOST_NAMED = 20
 DROPPED = -1
 """Stands for a descriptor that the kernel did not bring, for want of room."""
@@ -40,7 +41,7 @@ CHUNK = 1 << 16
 class Command:
     """One command on its way: its shell, and when it is to be killed if it must end."""
 
-    __slots__ = ("ended", "id", "kill_at", "marker", "pid", "report", "scratch")
+    __slots__ = ("asked", "ended", "id", "kill_at", "marker", "pid", "report", "scratch")
 
     def __init__(self, id: int, pid: int, marker: str, report: int, scratch: str) -> None:
         self.id = id
@@ -50,6 +51,8 @@ class Command:
         self.scratch = scratch
         self.ended = False
         self.kill_at: float | None = None
+        self.asked: set[tuple[int, str]] = set()
+        """Processes that were asked to end, and what they were called then."""
 
 
 class Spawner:
@@ -82,7 +85,7 @@ class Spawner:
             if self._control.fileno() in ready:
                 self._listen()
             self._reap()
-            self._kill_what_is_due()
+            self._end_what_must()
         self._control.close()
         self._end_everything()
 
@@ -97,7 +100,7 @@ class Spawner:
 
     def _patience(self) -> float | None:
         due = [command.kill_at for command in self._commands.values() if command.kill_at is not None]
-        return max(0.0, min(due) - time.monotonic()) * 1_000 + 1 if due else None
+        return min(max(0.0, min(due) - time.monotonic()), ASK_AGAIN) * 1_000 + 1 if due else None
 
     # What Ferrule says
 
@@ -210,19 +213,30 @@ class Spawner:
     def _begin_end(self, end: End) -> None:
         if (command := self._commands.get(end["id"])) is None:
             return
-        if end["grace"] > 0 and command.kill_at is None:
-            for pid in self._members(command):
-                _signal(pid, signal.SIGTERM)
-                _signal(pid, signal.SIGCONT)
         command.kill_at = time.monotonic() + end["grace"]
 
-    def _kill_what_is_due(self) -> None:
-        now = time.monotonic()
+    def _end_what_must(self) -> None:
         for command in [*self._commands.values()]:
-            if command.kill_at is not None and command.kill_at <= now:
+            if command.kill_at is None:
+                continue
+            if command.kill_at <= time.monotonic():
                 for pid in self._members(command):
                     _signal(pid, signal.SIGKILL)
                 command.kill_at = time.monotonic() + KILL_AGAIN
+            else:
+                self._ask_to_end(command)
+
+    def _ask_to_end(self, command: Command) -> None:
+        """Each process once, and again when it became another program: between fork and exec a signal is easily lost.
+
+        What was made while the others were asked has its turn a moment later.
+        """
+        for pid in self._members(command):
+            process = pid, name_of(pid)
+            if process not in command.asked:
+                command.asked.add(process)
+                _signal(pid, signal.SIGTERM)
+                _signal(pid, signal.SIGCONT)
 
     def _end_everything(self) -> None:
         """Kills until the kernel says that there are no children; a parent's death brings its own here."""
