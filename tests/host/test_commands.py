@@ -97,7 +97,7 @@ async def test_a_command_that_no_program_can_be_given_is_refused(commands: Comma
             await _ran(commands, text, tmp_path)
     for variables in ({"A": "\0"}, {"A=B": ""}, {"A": "\ud800"}):
         with pytest.raises(CommandFailed, match="could not be started"):
-            await _ran(commands, "true", tmp_path, **variables)
+            await commands.start(command("true", tmp_path, **variables))
     assert (await _ran(commands, "true", tmp_path)).succeeded
 
 

@@ -87,7 +87,7 @@ class Commands:
             running.output.close()
 
     async def start(self, command: Command, *, on_output: OnOutput | None = None) -> Running:
-        """The command under way. Whoever started it waits for it or ends it."""
+        """The command under way. Whoever started it waits for it or ends it. Raises `CommandFailed`."""
         _check(command)
         running = await self._asked_for(command)
         try:

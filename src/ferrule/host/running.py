@@ -59,7 +59,7 @@ class Running:
         return time.monotonic() - self._began
 
     async def started(self) -> bool:
-        """Whether there is a process; `False` where the spawner was lost before there was one."""
+        """Whether there is a process; `False` where the spawner was lost before. Raises `CommandFailed`."""
         return await asyncio.shield(self._started)
 
     async def wait(self) -> Ran:
@@ -106,7 +106,9 @@ class Running:
             case "gone":
                 self._pipe.drain(self._finish)
             case "refused":
-                self._fail(f"The command could not be started: {reply['why']}.")
+                why = f"The command could not be started: {reply['why']}."
+                self._started.set_exception(CommandFailed(why))
+                self._fail(why)
 
     def on_lost(self, why: str) -> None:
         self._pipe.drain(lambda: self._fail(f"{why} The command was killed. Run it again."))
