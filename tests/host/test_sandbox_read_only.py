@@ -15,6 +15,7 @@ from ferrule.host.command import Ran
 from ferrule.host.commands import Commands
 from ferrule.host.ripgrep import find_ripgrep
 from ferrule.host.sandbox import READ_ONLY, Offers
+from ferrule.host.spawner.crew import usual_jail
 from tests.host.shell import GENEROUS, PYTHON, command, confined, make_workspace, need_sandbox, offers, opened
 from tests.requirement import requirement
 
@@ -234,6 +235,20 @@ async def test_what_was_left_behind_keeps_its_folder(commands: Commands, workspa
 
     while os.path.isdir(folder):  # noqa: ASYNC110 - removed by another process
         await asyncio.sleep(0.005)
+
+
+async def test_the_jail_that_is_entered_ahead_is_the_read_only_one(commands: Commands, workspace: Path) -> None:
+    """Each command finds a folder of its own there, and nothing of the one before."""
+    assert usual_jail() == offers().jail(READ_ONLY)
+
+    folders: set[str] = set()
+    for _ in range(4):
+        ran = await _ran(commands, "echo $TMPDIR; ls -A $TMPDIR; : > $TMPDIR/mine; touch new", workspace)
+        folders.add(ran.output.text().splitlines()[0])
+        assert len(ran.output.text().splitlines()) == 2
+        assert ran.blocked
+
+    assert len(folders) == 4
 
 
 # Older kernels

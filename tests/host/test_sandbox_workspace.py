@@ -177,6 +177,17 @@ async def test_a_protected_path_that_did_not_exist_is_told_when_it_appears(comma
     assert guard.appeared() == (str(workspace / ".mcp.json"), str(workspace / "package/.husky"))
 
 
+async def test_worktrees_in_a_protected_folder_can_be_written(commands: Commands, workspace: Path) -> None:
+    (workspace / ".claude/worktrees/one").mkdir(parents=True)
+    text = "echo x > .claude/worktrees/one/made; echo x > .claude/settings.json"
+
+    ran = await _ran(commands, text, workspace, workspace_write(str(workspace)))
+
+    assert (workspace / ".claude/worktrees/one/made").exists()
+    assert not (workspace / ".claude/settings.json").exists()
+    assert ran.exit_code != 0
+
+
 def test_the_protected_paths_are_known(workspace: Path) -> None:
     found = {os.path.relpath(path, workspace) for path in protected_in(str(workspace))}
 

@@ -76,8 +76,10 @@ OFF = Sandbox(profile=Profile.OFF)
 
 def workspace_write(workspace: str, *more: str) -> Sandbox:
     """The workspace and `more` may be written, what is protected in them may not."""
-    writable = (workspace, *more)
-    protected = tuple(path for folder in writable for path in protected_in(folder))
+    folders = (workspace, *more)
+    protected = tuple(path for folder in folders for path in protected_in(folder))
+    worktrees = (os.path.join(folder, WORKTREES) for folder in folders)
+    writable = (*folders, *(path for path in worktrees if os.path.isdir(path)))
     return Sandbox(profile=Profile.WORKSPACE_WRITE, writable=writable, protected=protected)
 
 
@@ -141,6 +143,7 @@ class Offers:
             "writable": writable,
             "hidden": hidden,
             "protected": protected,
+            "reopened": [path for path in writable if path.endswith(f"/{WORKTREES}")],
             "metadata": self.mounts and bool(writable),
             "network": sandbox.network,
             "unix_sockets": sandbox.unix_sockets,

@@ -68,6 +68,7 @@ def usual_jail() -> Jail | None:
         "writable": [],
         "hidden": [],
         "protected": [],
+        "reopened": [],
         "metadata": False,
         "network": False,
         "unix_sockets": False,

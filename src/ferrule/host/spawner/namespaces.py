@@ -49,6 +49,8 @@ def enter(jail: Jail, scratch: str, home: str) -> list[str]:
         mount("tmpfs", folder, "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777")
     for path in jail["protected"]:
         _rebind(path, read_only=True)
+    for path in jail["reopened"]:
+        _rebind(path, read_only=False)
     covers = [f"/proc/self/fd/{opened_without_links(os.path.join(home, name))}" for name in (NOWHERE, NOTHING)]
     for path in jail["hidden"]:
         _cover(path, *covers)

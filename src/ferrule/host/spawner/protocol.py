@@ -23,6 +23,8 @@ if TYPE_CHECKING:
         writable: list[str]
         hidden: list[str]
         protected: list[str]
+        reopened: list[str]
+        """Writable, though in something protected."""
         metadata: bool
         """Whether modes, owners, times and attributes may be changed where files may be written."""
         network: bool
