@@ -104,12 +104,11 @@ class PipeReader:
         poll = select.poll()
         for descriptor in (self._descriptor, self._waker):
             poll.register(descriptor, select.POLLIN)
-        while not self._stopping:
-            try:
-                size = os.readv(self._descriptor, [buffer])
-            except BlockingIOError:
-                poll.poll()
-                continue
+        while True:
+            poll.poll()
+            if self._stopping:
+                break
+            size = os.readv(self._descriptor, [buffer])
             if not size:
                 break
             self._feed(buffer[:size])
