@@ -167,7 +167,6 @@ def test_the_default_mode_allows_what_only_reads_inside(touch: Touch) -> None:
         ReadsPath("/etc/passwd", real="/project/a"),
         WritesPath("/project/a"),
         RunsCommand(("ls",)),
-        RunsCommand(("ls",), accounted=True),
         ReachesHost("example.org", sends=False),
         Opaque(),
     ],
