@@ -34,7 +34,13 @@ NAMES: Final[Mapping[str, SettingsKind]] = {
     "permissions.json": SettingsKind.PERMISSIONS,
 }
 PROJECT_SERVERS: Final = ".mcp.json"
-MANAGED_FOLDERS: Final = ("/etc/claude-code", "/Library/Application Support/ClaudeCode")
+MANAGED_FOLDERS: Final = (
+    "/etc/claude-code",
+    "/Library/Application Support/ClaudeCode",
+    "/etc/ferrule",
+    "/Library/Application Support/Ferrule",
+)
+"""Later ones count more: ours stand over theirs."""
 MANAGED_NAMES: Final[Mapping[str, SettingsKind]] = {
     "managed-settings.json": SettingsKind.SETTINGS,
     "managed-mcp.json": SettingsKind.MCP,

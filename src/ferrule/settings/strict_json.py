@@ -57,6 +57,8 @@ class Repeated:
 class Parsed:
     value: Any
     repeated: tuple[Repeated, ...]
+    lines: Mapping[Place, int]
+    """The line on which each value begins, or its key where it has one."""
 
 
 def parse(text: str) -> Parsed:
@@ -69,7 +71,7 @@ def parse(text: str) -> Parsed:
     ferrule.settings.strict_json.NotJson: invalid JSON in line 1, column 7: expected a value, found `]`. Remove the ...
     """
     reader = _Reader(text)
-    return Parsed(reader.whole(), tuple(reader.repeated))
+    return Parsed(reader.whole(), tuple(reader.repeated), reader.lines())
 
 
 class _Reader:
@@ -77,6 +79,7 @@ class _Reader:
         self._text = text
         self._at = len(BYTE_ORDER_MARK) if text.startswith(BYTE_ORDER_MARK) else 0
         self._line_starts: list[int] = []
+        self._begins: dict[Place, int] = {}
         self.repeated: list[Repeated] = []
 
     def whole(self) -> Any:
@@ -88,6 +91,9 @@ class _Reader:
         if self._at < len(self._text):
             self._fail("the end of the file")
         return value
+
+    def lines(self) -> Mapping[Place, int]:
+        return {place: self._line(at) for place, at in self._begins.items()}
 
     def _value(self, place: Place, expected: str) -> Any:
         if len(place) > DEEPEST:
@@ -122,6 +128,7 @@ class _Reader:
             if key in starts:
                 self.repeated.append(Repeated((*place, key), self._line(starts[key]), self._line(start)))
             starts.setdefault(key, start)
+            self._begins[*place, key] = start
             self._skip_blank()
             if not self._took(":"):
                 self._fail("`:` after the key")
@@ -141,6 +148,7 @@ class _Reader:
             return found
         while True:
             self._skip_blank()
+            self._begins[*place, len(found)] = self._at
             found.append(self._value((*place, len(found)), "a value" if found else "a value or `]`"))
             self._skip_blank()
             if self._took("]"):

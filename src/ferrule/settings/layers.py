@@ -1,0 +1,193 @@
+"""The entries of all files as one whole, in which every value knows its file.
+
+Plain values come from the highest level, lists are joined, and a hook that
+stands in several files is one hook. A few keys have rules of their own, mostly
+so that a level cannot take back what another one forbids.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, Generic, TypeVar
+
+from ..core.values import named_value, plain_value
+from ..core.verdicts import Behavior
+from .entries import Entry, Key
+from .levels import Level, Source
+from .loading import Skipped
+
+T = TypeVar("T")
+
+ALLOW: Final = ("permissions", "allow")
+ASK: Final = ("permissions", "ask")
+DENY: Final = ("permissions", "deny")
+MODE: Final = ("permissions", "defaultMode")
+DIRECTORIES: Final = ("permissions", "additionalDirectories")
+MODELS: Final = ("availableModels",)
+NO_HOOKS: Final = ("disableAllHooks",)
+
+_BEHAVIORS: Final[Mapping[Key, Behavior]] = {ALLOW: Behavior.ALLOW, ASK: Behavior.ASK, DENY: Behavior.DENY}
+_MANAGED_ONLY: Final[Mapping[Key, Callable[[Key], bool]]] = {
+    ("allowManagedPermissionRulesOnly",): lambda key: key == ALLOW,
+    ("allowManagedHooksOnly",): lambda key: key[0] == "hooks",
+    ("allowManagedMcpServersOnly",): lambda key: key == ("allowedMcpServers",),
+}
+"""What counts from managed files only, where one of them says so. What others deny or ask about still counts."""
+_STRICTER: Final[Mapping[Key, Any]] = {
+    ("disableClaudeAiConnectors",): True,
+    ("isolatePeerMachines",): True,
+    ("remoteControlAtStartup",): False,
+    ("crossSessionInbound",): False,
+    ("useAutoModeDuringPlan",): False,
+    ("syncClaudeAiSkills",): False,
+}
+"""Values that win from any level, as they are the stricter ones."""
+_DISABLED_BY: Final[Mapping[str, Key]] = {
+    "bypassPermissions": ("permissions", "disableBypassPermissionsMode"),
+    "auto": ("permissions", "disableAutoMode"),
+}
+
+
+@plain_value
+class Sourced(Generic[T]):
+    value: T
+    source: Source
+
+
+@plain_value
+class SourcedRule:
+    behavior: Behavior
+    text: str
+    source: Source
+
+
+@named_value
+class SourcedHook:
+    event: str
+    matcher: str
+    """Empty for all."""
+    hook: Mapping[str, Any]
+    """As `settings.hooks.AnyHook` describes it, whichever way it was written."""
+    source: Source
+
+
+@named_value
+class Layered:
+    """All settings. Nothing in it is untrusted unless it was made from untrusted entries."""
+
+    values: Mapping[Key, Sourced[Any]]
+    lists: Mapping[Key, tuple[Sourced[Any], ...]]
+    """Those of the highest level first."""
+    skipped: tuple[Skipped, ...] = ()
+
+    def value(self, *key: str) -> Sourced[Any] | None:
+        return self.values.get(key)
+
+    def items(self, *key: str) -> tuple[Sourced[Any], ...]:
+        return self.lists.get(key, ())
+
+    @property
+    def rules(self) -> tuple[SourcedRule, ...]:
+        return tuple(
+            SourcedRule(behavior, item.value, item.source)
+            for key, behavior in _BEHAVIORS.items()
+            for item in self.items(*key)
+        )
+
+    @property
+    def mode(self) -> Sourced[str] | None:
+        """`None` where no file chooses one, or where a file forbids the one that is chosen."""
+        mode = self.values.get(MODE)
+        return None if mode and _DISABLED_BY.get(mode.value) in self.values else mode
+
+    @property
+    def hooks(self) -> tuple[SourcedHook, ...]:
+        return tuple(
+            SourcedHook(event=key[1], matcher=item.value["matcher"], hook=item.value["hook"], source=item.source)
+            for key, items in self.lists.items()
+            if key[0] == "hooks"
+            for item in items
+        )
+
+    @property
+    def environment(self) -> Mapping[str, Sourced[str]]:
+        return {key[1]: value for key, value in self.values.items() if key[0] == "env" and len(key) > 1}
+
+    @property
+    def servers(self) -> Mapping[str, Sourced[Mapping[str, Any]]]:
+        """By name; of two with the same name the whole of the higher one."""
+        return {key[1]: value for key, value in self.values.items() if key[0] == "mcpServers" and len(key) > 1}
+
+
+def merged(entries: Iterable[Entry], skipped: Iterable[Skipped] = ()) -> Layered:
+    """`entries` with those that count less first."""
+    notes = list(skipped)
+    counting = [entry for entry in entries if not _is_out_of_place(entry, notes)]
+    values = _values(counting)
+    kept = [entry for entry in counting if _counts(entry, values)]
+    return Layered(
+        values={key: Sourced(entry.value, entry.source) for key, entry in values.items()},
+        lists=_lists(kept),
+        skipped=tuple(notes),
+    )
+
+
+def _is_out_of_place(entry: Entry, notes: list[Skipped]) -> bool:
+    """Some keys count on some levels only."""
+    if entry.key in _MANAGED_ONLY and entry.source.level is not Level.MANAGED:
+        words = "it counts in managed settings only. Remove it here."
+    elif entry.key == MODE and entry.value == "auto" and entry.source.level.in_folder:
+        words = "a project cannot choose the mode `auto`. Choose it in your own settings."
+    else:
+        return False
+    notes.append(Skipped(entry.source, entry.key, words, may_forbid=False))
+    return True
+
+
+def _values(entries: Iterable[Entry]) -> dict[Key, Entry]:
+    values = dict[Key, Entry]()
+    for entry in entries:
+        stricter = entry.key in _STRICTER and entry.key in values and values[entry.key].value == _STRICTER[entry.key]
+        if not entry.in_list and not stricter:
+            values[entry.key] = entry
+    return values
+
+
+def _counts(entry: Entry, values: Mapping[Key, Entry]) -> bool:
+    """Whether an item of a list is left standing by what is said of its list."""
+    if not entry.in_list:
+        return False
+    managed = entry.source.level is Level.MANAGED
+    off = values.get(NO_HOOKS)
+    if entry.key[0] == "hooks" and off and off.value is True and not (managed and off.source.level < Level.MANAGED):
+        return False
+    return managed or not any(
+        covers(entry.key) and key in values and values[key].value is True for key, covers in _MANAGED_ONLY.items()
+    )
+
+
+def _lists(entries: Iterable[Entry]) -> dict[Key, tuple[Sourced[Any], ...]]:
+    lists = dict[Key, list[Entry]]()
+    for entry in entries:
+        lists.setdefault(entry.key, []).append(entry)
+    for key, items in lists.items():
+        # stable, so that entries of one level keep the order of their file
+        items.sort(key=lambda entry: -entry.source.level)
+        if key == MODELS and items[0].source.level is Level.MANAGED:
+            lists[key] = [entry for entry in items if entry.source.level is Level.MANAGED]
+        elif key[0] == "hooks":
+            lists[key] = _each_once(items)
+    return {key: tuple(Sourced(entry.value, entry.source) for entry in items) for key, items in lists.items()}
+
+
+def _each_once(items: Iterable[Entry]) -> list[Entry]:
+    first = dict[str, Entry]()
+    for entry in items:
+        first.setdefault(canonical(entry.value), entry)
+    return list(first.values())
+
+
+def canonical(value: Any) -> str:
+    """The same text for what is the same JSON value."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
