@@ -13,6 +13,8 @@ from ferrule.settings.entries import entries_of
 from ferrule.settings.layers import Layered, merged
 from ferrule.settings.levels import Surroundings, settings_paths, surroundings
 from ferrule.settings.loading import load
+from ferrule.settings.reload import LiveSettings
+from ferrule.settings.trust import TrustStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,10 @@ class Folders:
     def own_managed(self) -> Path:
         return self.root / "etc" / "ferrule"
 
+    @property
+    def store(self) -> TrustStore:
+        return TrustStore(self.root / "state")
+
     def around(self, cwd: Path | None = None, **environment: str) -> Surroundings:
         return surroundings(
             str(cwd or self.project),
@@ -49,12 +55,20 @@ class Folders:
             managed_folders=(str(self.managed), str(self.own_managed)),
         )
 
+    def live(self, cwd: Path | None = None, *, trusting: bool = False) -> LiveSettings:
+        return LiveSettings(self.around(cwd), self.store, trusting=trusting)
+
     def all_of_it(self, cwd: Path | None = None) -> Layered:
         """As if everything were trusted."""
         loaded = [load(place) for place in settings_paths(self.around(cwd))]
         return merged(
             (entry for one in loaded for entry in entries_of(one)), (note for one in loaded for note in one.skipped)
         )
+
+    def trust(self, cwd: Path | None = None) -> None:
+        """What `ferrule trust` does."""
+        live = self.live(cwd)
+        live.trust(live.current().standing.items)
 
 
 def put(path: Path, content: Any) -> Path:

@@ -1,0 +1,132 @@
+"""What agents, skills and commands of a folder bring along.
+
+Their files are Markdown with a head in YAML. Only what is plainly harmless
+passes: a head of simple lines with keys that only describe, and a text that
+runs nothing. Anything else is an item by its whole content, so no reading of
+YAML that differs from another one can hide something from a person.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from ..host.files import digest_of
+from ..host.text import NotText
+from .files import FOLDERS
+from .grants import Ground, Item, Kind, digest_for, is_below, named_files, shortened
+from .loading import content_of
+
+MOST_FILES: Final = 2000
+"""Files that are looked at. What is beyond is never agreed to, and so brings nothing."""
+
+PLACES: Final = (
+    *((os.path.join(folder, "agents"), Kind.AGENT) for folder in FOLDERS),
+    *((os.path.join(folder, "skills"), Kind.SKILL) for folder in (*FOLDERS, ".agents")),
+    *((os.path.join(folder, "commands"), Kind.COMMAND) for folder in FOLDERS),
+)
+
+_HEAD: Final = re.compile(r"\ufeff?---[ \t]*\r?\n(.*?)(?:^---[ \t]*\r?$|\Z)", re.DOTALL | re.MULTILINE)
+_SIMPLE: Final = re.compile(r"([A-Za-z][A-Za-z_-]*):(?:[ \t]+[^\s&*!|>{\[%@`].*)?")
+_DESCRIBING: Final = frozenset(
+    {
+        "agent",
+        "argument-hint",
+        "arguments",
+        "background",
+        "color",
+        "compatibility",
+        "description",
+        "disable-model-invocation",
+        "disallowed-tools",
+        "disallowedTools",
+        "effort",
+        "license",
+        "maxTurns",
+        "model",
+        "name",
+        "tools",
+        "user-invocable",
+        "version",
+        "when_to_use",
+    }
+)
+_RUNS: Final = re.compile(r"!\s*`|`{3,}\s*!|~{3,}\s*!")
+"""A command in the text that is run before the text is read."""
+_COMMAND: Final = re.compile(r"!\s*`([^`]*)`|(?:`{3,}|~{3,})\s*!([^`~]*)")
+_TELLING: Final = re.compile(
+    r"allowed[-_]?tools|hooks|mcp[-_]?servers|permission[-_]?mode|initial[-_]?prompt|isolation|shell", re.IGNORECASE
+)
+
+
+def brought_by_folder(ground: Ground) -> Iterator[Item]:
+    """Of every file from the folder of the start up to the root of its checkout."""
+    left = MOST_FILES
+    for folder in _folders(ground):
+        for place, kind in PLACES:
+            for path in _markdown_below(os.path.join(folder, place)):
+                if left == 0:
+                    return
+                left -= 1
+                try:
+                    item = item_of_file(kind, path, content_of(path), ground)
+                except (OSError, NotText, ValueError):
+                    continue  # it cannot be loaded either
+                if item is not None:
+                    yield item
+
+
+def item_of_file(kind: Kind, path: str, content: bytes, ground: Ground) -> Item | None:
+    """`None` for a file that brings nothing but words. For whoever loads it, with the content that is loaded."""
+    text = content.decode("utf-8", "replace")
+    head = _HEAD.match(text)
+    if _is_plain(text, head) and not _RUNS.search(text):
+        return None
+    commands = [found[1] or found[2] or "" for found in _COMMAND.finditer(text)]
+    file = ground.name_of(path)
+    named = named_files((head[1] if head else "", *commands), (ground.cwd, os.path.dirname(path)), ground)
+    return Item(
+        kind=kind, file=file, words=_words(text, head), digest=digest_for(kind, file, [digest_of(content), named])
+    )
+
+
+def _is_plain(text: str, head: re.Match[str] | None) -> bool:
+    """Whether all of the head is lines `key: text` whose keys only describe."""
+    if head is None:
+        return not text.lstrip("\ufeff \t\r\n").startswith("---")  # a head to some readers, if not to this one
+    for line in head[1].splitlines():
+        if line.strip() and not line.startswith("#"):
+            simple = _SIMPLE.fullmatch(line.rstrip())
+            if simple is None or simple[1] not in _DESCRIBING:
+                return False
+    return True
+
+
+def _words(text: str, head: re.Match[str] | None) -> str:
+    brings = sorted({found[0].lower() for found in _TELLING.finditer(head[1])}) if head else []
+    if _RUNS.search(text):
+        brings.append("commands that run when it is used")
+    return shortened(f"brings {', '.join(brings)}" if brings else "has a head that is not plain")
+
+
+def _folders(ground: Ground) -> Iterator[str]:
+    folder, root = os.path.realpath(ground.cwd), ground.roots[0]
+    yield folder
+    while is_below(folder, root):
+        folder = os.path.dirname(folder)
+        yield folder
+
+
+def _markdown_below(folder: str) -> Iterator[str]:
+    """Links are followed, as those who load such files do, and each folder is entered once."""
+    seen = set[str]()
+    for path, folders, names in os.walk(folder, followlinks=True):
+        real = os.path.realpath(path)
+        if real in seen:
+            folders.clear()
+            continue
+        seen.add(real)
+        folders.sort()
+        yield from (os.path.join(path, name) for name in sorted(names) if name.lower().endswith(".md"))

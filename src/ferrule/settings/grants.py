@@ -1,0 +1,265 @@
+"""What a folder brings that can run or widen, as items that a person can agree to.
+
+An item is one entry of a settings file of the folder, or one file of an agent,
+a skill or a command. Its digest covers what it says and the files of the
+folder that its command names, so a script that changes is a change too. Rules
+that deny or ask need no agreement. They are items as well, and so are hooks,
+because that one of them is gone may widen what the others allow.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+from typing import Any, Final, cast
+
+from ..core.values import named_value
+from ..host.checkouts import Checkout
+from ..host.files import digest_of, opened
+from ..host.text import NotText
+from .entries import Entry, Key
+from .layers import ALLOW, ASK, DENY, DIRECTORIES, MODE, canonical
+from .loading import LARGEST, content_of
+
+MOST_NAMED: Final = 64
+"""Words of one command that are looked up as files."""
+LONGEST_WORDS: Final = 120
+PROJECT_VARIABLES: Final = ("CLAUDE_PROJECT_DIR", "FERRULE_PROJECT_DIR")
+
+_VARIABLE: Final = re.compile(rf"\$(?:\{{({'|'.join(PROJECT_VARIABLES)})\}}|({'|'.join(PROJECT_VARIABLES)})\b)")
+_SPLIT: Final = re.compile(r"[\s\"'`;|&()<>=,]+")
+_QUIET_MODES: Final = frozenset({"default", "manual", "plan", "dontAsk"})
+"""Modes that approve nothing which the default would not."""
+_ALWAYS: Final = frozenset(
+    {
+        ("$schema",),
+        ("askUserQuestionTimeout",),
+        ("deniedMcpServers",),
+        ("disableAutoMode",),
+        ("disableSkillShellExecution",),
+        ("disabledMcpjsonServers",),
+        ("effortLevel",),
+        ("fallbackModel",),
+        ("model",),
+        ("outputStyle",),
+        ("permissions", "disableAutoMode"),
+        ("permissions", "disableBypassPermissionsMode"),
+        ("respectGitignore",),
+        ("sandbox", "filesystem", "denyRead"),
+        ("sandbox", "filesystem", "denyWrite"),
+        ("sandbox", "network", "deniedDomains"),
+        ("theme",),
+    }
+)
+"""Keys that only forbid, or only concern the model and the looks. Every other key waits for trust."""
+_HELPERS: Final = frozenset({"apiKeyHelper", "otelHeadersHelper", "statusLine", "fileSuggestion"})
+
+
+class Kind(StrEnum):
+    """In the order in which a person is shown them."""
+
+    HOOK = "hook"
+    SERVER = "server"
+    HELPER = "helper command"
+    VARIABLE = "environment variable"
+    ALLOW = "allow rule"
+    DIRECTORY = "added directory"
+    MODE = "permission mode"
+    SETTING = "setting"
+    AGENT = "agent"
+    SKILL = "skill"
+    COMMAND = "command"
+    DENY = "deny rule"
+    ASK = "ask rule"
+
+    @property
+    def guards(self) -> bool:
+        """Whether it may be what keeps the rest in check."""
+        return self in (Kind.HOOK, Kind.DENY, Kind.ASK)
+
+    @property
+    def waits(self) -> bool:
+        """Whether it counts only in a trusted folder."""
+        return self not in (Kind.DENY, Kind.ASK)
+
+
+@named_value
+class Item:
+    kind: Kind
+    file: str
+    """From the root of the checkout, so that it is the same in all worktrees."""
+    words: str
+    """For a person. Values of variables are not in it."""
+    digest: str
+
+
+@named_value
+class Ground:
+    """The folder that is trusted or not: where one starts, and the checkout around it."""
+
+    cwd: str
+    checkout: Checkout | None
+    home: str
+
+    @property
+    def key(self) -> str:
+        """What trust is kept under: the main checkout, or the folder itself outside of one, and in the home."""
+        if self.checkout is None or self.checkout.main == os.path.realpath(self.home):
+            return os.path.realpath(self.cwd)
+        return self.checkout.main
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """This checkout before the main one, which may stand around it."""
+        if self.checkout is None or self.key != self.checkout.main:
+            return (self.key,)
+        return tuple(dict.fromkeys((self.checkout.root, self.key)))
+
+    def holds(self, path: str) -> bool:
+        return any(is_below(path, root) for root in (*self.roots, self.cwd))
+
+    def name_of(self, path: str) -> str:
+        """The file as it is called below the root it belongs to."""
+        if is_below(path, self.cwd):
+            path = os.path.join(os.path.realpath(self.cwd), os.path.relpath(path, self.cwd))
+        root = next((root for root in self.roots if is_below(path, root)), None)
+        return path if root is None else os.path.relpath(path, root)
+
+
+def is_below(path: str, folder: str) -> bool:
+    return path.startswith(f"{folder.rstrip('/')}/")
+
+
+def kind_of_entry(entry: Entry) -> Kind | None:
+    """`None` for what counts always and guards nothing."""
+    key = entry.key
+    if entry.key in _RULES:
+        return _RULES[key]
+    if key == MODE:
+        return None if entry.value in _QUIET_MODES else Kind.MODE
+    if key in _ALWAYS or (key == ("sandbox", "enabled") and entry.value is True):
+        return None
+    return _TOP.get(key[0], Kind.HELPER if key[0] in _HELPERS else Kind.SETTING)
+
+
+_RULES: Final[Mapping[Key, Kind]] = {
+    ALLOW: Kind.ALLOW,
+    ASK: Kind.ASK,
+    DENY: Kind.DENY,
+    DIRECTORIES: Kind.DIRECTORY,
+}
+_TOP: Final[Mapping[str, Kind]] = {"hooks": Kind.HOOK, "mcpServers": Kind.SERVER, "env": Kind.VARIABLE}
+
+
+def item_of_entry(entry: Entry, ground: Ground) -> Item | None:
+    """`None` for what is no question of trust: entries from elsewhere, and those that are harmless."""
+    kind = kind_of_entry(entry) if entry.source.level.in_folder else None
+    if kind is None:
+        return None
+    file = ground.name_of(entry.source.path)
+    named = named_files(_commands_of(entry, kind), (ground.cwd,), ground)
+    digest = digest_for(kind, file, [list(entry.key), entry.value, named])
+    return Item(kind=kind, file=file, words=_words(kind, entry), digest=digest)
+
+
+def watched_paths(entries: Iterable[Entry], ground: Ground) -> Iterator[str]:
+    """Files whose change makes an item another one."""
+    for entry in entries:
+        kind = kind_of_entry(entry) if entry.source.level.in_folder else None
+        if kind is not None:
+            yield from named_paths(_commands_of(entry, kind), (ground.cwd,), ground)
+
+
+def digest_for(kind: Kind, file: str, value: Any) -> str:
+    return digest_of(canonical([kind, file, value]).encode())
+
+
+def named_files(commands: Iterable[str], bases: tuple[str, ...], ground: Ground) -> Mapping[str, str]:
+    """The files of the folder that these commands name, each with the digest of its content."""
+    found = dict[str, str]()
+    for path in named_paths(commands, bases, ground):
+        digest = _digest_at(path)
+        if digest is not None:
+            found[ground.name_of(path)] = digest
+    return found
+
+
+def named_paths(commands: Iterable[str], bases: tuple[str, ...], ground: Ground) -> Iterator[str]:
+    """What the words of these commands could name below the folder, whether or not it is there."""
+    for command in commands:
+        for word in _words_of(command)[:MOST_NAMED]:
+            for base in bases:
+                path = os.path.normpath(os.path.join(base, _VARIABLE.sub(lambda _: ground.cwd, word)))
+                if ground.holds(path):
+                    yield path
+
+
+def _digest_at(path: str) -> str | None:
+    """`None` for what is no regular file. One that is too large to look at is known by its size and times."""
+    try:
+        if not os.path.isfile(path):
+            return None
+        with opened(path) as descriptor:
+            status = os.fstat(descriptor)
+            if status.st_size > LARGEST:
+                return f"{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
+        return digest_of(content_of(path))
+    except (OSError, NotText, ValueError):
+        return None
+
+
+def _words_of(command: str) -> list[str]:
+    """As a shell splits it, and at every sign that could end a word: a command may stand inside another."""
+    try:
+        quoted = shlex.split(command)
+    except ValueError:
+        quoted = []
+    return list(dict.fromkeys((*quoted, *_SPLIT.split(command))))
+
+
+def _commands_of(entry: Entry, kind: Kind) -> Iterable[str]:
+    return _commands_in(entry.value) if kind in (Kind.HOOK, Kind.SERVER, Kind.HELPER) else ()
+
+
+def _commands_in(value: Any) -> Iterator[str]:
+    """Every text in the value: which of its keys are run is for the one who runs them to know."""
+    match value:
+        case str():
+            yield value
+        case dict():
+            for inner in cast(dict[str, Any], value).values():
+                yield from _commands_in(inner)
+        case list():
+            for inner in cast(list[Any], value):
+                yield from _commands_in(inner)
+        case _:
+            pass
+
+
+def _words(kind: Kind, entry: Entry) -> str:
+    match kind:
+        case Kind.HOOK:
+            hook = entry.value["hook"]
+            what = next((hook[key] for key in ("command", "url", "tool", "prompt") if key in hook), "")
+            matcher = entry.value["matcher"]
+            words = f"{entry.key[1]}{f' ({matcher})' if matcher else ''}: {what}"
+        case Kind.SERVER:
+            what = entry.value.get("url") or " ".join([entry.value.get("command", ""), *entry.value.get("args", [])])
+            words = f"{entry.key[1]}: {what}"
+        case Kind.VARIABLE:
+            words = entry.key[1]
+        case Kind.ALLOW | Kind.ASK | Kind.DENY | Kind.DIRECTORY | Kind.MODE:
+            words = str(entry.value)
+        case _:
+            value = entry.value if isinstance(entry.value, str) else canonical(entry.value)
+            words = ".".join(entry.key) if entry.key[0] == "apiKey" else f"{'.'.join(entry.key)}: {value}"
+    return shortened(words)
+
+
+def shortened(words: str) -> str:
+    """On one line, and without what a terminal would obey."""
+    plain = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in words)
+    return plain if len(plain) <= LONGEST_WORDS else f"{plain[: LONGEST_WORDS - 3]}..."

@@ -1,0 +1,173 @@
+"""Settings that are asked for, not watched.
+
+Whoever is about to decide asks for the current settings. As long as no file
+has another entry in its folder than at the last look, the answer is the one
+given before. Otherwise all files are loaded again: what denies or asks counts
+at once, the rest only within trust. What a file of the folder denied or asked
+about goes on to count although it was taken out, until a person agrees.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+from ..core.values import plain_value
+from .entries import Entry, entries_of
+from .grants import Item, Kind, kind_of_entry, watched_paths
+from .layers import Layered, canonical, merged
+from .levels import Level, SettingsPath, Surroundings, settings_paths
+from .loading import Loaded, Skipped, load
+from .trust import (
+    Agreed,
+    Standing,
+    TrustStore,
+    agreed_to,
+    ground_of,
+    items_in,
+    standing_of,
+    within_trust,
+)
+
+EVERY_LEVEL: Final = frozenset(Level)
+AT_START: Final = frozenset({("model",), ("effortLevel",), ("outputStyle",)})
+"""What a conversation keeps from its beginning to its end."""
+TICK: Final = 0.02
+"""Seconds in which two changes of a file can leave the same entry."""
+
+_Stamp: TypeAlias = tuple[int, int, int, int, int] | None
+_Guard: TypeAlias = tuple[str, str, str]
+
+
+@plain_value
+class Current:
+    """The settings at one moment. The same object is given as long as nothing has changed."""
+
+    layered: Layered
+    standing: Standing
+
+
+class LiveSettings:
+    """The settings of one session, and what of them has to be remembered while it lasts."""
+
+    def __init__(
+        self,
+        around: Surroundings,
+        store: TrustStore,
+        *,
+        levels: frozenset[Level] = EVERY_LEVEL,
+        given: tuple[Loaded, ...] = (),
+        trusting: bool = False,
+    ) -> None:
+        """`given` holds what came with the command line. `trusting` agrees to all that is there now, for this session.
+
+        Managed settings count whatever the `levels`.
+        """
+        self._around = around
+        self._store = store
+        self._levels = levels | {Level.MANAGED}
+        self._given = given
+        self._ground = ground_of(around)
+        self._loaded: dict[str, Loaded] = {}
+        self._guards: dict[_Guard, Entry] = {}
+        self._at_start: tuple[Entry, ...] | None = None
+        self._agreed: Agreed | None = None
+        self._sworn: Agreed | None = None
+        self._stamps: Mapping[str, _Stamp] = {}
+        self._looked_at = 0.0
+        self._current = self._load(trusting=trusting)
+
+    def current(self) -> Current:
+        if self.changed():
+            new = self._load()
+            if new != self._current:
+                self._current = new
+        return self._current
+
+    def changed(self) -> bool:
+        """Whether a file may be another one. Costs some thirty looks at folders, and reads nothing."""
+        if any(_stamp(path) != stamp for path, stamp in self._stamps.items()):
+            return True
+        youngest = max((stamp[3] for stamp in self._stamps.values() if stamp), default=0)
+        return youngest / 1e9 > self._looked_at - TICK
+
+    def trust(self, shown: Iterable[Item]) -> None:
+        """A person agrees to these, and not to what may have come since they were shown. Raises `NotStored`."""
+        self._store.agree(self._ground, shown, self._files())
+
+    def _load(self, *, trusting: bool = False) -> Current:
+        self._looked_at = time.time()
+        places = self._places()
+        stamps = {place.path: _stamp(place.path) for place in places}
+        loaded = [self._kept_if_broken(load(place)) for place in places]
+        loaded = sorted((*loaded, *self._given), key=lambda one: one.at.level)
+        entries = self._as_at_start(tuple(entry for one in loaded for entry in entries_of(one)))
+        skipped = tuple(note for one in loaded for note in one.skipped)
+        stamps |= {path: _stamp(path) for path in watched_paths(entries, self._ground)}
+        self._stamps = stamps | {str(self._store.path): _stamp(str(self._store.path))}
+        standing = self._standing(entries, trusting=trusting)
+        kept = within_trust((*self._guards_before(entries), *entries), standing, self._ground)
+        return Current(merged(kept, skipped), standing)
+
+    def _places(self) -> list[SettingsPath]:
+        return [place for place in settings_paths(self._around) if place.level in self._levels]
+
+    def _files(self) -> frozenset[str]:
+        """The settings files of the folder, whether or not they exist, by the names that items know them by."""
+        return frozenset(self._ground.name_of(place.path) for place in self._places() if place.level.in_folder)
+
+    def _kept_if_broken(self, loaded: Loaded) -> Loaded:
+        """A file that breaks while it is in use counts as it last was; the note says so."""
+        before = self._loaded.get(loaded.at.path)
+        if loaded.value is None and loaded.skipped and before is not None and before.value is not None:
+            notes = (_still_counts(note) for note in loaded.skipped)
+            return replace(before, skipped=(*before.skipped, *notes))
+        self._loaded[loaded.at.path] = loaded
+        return loaded
+
+    def _as_at_start(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+        if self._at_start is None:
+            self._at_start = tuple(entry for entry in entries if entry.key in AT_START)
+        return (*self._at_start, *(entry for entry in entries if entry.key not in AT_START))
+
+    def _standing(self, entries: tuple[Entry, ...], *, trusting: bool) -> Standing:
+        items = items_in(entries, self._ground)
+        if trusting:
+            self._sworn = agreed_to(items)
+        agreed = self._store.agreed(self._ground.key)
+        if agreed != self._agreed:  # a person has spoken, so what was taken out is taken out
+            self._guards.clear()
+        self._agreed = agreed
+        if self._sworn is None:
+            return standing_of(items, agreed, self._files())
+        return standing_of(items, self._sworn, self._files(), also=agreed)
+
+    def _guards_before(self, entries: Iterable[Entry]) -> tuple[Entry, ...]:
+        """Rules of the folder that denied or asked before and are not there now."""
+        now = {_guard(entry): entry for entry in entries if _is_guard(entry)}
+        missing = tuple(entry for guard, entry in self._guards.items() if guard not in now)
+        self._guards |= now
+        return missing
+
+
+def _is_guard(entry: Entry) -> bool:
+    return entry.source.level.in_folder and kind_of_entry(entry) in (Kind.DENY, Kind.ASK)
+
+
+def _guard(entry: Entry) -> _Guard:
+    return entry.source.path, entry.key[-1], canonical(entry.value)
+
+
+def _still_counts(note: Skipped) -> Skipped:
+    return replace(note, words=f"{note.words} What it held before still counts.", may_forbid=False)
+
+
+def _stamp(path: str) -> _Stamp:
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns, status.st_mtime_ns

@@ -1,0 +1,210 @@
+"""Which folders a person trusts, and as what.
+
+Trust is kept for a checkout as the items that were agreed to. What is new
+since then does not count until somebody agrees to it. If a hook, or a rule
+that denies or asks, is gone, nothing counts that needs trust: it may have been
+what made the rest acceptable.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from ..core.values import named_value
+from ..host.files import FileIdentity, read_document
+from ..host.folders import ChangedMeanwhile
+from ..host.spill import make_private
+from ..host.text import NotText
+from ..host.writing import write_file
+from .brought import brought_by_folder
+from .entries import Entry
+from .grants import Ground, Item, Kind, item_of_entry
+from .levels import Surroundings
+
+STORE_NAME: Final = "trust.json"
+VERSION: Final = 1
+MOST_TRIES: Final = 100
+
+Agreed: TypeAlias = Mapping[str, tuple[Item, ...]]
+"""Items by the file that they stand in."""
+
+
+class NotStored(Exception):
+    """Trust could not be saved or taken back. The message says why."""
+
+
+@named_value
+class Standing:
+    """How a folder stands at one moment."""
+
+    trusted: bool
+    """Whether anybody has agreed to anything here."""
+    items: tuple[Item, ...]
+    """Everything there is that can run or widen, or that guards."""
+    counting: frozenset[str]
+    """The digests of those that count."""
+    gone: tuple[Item, ...] = ()
+    """Guards that were agreed to and are not there any more; with one gone, nothing counts that waits for trust."""
+
+    @property
+    def new(self) -> tuple[Item, ...]:
+        """What waits for a person."""
+        return tuple(item for item in self.items if item.kind.waits and item.digest not in self.counting)
+
+    def counts(self, item: Item) -> bool:
+        return not item.kind.waits or item.digest in self.counting
+
+
+def ground_of(around: Surroundings) -> Ground:
+    return Ground(cwd=around.cwd, checkout=around.checkout, home=around.home)
+
+
+def items_in(entries: Iterable[Entry], ground: Ground) -> tuple[Item, ...]:
+    """From the settings files of the folder, and from its agents, skills and commands."""
+    of_entries = (item_of_entry(entry, ground) for entry in entries)
+    return (*(item for item in of_entries if item is not None), *brought_by_folder(ground))
+
+
+def standing_of(
+    items: tuple[Item, ...], agreed: Agreed | None, files: frozenset[str], *, also: Agreed | None = None
+) -> Standing:
+    """`files` are those that count from where one starts: that a guard is gone from another says nothing here.
+
+    What was agreed to `also` counts too, and nobody asks whether its guards are there.
+    """
+    before, more = _all_of(agreed), _all_of(also)
+    there = {item.digest for item in items}
+    gone = tuple(item for item in before if item.kind.guards and item.file in files and item.digest not in there)
+    counting = frozenset(item.digest for item in (*before, *more) if not gone)
+    return Standing(trusted=agreed is not None, items=items, counting=counting, gone=gone)
+
+
+def _all_of(agreed: Agreed | None) -> tuple[Item, ...]:
+    return tuple(item for items in (agreed or {}).values() for item in items)
+
+
+def agreed_to(items: Iterable[Item]) -> Agreed:
+    """What is kept when a person agrees to these."""
+    found = dict[str, tuple[Item, ...]]()
+    for item in items:
+        found[item.file] = (*found.get(item.file, ()), item)
+    return found
+
+
+def within_trust(entries: Iterable[Entry], standing: Standing, ground: Ground) -> tuple[Entry, ...]:
+    """Without what waits for trust and does not have it. What denies and asks stays."""
+    kept = list[Entry]()
+    for entry in entries:
+        item = item_of_entry(entry, ground)
+        if item is None or standing.counts(item):
+            kept.append(entry)
+    return tuple(kept)
+
+
+class TrustStore:
+    """A file that only its owner may read or write. If anybody else could have written it, it holds nothing."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / STORE_NAME
+
+    def agreed(self, key: str) -> Agreed | None:
+        """`None` where nobody has agreed to anything."""
+        return self._folders().get(key)
+
+    def agree(self, ground: Ground, items: Iterable[Item], files: frozenset[str]) -> None:
+        """To the items, which are all there are in these files; what was agreed to in others stays."""
+        new = agreed_to(items)
+
+        def change(folders: dict[str, Agreed]) -> None:
+            old = folders.get(ground.key, {})
+            kept = {file: found for file, found in old.items() if file not in files}
+            folders[ground.key] = {**kept, **new}
+
+        self._change(change)
+
+    def revoke(self, key: str) -> bool:
+        """Whether there was anything to take back."""
+        if key not in self._folders():
+            return False
+        self._change(lambda folders: folders.pop(key, None))
+        return True
+
+    def agree_to_one(self, ground: Ground, item: Item) -> None:
+        """To an item that a person has just added, and to nothing else."""
+
+        def change(folders: dict[str, Agreed]) -> None:
+            old = folders.get(ground.key, {})
+            folders[ground.key] = {**old, item.file: (*old.get(item.file, ()), item)}
+
+        self._change(change)
+
+    def _folders(self) -> dict[str, Agreed]:
+        """Nothing where it cannot be read or believed: then nothing is trusted."""
+        try:
+            return self._read()[0]
+        except (NotStored, OSError):
+            return {}
+
+    def _read(self) -> tuple[dict[str, Agreed], FileIdentity]:
+        try:
+            snapshot = read_document(str(self.path))
+            status = os.stat(self.path)
+        except (NotText, ChangedMeanwhile) as error:
+            raise NotStored(f"{self.path} cannot be read: {error}.") from None
+        if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise NotStored(f"{self.path} could have been written by others. Remove it, then trust anew.")
+        try:
+            return _parsed(json.loads(snapshot.document.text)), snapshot.identity
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise NotStored(f"{self.path} is damaged. Remove it, then trust anew.") from None
+
+    def _change(self, change: Callable[[dict[str, Agreed]], object]) -> None:
+        try:
+            self._make()
+            for _ in range(MOST_TRIES):
+                folders, identity = self._read()
+                change(folders)
+                with suppress(ChangedMeanwhile):  # another process was quicker
+                    write_file(str(self.path), _written(folders), expected=identity)
+                    return
+        except OSError as error:
+            raise NotStored(f"{self.path} cannot be written: {error.strerror or error}.") from None
+        raise NotStored(f"{self.path} is being changed all the time. Try again later.")
+
+    def _make(self) -> None:
+        make_private(self.path.parent)
+        with suppress(FileExistsError):
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(_written({}))
+
+
+def _parsed(content: Any) -> dict[str, Agreed]:
+    """Raises one of the errors of a wrong shape."""
+    if content["version"] != VERSION:
+        raise ValueError("of another version")
+    return {
+        folder: {file: tuple(_item(file, one) for one in items) for file, items in files.items()}
+        for folder, files in content["folders"].items()
+    }
+
+
+def _item(file: str, one: Mapping[str, str]) -> Item:
+    return Item(kind=Kind(one["kind"]), file=file, words=one["words"], digest=one["digest"])
+
+
+def _written(folders: Mapping[str, Agreed]) -> bytes:
+    plain = {
+        folder: {
+            file: [{"kind": item.kind, "words": item.words, "digest": item.digest} for item in items]
+            for file, items in files.items()
+        }
+        for folder, files in folders.items()
+    }
+    return (json.dumps({"version": VERSION, "folders": plain}, indent=1, sort_keys=True) + "\n").encode()

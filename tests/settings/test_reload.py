@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ferrule.core.verdicts import Behavior
+from ferrule.settings.layers import Layered
+from ferrule.settings.levels import Level
+from ferrule.settings.reload import LiveSettings
+from tests.requirement import requirement
+from tests.settings.folders import Folders, allow, deny, hook, put, rules
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Folders:
+    return Folders.made(tmp_path)
+
+
+@requirement("SET-3")
+def test_nothing_changed_is_the_same_answer(folders: Folders) -> None:
+    put(folders.home / ".claude" / "settings.json", allow("Read"))
+    live = folders.live()
+
+    first = live.current()
+
+    assert live.current() is first
+
+
+@requirement("SET-3")
+def test_a_file_that_was_not_there_counts_when_it_appears_and_not_when_it_is_gone(folders: Folders) -> None:
+    live = folders.live()
+    file = put(folders.home / ".claude" / "settings.json", {**allow("Read"), **hook("./x")})
+
+    assert (rules(live.current().layered, Behavior.ALLOW), len(live.current().layered.hooks)) == (["Read"], 1)
+    file.unlink()
+    assert (rules(live.current().layered, Behavior.ALLOW), len(live.current().layered.hooks)) == ([], 0)
+
+
+@requirement("SET-3")
+def test_a_part_of_the_managed_settings_that_appears_counts(folders: Folders) -> None:
+    put(folders.managed / "managed-settings.d" / "10.json", {})
+    live = folders.live()
+
+    put(folders.managed / "managed-settings.d" / "20.json", deny("Write"))
+
+    assert rules(live.current().layered, Behavior.DENY) == ["Write"]
+
+
+@requirement("SET-3")
+def test_two_changes_within_one_tick_of_the_clock_are_both_seen(folders: Folders) -> None:
+    file = put(folders.home / ".claude" / "settings.json", allow("Aaa"))
+    live = folders.live()
+    for text in ("Bbb", "Ccc", "Ddd"):
+        put(file, allow(text))
+        assert rules(live.current().layered, Behavior.ALLOW) == [text]
+
+
+@requirement("SET-3", "SET-4")
+def test_what_denies_counts_at_once_and_what_allows_only_within_trust(folders: Folders) -> None:
+    put(folders.project / ".claude" / "settings.json", allow("Read"))
+    folders.trust()
+    live = folders.live()
+
+    put(
+        folders.project / ".claude" / "settings.local.json",
+        {"permissions": {"allow": ["Bash"], "ask": ["Edit"], "deny": ["Write"]}, **hook("./new"), "env": {"A": "1"}},
+    )
+
+    now = live.current().layered
+    assert [rule.text for rule in now.rules] == ["Read", "Edit", "Write"]
+    assert (now.hooks, now.environment) == ((), {})
+    folders.trust()
+    assert [rule.text for rule in live.current().layered.rules] == ["Bash", "Read", "Edit", "Write"]
+    assert len(live.current().layered.hooks) == 1
+
+
+@requirement("SET-3", "SET-4")
+@pytest.mark.parametrize("trusted", [True, False])
+def test_what_the_folder_denied_stays_denied_until_a_person_agrees(folders: Folders, trusted: bool) -> None:
+    file = put(folders.project / ".claude" / "settings.json", {"permissions": {"deny": ["Write"], "allow": ["Read"]}})
+    if trusted:
+        folders.trust()
+    live = folders.live()
+
+    put(file, {})
+    assert [rule.text for rule in live.current().layered.rules] == ["Write"]
+    file.unlink()
+    assert [rule.text for rule in live.current().layered.rules] == ["Write"]
+
+    put(file, {})
+    folders.trust()
+    assert live.current().layered.rules == ()
+
+
+@requirement("SET-3")
+def test_the_users_own_files_are_followed_in_both_directions(folders: Folders) -> None:
+    file = put(folders.home / ".claude" / "settings.json", deny("Write"))
+    live = folders.live()
+
+    put(file, deny("Edit"))
+
+    assert rules(live.current().layered, Behavior.DENY) == ["Edit"]
+
+
+@requirement("SET-2", "SET-3")
+@pytest.mark.parametrize("damage", ["{", "[]", "\0"])
+def test_a_file_that_breaks_while_it_is_in_use_counts_as_it_was(folders: Folders, damage: str) -> None:
+    file = put(folders.home / ".claude" / "settings.json", deny("Write"))
+    live = folders.live()
+
+    put(file, damage)
+
+    now = live.current().layered
+    assert rules(now, Behavior.DENY) == ["Write"]
+    assert [note.words.endswith("What it held before still counts.") for note in now.skipped] == [True]
+    put(file, deny("Edit"))
+    assert (rules(live.current().layered, Behavior.DENY), live.current().layered.skipped) == (["Edit"], ())
+
+
+@requirement("SET-3")
+def test_the_model_of_a_conversation_stays_and_other_values_change(folders: Folders) -> None:
+    file = put(folders.home / ".claude" / "settings.json", {"model": "a", "cleanupPeriodDays": 3})
+    live = folders.live()
+
+    put(file, {"model": "b", "effortLevel": "low", "cleanupPeriodDays": 4})
+
+    now = live.current().layered
+    assert {".".join(key): value.value for key, value in now.values.items()} == {"model": "a", "cleanupPeriodDays": 4}
+
+
+@requirement("SET-1")
+def test_levels_that_are_left_out_say_nothing_but_managed_settings_always_do(folders: Folders) -> None:
+    put(folders.home / ".claude" / "settings.json", allow("User"))
+    put(folders.managed / "managed-settings.json", deny("Managed"))
+
+    live = LiveSettings(folders.around(), folders.store, levels=frozenset({Level.PROJECT}))
+
+    assert [rule.text for rule in live.current().layered.rules] == ["Managed"]
+
+
+@requirement("SET-3")
+def test_asking_reads_nothing_while_nothing_changes(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> None:
+    for file in (folders.home / ".claude" / "settings.json", folders.project / ".claude" / "settings.json"):
+        put(file, allow("Read"))
+        os.utime(file)
+    live = folders.live()
+    while live.changed():
+        live.current()
+    opened = list[Any]()
+    real = os.open
+    monkeypatch.setattr(os, "open", lambda *arguments, **more: opened.append(arguments) or real(*arguments, **more))
+
+    live.current()
+
+    assert opened == []
+
+
+@requirement("SET-4", "SEC-2")
+def test_a_test_run_that_writes_settings_of_every_kind_gains_nothing(folders: Folders) -> None:
+    put(folders.project / ".claude" / "settings.json", {**allow("Read"), **hook("./guard")})
+    folders.trust()
+    live = folders.live()
+    before = live.current().layered
+    more: dict[str, Any] = {**allow("Bash"), **hook("./evil", event="Stop"), "env": {"A": "1"}, "disableAllHooks": True}
+
+    for folder in (".claude", ".ferrule"):
+        put(folders.project / folder / "settings.local.json", more)
+        put(folders.project / folder / "hooks.json", [{"event": "Stop", "command": "./evil"}])
+        put(folders.project / folder / "permissions.json", {"allowed_tools": ["Bash"], "defaultMode": "acceptEdits"})
+        put(folders.project / folder / "agents" / "a.md", "---\npermissionMode: bypassPermissions\n---\n")
+    put(folders.project / ".mcp.json", {"mcpServers": {"a": {"command": "./evil"}}})
+
+    assert _gains(live.current().layered) == _gains(before)
+    assert _gains(folders.live().current().layered) == _gains(before)
+
+
+def _gains(layered: Layered) -> Any:
+    return layered.rules, layered.hooks, layered.servers, layered.environment, layered.values
