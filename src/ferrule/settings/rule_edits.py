@@ -1,0 +1,145 @@
+"""A rule put into the text of a settings file, or taken out, with all the rest as it is.
+
+What is added looks like what is there: its indentation, its line breaks, its
+way to write a colon. Nothing is added that stands there already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, cast
+
+from ..core.verdicts import Behavior
+from ..text.json_layout import Layout, encoded, escapes, without
+from ..text.json_spans import Array, BadJson, Object, Value, array_at, object_at, whole
+from ..text.lines import LF, dominant_ending
+from ..text.matching import Edit, Span
+from .strict_json import NotJson, parse
+
+KEYS: Final[Mapping[Behavior, str]] = {Behavior.ALLOW: "allow", Behavior.ASK: "ask", Behavior.DENY: "deny"}
+UNIT: Final = "  "
+"""What a level is indented by where nothing shows it."""
+
+
+class NotEdited(ValueError):
+    """The file is not one that a rule can be put into. The message says what is wrong with it."""
+
+
+def adding(text: str, behavior: Behavior, rule: str) -> tuple[Edit, ...]:
+    """The edits that add the rule; none where it stands there. Raises `NotEdited`."""
+    if not text.strip():
+        return (Edit(0, len(text), _new_text(text, behavior, rule)),)
+    root, unit = _root(text), _unit(text)
+    quoted = encoded(rule, ascii_only=escapes(text) is True)
+    top = _Level(text, root, _layout_of_root(text, root), unit)
+    permissions = top.member("permissions")
+    if permissions is None:
+        inner = top.layout.inner(unit)
+        rules = inner.inner(unit).around([quoted])
+        return (top.with_member("permissions", f"{{{inner.around([f'{top.key(KEYS[behavior])}[{rules}]'])}}}"),)
+    second = top.inside(permissions, "permissions")
+    found = second.member(KEYS[behavior])
+    if found is None:
+        return (second.with_member(KEYS[behavior], f"[{second.layout.inner(unit).around([quoted])}]"),)
+    items = _items(found, behavior)
+    if any(item.value == rule for item in items):
+        return ()
+    span = Span(found.start + 1, found.end - 1)
+    layout = Layout.of(text, span, items, spare=second.layout.on_one_line)
+    if layout is None:
+        return (Edit(span.start, span.end, second.layout.inner(unit).around([quoted])),)
+    return (Edit(items[-1].end, items[-1].end, layout.separator + quoted),)
+
+
+def removing(text: str, behavior: Behavior, rule: str) -> tuple[Edit, ...]:
+    """The edits that take the rule out, wherever it stands in its list. Raises `NotEdited`."""
+    if not text.strip():
+        return ()
+    root = _root(text)
+    top = _Level(text, root, _layout_of_root(text, root), UNIT)
+    permissions = top.member("permissions")
+    found = top.inside(permissions, "permissions").member(KEYS[behavior]) if permissions else None
+    if found is None:
+        return ()
+    items = _items(found, behavior)
+    gone = {at for at, item in enumerate(items) if item.value == rule}
+    return tuple(without(items, gone, Span(found.start + 1, found.end - 1))) if gone else ()
+
+
+class _Level:
+    """An object of the file, and how it is laid out."""
+
+    def __init__(self, text: str, value: Value, layout: Layout, unit: str, colon: str = ": ") -> None:
+        self._text = text
+        self._spare_colon = colon
+        self._value = value
+        self._object = cast(Object, value.value)
+        self._unit = unit
+        self.layout = layout
+
+    def member(self, key: str) -> Value | None:
+        found = self._object.get(key)
+        return found.value if found else None
+
+    def inside(self, value: Value, name: str) -> _Level:
+        if not isinstance(value.value, Object):
+            raise NotEdited(f"`{name}` is no object.")
+        span = Span(value.start + 1, value.end - 1)
+        layout = Layout.of(self._text, span, value.value.members, spare=self.layout.on_one_line)
+        return _Level(self._text, value, layout or self.layout.inner(self._unit), self._unit, self._colon)
+
+    def key(self, name: str) -> str:
+        return encoded(name, ascii_only=True) + self._colon
+
+    @property
+    def _colon(self) -> str:
+        """As the first member has it, or else the object around this one."""
+        if not self._object.members:
+            return self._spare_colon
+        first = self._object.members[0]
+        between = self._text[first.start : first.value.start]
+        return between[len(between.rstrip(" \t\r\n:")) :]
+
+    def with_member(self, name: str, value: str) -> Edit:
+        members, written = self._object.members, f"{self.key(name)}{value}"
+        if members:
+            return Edit(members[-1].end, members[-1].end, self.layout.separator + written)
+        return Edit(self._value.start + 1, self._value.end - 1, self.layout.around([written]))
+
+
+def _root(text: str) -> Value:
+    try:
+        parse(text)
+        root = whole(text, lambda text, at: object_at(text, at, {"permissions": _permissions}))
+    except (NotJson, BadJson) as error:
+        raise NotEdited(f"it is broken: {error}") from None
+    if not isinstance(root.value, Object):
+        raise NotEdited("it holds no object.")
+    return root
+
+
+def _permissions(text: str, at: int) -> Value:
+    return object_at(text, at, dict.fromkeys(KEYS.values(), array_at))
+
+
+def _items(found: Value, behavior: Behavior) -> tuple[Value, ...]:
+    if not isinstance(found.value, Array):
+        raise NotEdited(f"`permissions.{KEYS[behavior]}` is no list.")
+    return found.value.items
+
+
+def _layout_of_root(text: str, root: Value) -> Layout:
+    span, ending = Span(root.start + 1, root.end - 1), dominant_ending(text) or LF
+    fresh = Layout(open=f"{ending}{UNIT}", separator=f",{ending}{UNIT}", close=ending)
+    return Layout.of(text, span, cast(Object, root.value).members) or fresh
+
+
+def _unit(text: str) -> str:
+    """What the members of the root are indented by, as everything below them is by multiples of it."""
+    return _layout_of_root(text, _root(text)).indent or UNIT
+
+
+def _new_text(text: str, behavior: Behavior, rule: str) -> str:
+    ending = dominant_ending(text) or LF
+    lines = ("{", '  "permissions": {', f'    "{KEYS[behavior]}": [', f"      {encoded(rule, ascii_only=False)}", "    ]", "  }", "}", "")  # noqa: E501  # fmt: skip
+    return ending.join(lines)
