@@ -134,7 +134,8 @@ def _python(page: Path) -> list[str]:
 
 def _run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     paths = [str(folder / "src")] if (folder / "src").exists() else []
-    environment = {**os.environ, "XDG_STATE_HOME": str(folder / "xdg-state"), "PYTHONPATH": os.pathsep.join(paths)}
+    own = {"HOME": str(folder / "home"), "XDG_STATE_HOME": str(folder / "xdg-state")}
+    environment = {**os.environ, **own, "PYTHONPATH": os.pathsep.join(paths)}
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=110, check=False
     )

@@ -16,9 +16,11 @@ HANG = 60
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    """This environment with a state folder of its own, and no wishes about colour or width."""
-    kept = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
-    return {**kept, "XDG_STATE_HOME": str(folder / "xdg-state"), "PYTHONUTF8": "1", **more}
+    """This environment with a home and a state folder of its own, and no wishes about colour or width."""
+    unwanted = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "CLAUDE_CONFIG_DIR")
+    kept = {key: value for key, value in os.environ.items() if key not in unwanted}
+    own = {"HOME": str(folder / "home"), "XDG_STATE_HOME": str(folder / "xdg-state"), "PYTHONUTF8": "1"}
+    return {**kept, **own, **more}
 
 
 def ferrule(

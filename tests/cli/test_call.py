@@ -11,6 +11,8 @@ from ferrule.tools.read import REMINDER
 from tests.cli.running import environment, ferrule
 from tests.requirement import requirement
 
+HOOK = '{"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "x"}]}]}}'
+
 
 @requirement("CLI-2")
 def test_one_call_prints_its_result(tmp_path: Path) -> None:
@@ -73,13 +75,18 @@ def test_an_error_is_printed_and_is_exit_code_one(tmp_path: Path, tool: str, inp
         (["call", "Read", "{}", "--deny", "Read(./secrets/**)"], "`Read(./secrets/**)` has a specifier"),
         (["call", "Read", "{}", "--allow", "two words"], "is no rule"),
         (["call", "Read", "{}", "--settings", "nowhere.json"], "nowhere.json cannot be read"),
-        (["call", "Read", "{}", "--settings", "{"], "not valid JSON"),
-        (["call", "Read", "{}", "--settings", '{"hooks": {}}'], "`hooks` is not supported"),
+        (["call", "Read", "{}", "--settings", "{"], "invalid JSON in line 1, column 2"),
+        (["call", "Read", "{}", "--settings", HOOK], "hooks for `PreToolUse` are not supported"),
+        (["call", "Read", "{}", "--settings", '{"sandbox": {"enabled": true}}'], "`sandbox` is not supported"),
+        (["call", "Read", "{}", "--setting-sources", "user,all"], "all is none of user, project, local"),
         (["call", "Read", "{}", "--settings", '{"permissions": {"deny": ["Read(x)"]}}'], "has a specifier"),
-        (["call", "Read", "{}", "--settings", '{"permissions": {"deny": "Read"}}'], "must be a list of strings"),
+        (
+            ["call", "Read", "{}", "--settings", '{"permissions": {"deny": "Read"}}'],
+            '`permissions.deny`: expected a list, found "Read"',
+        ),
         (["call", "Read", "{}", "--settings", '{"permissions": {"defaultMode": "plan"}}'], "must be default or"),
-        (["call", "Read", "{}", "--settings", '{"permissions": {"additionalDirectories": []}}'], "is not supported"),
-        (["call", "Read", "{}", "--settings", '{"permissions": []}'], "must be a JSON object"),
+        (["call", "Read", "{}", "--settings", '{"permissions": {"denny": []}}'], "Did you mean `deny`?"),
+        (["call", "Read", "{}", "--settings", '{"permissions": []}'], "expected an object, found a list"),
         (["call", "Read", "{}", "--settings", '{"cleanupPeriodDays": 0}'], "at least 1"),
     ],
 )
@@ -99,8 +106,8 @@ def test_a_settings_file_rules(tmp_path: Path) -> None:
     done = ferrule(tmp_path, "call", "--settings", "settings.json", "Read", '{"file_path": "a.txt"}')
 
     assert done.returncode == 1
-    assert done.stdout.decode() == "Read was not allowed: rule `Read` in settings.json denies it.\n"
-    assert done.stderr.decode() == "ferrule: settings.json: `model` is not used by this version.\n"
+    assert done.stdout.decode() == "Read was not allowed: rule `Read` in settings.json:1 denies it.\n"
+    assert done.stderr.decode() == "ferrule: settings.json:1: `model` is not used by this version.\n"
 
 
 @requirement("PERM-1", "PERM-2")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,12 +31,12 @@ from ..host.shell import FinishedTasks, Shell
 from ..host.spill import DEFAULT_CLEANUP_DAYS, SessionFolder
 from ..host.workfiles import Objection, Workfiles
 from ..permissions.approvers import NobodyToAsk
-from ..permissions.judge import RuleJudge
 from ..permissions.modes import Mode
 from ..permissions.rules import Rule
 from ..settings.files import kind_of
 from ..tools import Services, builtin_tools
 from ..tools.read import REMINDER, TOKENS
+from .live_rules import LiveRules, Policy
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +60,11 @@ class Settings:
     cleanup_days: int = DEFAULT_CLEANUP_DAYS
     max_concurrency: int = field(default_factory=lambda: concurrency_from(os.environ))
     result_limits: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
+    result_limit: int | None = None
+    """For every tool that has a limit and none of its own in `result_limits`."""
     result_keep: Keep | None = None
+    results_folder: Path | None = None
+    """Where sessions keep their results, if not in the state folder."""
     message_limit: int = MESSAGE_LIMIT
     time_limits: Mapping[str, float] = field(default_factory=dict[str, float])
     read_tokens: int = TOKENS
@@ -70,6 +74,8 @@ class Settings:
     reminder_off_for: tuple[str, ...] = ()
     tell_changes: bool = True
     """Whether the model is told when somebody else changed a file that it has seen."""
+    reload: Callable[[], Policy] | None = None
+    """Asked before each decision; `rules` and `mode` are what it says at the start."""
 
 
 def open_session(
@@ -89,7 +95,7 @@ def open_session(
     bus = Bus()
     emit = bus.emitter()
     session_id = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.urandom(4).hex()}"
-    folder = SessionFolder(settings.state_folder / "sessions", session_id, cleanup_days=settings.cleanup_days)
+    folder = SessionFolder(_sessions_folder(settings), session_id, cleanup_days=settings.cleanup_days)
     paths = LocalPaths()
     cwd = paths.anchor(settings.cwd, os.getcwd())
     added = tuple(paths.anchor(directory, cwd) for directory in settings.added_directories)
@@ -105,8 +111,10 @@ def open_session(
         reminder=settings.reminder,
         reminder_off_for=settings.reminder_off_for,
     )
+    all_tools = (*builtin_tools(services), *tools)
+    policy = Policy(settings.rules, settings.mode)
     registry = Registry(
-        (*builtin_tools(services), *tools),
+        all_tools,
         features(settings.features),
         hiding(denied),
         available(),
@@ -114,13 +122,13 @@ def open_session(
     )
     pipeline = Pipeline(
         paths=paths,
-        judges=(RuleJudge(settings.rules, settings.mode, roots), *judges),
+        judges=(LiveRules(settings.reload or (lambda: policy), roots), *judges),
         approver=approver or NobodyToAsk(),
         after=after,
         emit=emit,
         budget=Budget(
             spill=folder,
-            limits=settings.result_limits,
+            limits=_limits(settings, all_tools),
             keep=settings.result_keep,
             message_limit=settings.message_limit,
         ),
@@ -138,6 +146,19 @@ def open_session(
         note_sources=(FinishedTasks(shell.background), *_changes(files, paths.resolve(cwd)[0], settings)),
         closing=(shell.close,),
     )
+
+
+def _sessions_folder(settings: Settings) -> Path:
+    """In a folder of its own wherever it is: old sessions are removed from it, and nothing else may stand there."""
+    folder = settings.results_folder
+    return settings.state_folder / "sessions" if folder is None else folder / "ferrule-sessions"
+
+
+def _limits(settings: Settings, tools: Iterable[AnyTool]) -> Mapping[str, int | None]:
+    if settings.result_limit is None:
+        return settings.result_limits
+    limited = {tool.name: settings.result_limit for tool in tools if tool.result_limit is not None}
+    return {**limited, **settings.result_limits}
 
 
 def concurrency_from(environment: Mapping[str, str]) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from .exits import Usage
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from ..app.build import Settings
     from ..permissions.rules import Rule
+    from ..settings.levels import Level
 
 MODES = ("default", "bypassPermissions")
 
@@ -25,38 +27,69 @@ def add_session_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--allow", "--allowedTools", metavar="RULE", action="append", default=[], help="allow a tool")
     group.add_argument("--deny", "--disallowedTools", metavar="RULE", action="append", default=[], help="deny a tool")
     group.add_argument("--settings", metavar="FILE", help="a settings file, or its JSON")
+    group.add_argument(
+        "--setting-sources", metavar="LEVELS", help="user, project and local, or some of them with commas between"
+    )
+    group.add_argument("--trust", action="store_true", help="for this run, trust the folder as it is now")
 
 
 def settings_from(chosen: argparse.Namespace) -> Settings:
     """Raises `Usage` for anything that cannot be honoured: a rule that is not understood must not be dropped."""
     from ..app.build import Settings
-    from ..app.settings_file import SettingsError, load_settings_file
-    from ..core.verdicts import Behavior
+    from ..app.layers import ReloadedPolicy, SettingsError, open_layers, understood
     from ..permissions.modes import Mode
-    from ..permissions.rules import RuleError, parse_rules
 
-    cwd = _working_directory(chosen.cwd)
+    base = Settings(cwd=_working_directory(chosen.cwd))
     try:
-        file = load_settings_file(chosen.settings) if chosen.settings else None
-        rules = (
-            *parse_rules(chosen.allow, Behavior.ALLOW, "--allow"),
-            *parse_rules(chosen.deny, Behavior.DENY, "--deny"),
-            *(file.rules if file else ()),
+        live = open_layers(
+            base.cwd,
+            base.state_folder,
+            settings=chosen.settings,
+            flags=_as_settings(chosen),
+            levels=_levels(chosen.setting_sources),
+            trusting=chosen.trust,
         )
-    except (RuleError, SettingsError) as error:
+        found = understood(live.current())
+    except SettingsError as error:
         raise Usage(str(error)) from None
-    for warning in (*(file.warnings if file else ()), *_rules_for_no_tool(rules)):
+    for warning in (*found.warnings, *_rules_for_no_tool(found.given_rules)):
         print(f"ferrule: {warning}", file=sys.stderr)
-    mode = Mode(chosen.permission_mode) if chosen.permission_mode else (file.mode if file else None)
-    if mode is Mode.BYPASS and hasattr(os, "geteuid") and os.geteuid() == 0:
+    if found.mode is Mode.BYPASS and hasattr(os, "geteuid") and os.geteuid() == 0:
         print("ferrule: bypassPermissions as root: any call may change anything on this machine.", file=sys.stderr)
-    base = Settings(cwd=cwd)
-    return Settings(
-        cwd=cwd,
-        rules=rules,
-        mode=mode or base.mode,
-        cleanup_days=file.cleanup_days if file and file.cleanup_days else base.cleanup_days,
+    return replace(
+        base,
+        added_directories=found.directories,
+        rules=found.rules,
+        mode=found.mode or base.mode,
+        cleanup_days=found.cleanup_days or base.cleanup_days,
+        result_limit=found.result_limit,
+        result_keep=found.result_keep,
+        results_folder=found.results_folder,
+        reload=ReloadedPolicy(live, base.mode),
     )
+
+
+def _as_settings(chosen: argparse.Namespace) -> dict[str, dict[str, Any]]:
+    """The flags as what a settings file would say, so that one set of rules decides what counts."""
+    flags = {
+        "--allow": {"allow": chosen.allow},
+        "--deny": {"deny": chosen.deny},
+        "--permission-mode": {"defaultMode": chosen.permission_mode},
+    }
+    return {flag: {"permissions": said} for flag, said in flags.items() if any(said.values())}
+
+
+def _levels(names: str | None) -> frozenset[Level]:
+    from ..app.layers import LEVELS
+    from ..settings.reload import EVERY_LEVEL
+
+    if names is None:
+        return EVERY_LEVEL
+    chosen = [name.strip() for name in names.split(",") if name.strip()]
+    for name in chosen:
+        if name not in LEVELS:
+            raise Usage(f"--setting-sources: {name} is none of {', '.join(LEVELS)}.")
+    return frozenset(LEVELS[name] for name in chosen)
 
 
 def _working_directory(given: str | None) -> str:

@@ -44,6 +44,10 @@ def _run(chosen: argparse.Namespace) -> int:
             from .commands import tools
 
             return tools.run(chosen)
+        case "trust":
+            from .commands import trust
+
+            return trust.run(chosen)
         case _:
             from .commands import demo
 
@@ -90,6 +94,18 @@ def make_parser() -> argparse.ArgumentParser:
     tools = commands.add_parser("tools", allow_abbrev=False, help="list the tools", description="List the tools.")
     tools.add_argument("--json", action="store_true", help="with descriptions and schemas, as JSON")
     add_session_options(tools)
+
+    trust = commands.add_parser(
+        "trust",
+        allow_abbrev=False,
+        help="agree to what a folder brings that can run or widen",
+        description="Show what a folder brings that can run or widen, and agree to it as it is now.",
+    )
+    trust.add_argument("path", metavar="PATH", nargs="?", help="the folder (default: this one)")
+    answer = trust.add_mutually_exclusive_group()
+    answer.add_argument("--show", action="store_true", help="only show it")
+    answer.add_argument("--revoke", action="store_true", help="take an earlier agreement back")
+    answer.add_argument("--yes", action="store_true", help="agree without being asked")
 
     demo = commands.add_parser(
         "demo",

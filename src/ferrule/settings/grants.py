@@ -26,7 +26,8 @@ from .loading import LARGEST, content_of
 
 MOST_NAMED: Final = 64
 """Words of one command that are looked up as files."""
-LONGEST_WORDS: Final = 120
+LONGEST_WORDS: Final = 2000
+"""Of a command that a person is to agree to; they must see all of it, so what is longer says so."""
 PROJECT_VARIABLES: Final = ("CLAUDE_PROJECT_DIR", "FERRULE_PROJECT_DIR")
 
 _VARIABLE: Final = re.compile(rf"\$(?:\{{({'|'.join(PROJECT_VARIABLES)})\}}|({'|'.join(PROJECT_VARIABLES)})\b)")
@@ -244,6 +245,7 @@ def _words(kind: Kind, entry: Entry) -> str:
         case Kind.HOOK:
             hook = entry.value["hook"]
             what = next((hook[key] for key in ("command", "url", "tool", "prompt") if key in hook), "")
+            what = " ".join([what, *hook.get("args", [])])
             matcher = entry.value["matcher"]
             words = f"{entry.key[1]}{f' ({matcher})' if matcher else ''}: {what}"
         case Kind.SERVER:
@@ -259,7 +261,16 @@ def _words(kind: Kind, entry: Entry) -> str:
     return shortened(words)
 
 
-def shortened(words: str) -> str:
+def printable(words: str) -> str:
     """On one line, and without what a terminal would obey."""
-    plain = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in words)
-    return plain if len(plain) <= LONGEST_WORDS else f"{plain[: LONGEST_WORDS - 3]}..."
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in words)
+
+
+def shortened(words: str, longest: int = LONGEST_WORDS) -> str:
+    """Printable, and with a remark where something is left out.
+
+    >>> shortened("abcdef", 3)
+    'abc... (3 more characters)'
+    """
+    plain = printable(words)
+    return plain if len(plain) <= longest else f"{plain[:longest]}... ({len(plain) - longest:,} more characters)"

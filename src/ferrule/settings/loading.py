@@ -65,6 +65,11 @@ class Skipped:
         what = f"`{written(self.place)}` is skipped" if self.place else "the file is skipped"
         return f"{self.source}: {what}: {self.words}"
 
+    @property
+    def fault(self) -> str:
+        """For when nothing goes on without it."""
+        return f"{self.source}: `{written(self.place)}`: {self.words}" if self.place else f"{self.source}: {self.words}"
+
 
 @plain_value
 class Loaded:

@@ -98,6 +98,15 @@ class LiveSettings:
         """A person agrees to these, and not to what may have come since they were shown. Raises `NotStored`."""
         self._store.agree(self._ground, shown, self._files())
 
+    def revoke(self) -> bool:
+        """Whether there was an agreement to take back. Raises `NotStored`."""
+        return self._store.revoke(self._ground.key)
+
+    @property
+    def folder(self) -> str:
+        """What trust is kept for."""
+        return self._ground.key
+
     def _load(self, *, trusting: bool = False) -> Current:
         self._looked_at = time.time()
         places = self._places()

@@ -1,0 +1,223 @@
+"""The settings of all levels, as far as this version understands them.
+
+What could forbid something and is not understood, or was lost with a broken
+file, is an error and not a warning: going on without it would allow what its
+author wanted stopped. What only allows is dropped with a warning.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from ..core.tool import Keep
+from ..core.verdicts import Behavior
+from ..permissions.modes import Mode
+from ..permissions.rules import Rule, RuleError, parse_rule
+from ..settings.files import SettingsKind
+from ..settings.grants import Kind, printable, shortened
+from ..settings.layers import DIRECTORIES, MODE, Layered
+from ..settings.levels import Level, SettingsPath, surroundings
+from ..settings.loading import Loaded, load, load_text
+from ..settings.reload import EVERY_LEVEL, Current, LiveSettings
+from ..settings.trust import Standing, TrustStore
+from .live_rules import Policy, PolicyLost
+
+LEVELS: Final[Mapping[str, Level]] = {"user": Level.USER, "project": Level.PROJECT, "local": Level.LOCAL}
+"""The names by which levels can be chosen."""
+
+_DECIDING_HOOKS: Final = frozenset({"PreToolUse", "PermissionRequest"})
+_KEEPS: Final[Mapping[str, Keep]] = {"keep_start": "head", "keep_end": "tail", "keep_both": "both"}
+_WIDER_MODES: Final = frozenset({"acceptEdits", "auto"})
+_USED: Final = frozenset({"$schema", "permissions", "cleanupPeriodDays", "oversized_results", "hooks", "sandbox"})
+_NOT_LOADED: Final = frozenset({Kind.AGENT, Kind.SKILL, Kind.COMMAND})
+_MOST_NAMED: Final = 3
+_LONGEST: Final = 80
+
+
+class SettingsError(ValueError):
+    """Settings that cannot be honoured. The message names the file and the key, and says what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Understood:
+    rules: tuple[Rule, ...] = ()
+    mode: Mode | None = None
+    directories: tuple[str, ...] = ()
+    cleanup_days: int | None = None
+    result_limit: int | None = None
+    result_keep: Keep | None = None
+    results_folder: Path | None = None
+    given_rules: tuple[Rule, ...] = ()
+    """Those of the rules that came with the command line."""
+    warnings: tuple[str, ...] = ()
+
+
+def open_layers(
+    cwd: str,
+    state_folder: Path,
+    *,
+    settings: str | None = None,
+    flags: Mapping[str, Mapping[str, Any]] | None = None,
+    levels: frozenset[Level] = EVERY_LEVEL,
+    trusting: bool = False,
+) -> LiveSettings:
+    """The settings for a working directory. Raises `SettingsError`.
+
+    `settings` is a file, or JSON that begins with a brace. `flags` are
+    settings by the name of the flag that stands for them.
+    """
+    given = [] if settings is None else [_given(settings)]
+    for flag, content in (flags or {}).items():
+        given.append(Loaded(SettingsPath(Level.COMMAND_LINE, flag, SettingsKind.SETTINGS), content))
+    around = surroundings(cwd, os.environ)
+    return LiveSettings(around, TrustStore(state_folder), levels=levels, given=tuple(given), trusting=trusting)
+
+
+def understood(current: Current) -> Understood:
+    """Raises `SettingsError`."""
+    layered = current.layered
+    _refuse_what_was_lost(layered)
+    _refuse_what_is_not_built(layered)
+    warnings = [str(note) for note in layered.skipped]
+    rules = tuple(_rules(layered, warnings))
+    return Understood(
+        rules=rules,
+        mode=_mode(layered, warnings),
+        directories=tuple(item.value for item in layered.items(*DIRECTORIES)),
+        cleanup_days=_value(layered, "cleanupPeriodDays"),
+        result_limit=_value(layered, "oversized_results", "max_chars"),
+        result_keep=_KEEPS.get(_value(layered, "oversized_results", "truncation_strategy")),
+        results_folder=_folder(layered),
+        given_rules=tuple(rule for rule in rules if rule.origin in _given_origins(layered)),
+        warnings=(*warnings, *_unused(layered), *_untrusted(current.standing)),
+    )
+
+
+class ReloadedPolicy:
+    """What the settings say at present, read anew when a file has changed."""
+
+    def __init__(self, live: LiveSettings, mode: Mode) -> None:
+        """`mode` counts where no setting chooses one."""
+        self._live = live
+        self._mode = mode
+        self._seen: Current | None = None
+        self._policy: Policy | SettingsError | None = None
+
+    def __call__(self) -> Policy:
+        current = self._live.current()
+        if current is not self._seen or self._policy is None:
+            self._seen = current
+            try:
+                now = understood(current)
+                self._policy = Policy(now.rules, now.mode or self._mode)
+            except SettingsError as error:
+                self._policy = error
+        if isinstance(self._policy, SettingsError):
+            raise PolicyLost(f"the settings changed and cannot be honoured: {self._policy}")
+        return self._policy
+
+
+def _given(source: str) -> Loaded:
+    if source.lstrip().startswith("{"):
+        loaded = load_text(SettingsPath(Level.COMMAND_LINE, "--settings", SettingsKind.SETTINGS), source)
+    elif not os.path.exists(source):
+        raise SettingsError(f"{source} cannot be read: there is no such file.")
+    else:
+        loaded = load(SettingsPath(Level.COMMAND_LINE, source, SettingsKind.SETTINGS))
+    for note in loaded.skipped:
+        raise SettingsError(note.fault)
+    return loaded
+
+
+def _refuse_what_was_lost(layered: Layered) -> None:
+    for note in layered.skipped:
+        if note.may_forbid:
+            raise SettingsError(
+                f"{note.fault} It could have forbidden something, so nothing runs without it. "
+                "Correct it, or leave its level out with --setting-sources."
+            )
+
+
+def _refuse_what_is_not_built(layered: Layered) -> None:
+    for hook in layered.hooks:
+        if hook.event in _DECIDING_HOOKS:
+            raise SettingsError(
+                f"{hook.source}: hooks for `{hook.event}` are not supported by this version, "
+                "and dropping one could allow more. Leave its level out with --setting-sources."
+            )
+    sandbox = layered.value("sandbox", "enabled")
+    if sandbox and sandbox.value:
+        raise SettingsError(
+            f"{sandbox.source}: `sandbox` is not supported by this version, and dropping it could allow more. "
+            "Leave its level out with --setting-sources."
+        )
+
+
+def _rules(layered: Layered, warnings: list[str]) -> Iterator[Rule]:
+    for rule in layered.rules:
+        try:
+            yield parse_rule(rule.text, rule.behavior, str(rule.source))
+        except RuleError as error:
+            if rule.behavior is not Behavior.ALLOW or rule.source.level is Level.COMMAND_LINE:
+                raise SettingsError(str(error)) from None
+            warnings.append(f"{error} It allows nothing.")
+
+
+def _mode(layered: Layered, warnings: list[str]) -> Mode | None:
+    chosen, mode = layered.values.get(MODE), layered.mode
+    if mode is None:
+        if chosen:
+            warnings.append(f"{chosen.source}: the mode `{chosen.value}` is switched off by a settings file.")
+        return None
+    name = {"manual": "default"}.get(mode.value, mode.value)
+    if name in set(Mode):
+        return Mode(name)
+    if name in _WIDER_MODES:
+        warnings.append(f"{mode.source}: the mode `{name}` is not supported by this version; `default` asks instead.")
+        return None
+    known = " or ".join(Mode)
+    raise SettingsError(f"{mode.source}: `permissions.defaultMode` must be {known} in this version.")
+
+
+def _folder(layered: Layered) -> Path | None:
+    """A relative one is taken from the home, so that it is the same for every project."""
+    text = _value(layered, "oversized_results", "persist_dir")
+    return None if text is None else Path.home() / Path(text).expanduser()
+
+
+def _value(layered: Layered, *key: str) -> Any:
+    found = layered.value(*key)
+    return found.value if found else None
+
+
+def _given_origins(layered: Layered) -> frozenset[str]:
+    return frozenset(str(rule.source) for rule in layered.rules if rule.source.level is Level.COMMAND_LINE)
+
+
+def _unused(layered: Layered) -> Iterator[str]:
+    """Of what was given for this very run. Files for every run may hold what other programs use."""
+    for key, value in layered.values.items():
+        if value.source.level is Level.COMMAND_LINE and key[0] not in _USED:
+            yield f"{value.source}: `{'.'.join(key)}` is not used by this version."
+    for hook in layered.hooks:
+        if hook.source.level is Level.COMMAND_LINE:
+            yield f"{hook.source}: hooks for `{hook.event}` are not run by this version."
+
+
+def _untrusted(standing: Standing) -> Iterator[str]:
+    if standing.gone:
+        yield (
+            f"{printable(standing.gone[0].file)} has lost a {standing.gone[0].kind} since this folder was trusted, "
+            "so nothing that the folder allows or runs counts. See `ferrule trust --show`."
+        )
+    elif new := [item for item in standing.new if item.kind not in _NOT_LOADED]:
+        named = ", ".join(f"{item.kind} `{shortened(item.words, _LONGEST)}`" for item in new[:_MOST_NAMED])
+        more = f" and {len(new) - _MOST_NAMED} more" if len(new) > _MOST_NAMED else ""
+        yield (
+            f"not trusted, and so not counted: {named}{more}. "
+            "See `ferrule trust --show`; `ferrule trust` agrees for good, --trust for one run."
+        )

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import FERRULE, HANG, environment, ferrule
+from tests.requirement import requirement
+from tests.settings.folders import allow, hook, put
+
+READ_OUTSIDE = ("call", "--cwd", "project", "Read", '{"file_path": "../outside.txt"}')
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    put(tmp_path / "outside.txt", "one\n")
+    put(tmp_path / "project" / ".claude" / "settings.json", {**allow("Read"), **hook("./x", event="Stop")})
+    return tmp_path
+
+
+@requirement("SET-4")
+def test_what_a_folder_allows_counts_after_it_is_trusted_and_not_after_that_is_taken_back(folder: Path) -> None:
+    before = ferrule(folder, *READ_OUTSIDE)
+    trusted = ferrule(folder, "trust", "--yes", "project")
+    during = ferrule(folder, *READ_OUTSIDE)
+    revoked = ferrule(folder, "trust", "--revoke", "project")
+    after = ferrule(folder, *READ_OUTSIDE)
+
+    assert [done.returncode for done in (before, trusted, during, revoked, after)] == [1, 0, 0, 0, 1]
+    assert b"allow rule `Read`" in before.stderr
+    assert (during.stdout, during.stderr) == (b"     1\tone\n", b"")
+
+
+@requirement("SET-4")
+def test_a_run_can_trust_the_folder_for_itself(folder: Path) -> None:
+    assert ferrule(folder, *READ_OUTSIDE, "--trust").returncode == 0
+    assert ferrule(folder, *READ_OUTSIDE).returncode == 1
+
+
+@requirement("SET-4")
+def test_showing_says_what_there_is_by_file_and_trusts_nothing(folder: Path) -> None:
+    done = ferrule(folder, "trust", "--show", "project")
+
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.decode() == (
+        f"{folder}/project is not trusted.\n"
+        "  .claude/settings.json\n"
+        "    new  hook: Stop (Bash): ./x\n"
+        "    new  allow rule: Read\n"
+    )
+    assert not (folder / "xdg-state" / "ferrule" / "trust.json").exists()
+
+
+@requirement("SET-4")
+@pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("\n", 1)])
+def test_a_person_at_a_terminal_is_asked(folder: Path, answer: str, code: int) -> None:
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(
+        [*FERRULE, "trust"], cwd=folder / "project", env=environment(folder), stdin=theirs, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    said = b""
+    while b"[y/N]" not in said:
+        said += os.read(ours, 4096)
+    os.write(ours, answer.encode())
+    try:
+        while os.read(ours, 4096):
+            pass
+    except OSError:
+        pass  # the other end is closed
+    os.close(ours)
+
+    assert child.wait(HANG) == code
+    assert (ferrule(folder, *READ_OUTSIDE).returncode == 0) is (code == 0)
+
+
+@requirement("SET-4")
+def test_without_a_terminal_nobody_is_asked(folder: Path) -> None:
+    done = ferrule(folder, "trust", "project", stdin="y\n")
+
+    assert done.returncode == 2
+    assert b"there is nobody to ask" in done.stderr
+
+
+@requirement("SET-1", "PERM-1")
+def test_every_level_has_its_say_and_a_refusal_names_file_and_line(folder: Path) -> None:
+    put(folder / "home" / ".claude" / "settings.json", '{"permissions": {\n"deny": ["Read"]}}')
+
+    done = ferrule(folder, *READ_OUTSIDE, "--allow", "Read")
+    without = ferrule(folder, *READ_OUTSIDE, "--allow", "Read", "--setting-sources", "project")
+
+    assert done.stdout.decode() == (
+        f"Read was not allowed: rule `Read` in {folder}/home/.claude/settings.json:2 denies it.\n"
+    )
+    assert (done.returncode, without.returncode) == (1, 0)
+
+
+@requirement("SET-2")
+def test_a_bad_entry_that_could_only_allow_is_named_and_one_that_could_forbid_stops_the_run(folder: Path) -> None:
+    file = put(folder / "home" / ".claude" / "settings.json", {"permissions": {"allow": ["Read", 5]}})
+    going_on = ferrule(folder, *READ_OUTSIDE)
+    put(file, {"permissions": {"deny": ["Read("]}})
+    stopped = ferrule(folder, *READ_OUTSIDE)
+    put(file, '{"permissions": {"deny": ["Read"],}}')
+    broken = ferrule(folder, *READ_OUTSIDE)
+
+    assert (going_on.returncode, stopped.returncode, broken.returncode) == (0, 2, 2)
+    assert b"settings.json:1: `permissions.allow[1]` is skipped: expected a string, found 5." in going_on.stderr
+    assert b"settings.json:1: `permissions.deny[0]`: `Read(` has a parenthesis" in stopped.stderr
+    assert b"Remove the comma before it." in broken.stderr
+
+
+@requirement("SET-5")
+def test_the_older_keys_for_long_results_are_used(folder: Path) -> None:
+    put(folder / "project" / "long.txt", "a\n" * 5000)
+    put(
+        folder / "home" / ".claude" / "settings.json",
+        {
+            "oversized_results": {
+                "max_chars": 500,
+                "persist_dir": str(folder / "kept"),
+                "truncation_strategy": "keep_start",
+            }
+        },
+    )
+
+    done = ferrule(folder, "call", "--cwd", "project", "Grep", '{"pattern": "a", "output_mode": "content"}')
+
+    (saved,) = (folder / "kept" / "ferrule-sessions").glob("*/results/*.txt")
+    assert (done.returncode, len(done.stdout) < 1000) == (0, True)
+    assert str(saved).encode() in done.stdout
+
+
+@requirement("SET-1")
+def test_directories_of_the_settings_are_part_of_the_workspace(folder: Path) -> None:
+    put(folder / "home" / ".claude" / "settings.json", {"permissions": {"additionalDirectories": [str(folder)]}})
+
+    assert ferrule(folder, *READ_OUTSIDE).returncode == 0
