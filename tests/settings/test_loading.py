@@ -111,11 +111,21 @@ def test_what_cannot_be_read_is_skipped_as_a_whole(tmp_path: Path) -> None:
     assert words == snapshot(
         {
             "folder.json": ["/folder.json: the file is skipped: it cannot be read: it is a directory."],
-            "large.json": ["/large.json: the file is skipped: it cannot be read: it has more than 4,194,304 bytes."],
+            "large.json": ["/large.json: the file is skipped: it cannot be read: it has more than 1,048,576 bytes."],
             "latin.json": ["/latin.json:2: the file is skipped: it is not UTF-8. Save it as UTF-8."],
             "loop.json": ["/loop.json: the file is skipped: it cannot be read: Too many levels of symbolic links."],
             "pipe.json": ["/pipe.json: the file is skipped: it cannot be read: it is a named pipe."],
         }
+    )
+
+
+@requirement("SET-2")
+def test_a_file_with_more_faults_than_anybody_makes_is_skipped_as_a_whole() -> None:
+    loaded = _read(json.dumps({"permissions": {"allow": ["Read", *[5] * 1001]}}))
+
+    assert (loaded.value, [note.words for note in loaded.skipped]) == (
+        None,
+        ["it has 1,001 faults. Correct it, or remove it."],
     )
 
 

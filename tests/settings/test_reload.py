@@ -42,6 +42,7 @@ def test_a_file_that_was_not_there_counts_when_it_appears_and_not_when_it_is_gon
 def test_a_part_of_the_managed_settings_that_appears_counts(folders: Folders) -> None:
     put(folders.managed / "managed-settings.d" / "10.json", {})
     live = folders.live()
+    _settled(live)
 
     put(folders.managed / "managed-settings.d" / "20.json", deny("Write"))
 
@@ -62,6 +63,7 @@ def test_what_denies_counts_at_once_and_what_allows_only_within_trust(folders: F
     put(folders.project / ".claude" / "settings.json", allow("Read"))
     folders.trust()
     live = folders.live()
+    _settled(live)
 
     put(
         folders.project / ".claude" / "settings.local.json",
@@ -144,8 +146,7 @@ def test_levels_that_are_left_out_say_nothing_but_managed_settings_always_do(fol
 def test_a_folder_where_nothing_happens_is_soon_known_to_be_unchanged(folders: Folders) -> None:
     put(folders.project / ".claude" / "settings.json", allow("Read"))
     live = folders.live()
-    while live.changed():
-        live.current()
+    _settled(live)
 
     assert not live.changed()
     put(folders.project / ".claude" / "settings.local.json", {})
@@ -169,6 +170,12 @@ def test_a_test_run_that_writes_settings_of_every_kind_gains_nothing(folders: Fo
 
     assert _gains(live.current().layered) == _gains(before)
     assert _gains(folders.live().current().layered) == _gains(before)
+
+
+def _settled(live: LiveSettings) -> None:
+    """Every file is older than the last look at it."""
+    while live.changed():
+        live.current()
 
 
 def _gains(layered: Layered) -> Any:

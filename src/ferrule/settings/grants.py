@@ -22,8 +22,10 @@ from ..host.files import digest_of, opened
 from ..host.text import NotText
 from .entries import Entry, Key
 from .layers import ALLOW, ASK, DENY, DIRECTORIES, MODE, canonical
-from .loading import LARGEST, content_of
+from .loading import content_of
 
+LARGEST_SCRIPT: Final = 256 << 10
+"""Bytes of a file that is known by its content; a larger one is known by its entry in the folder."""
 MOST_NAMED: Final = 64
 """Words of one command that are looked up as files."""
 LONGEST_WORDS: Final = 2000
@@ -155,13 +157,16 @@ _RULES: Final[Mapping[Key, Kind]] = {
 _TOP: Final[Mapping[str, Kind]] = {"hooks": Kind.HOOK, "mcpServers": Kind.SERVER, "env": Kind.VARIABLE}
 
 
-def item_of_entry(entry: Entry, ground: Ground) -> Item | None:
-    """`None` for what is no question of trust: entries from elsewhere, and those that are harmless."""
+def item_of_entry(entry: Entry, ground: Ground, digests: dict[str, str | None] | None = None) -> Item | None:
+    """`None` for what is no question of trust: entries from elsewhere, and those that are harmless.
+
+    With `digests`, files that many entries name are read once.
+    """
     kind = kind_of_entry(entry) if entry.source.level.in_folder else None
     if kind is None:
         return None
     file = ground.name_of(entry.source.path)
-    named = named_files(_commands_of(entry, kind), (ground.cwd,), ground)
+    named = named_files(_commands_of(entry, kind), (ground.cwd,), ground, digests)
     digest = digest_for(kind, file, [list(entry.key), entry.value, named])
     return Item(kind=kind, file=file, words=_words(kind, entry), digest=digest)
 
@@ -178,11 +183,16 @@ def digest_for(kind: Kind, file: str, value: Any) -> str:
     return digest_of(canonical([kind, file, value]).encode())
 
 
-def named_files(commands: Iterable[str], bases: tuple[str, ...], ground: Ground) -> Mapping[str, str]:
+def named_files(
+    commands: Iterable[str], bases: tuple[str, ...], ground: Ground, digests: dict[str, str | None] | None = None
+) -> Mapping[str, str]:
     """The files of the folder that these commands name, each with the digest of its content."""
+    known = {} if digests is None else digests
     found = dict[str, str]()
     for path in named_paths(commands, bases, ground):
-        digest = _digest_at(path)
+        if path not in known:
+            known[path] = _digest_at(path)
+        digest = known[path]
         if digest is not None:
             found[ground.name_of(path)] = digest
     return found
@@ -199,13 +209,13 @@ def named_paths(commands: Iterable[str], bases: tuple[str, ...], ground: Ground)
 
 
 def _digest_at(path: str) -> str | None:
-    """`None` for what is no regular file. One that is too large to look at is known by its size and times."""
+    """`None` for what is no regular file."""
     try:
         if not os.path.isfile(path):
             return None
         with opened(path) as descriptor:
             status = os.fstat(descriptor)
-            if status.st_size > LARGEST:
+            if status.st_size > LARGEST_SCRIPT:
                 return f"{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
         return digest_of(content_of(path))
     except (OSError, NotText, ValueError):

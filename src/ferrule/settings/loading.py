@@ -24,8 +24,10 @@ from .models import MODELS
 from .strict_json import NotJson, Parsed, Place, parse
 from .violations import Violation, of_error, of_repeated, written
 
-LARGEST: Final = 4 << 20
+LARGEST: Final = 1 << 20
 """Bytes of a settings file. People write them, and even a list of thousands of rules stays below it."""
+MOST_FAULTS: Final = 1000
+"""Bad entries beyond which a file is not worth being picked apart."""
 
 _ONLY_GRANT: Final = frozenset(
     {"allow", "allowed_tools", "additionalDirectories", "allowed_domains", "auto_approve_https"}
@@ -160,6 +162,8 @@ def _violations(kind: SettingsKind, value: Any) -> list[Violation]:
     try:
         model.model_validate(value)
     except ValidationError as error:
+        if error.error_count() > MOST_FAULTS:
+            return [Violation((), f"it has {error.error_count():,} faults. Correct it, or remove it.")]
         return list(of_error(error, model))
     return []
 

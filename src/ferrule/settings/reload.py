@@ -17,6 +17,7 @@ from typing import Final, TypeAlias
 
 from ..core.values import plain_value
 from .entries import Entry, entries_of
+from .files import MANAGED_PARTS
 from .grants import Item, Kind, kind_of_entry, watched_paths
 from .layers import Layered, canonical, merged
 from .levels import Level, SettingsPath, Surroundings, settings_paths
@@ -25,10 +26,12 @@ from .trust import (
     Agreed,
     Standing,
     TrustStore,
+    Weighed,
     agreed_to,
     ground_of,
     items_in,
     standing_of,
+    weighed,
     within_trust,
 )
 
@@ -110,15 +113,17 @@ class LiveSettings:
     def _load(self, *, trusting: bool = False) -> Current:
         self._looked_at = time.time()
         places = self._places()
-        stamps = {place.path: _stamp(place.path) for place in places}
+        folders = (os.path.join(folder, MANAGED_PARTS) for folder in self._around.managed_folders)
+        stamps = {path: _stamp(path) for path in (*(place.path for place in places), *folders)}
         loaded = [self._kept_if_broken(load(place)) for place in places]
         loaded = sorted((*loaded, *self._given), key=lambda one: one.at.level)
         entries = self._as_at_start(tuple(entry for one in loaded for entry in entries_of(one)))
         skipped = tuple(note for one in loaded for note in one.skipped)
-        stamps |= {path: _stamp(path) for path in watched_paths(entries, self._ground)}
+        pairs = weighed(entries, self._ground)
+        standing = self._standing(pairs, trusting=trusting)
+        kept = within_trust((*weighed(self._guards_before(entries), self._ground), *pairs), standing)
+        stamps |= {path: _stamp(path) for path in watched_paths(kept, self._ground)}
         self._stamps = stamps | {str(self._store.path): _stamp(str(self._store.path))}
-        standing = self._standing(entries, trusting=trusting)
-        kept = within_trust((*self._guards_before(entries), *entries), standing, self._ground)
         return Current(merged(kept, skipped), standing)
 
     def _places(self) -> list[SettingsPath]:
@@ -142,8 +147,8 @@ class LiveSettings:
             self._at_start = tuple(entry for entry in entries if entry.key in AT_START)
         return (*self._at_start, *(entry for entry in entries if entry.key not in AT_START))
 
-    def _standing(self, entries: tuple[Entry, ...], *, trusting: bool) -> Standing:
-        items = items_in(entries, self._ground)
+    def _standing(self, pairs: tuple[Weighed, ...], *, trusting: bool) -> Standing:
+        items = items_in(pairs, self._ground)
         if trusting:
             self._sworn = agreed_to(items)
         agreed = self._store.agreed(self._ground.key)

@@ -35,6 +35,9 @@ Agreed: TypeAlias = Mapping[str, tuple[Item, ...]]
 """Items by the file that they stand in."""
 
 
+Weighed: TypeAlias = tuple[Entry, Item | None]
+
+
 class NotStored(Exception):
     """Trust could not be saved or taken back. The message says why."""
 
@@ -65,10 +68,15 @@ def ground_of(around: Surroundings) -> Ground:
     return Ground(cwd=around.cwd, checkout=around.checkout, home=around.home)
 
 
-def items_in(entries: Iterable[Entry], ground: Ground) -> tuple[Item, ...]:
+def weighed(entries: Iterable[Entry], ground: Ground) -> tuple[Weighed, ...]:
+    """Each entry with the item that it is. Once for all that follows, so that all of it speaks of the same."""
+    digests = dict[str, str | None]()
+    return tuple((entry, item_of_entry(entry, ground, digests)) for entry in entries)
+
+
+def items_in(pairs: Iterable[Weighed], ground: Ground) -> tuple[Item, ...]:
     """From the settings files of the folder, and from its agents, skills and commands."""
-    of_entries = (item_of_entry(entry, ground) for entry in entries)
-    return (*(item for item in of_entries if item is not None), *brought_by_folder(ground))
+    return (*(item for _, item in pairs if item is not None), *brought_by_folder(ground))
 
 
 def standing_of(
@@ -97,14 +105,9 @@ def agreed_to(items: Iterable[Item]) -> Agreed:
     return found
 
 
-def within_trust(entries: Iterable[Entry], standing: Standing, ground: Ground) -> tuple[Entry, ...]:
+def within_trust(pairs: Iterable[Weighed], standing: Standing) -> tuple[Entry, ...]:
     """Without what waits for trust and does not have it. What denies and asks stays."""
-    kept = list[Entry]()
-    for entry in entries:
-        item = item_of_entry(entry, ground)
-        if item is None or standing.counts(item):
-            kept.append(entry)
-    return tuple(kept)
+    return tuple(entry for entry, item in pairs if item is None or standing.counts(item))
 
 
 class TrustStore:
