@@ -112,7 +112,7 @@ def _words(text: str, head: re.Match[str] | None) -> str:
 
 
 def _folders(ground: Ground) -> Iterator[str]:
-    folder, root = os.path.realpath(ground.cwd), ground.roots[0]
+    folder, root = ground.real_cwd, ground.roots[0]
     yield folder
     while is_below(folder, root):
         folder = os.path.dirname(folder)

@@ -104,22 +104,19 @@ class Ground:
     """The folder that is trusted or not: where one starts, and the checkout around it."""
 
     cwd: str
-    checkout: Checkout | None
-    home: str
+    real_cwd: str
+    key: str
+    """What trust is kept under: the main checkout, or the folder itself outside of one, and in the home."""
+    roots: tuple[str, ...]
+    """This checkout before the main one, which may stand around it."""
 
-    @property
-    def key(self) -> str:
-        """What trust is kept under: the main checkout, or the folder itself outside of one, and in the home."""
-        if self.checkout is None or self.checkout.main == os.path.realpath(self.home):
-            return os.path.realpath(self.cwd)
-        return self.checkout.main
-
-    @property
-    def roots(self) -> tuple[str, ...]:
-        """This checkout before the main one, which may stand around it."""
-        if self.checkout is None or self.key != self.checkout.main:
-            return (self.key,)
-        return tuple(dict.fromkeys((self.checkout.root, self.key)))
+    @classmethod
+    def of(cls, cwd: str, checkout: Checkout | None, home: str) -> Ground:
+        real_cwd = os.path.realpath(cwd)
+        if checkout is None or checkout.main == os.path.realpath(home):
+            return cls(cwd=cwd, real_cwd=real_cwd, key=real_cwd, roots=(real_cwd,))
+        roots = tuple(dict.fromkeys((checkout.root, checkout.main)))
+        return cls(cwd=cwd, real_cwd=real_cwd, key=checkout.main, roots=roots)
 
     def holds(self, path: str) -> bool:
         return any(is_below(path, root) for root in (*self.roots, self.cwd))
@@ -127,9 +124,9 @@ class Ground:
     def name_of(self, path: str) -> str:
         """The file as it is called below the root it belongs to."""
         if is_below(path, self.cwd):
-            path = os.path.join(os.path.realpath(self.cwd), os.path.relpath(path, self.cwd))
+            path = self.real_cwd + path[len(self.cwd.rstrip("/")) :]
         root = next((root for root in self.roots if is_below(path, root)), None)
-        return path if root is None else os.path.relpath(path, root)
+        return path if root is None else path[len(root.rstrip("/")) + 1 :]
 
 
 def is_below(path: str, folder: str) -> bool:

@@ -65,7 +65,7 @@ class Standing:
 
 
 def ground_of(around: Surroundings) -> Ground:
-    return Ground(cwd=around.cwd, checkout=around.checkout, home=around.home)
+    return Ground.of(around.cwd, around.checkout, around.home)
 
 
 def weighed(entries: Iterable[Entry], ground: Ground) -> tuple[Weighed, ...]:
