@@ -6,13 +6,17 @@ from pathlib import Path
 import pytest
 
 from ferrule import Settings, ToolCall, open_session
-from ferrule.app.layers import ReloadedPolicy, open_layers
+from ferrule.app.layers import ReloadedPolicy, SettingsError, open_layers, understood
 from ferrule.core.calls import Status
 from ferrule.core.content import plain_text
 from ferrule.engine.session import Session
 from ferrule.permissions.modes import Mode
+from ferrule.settings.files import SettingsKind
+from ferrule.settings.levels import Level, SettingsPath
+from ferrule.settings.loading import Loaded
+from ferrule.settings.reload import LiveSettings
 from tests.requirement import requirement
-from tests.settings.folders import allow, deny, hook, put
+from tests.settings.folders import Folders, allow, deny, hook, put
 
 
 @pytest.fixture
@@ -56,6 +60,38 @@ async def test_while_the_settings_cannot_be_honoured_nothing_is_allowed(session:
 
     assert (lost[0], again[0]) == (Status.DENIED, Status.OK)
     assert "hooks for `PreToolUse` are not supported" in lost[1]
+
+
+@requirement("SET-2")
+async def test_a_file_that_appears_broken_allows_nothing_without_a_question(session: Session, tmp_path: Path) -> None:
+    file = put(tmp_path / "project" / ".claude" / "settings.json", '{"permissions": {"deny": ["Read"]')
+    lost = await _read(session, "a.txt")
+    file.unlink()
+    again = await _read(session, "a.txt")
+
+    assert (lost[0], again[0]) == (Status.DENIED, Status.OK)
+    assert "settings.json: invalid JSON in line 1, column 34" in lost[1]
+
+
+@requirement("SET-2")
+@pytest.mark.parametrize("content", ["{", '{"permissions": {"deny": [5]}}'])
+def test_what_is_wrong_in_managed_settings_stops_everything(tmp_path: Path, content: str) -> None:
+    folders = Folders.made(tmp_path)
+    put(folders.managed / "managed-settings.json", content)
+
+    with pytest.raises(SettingsError, match="whoever manages them"):
+        understood(folders.live().current())
+
+
+@requirement("SET-1")
+def test_where_only_managed_rules_count_a_flag_allows_nothing(tmp_path: Path) -> None:
+    folders = Folders.made(tmp_path)
+    put(folders.managed / "managed-settings.json", {"allowManagedPermissionRulesOnly": True})
+    flag = Loaded(SettingsPath(Level.COMMAND_LINE, "--allow", SettingsKind.SETTINGS), allow("Read"))
+
+    live = LiveSettings(folders.around(), folders.store, given=(flag,))
+
+    assert understood(live.current()).rules == ()
 
 
 async def _read(session: Session, path: str) -> tuple[Status, str]:

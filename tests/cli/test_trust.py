@@ -99,7 +99,7 @@ def test_every_level_has_its_say_and_a_refusal_names_file_and_line(folder: Path)
 
 
 @requirement("SET-2")
-def test_a_bad_entry_that_could_only_allow_is_named_and_one_that_could_forbid_stops_the_run(folder: Path) -> None:
+def test_a_bad_entry_is_passed_over_and_if_it_could_forbid_something_nothing_is_allowed_unasked(folder: Path) -> None:
     file = put(folder / "home" / ".claude" / "settings.json", {"permissions": {"allow": ["Read", 5]}})
     going_on = ferrule(folder, *READ_OUTSIDE)
     put(file, {"permissions": {"deny": ["Read("]}})
@@ -107,10 +107,12 @@ def test_a_bad_entry_that_could_only_allow_is_named_and_one_that_could_forbid_st
     put(file, '{"permissions": {"deny": ["Read"],}}')
     broken = ferrule(folder, *READ_OUTSIDE)
 
-    assert (going_on.returncode, stopped.returncode, broken.returncode) == (0, 2, 2)
+    assert [done.returncode for done in (going_on, stopped, broken)] == [0, 1, 1]
     assert b"settings.json:1: `permissions.allow[1]` is skipped: expected a string, found 5." in going_on.stderr
-    assert b"settings.json:1: `permissions.deny[0]`: `Read(` has a parenthesis" in stopped.stderr
-    assert b"Remove the comma before it." in broken.stderr
+    for done, words in ((stopped, b"`Read(` has a parenthesis"), (broken, b"Remove the comma before it.")):
+        assert words in done.stdout
+        assert words in done.stderr
+        assert b"nobody is there" in done.stdout
 
 
 @requirement("SET-5")

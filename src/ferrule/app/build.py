@@ -112,7 +112,7 @@ def open_session(
         reminder_off_for=settings.reminder_off_for,
     )
     all_tools = (*builtin_tools(services), *tools)
-    policy = Policy(settings.rules, settings.mode)
+    policy = Policy(settings.rules, settings.mode)  # as long as nobody reloads it
     registry = Registry(
         all_tools,
         features(settings.features),

@@ -1,8 +1,9 @@
 """The settings of all levels, as far as this version understands them.
 
-What could forbid something and is not understood, or was lost with a broken
-file, is an error and not a warning: going on without it would allow what its
-author wanted stopped. What only allows is dropped with a warning.
+What only allows and is broken or not understood is dropped with a warning.
+What could forbid something is not let go so easily, as going on without it
+would allow what its author wanted stopped: if this version does not understand
+it, that is an error; if a broken file lost it, every call has to be asked about.
 """
 
 from __future__ import annotations
@@ -53,7 +54,13 @@ class Understood:
     results_folder: Path | None = None
     given_rules: tuple[Rule, ...] = ()
     """Those of the rules that came with the command line."""
+    lost: str | None = None
+    """What could have forbidden something and was lost, so that nothing is allowed without a question."""
     warnings: tuple[str, ...] = ()
+
+    def policy(self, mode: Mode) -> Policy:
+        """`mode` counts where no setting chooses one."""
+        return Policy(self.rules, self.mode or mode, self.lost)
 
 
 def open_layers(
@@ -80,7 +87,6 @@ def open_layers(
 def understood(current: Current) -> Understood:
     """Raises `SettingsError`."""
     layered = current.layered
-    _refuse_what_was_lost(layered)
     _refuse_what_is_not_built(layered)
     warnings = [str(note) for note in layered.skipped]
     rules = tuple(_rules(layered, warnings))
@@ -93,6 +99,7 @@ def understood(current: Current) -> Understood:
         result_keep=_KEEPS.get(_value(layered, "oversized_results", "truncation_strategy")),
         results_folder=_folder(layered),
         given_rules=tuple(rule for rule in rules if rule.origin in _given_origins(layered)),
+        lost=_lost(layered),
         warnings=(*warnings, *_unused(layered), *_untrusted(current.standing)),
     )
 
@@ -112,8 +119,7 @@ class ReloadedPolicy:
         if current is not self._seen or self._policy is None:
             self._seen = current
             try:
-                now = understood(current)
-                self._policy = Policy(now.rules, now.mode or self._mode)
+                self._policy = understood(current).policy(self._mode)
             except SettingsError as error:
                 self._policy = error
         if isinstance(self._policy, SettingsError):
@@ -133,13 +139,18 @@ def _given(source: str) -> Loaded:
     return loaded
 
 
-def _refuse_what_was_lost(layered: Layered) -> None:
-    for note in layered.skipped:
-        if note.may_forbid:
-            raise SettingsError(
-                f"{note.fault} It could have forbidden something, so nothing runs without it. "
-                "Correct it, or leave its level out with --setting-sources."
-            )
+def _lost(layered: Layered) -> str | None:
+    """Raises `SettingsError` where it is what an administrator says: nobody here can decide to go on without that."""
+    lost = [note for note in layered.skipped if note.may_forbid]
+    for note in lost:
+        if note.source.level is Level.MANAGED:
+            raise SettingsError(f"{note.fault} These are managed settings; whoever manages them has to correct it.")
+    if not lost:
+        return None
+    return (
+        f"{lost[0].fault} What is skipped there could forbid this. "
+        "Correct it, or leave its level out with --setting-sources"
+    )
 
 
 def _refuse_what_is_not_built(layered: Layered) -> None:

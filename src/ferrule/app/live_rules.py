@@ -18,6 +18,8 @@ class Policy:
 
     rules: tuple[Rule, ...]
     mode: Mode
+    lost: str | None = None
+    """Why nothing may be allowed without a question, if so: a rule that could forbid it is not known."""
 
 
 class PolicyLost(Exception):
@@ -40,4 +42,7 @@ class LiveRules:
             return Verdict(behavior=Behavior.DENY, source="rule", reason=str(lost))
         if policy is not self._known:
             self._known, self._judge = policy, RuleJudge(policy.rules, policy.mode, self._roots)
-        return self._judge.judge(proposal)
+        verdict = self._judge.judge(proposal)
+        if policy.lost is None or (verdict and verdict.behavior is Behavior.DENY):
+            return verdict
+        return Verdict(behavior=Behavior.ASK, source="rule", reason=policy.lost)
