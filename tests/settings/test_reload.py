@@ -9,6 +9,7 @@ from ferrule.core.verdicts import Behavior
 from ferrule.settings.layers import Layered
 from ferrule.settings.levels import Level
 from ferrule.settings.reload import LiveSettings
+from ferrule.settings.writing import save_rule
 from tests.requirement import requirement
 from tests.settings.folders import Folders, allow, deny, hook, put, rules
 
@@ -94,6 +95,17 @@ def test_what_the_folder_denied_stays_denied_until_a_person_agrees(folders: Fold
     put(file, {})
     folders.trust()
     assert live.current().layered.rules == ()
+
+
+@requirement("SET-3", "SET-4")
+def test_agreeing_to_one_rule_does_not_release_what_was_denied(folders: Folders) -> None:
+    file = put(folders.project / ".ferrule" / "settings.local.json", deny("Write"))
+    live = folders.live()
+    put(file, {})
+
+    save_rule(folders.around(), folders.store, Level.LOCAL, Behavior.ALLOW, "Read")
+
+    assert [rule.text for rule in live.current().layered.rules] == ["Read", "Write"]
 
 
 @requirement("SET-3")

@@ -343,6 +343,13 @@ def test_agents_skills_and_commands_are_trusted_by_their_content(folders: Folder
     assert [item.file for item in folders.live(sub).current().standing.new] == ["sub/.ferrule/skills/s/SKILL.md"]
 
 
+def test_skills_behind_a_link_to_everything_are_not_searched_for_ever(folders: Folders) -> None:
+    put(folders.project / ".claude" / "agents" / "a.md", "!`x`")
+    (folders.project / ".claude" / "skills").symlink_to("/")
+
+    assert folders.live().current().standing.items[0].file == ".claude/agents/a.md"
+
+
 def _commands(layered: Layered) -> list[str]:
     return sorted(found.hook["command"] for found in layered.hooks)
 

@@ -20,7 +20,7 @@ from .grants import Ground, Item, Kind, digest_for, is_below, named_files, short
 from .loading import content_of
 
 MOST_FILES: Final = 2000
-"""Files that are looked at. What is beyond is never agreed to, and so brings nothing."""
+"""Files that are looked at, and folders. What is beyond is never agreed to, and so brings nothing."""
 
 PLACES: Final = (
     *((os.path.join(folder, "agents"), Kind.AGENT) for folder in FOLDERS),
@@ -124,7 +124,7 @@ def _markdown_below(folder: str) -> Iterator[str]:
     seen = set[str]()
     for path, folders, names in os.walk(folder, followlinks=True):
         real = os.path.realpath(path)
-        if real in seen:
+        if real in seen or len(seen) == MOST_FILES:
             folders.clear()
             continue
         seen.add(real)

@@ -77,7 +77,7 @@ class LiveSettings:
         self._loaded: dict[str, Loaded] = {}
         self._guards: dict[_Guard, Entry] = {}
         self._at_start: tuple[Entry, ...] | None = None
-        self._agreed: Agreed | None = None
+        self._round: int | None = None
         self._sworn: Agreed | None = None
         self._stamps: Mapping[str, _Stamp] = {}
         self._looked_at = 0.0
@@ -152,9 +152,10 @@ class LiveSettings:
         if trusting:
             self._sworn = agreed_to(items)
         agreed = self._store.agreed(self._ground.key)
-        if agreed != self._agreed:  # a person has spoken, so what was taken out is taken out
+        now = self._store.round(self._ground.key)
+        if now != self._round:  # a person has agreed to all there is, so what was taken out is taken out
             self._guards.clear()
-        self._agreed = agreed
+        self._round = now
         if self._sworn is None:
             return standing_of(items, agreed, self._files())
         return standing_of(items, self._sworn, self._files(), also=agreed)

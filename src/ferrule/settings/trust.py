@@ -13,6 +13,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -110,6 +111,14 @@ def within_trust(pairs: Iterable[Weighed], standing: Standing) -> tuple[Entry, .
     return tuple(entry for entry, item in pairs if item is None or standing.counts(item))
 
 
+@dataclass(slots=True)
+class _Content:
+    """What the file holds, on its way from one form to the next."""
+
+    folders: dict[str, Agreed]
+    rounds: dict[str, int]
+
+
 class TrustStore:
     """A file that only its owner may read or write. If anybody else could have written it, it holds nothing."""
 
@@ -118,43 +127,49 @@ class TrustStore:
 
     def agreed(self, key: str) -> Agreed | None:
         """`None` where nobody has agreed to anything."""
-        return self._folders().get(key)
+        return self._content().folders.get(key)
+
+    def round(self, key: str) -> int:
+        """How often somebody has agreed to a whole folder; tells that from agreeing to one rule."""
+        return self._content().rounds.get(key, 0)
 
     def agree(self, ground: Ground, items: Iterable[Item], files: frozenset[str]) -> None:
         """To the items, which are all there are in these files; what was agreed to in others stays."""
         new = agreed_to(items)
 
-        def change(folders: dict[str, Agreed]) -> None:
-            old = folders.get(ground.key, {})
+        def change(content: _Content) -> None:
+            old = content.folders.get(ground.key, {})
             kept = {file: found for file, found in old.items() if file not in files}
-            folders[ground.key] = {**kept, **new}
+            content.folders[ground.key] = {**kept, **new}
+            content.rounds[ground.key] = content.rounds.get(ground.key, 0) + 1
 
         self._change(change)
 
     def revoke(self, key: str) -> bool:
         """Whether there was anything to take back."""
-        if key not in self._folders():
+        if key not in self._content().folders:
             return False
-        self._change(lambda folders: folders.pop(key, None))
+        self._change(lambda content: content.folders.pop(key, None))
         return True
 
     def agree_to_one(self, ground: Ground, item: Item) -> None:
         """To an item that a person has just added, and to nothing else."""
 
-        def change(folders: dict[str, Agreed]) -> None:
-            old = folders.get(ground.key, {})
-            folders[ground.key] = {**old, item.file: (*old.get(item.file, ()), item)}
+        def change(content: _Content) -> None:
+            old = content.folders.get(ground.key, {})
+            others = (one for one in old.get(item.file, ()) if one.digest != item.digest)
+            content.folders[ground.key] = {**old, item.file: (*others, item)}
 
         self._change(change)
 
-    def _folders(self) -> dict[str, Agreed]:
+    def _content(self) -> _Content:
         """Nothing where it cannot be read or believed: then nothing is trusted."""
         try:
             return self._read()[0]
         except (NotStored, OSError):
-            return {}
+            return _Content({}, {})
 
-    def _read(self) -> tuple[dict[str, Agreed], FileIdentity]:
+    def _read(self) -> tuple[_Content, FileIdentity]:
         try:
             snapshot = read_document(str(self.path))
             status = os.stat(self.path)
@@ -163,18 +178,19 @@ class TrustStore:
         if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise NotStored(f"{self.path} could have been written by others. Remove it, then trust anew.")
         try:
-            return _parsed(json.loads(snapshot.document.text)), snapshot.identity
+            text = snapshot.document.text or "{}"  # another process has just made it
+            return _parsed(json.loads(text)), snapshot.identity
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise NotStored(f"{self.path} is damaged. Remove it, then trust anew.") from None
 
-    def _change(self, change: Callable[[dict[str, Agreed]], object]) -> None:
+    def _change(self, change: Callable[[_Content], object]) -> None:
         try:
             self._make()
             for _ in range(MOST_TRIES):
-                folders, identity = self._read()
-                change(folders)
+                content, identity = self._read()
+                change(content)
                 with suppress(ChangedMeanwhile):  # another process was quicker
-                    write_file(str(self.path), _written(folders), expected=identity)
+                    write_file(str(self.path), _written(content), expected=identity)
                     return
         except OSError as error:
             raise NotStored(f"{self.path} cannot be written: {error.strerror or error}.") from None
@@ -183,31 +199,33 @@ class TrustStore:
     def _make(self) -> None:
         make_private(self.path.parent)
         with suppress(FileExistsError):
-            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(_written({}))
+            os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
-def _parsed(content: Any) -> dict[str, Agreed]:
+def _parsed(content: Any) -> _Content:
     """Raises one of the errors of a wrong shape."""
+    if content == {}:
+        return _Content({}, {})
     if content["version"] != VERSION:
         raise ValueError("of another version")
-    return {
+    folders: dict[str, Agreed] = {
         folder: {file: tuple(_item(file, one) for one in items) for file, items in files.items()}
         for folder, files in content["folders"].items()
     }
+    return _Content(folders, {folder: int(count) for folder, count in content["rounds"].items()})
 
 
 def _item(file: str, one: Mapping[str, str]) -> Item:
     return Item(kind=Kind(one["kind"]), file=file, words=one["words"], digest=one["digest"])
 
 
-def _written(folders: Mapping[str, Agreed]) -> bytes:
-    plain = {
+def _written(content: _Content) -> bytes:
+    folders = {
         folder: {
             file: [{"kind": item.kind, "words": item.words, "digest": item.digest} for item in items]
             for file, items in files.items()
         }
-        for folder, files in folders.items()
+        for folder, files in content.folders.items()
     }
-    return (json.dumps({"version": VERSION, "folders": plain}, indent=1, sort_keys=True) + "\n").encode()
+    plain = {"version": VERSION, "folders": folders, "rounds": content.rounds}
+    return (json.dumps(plain, indent=1, sort_keys=True) + "\n").encode()
