@@ -20,4 +20,6 @@ async def in_a_thread(function: Callable[P, R], /, *args: P.args, **kwargs: P.kw
         return await asyncio.shield(work)
     except asyncio.CancelledError:
         await asyncio.wait((work,))
+        if not work.cancelled():
+            work.exception()  # nobody is left to hear of it; unread, it would be logged as forgotten
         raise
