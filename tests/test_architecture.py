@@ -29,8 +29,7 @@ LATE_IMPORTS = {
     "cli",
     "app",
     "testing/plugin.py",
-    "host/images.py",  # Pillow and pdfium take longer to load than most files take to read
-    "host/pdfs.py",
+    "host/images.py",  # Pillow takes longer to load than most files take to read
     "host/text.py",  # detection for the few files that are not UTF-8 takes longer to load than they do to read
 }
 

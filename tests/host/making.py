@@ -34,6 +34,25 @@ def pdf(texts: Sequence[str]) -> bytes:
     return _assembled(objects)
 
 
+def nested_pdf(depth: int, times: int) -> bytes:
+    """One page of forms in forms: each draws the next `times` times, `times ** depth` in all."""
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R "
+        "/Resources << /XObject << /X 5 0 R >> >> >>",
+        "<< /Length 5 >>\nstream\n/X Do\nendstream",
+    ]
+    form = "<< /Type /XObject /Subtype /Form /BBox [0 0 612 792]"
+    for level in range(depth):
+        drawn = "/X Do " * times
+        inner = f"/Resources << /XObject << /X {6 + level} 0 R >> >>"
+        objects.append(f"{form} {inner} /Length {len(drawn)} >>\nstream\n{drawn}\nendstream")
+    drawn = "0 0 1 1 re f"
+    objects.append(f"{form} /Length {len(drawn)} >>\nstream\n{drawn}\nendstream")
+    return _assembled(objects)
+
+
 def _assembled(objects: Sequence[str]) -> bytes:
     data, places = b"%PDF-1.4\n", list[int]()
     for number, content in enumerate(objects, 1):

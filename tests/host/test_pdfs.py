@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from io import BytesIO
+from itertools import count
 
 import pypdf
 import pytest
@@ -13,8 +15,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from ferrule.host.images import LONG_SIDE
-from ferrule.host.pdfs import BadPages, BadPdf, PageRange, TooManyPages, is_pdf, parsed_pages, read_pdf
-from tests.host.making import encoded, pdf
+from ferrule.host.own_process import Limits
+from ferrule.host.pdfs import LIMITS, BadPages, BadPdf, PageRange, TooManyPages, is_pdf, parsed_pages, read_pdf
+from tests.host.making import encoded, nested_pdf, pdf
 from tests.requirement import requirement
 
 BOOK = pdf([f"This is page {number}." for number in range(1, 41)])
@@ -62,7 +65,7 @@ def test_some_pages_of_a_long_document() -> None:
 
 @requirement("READ-5")
 def test_the_document_is_cut_to_the_pages_asked_for() -> None:
-    cut = pypdf.PdfReader(BytesIO(read_pdf(BOOK, PageRange(3, 4)).data))
+    cut = pypdf.PdfReader(BytesIO(read_pdf(BOOK, PageRange(3, 4)).data or b""))
 
     assert [page.extract_text().strip() for page in cut.pages] == ["This is page 3.", "This is page 4."]
     assert read_pdf(short := pdf(["a", "b"]), None).data == short
@@ -116,7 +119,7 @@ def test_a_broken_document_is_told_so(data: bytes) -> None:
 
 
 @requirement("READ-5")
-@settings(max_examples=20)
+@settings(max_examples=8, deadline=None)  # each starts a process
 @given(st.lists(st.tuples(st.integers(5, 2000), st.integers(0, 255)), max_size=8))
 def test_damage_is_told_or_harmless(damage: list[tuple[int, int]]) -> None:
     data = bytearray(pdf(["one", "", "three"]))
@@ -134,9 +137,37 @@ def test_damage_is_told_or_harmless(damage: list[tuple[int, int]]) -> None:
 @requirement("READ-5")
 def test_many_threads_read_at_once() -> None:
     with ThreadPoolExecutor(8) as pool:
-        reads = list(pool.map(partial(read_pdf, BOOK), [PageRange(page, page) for page in range(1, 41)]))
+        reads = list(pool.map(partial(read_pdf, BOOK), [PageRange(page, page) for page in range(1, 13)]))
 
-    assert [read.sheets[0].text for read in reads] == [f"This is page {number}." for number in range(1, 41)]
+    assert [read.sheets[0].text for read in reads] == [f"This is page {number}." for number in range(1, 13)]
+
+
+@requirement("READ-5")
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        (replace(LIMITS, seconds=1.0), "longer than 1 seconds"),
+        (replace(LIMITS, memory=384 << 20), "needs more than 384 MB of memory"),
+    ],
+    ids=["time", "memory"],
+)
+def test_a_document_that_would_never_end_is_given_up(limits: Limits, words: str) -> None:
+    with pytest.raises(BadPdf, match=f"cannot be taken apart: .*{words}"):
+        read_pdf(nested_pdf(12, 10), None, limits=limits)
+
+
+@requirement("READ-5")
+def test_a_document_that_says_too_much_is_given_up() -> None:
+    with pytest.raises(BadPdf, match="more than 0 MB"):
+        read_pdf(pdf(["word " * 100]), None, limits=replace(LIMITS, answer=100))
+
+
+@requirement("READ-5")
+def test_a_document_that_nobody_waits_for_any_more_is_left() -> None:
+    looks = count()
+
+    with pytest.raises(InterruptedError):
+        read_pdf(nested_pdf(12, 10), None, interrupted=lambda: next(looks) > 5)
 
 
 @requirement("READ-5")

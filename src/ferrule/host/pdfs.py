@@ -1,27 +1,20 @@
 """PDF documents: their pages as text, and as pictures where they have none.
 
-pdfium does it all, so no program has to be installed. It is not safe to use
-from two threads, so whoever uses it holds the lock.
+pdfium does it all, so no program has to be installed. It works in a process of
+its own (`host/pdf_process.py`), for a document can be made to keep it busy for ever.
 """
-
-# pypdfium2 has no type stubs; what is taken from it is given a type where it is taken.
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Generator
-from contextlib import contextmanager
+from base64 import b64decode
+from collections.abc import Callable
 from dataclasses import dataclass
-from io import BytesIO
-from threading import Lock
-from typing import TYPE_CHECKING, Final, cast
+from typing import Any
 
-from .images import LONG_SIDE, Picture, fitted_bitmap
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
-    from pypdfium2 import PdfDocument, PdfPage
+from .images import Picture
+from .own_process import Limits, RanAway, in_own_process
 
 MOST_AT_ONCE = 20
 MOST_UNASKED = 10
@@ -31,12 +24,12 @@ MAGIC_WITHIN = 1024
 """Bytes: some programs write something before the document begins."""
 MOST_SENT = 20_000_000
 """Bytes of a document that is sent as such."""
-WIDEST_SCALE = 4.0
-NEEDS_PASSWORD = 4
-"""pdfium's number for a document that its empty password does not open."""
-
-_PDFIUM: Final = Lock()
-"""One for the process, as pdfium itself is."""
+LIMITS = Limits(seconds=30.0, memory=3 << 29, answer=128 << 20)
+PROCESS = f"{__package__}.pdf_process"
+REFUSED = {
+    "password": "it is a PDF that needs a password. Ask for a copy without one",
+    "broken": "it is a PDF that is broken or incomplete",
+}
 
 
 class BadPages(ValueError):
@@ -104,19 +97,37 @@ def is_pdf(head: bytes, *, named_so: bool) -> bool:
     return MAGIC in head[:MAGIC_WITHIN] if named_so else head.startswith(MAGIC)
 
 
-def read_pdf(data: bytes, pages: PageRange | None, *, as_document: bool = False) -> Pdf:
-    """The pages, all of them where none are named. Raises `BadPdf`, `BadPages` or `TooManyPages`.
+def read_pdf(
+    data: bytes,
+    pages: PageRange | None,
+    *,
+    as_document: bool = False,
+    limits: Limits = LIMITS,
+    interrupted: Callable[[], bool] = bool,
+) -> Pdf:
+    """The pages, all of them where none are named.
 
+    Raises `BadPdf`, `BadPages` or `TooManyPages`, and `InterruptedError` once somebody wants it to end.
     What goes `as_document`, and is not too large for that, is not looked at any further and has no sheets.
     """
-    with _opened(data) as document:
-        shown = _shown(pages, len(document))
-        numbers = range(shown.first, shown.last + 1)
-        cut = data if len(numbers) == len(document) else _extract(document, shown)
-        if len(cut) > MOST_SENT:
-            cut = None
-        sheets = () if as_document and cut else tuple(_sheet(document, number) for number in numbers)
-        return Pdf(cut, len(document), shown, sheets)
+    asked = {
+        "first": pages.first if pages else 1,
+        "last": pages.last if pages else None,
+        "unasked": MOST_AT_ONCE if pages else MOST_UNASKED,
+        "most_sent": MOST_SENT,
+        "as_document": as_document,
+    }
+    try:
+        told = json.loads(in_own_process(PROCESS, json.dumps(asked), data, limits, interrupted))
+    except RanAway as reason:
+        raise BadPdf(
+            f"it is a PDF that cannot be taken apart: {reason}. Name fewer `pages`, or convert it with a command"
+        ) from None
+    if "refused" in told:
+        raise BadPdf(REFUSED[told["refused"]])
+    shown = _shown(pages, told["total"])
+    cut = b64decode(told["cut"]) if told["cut"] else data
+    return Pdf(cut if told["sent"] else None, told["total"], shown, tuple(map(_sheet, told["sheets"])))
 
 
 def _shown(pages: PageRange | None, total: int) -> PageRange:
@@ -129,58 +140,9 @@ def _shown(pages: PageRange | None, total: int) -> PageRange:
     return PageRange(pages.first, min(pages.last, total)) if pages else PageRange(1, total)
 
 
-@contextmanager
-def _opened(data: bytes) -> Generator[PdfDocument]:
-    import pypdfium2  # noqa: PLC0415 - takes longer to load than most files take to read
-
-    with _PDFIUM:
-        try:
-            document = pypdfium2.PdfDocument(data)
-        except pypdfium2.PdfiumError as error:
-            if getattr(error, "err_code", None) == NEEDS_PASSWORD:
-                raise BadPdf("it is a PDF that needs a password") from None
-            raise BadPdf("it is a PDF that is broken or incomplete") from None
-        try:
-            yield document
-        except pypdfium2.PdfiumError as error:
-            raise BadPdf(f"it is a PDF that is broken or incomplete ({error})") from None
-        finally:
-            document.close()
-
-
-def _sheet(document: PdfDocument, number: int) -> Sheet:
-    page = document[number - 1]
-    try:
-        text = _text(page)
-        return Sheet(number, text, None if text else fitted_bitmap(_drawn(page)))
-    finally:
-        page.close()
-
-
-def _text(page: PdfPage) -> str:
-    words = page.get_textpage()
-    try:
-        text = words.get_text_range()
-    finally:
-        words.close()
-    return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n")
-
-
-def _drawn(page: PdfPage) -> Image:
-    """As large as a model looks at, whatever size the page says it has."""
-    longest = max(*page.get_size(), 1.0)
-    scale = min(LONG_SIDE / longest, WIDEST_SCALE)
-    return cast("Image", page.render(scale=scale).to_pil())  # pyright: ignore[reportArgumentType]
-
-
-def _extract(document: PdfDocument, pages: PageRange) -> bytes:
-    import pypdfium2  # noqa: PLC0415 - as above
-
-    cut = pypdfium2.PdfDocument.new()
-    try:
-        cut.import_pages(document, list(range(pages.first - 1, pages.last)))
-        buffer = BytesIO()
-        cut.save(buffer)
-        return buffer.getvalue()
-    finally:
-        cut.close()
+def _sheet(told: dict[str, Any]) -> Sheet:
+    picture = told["picture"]
+    if picture is not None:
+        data = b64decode(picture.pop("data"))
+        picture = Picture(data=data, original_size=len(data), **picture)
+    return Sheet(told["number"], told["text"], picture)

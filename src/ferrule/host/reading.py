@@ -130,7 +130,7 @@ class FileReader:
 
     def _pdf(self, asked: Asked, file: OpenFile) -> Taken:
         data = file.content(MOST_MEDIA)
-        pdf = read_pdf(data, asked.pages, as_document=self._documents)
+        pdf = read_pdf(data, asked.pages, as_document=self._documents, interrupted=asked.interrupted)
         identity = FileIdentity.of(file.real_path, file.status, data)
         form = f"pages {asked.pages}"
         sheets = _fitting(pdf.sheets, self._room)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache, partial
@@ -18,6 +17,7 @@ from ..core.context import ToolContext
 from ..core.effects import Effects
 from ..core.inputs import PathText, ToolInput
 from ..core.model import ResultTurn, ToolResult, Turn
+from ..core.threads import in_a_thread
 from ..core.tool import Alias, Tool, ToolError, load_guide
 from ..host.cells import ShownCell
 from ..host.contents import FileUnchanged, ImageRead, NotebookRead, PartsRead, PdfRead, ReadOutput, TextRead
@@ -92,7 +92,7 @@ class Read(Tool[ReadInput, ReadOutput]):
     async def call(self, input: ReadInput, ctx: ToolContext) -> ReadOutput:
         take = partial(self._reader.take, self._asked(input, ctx))
         with _told(input.file_path):
-            taken = take(at_once=True) or await asyncio.to_thread(take, at_once=False)
+            taken = take(at_once=True) or await in_a_thread(take, at_once=False)
         assert taken is not None, "only what has to be quick is declined"
         ledger = self._ledgers.of(ctx.facts.agent)
         earlier = ledger.shown_by(taken.real_path, taken.form, taken.version)
