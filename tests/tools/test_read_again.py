@@ -20,7 +20,7 @@ from ferrule.core.tool import ToolError
 from ferrule.host import pages
 from ferrule.host.contents import FileUnchanged, ReadOutput
 from ferrule.host.files import read_document
-from ferrule.host.ledger import Ledgers, NotSeen
+from ferrule.host.ledger import Knowledge, Ledgers, NotSeen
 from ferrule.permissions.modes import Mode
 from ferrule.providers.scripted import ScriptedModel, says
 from ferrule.testing import run_call
@@ -220,6 +220,51 @@ async def test_a_line_that_was_cut_is_known_once_it_was_read_alone(tmp_path: Pat
 
     assert not await _knows(path, {})
     assert await _knows(path, {}, {"offset": 2, "limit": 1})
+
+
+@requirement("READ-3", "READ-7", "FILE-2")
+@pytest.mark.parametrize("length", [2_001, 90_000, 120_000, 400_000])
+async def test_who_read_some_of_a_long_line_has_read_the_file_in_part(tmp_path: Path, length: int) -> None:
+    path = tmp_path / "a.min.js"
+    path.write_text("x" * length)
+    ledgers = Ledgers()
+    await Talk(Read(ledgers, parts_folder=tmp_path / "parts")).read(path)
+
+    assert ledgers.of("main").knows(read_document(str(path))) == Knowledge(everything=False, changed=False)
+
+
+@requirement("READ-3", "FILE-2")
+async def test_a_long_line_that_changed_since_it_was_written_is_known_in_part_once_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.min.js"
+    path.write_text("x" * 5_000)
+    ledgers = Ledgers()
+    ledger = ledgers.of("main")
+    ledger.wrote(read_document(str(path)).identity, "x" * 5_000)
+
+    path.write_text("y" * 6_000)
+    await Talk(Read(ledgers)).read(path)
+
+    assert ledger.knows(read_document(str(path))) == Knowledge(everything=False, changed=False)
+
+
+@requirement("READ-3", "FILE-2")
+async def test_a_long_line_that_is_known_stays_known_when_some_of_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.min.js"
+    path.write_text("x" * 5_000)
+
+    assert await _knows(path, {"limit": 1}, {})
+
+
+@requirement("READ-5", "FILE-2")
+async def test_who_read_pages_of_a_document_has_looked_at_it(tmp_path: Path) -> None:
+    (tmp_path / "a.pdf").write_bytes(pdf(["one", "two"]))
+    ledgers = Ledgers()
+    await Talk(Read(ledgers)).read(tmp_path / "a.pdf", pages="2")
+
+    seen = ledgers.of("main").seen(str(tmp_path / "a.pdf"))
+
+    assert seen is not None
+    assert seen.whole is None
 
 
 @requirement("READ-3", "READ-6")

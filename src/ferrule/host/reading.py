@@ -96,7 +96,7 @@ class FileReader:
         if isinstance(page, LongLine):
             parts = self._parts(asked, f"line {page.number}", page.version, line_pieces(file, page))
             output = _parts_read(asked, file, parts, "line", page.number, page.total)
-            return Taken(output, file.real_path, form, page.version, _nothing)
+            return Taken(output, file.real_path, form, page.version, partial(_looked_at, file, page.version))
         if ending_of(asked.path) in SHOWN and page.total:
             notes = (*notes, f"The file is named {ending_of(asked.path)} and holds text.")
         content, notes = "\n".join(page.lines), (*_more_lines(page), *notes)
@@ -137,12 +137,12 @@ class FileReader:
         if pdf.sheets and not sheets:
             parts = self._parts(asked, f"page {pdf.pages.first}", identity.digest, [pdf.sheets[0].text])
             output = _parts_read(asked, file, parts, "page", pdf.pages.first, pdf.total)
-            return Taken(output, file.real_path, form, identity.digest, _nothing)
+            return Taken(output, file.real_path, form, identity.digest, partial(_looked_at, file, identity.digest))
         shown = PageRange(pdf.pages.first, sheets[-1].number) if sheets else pdf.pages
         encoded, notes = b64encode(pdf.data or b"").decode(), tuple(_more_pages(shown, pdf))
         output = PdfRead(asked.path, encoded, len(data), shown, pdf.total, sheets, notes, asked.reminder)
         whole = shown == PageRange(1, pdf.total)
-        seen = partial(_saw_whole, identity) if whole else _nothing
+        seen = partial(_saw_whole, identity) if whole else partial(_looked_at, file, identity.digest)
         return Taken(output, file.real_path, form, identity.digest, seen)
 
     def _parts(self, asked: Asked, what: str, version: str, pieces: Iterable[str]) -> Parts:
@@ -228,6 +228,8 @@ def _saw_page(file: OpenFile, page: TextPage, ledger: Ledger) -> None:
         identity = FileIdentity.of(file.real_path, file.status, page.document.data, page.version)
         ledger.saw_whole(identity, page.document.text)
         return
+    if page.cut:
+        _looked_at(file, page.version, ledger)
     for first, lines in page.whole_runs():
         ledger.saw_lines(file.real_path, Stamp.of(file.status), first=first, lines=lines)
 
@@ -252,5 +254,9 @@ def _saw_whole(identity: FileIdentity, ledger: Ledger) -> None:
     ledger.saw_whole(identity, None)
 
 
-def _nothing(ledger: Ledger) -> None:
-    """What went into parts was not seen."""
+def _looked_at(file: OpenFile, version: str, ledger: Ledger) -> None:
+    """What of it was seen are no whole lines: the file is known, and none of its lines."""
+    stamp, known = Stamp.of(file.status), ledger.seen(file.real_path)
+    if known and known.whole and known.whole.digest != version and known.stamp != stamp:
+        ledger.forget(file.real_path)  # else what it once was would stay known, whatever is read of it now
+    ledger.saw_lines(file.real_path, stamp, first=1, lines=())
