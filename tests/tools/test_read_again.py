@@ -276,7 +276,8 @@ async def test_who_read_all_cells_of_a_notebook_knows_it(tmp_path: Path, indent:
 
     assert await _knows(path, {})
     assert not await _knows(path, {"limit": 2})
-    assert await _knows(path, {"limit": 2}, {"offset": 3}) == (indent is not None)
+    assert not await _knows(path, {"limit": 2}, {"offset": 4})
+    assert await _knows(path, {"offset": 3}, {"limit": 2})
 
 
 @requirement("READ-3", "READ-7")
@@ -291,6 +292,20 @@ async def test_a_cell_that_went_into_parts_is_known(tmp_path: Path) -> None:
 
     assert not await _knows(path, {}, **options)
     assert await _knows(path, {}, {"offset": 2}, **options)
+
+
+@requirement("READ-3", "READ-6")
+async def test_cells_of_two_versions_of_a_notebook_do_not_add_up(tmp_path: Path) -> None:
+    path = tmp_path / "a.ipynb"
+    ledgers = Ledgers()
+    talk = Talk(Read(ledgers))
+    for source, more in (("x", {"limit": 1}), ("y", {"offset": 2})):
+        cells = [{"cell_type": "raw", "id": id, "source": source} for id in ("a", "b")]
+        path.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+        await talk.read(path, **more)
+
+    with pytest.raises(NotSeen):
+        ledgers.of("main").check_whole(str(path), read_document(str(path)))
 
 
 # The reminder

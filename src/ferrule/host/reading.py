@@ -235,8 +235,14 @@ def _saw_page(file: OpenFile, page: TextPage, ledger: Ledger) -> None:
 
 
 def _saw_cells(identity: FileIdentity, notebook: Notebook, first: int, page: CellPage, ledger: Ledger) -> None:
-    """The lines that hold the cells shown, and what stands around the cells with the first and the last."""
-    if first == 1 and len(page.cells) == page.total:
+    """The lines that hold the cells shown, and what stands around the cells with the first and the last.
+
+    A notebook may stand in one line. So each cell is noted by itself, too, and who saw all of them saw it whole.
+    """
+    path, version = identity.real_path, identity.digest
+    for cell in page.cells:
+        ledger.showed(path, f"cell {cell.number}", version, "a cell")
+    if all(ledger.shown_by(path, f"cell {number}", version) for number in range(1, page.total + 1)):
         ledger.saw_whole(identity, notebook.text)
     elif page.cells:
         cells, text = notebook.cells[first - 1 : first - 1 + len(page.cells)], notebook.text
