@@ -145,7 +145,9 @@ class NotebookEdit(Tool[NotebookEditInput, NotebookEdited]):
         except NotSeen as reason:
             raise ToolError(str(reason)) from None
         except NotNotebook as reason:
-            raise ToolError(f"{path} cannot be changed as a notebook: {reason}.") from None
+            raise ToolError(
+                f"{path} cannot be changed as a notebook: {reason}. Until it is one, change its text with Edit."
+            ) from None
 
     def _carry_out(self, input: NotebookEditInput, ctx: ToolContext) -> NotebookEdited:
         plan: _Plan = ctx.kept or self._plan(input, ctx)
