@@ -11,8 +11,11 @@ from ferrule.app.build import Settings, open_session
 from ferrule.core.calls import Status, ToolCall
 from ferrule.core.content import plain_text
 from ferrule.core.threads import in_a_thread
+from ferrule.host.contents import PartsRead
 from ferrule.host.pdfs import PROCESS
 from ferrule.permissions.modes import Mode
+from ferrule.testing import run_call
+from ferrule.tools.read import Read
 from tests.host.making import nested_pdf, pdf
 from tests.requirement import requirement
 
@@ -66,3 +69,19 @@ async def test_one_document_that_never_ends_keeps_nobody_from_another(tmp_path: 
 
     assert (read.status, plain_text(read.content).splitlines()[:2]) == (Status.OK, ["[Page 1 of 1]", "another"])
     assert _documents_in_work() == []
+
+
+@requirement("READ-7")
+async def test_a_line_without_an_end_in_sight_gives_its_beginning_and_says_so(tmp_path: Path) -> None:
+    with (tmp_path / "a.txt").open("wb") as file:
+        file.write(b"word " * 60_000)
+        file.truncate(40 << 30)
+    tool = Read(parts_folder=tmp_path / "parts")
+
+    outcome = await run_call(tmp_path, tool, {"file_path": "a.txt"})
+
+    assert isinstance(outcome.output, PartsRead)
+    assert outcome.output.count < 800
+    assert "The parts hold only the beginning of it" in plain_text(outcome.content)
+    written = sum(path.stat().st_size for path in Path(outcome.output.folder).iterdir())
+    assert (60 << 20) < written <= (64 << 20)

@@ -23,6 +23,8 @@ MOST_LOADED = 64 << 20
 """Bytes of a file that cannot be read in pieces."""
 MOST_COUNTED = 128 << 20
 """Bytes after a page in which lines are counted; the total of a longer file stays unknown."""
+MOST_SEARCHED = 64 << 20
+"""Bytes in which the first line ending is looked for; a line that is longer has no end that matters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +122,12 @@ def _loaded(data: bytes, wanted: Wanted) -> TextPage | LongLine:
 
 def _streamed(file: OpenFile, encoding: str, bom: bytes, wanted: Wanted) -> TextPage | LongLine:
     if encoding == "utf-8":
-        end = _line_end(file.chunks(), b"\n", b"\r")
+        end = _line_end(_beginning(file), b"\n", b"\r")
         pieces = _without_mark(file.chunks(), len(bom))
         paged = _paged(_Counted(pieces, end), end, bytes.decode, wanted)
         line_ending = end.decode()
     else:
-        line_ending = _line_end(_decoded(file.chunks(), encoding, len(bom)), LF, CR)
+        line_ending = _line_end(_decoded(_beginning(file), encoding, len(bom), whole=False), LF, CR)
         decoded = _decoded(file.chunks(), encoding, len(bom))
         paged = _paged(_Counted(decoded, line_ending), line_ending, str, wanted)
     version = _version(file, paged.total, paged.lines)
@@ -171,11 +173,15 @@ def _without_mark(chunks: Iterator[bytes], length: int) -> Iterator[bytes]:
     yield from chunks
 
 
-def _decoded(chunks: Iterator[bytes], encoding: str, mark: int) -> Iterator[str]:
+def _beginning(file: OpenFile) -> Iterator[bytes]:
+    return islice(file.chunks(), MOST_SEARCHED // HEAD)
+
+
+def _decoded(chunks: Iterator[bytes], encoding: str, mark: int, *, whole: bool = True) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder(encoding)()
     for chunk in _without_mark(chunks, mark):
         yield decoder.decode(chunk)
-    yield decoder.decode(b"", final=True)
+    yield decoder.decode(b"", final=whole)
 
 
 def _line_end(chunks: Iterable[AnyStr], lf: AnyStr, cr: AnyStr) -> AnyStr:

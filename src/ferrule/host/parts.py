@@ -15,6 +15,7 @@ from .filling import LINE_CHARS, NUMBER_WIDTH, weight
 from .spill import make_private
 
 MOST_PARTS = 2_000
+MOST_CHARS = 64 << 20
 HEAVIEST = 8
 """No character weighs more than this, so a line of an eighth of the room always fits."""
 
@@ -24,7 +25,7 @@ class Parts:
     folder: str
     count: int
     complete: bool
-    """Whether they hold all of the text, and not only as much as `MOST_PARTS` can."""
+    """Whether they hold all of the text, and not only as much as `MOST_PARTS` or `MOST_CHARS` allow."""
 
 
 def split_into_parts(pieces: Iterable[str], *, folder: Path, name: str, key: str, room: int) -> Parts:
@@ -49,8 +50,10 @@ def split_into_parts(pieces: Iterable[str], *, folder: Path, name: str, key: str
 
 
 def _write(pieces: Iterable[str], folder: Path, room: int) -> None:
+    left = MOST_CHARS
     for number, part in enumerate(_parts(pieces, room), 1):
-        if number > MOST_PARTS:
+        left -= len(part)
+        if number > MOST_PARTS or left < 0:
             (folder / "incomplete").touch(mode=0o600)
             return
         path = folder / f"part-{number:04}.txt"

@@ -172,7 +172,8 @@ def _image(asked: Asked, file: OpenFile) -> Taken:
 
 
 def _parts_read(asked: Asked, file: OpenFile, parts: Parts, unit: str, number: int, total: int | None) -> PartsRead:
-    notes = () if parts.complete else ("The parts hold the beginning of it; the rest is too long to be split.",)
+    rest = "The parts hold only the beginning of it; the rest is too long to be split. A command can show more."
+    notes = () if parts.complete else (rest,)
     if total is None or number < total:
         on = f'pages "{number + 1}"' if unit == "page" else f"offset {number + 1}"
         notes = (*notes, f"After this {unit}, go on with {on}.")
