@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import base64
 import binascii
+import errno
 import json
+import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from ..text.notebooks import Cell, Notebook, NotNotebook, joined
 from .filling import weight
-from .images import PIXELS_PER_TOKEN, BadImage, Picture, fitted_picture
+from .images import PIXELS_PER_TOKEN, BadImage, Picture, fitted_picture, pixels_of
 
 PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 TEXTS = ("text/plain", "text/markdown", "text/latex", "application/json", "text/html", "image/svg+xml")
 """What an output may say the same thing in, the plainest first."""
 MOST_PICTURES = 20
 """Of one cell: a model's service takes only so many at once."""
+MOST_PIXELS_UNPACKED = 200_000_000
+"""Of one cell, and about as many of one page: some seconds of work."""
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 
 Output: TypeAlias = str | Picture
@@ -59,32 +63,59 @@ class CellPage:
     """The first cell that is left out because it alone is more than a page."""
 
 
-def cell_page(notebook: Notebook, *, first: int, count: int | None, room: int) -> CellPage:
-    """As many of the cells from `first` on as there is room for."""
+class Album:
+    """The pictures of one cell: how many more there may be, and how large."""
+
+    def __init__(self, interrupted: Callable[[], bool] = bool) -> None:
+        self._interrupted = interrupted
+        self._left = MOST_PICTURES
+        self.pixels = 0
+
+    def add(self, encoded: str) -> Output:
+        """The picture, or words in its place. Raises `InterruptedError` once somebody wants the work to end."""
+        if self._interrupted():
+            raise InterruptedError(errno.EINTR, os.strerror(errno.EINTR))
+        if not self._left:
+            return f"(one more picture; a cell shows {MOST_PICTURES})"
+        try:
+            data = base64.b64decode(encoded)
+            pixels = pixels_of(data)
+            if self.pixels + pixels > MOST_PIXELS_UNPACKED:
+                return f"(one more picture, of {pixels:,} pixels; those before it are as much as a cell shows)"
+            self._left, self.pixels = self._left - 1, self.pixels + pixels
+            return fitted_picture(data)
+        except (BadImage, binascii.Error, ValueError) as reason:
+            return f"(a picture that cannot be shown: {reason})"
+
+
+def cell_page(
+    notebook: Notebook, *, first: int, count: int | None, room: int, interrupted: Callable[[], bool] = bool
+) -> CellPage:
+    """As many of the cells from `first` on as there is room for.
+
+    Raises `InterruptedError` once somebody wants the work to end.
+    """
     wanted = notebook.cells[first - 1 :] if count is None else notebook.cells[first - 1 : first - 1 + count]
     shown: list[ShownCell] = []
-    left = room
+    left, pixels = room, 0
     for cell in wanted:
-        candidate = shown_cell(cell)
+        album = Album(interrupted)
+        candidate = shown_cell(cell, album)
+        pixels += album.pixels
         needed = weight(candidate.text()) + len("\n\n")
         if needed > room:
             return CellPage(tuple(shown), len(notebook.cells), candidate)
         needed += candidate.pictures_weight
-        if needed > left and shown:
+        if shown and (needed > left or pixels > MOST_PIXELS_UNPACKED):
             break
         shown.append(candidate)
         left -= needed
     return CellPage(tuple(shown), len(notebook.cells), None)
 
 
-def shown_cell(cell: Cell) -> ShownCell:
-    pictures = 0
-    outputs: list[Output] = []
-    for output in (output for one in cell.outputs for output in _outputs(one)):
-        pictures += isinstance(output, Picture)
-        full = isinstance(output, Picture) and pictures > MOST_PICTURES
-        outputs.append(f"(one more picture; a cell shows {MOST_PICTURES})" if full else output)
-    return ShownCell(cell.index + 1, cell.name, cell.type, cell.source, tuple(outputs), cell.execution_count)
+def shown_cell(cell: Cell, album: Album) -> ShownCell:
+    outputs = tuple(output for one in cell.outputs for output in _outputs(one, album))
+    return ShownCell(cell.index + 1, cell.name, cell.type, cell.source, outputs, cell.execution_count)
 
 
 def plain(text: str) -> str:
@@ -96,7 +127,7 @@ def plain(text: str) -> str:
     return _ANSI.sub("", text)
 
 
-def _outputs(output: Any) -> Iterator[Output]:
+def _outputs(output: Any, album: Album) -> Iterator[Output]:
     """What is not as the format says is shown as it is."""
     told = _mapping(output)
     try:
@@ -106,7 +137,7 @@ def _outputs(output: Any) -> Iterator[Output]:
             case "error":
                 yield _error(told)
             case "display_data" | "execute_result":
-                yield _data(told.get("data"))
+                yield _data(told.get("data"), album)
             case _:
                 yield json.dumps(output, ensure_ascii=False)
     except NotNotebook as reason:
@@ -118,23 +149,16 @@ def _error(told: Mapping[str, Any]) -> str:
     return plain("\n".join(map(str, traceback))) or f"{told.get('ename', 'Error')}: {told.get('evalue', '')}"
 
 
-def _data(data: Any) -> Output:
+def _data(data: Any, album: Album) -> Output:
     forms = _mapping(data)
     for media_type in PICTURES:
         if media_type in forms:
-            return _picture(joined(forms[media_type], "a picture"))
+            return album.add(joined(forms[media_type], "a picture"))
     for media_type in TEXTS:
         if media_type in forms:
             value = forms[media_type]
             return json.dumps(value) if media_type == "application/json" else plain(joined(value, media_type))
     return f"({', '.join(forms) or 'nothing'})"
-
-
-def _picture(encoded: str) -> Output:
-    try:
-        return fitted_picture(base64.b64decode(encoded))
-    except (BadImage, binascii.Error, ValueError) as reason:
-        return f"(a picture that cannot be shown: {reason})"
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

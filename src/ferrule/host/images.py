@@ -71,6 +71,12 @@ def image_type(head: bytes) -> str | None:
     return next((media_type for magic, media_type in MAGIC if head.startswith(magic)), None)
 
 
+def pixels_of(data: bytes) -> int:
+    """How many it says it has; nothing is unpacked for this. Raises `BadImage`."""
+    with _unpacking(data) as (image, _):
+        return image.size[0] * image.size[1]
+
+
 def fitted_picture(data: bytes) -> Picture:
     """The picture within the limits, byte for byte as it was if it is within them. Raises `BadImage`.
 

@@ -114,7 +114,9 @@ class FileReader:
         total = len(notebook.cells)
         if asked.offset > max(total, 1):
             raise NotPaged(f"it has {total:,} cells; there is no cell {asked.offset} to start from")
-        page = cell_page(notebook, first=asked.offset, count=asked.limit, room=self._room)
+        page = cell_page(
+            notebook, first=asked.offset, count=asked.limit, room=self._room, interrupted=asked.interrupted
+        )
         identity = FileIdentity.of(file.real_path, file.status, data)
         form = f"cells {asked.offset} {asked.limit}"
         if page.long and not page.cells:
