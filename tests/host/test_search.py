@@ -116,6 +116,45 @@ def test_lines_are_those_that_rg_prints(texts: list[str], pattern: str, context:
     assert (found.seen, found.ending.end) == (len(ours), End.WHOLE)
 
 
+ODD_NAMES = st.sampled_from(
+    [b"a", b"a.txt", b"a-b", b"A", b"B", b"b", b"a b", "é".encode(), "z\u2028".encode(), b"\xff", b"\xfe.x", b"-", b"~"]
+)
+ODD_PATHS = st.lists(ODD_NAMES, min_size=1, max_size=3).map(b"/".join).map(os.fsdecode)
+
+
+@requirement("GREP-1")
+@given(st.lists(ODD_PATHS, min_size=1, max_size=12, unique=True), st.integers(1, 5))
+@few
+def test_lines_come_in_the_order_of_their_paths_whole_or_in_pages(paths: list[str], limit: int) -> None:
+    with _tree(paths, "x1\ny\nx2\n") as root:
+        listed = subprocess.run([RG, "-l", "-0", "--sort=path", "x", "./"], cwd=root, capture_output=True, check=True)
+        files = [os.path.join(root, os.fsdecode(name[2:])) for name in listed.stdout.split(b"\0")[:-1]]
+        expected = [(path, number, text) for path in files for number, text in ((1, "x1"), (3, "x2"))]
+
+        pages = [asyncio.run(_page(root, offset, limit)) for offset in range(0, len(expected), limit)]
+
+        assert [line for page in pages for line in page] == expected
+        assert asyncio.run(_page(root, 0, None)) == expected
+
+
+async def _page(root: Path, offset: int, limit: int | None) -> list[tuple[str, int, str]]:
+    found = await Search().lines(Place(path=str(root)), Query(pattern="x"), offset=offset, limit=limit)
+    return [(line.path, line.number, line.text) for line in found.lines]
+
+
+@requirement("GREP-1")
+async def test_the_pages_of_a_search_hold_each_line_once(tmp_path: Path) -> None:
+    for number in range(300):
+        folder = tmp_path / str(number % 7)
+        folder.mkdir(exist_ok=True)
+        (folder / str(number)).write_text("x\nx\nx\n")
+
+    pages = [await _page(tmp_path, offset, 100) for offset in range(0, 900, 100)]
+
+    assert [len(page) for page in pages] == [100] * 9
+    assert len({line for page in pages for line in page}) == 900
+
+
 IGNORES = st.lists(
     st.sampled_from(["a", "/a", "a/", "*.py", "!b.py", "**/b", "build/", "a/*", "!a/b", "*.log", "c.*", ".d", "/b/a"]),
     max_size=5,
@@ -221,6 +260,22 @@ async def test_a_search_that_has_enough_leaves_no_process(tmp_path: Path) -> Non
 
     assert (len(found.lines), found.seen, found.ending.end) == (2, 4, End.ENOUGH)
     assert not _is_running(int(pid_file(program).read_text()))
+
+
+@requirement("GREP-1")
+async def test_when_there_is_no_time_to_search_in_order_what_was_found_is_given(tmp_path: Path) -> None:
+    program = tmp_path / "rg"
+    record = '{"type":"match","data":{"path":{"text":"./%s"},"lines":{"text":"x"},"line_number":1,"submatches":[]}}\n'
+    program.write_text(
+        f"#!/bin/sh\ncase \"$*\" in *--sort=path*) exec /usr/bin/env sleep 1000;; esac\nprintf '{record * 3}' c a b\n"
+    )
+    program.chmod(0o700)
+
+    search = Search(program=str(program), seconds=HANGING_SECONDS)
+    found = await search.lines(Place(path=str(tmp_path)), Query(pattern="x"), offset=0, limit=2)
+
+    assert [line.path for line in found.lines] == [f"{tmp_path}/a", f"{tmp_path}/c"]
+    assert (found.seen, found.ending.end) == (2, End.TIME)
 
 
 @requirement("GREP-1")

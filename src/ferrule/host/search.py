@@ -10,8 +10,11 @@ from __future__ import annotations
 import heapq
 import os
 import re
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, groupby
+from operator import itemgetter
 from typing import Final, TypeAlias
 
 from . import globs, ripgrep
@@ -76,7 +79,7 @@ class FileHits:
 @dataclass(frozen=True, slots=True)
 class LineHits:
     lines: tuple[MatchedLine, ...]
-    """With absolute paths, in the order in which ripgrep found them."""
+    """With absolute paths, in the order of these."""
     seen: int
     """All lines there are, where the search ran to its end; else there are at least so many."""
     ending: Ending
@@ -110,6 +113,26 @@ class Search:
         return await self._counted(flag, place, query, keep)
 
     async def lines(self, place: Place, query: Query, *, offset: int, limit: int | None) -> LineHits:
+        """The lines from `offset` on, in the order of their paths, so that pages fit each other.
+
+        ripgrep sorts on one processor only. So it searches on all of them, and
+        what it found is sorted here; only where there is more than was asked
+        for, it searches again in order, and soon has enough.
+        """
+        started = time.monotonic()
+        keep = None if limit is None else offset + limit
+        found = await self._lines(place, query, offset=0, limit=keep, seconds=self._seconds)
+        if found.ending.end is not End.ENOUGH or not os.path.isdir(place.path):
+            return LineHits(_in_order(found.lines)[offset:], found.seen, found.ending)
+        rest = max(0.0, self._seconds - (time.monotonic() - started))
+        ordered = await self._lines(place, query, offset=offset, limit=limit, seconds=rest, more=("--sort=path",))
+        if ordered.ending.end is End.TIME and offset == 0 and len(ordered.lines) < len(found.lines):
+            return LineHits(_in_order(found.lines), len(found.lines), ordered.ending)
+        return ordered
+
+    async def _lines(
+        self, place: Place, query: Query, *, offset: int, limit: int | None, seconds: float, more: Sequence[str] = ()
+    ) -> LineHits:
         folder, target = _divided(place.path)
         selection = _selected(place)
         collector = LineCollector(
@@ -120,8 +143,8 @@ class Search:
             shown=self._shown(folder, selection),
         )
         context = [f"--before-context={query.before}", f"--after-context={query.after}"]
-        arguments = ["--json", *context, *selection.arguments, *_asking(query)]
-        ending = await self._run(arguments, place, folder, target, collector.take)
+        arguments = ["--json", *more, *context, *selection.arguments, *_asking(query)]
+        ending = await self._run(arguments, place, folder, target, collector.take, seconds)
         return LineHits(tuple(collector.lines), collector.seen, ending)
 
     async def _counted(self, flag: str, place: Place, query: Query, keep: int | None) -> FileHits:
@@ -140,20 +163,20 @@ class Search:
         records = _counts if arguments[0].startswith("--count") else _names
         newest = _Newest(descriptor, records, self._shown(folder, selection), keep)
         try:
-            ending = await self._run(arguments, place, folder, target, newest.take)
+            ending = await self._run(arguments, place, folder, target, newest.take, self._seconds)
         finally:
             newest.close()
         hits = tuple(FileHit(os.path.join(folder, path), count) for path, count in newest.sorted())
         return FileHits(hits, newest.total, newest.matches, ending)
 
     async def _run(
-        self, arguments: Sequence[str], place: Place, folder: str, target: str, take: ripgrep.Take
+        self, arguments: Sequence[str], place: Place, folder: str, target: str, take: ripgrep.Take, seconds: float
     ) -> Ending:
         if self._program is None:
             raise SearchFailed(MISSING)
         everything = ["--no-ignore"] if place.include_ignored else []
         command = [*COMMON, *everything, *arguments, target]
-        return await ripgrep.run(self._program, command, folder=folder, seconds=self._seconds, take=take)
+        return await ripgrep.run(self._program, command, folder=folder, seconds=seconds, take=take)
 
     def _shown(self, folder: str, selection: globs.Selection) -> Shown | None:
         """The test of a relative path; `None` where all that ripgrep finds is shown."""
@@ -173,6 +196,14 @@ def _divided(path: str) -> tuple[str, str]:
         return path, "./"
     folder, name = os.path.split(path)
     return folder or "/", f"./{name}"
+
+
+def _in_order(lines: Sequence[MatchedLine]) -> tuple[MatchedLine, ...]:
+    """As `rg --sort=path` orders files: name by name, in bytes, and a folder among the files beside it."""
+    files = [
+        (os.fsencode(path).split(b"/"), tuple(of_file)) for path, of_file in groupby(lines, lambda line: line.path)
+    ]
+    return tuple(chain.from_iterable(of_file for _, of_file in sorted(files, key=itemgetter(0))))
 
 
 def _selected(place: Place) -> globs.Selection:

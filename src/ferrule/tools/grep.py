@@ -82,7 +82,7 @@ class MatchCounts:
 
 @dataclass(frozen=True, slots=True)
 class MatchingLines:
-    """Lines as ripgrep found them, from `offset` on."""
+    """Lines in the order of their paths, from `offset` on."""
 
     lines: tuple[MatchedLine, ...]
     offset: int
@@ -250,8 +250,9 @@ def _page(shown: int, offset: int, total: int) -> Iterator[str]:
 def _more(output: MatchingLines) -> Iterator[str]:
     """Never a total that nobody knows."""
     last = output.offset + len(output.lines)
-    if output.complete and not output.lines and output.seen:
-        yield f"[There are only {_number(output.seen, 'line')}, and `offset` is {output.offset}.]"
+    if not output.lines and output.seen:
+        there = "There are" if output.complete else "Until then there were"
+        yield f"[{there} only {_number(output.seen, 'line')}, and `offset` is {output.offset}.]"
     elif output.complete and output.offset:
         yield f"[Lines {output.offset + 1:,} to {last:,} of {output.seen:,}.]"
     elif not output.complete and output.seen > last:
