@@ -353,7 +353,9 @@ async def test_a_line_beyond_all_measure_is_named_and_not_kept(tmp_path: Path, m
     found = await Search().lines(Place(path=str(tmp_path)), Query(pattern="x"), offset=0, limit=None)
 
     assert found.lines == (
-        MatchedLine(f"{tmp_path}/a", 1, "[This line has more than 1 million characters and is not shown.]"),
+        MatchedLine(
+            f"{tmp_path}/a", 1, "[This line has more than 1 million characters and is not shown.]", is_exact=False
+        ),
         MatchedLine(f"{tmp_path}/a", 2, "x"),
     )
 

@@ -32,6 +32,8 @@ class MatchedLine:
     """Counted from 1; 0 where it is not known."""
     text: str
     is_match: bool = True
+    is_exact: bool = True
+    """Whether `text` surely is the whole line, as whoever decodes the file reads it."""
 
 
 class LineCollector:
@@ -109,13 +111,14 @@ class LineCollector:
         if found and path:
             numbers = _NUMBER.findall(tail)
             text = f"[This line has more than {MOST_RECORD >> 20} million characters and is not shown.]"
-            yield MatchedLine(path, int(numbers[-1]) if numbers else 0, text, found[1] == b"match")
+            number = int(numbers[-1]) if numbers else 0
+            yield MatchedLine(path, number, text, found[1] == b"match", is_exact=False)
 
     def _of_binary(self, path: str) -> Iterator[MatchedLine]:
         """Only a file that was named is searched although it is binary; that it matches is all there is to say."""
         if not self._binary:
             self._binary = path
-            yield MatchedLine(path, 0, "[This file is binary, and matches.]")
+            yield MatchedLine(path, 0, "[This file is binary, and matches.]", is_exact=False)
 
 
 CLUE: Final = 1 << 16
@@ -128,11 +131,22 @@ def _whole_lines(path: str, data: dict[str, Any], *, is_match: bool) -> Iterator
     first = data["line_number"]
     text = _text(data["lines"])
     if "\n" not in text[:-1] and len(text) <= LINE_CHARS:
-        yield MatchedLine(path, first, _without_ending(text), is_match)
+        line = _without_ending(text)
+        yield MatchedLine(path, first, line, is_match, _is_exact(line))
         return
     starts = [_characters(data["lines"], match["start"]) for match in data["submatches"][:1]] or [0]
-    for number, line in enumerate(text.removesuffix("\n").split("\n"), first):
-        yield MatchedLine(path, number, clipped(_without_ending(line), starts[0] if number == first else 0), is_match)
+    for number, ended in enumerate(text.removesuffix("\n").split("\n"), first):
+        line = _without_ending(ended)
+        shown = clipped(line, starts[0] if number == first else 0)
+        yield MatchedLine(path, number, shown, is_match, shown == line and _is_exact(line))
+
+
+def _is_exact(line: str) -> bool:
+    """Not with a byte that is no UTF-8, nor with an escape that may change what the bytes after it mean.
+
+    Nor with a CR inside, which may be what ends the lines of this file.
+    """
+    return "\ufffd" not in line and "\r" not in line and "\x1b" not in line
 
 
 def _submatches(path: str, data: dict[str, Any]) -> Iterator[MatchedLine]:
@@ -141,7 +155,7 @@ def _submatches(path: str, data: dict[str, Any]) -> Iterator[MatchedLine]:
     for match in data["submatches"]:
         line = first + raw.count(b"\n", 0, match["start"])
         for number, text in enumerate(_text(match["match"]).split("\n"), line):
-            yield MatchedLine(path, number, clipped(_without_ending(text), 0))
+            yield MatchedLine(path, number, clipped(_without_ending(text), 0), is_exact=False)
 
 
 def _raw(value: dict[str, str]) -> bytes:

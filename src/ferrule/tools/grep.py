@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import accumulate, pairwise, takewhile
+from itertools import accumulate, groupby, pairwise, takewhile
 from typing import Literal, TypeAlias
 
 from pydantic import Field
@@ -19,7 +19,6 @@ from ..core.inputs import PathText, ToolInput
 from ..core.tool import Alias, Tool, ToolError, load_guide
 from ..host.globs import BadGlob
 from ..host.ledger import Ledger, Ledgers, Stamp
-from ..host.matched_lines import LINE_CHARS
 from ..host.search import End, FileHits, LineHits, MatchedLine, Place, Query, Search, SearchFailed
 
 HEAD_LIMIT = 250
@@ -199,26 +198,29 @@ class Grep(Tool[GrepInput, Grepped]):
 
 
 def remember(lines: Sequence[MatchedLine], ledger: Ledger, call_id: str) -> None:
-    """Lines that were shown in full count as read; a long result loses its middle, so only its beginning does."""
+    """Lines that were shown in full count as read; a long result loses its middle, so only its beginning does.
+
+    A file of which no line can be told exactly counts as looked at.
+    """
     sizes = accumulate(len(_line(line, numbered=True)) + 1 for line in lines)
-    shown = list(takewhile(lambda size: size <= RESULT_LIMIT // 2, sizes))
-    whole = [line for line in lines[: len(shown)] if line.number and len(line.text) < LINE_CHARS]
-    for path, first, texts in _runs(whole):
+    count = sum(1 for _ in takewhile(lambda size: size <= RESULT_LIMIT // 2, sizes))
+    numbered = (line for line in lines[:count] if line.number)
+    for path, found in groupby(numbered, lambda line: line.path):
         with suppress(OSError):  # gone since it was found
-            ledger.saw_lines(os.path.realpath(path), Stamp.of(os.stat(path)), first=first, lines=texts)
-            ledger.shown_to(call_id, os.path.realpath(path))
+            real_path, stamp = os.path.realpath(path), Stamp.of(os.stat(path))
+            ledger.shown_to(call_id, real_path)
+            exact = [line for line in found if line.is_exact]
+            for first, texts in _runs(exact):
+                ledger.saw_lines(real_path, stamp, first=first, lines=texts)
+            if not exact and ledger.seen(real_path) is None:  # else it would pass for seen as it is now
+                ledger.saw_lines(real_path, stamp, first=1, lines=[])
 
 
-def _runs(lines: Sequence[MatchedLine]) -> Iterator[tuple[str, int, list[str]]]:
-    """Lines that follow each other in one file."""
-    run = list[MatchedLine]()
-    for line in lines:
-        if run and (run[-1].path, run[-1].number + 1) != (line.path, line.number):
-            yield run[0].path, run[0].number, [one.text for one in run]
-            run = []
-        run.append(line)
-    if run:
-        yield run[0].path, run[0].number, [one.text for one in run]
+def _runs(lines: Sequence[MatchedLine]) -> Iterator[tuple[int, list[str]]]:
+    """Lines of one file that follow each other, with the number of the first."""
+    for _, run in groupby(enumerate(lines), lambda pair: pair[1].number - pair[0]):
+        followers = [line for _, line in run]
+        yield followers[0].number, [line.text for line in followers]
 
 
 def _query(input: GrepInput) -> Query:
