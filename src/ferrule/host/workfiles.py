@@ -7,14 +7,17 @@ judged and nothing else, notes where it writes, and says in words what failed.
 from __future__ import annotations
 
 import difflib
+import heapq
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TypeAlias
 
 from ..core.context import ToolContext
 from ..core.tool import ToolError
+from ..text.names import on_one_line
 from .files import FileIdentity, FileSnapshot, kind_of, read_document
 from .folders import ChangedMeanwhile
 from .journal import Journal
@@ -24,6 +27,8 @@ from .writing import NotWritten, Written, write_file
 
 IN_A_THREAD = 1 << 18
 """Bytes above which a file is read beside the event loop and not on it."""
+NAMES_TRIED = 20_000
+"""Names of a folder among which a missing one is looked for."""
 
 
 Objection: TypeAlias = Callable[[str, str | None, str], str | None]
@@ -101,10 +106,31 @@ def unseen(path: str) -> str:
 def missing(path: str) -> str:
     """Say what is there instead: a near name in the same folder, or that the folder is missing too."""
     folder, name = os.path.split(path)
+    if os.path.islink(path):
+        return f"{path} does not exist. That name is a link to {os.path.realpath(path)}, and nothing is there."
     try:
-        near = difflib.get_close_matches(name, os.listdir(folder), n=3, cutoff=0.6)
-    except OSError:
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in islice(entries, NAMES_TRIED)]
+    except (FileNotFoundError, NotADirectoryError):
         return f"{path} does not exist, and neither does {folder}. Use Glob to find the file."
-    if near:
-        return f"{path} does not exist. In that folder there is {', '.join(near)}."
+    except OSError:
+        return f"{path} does not exist, and what else is in that folder cannot be listed. Ask for the name."
+    if near := _near(name, names):
+        return f"{path} does not exist. In that folder there is {', '.join(map(on_one_line, near))}."
     return f"{path} does not exist. Use Glob to find the file."
+
+
+def _near(name: str, names: Sequence[str]) -> list[str]:
+    """The few most like it. Comparing is dear, so of very many names only the likeliest are compared."""
+    key = name.casefold()
+    shortest, longest = len(name) * 3 // 7, len(name) * 7 // 3  # beyond, they are never as alike as is asked for
+    if same := [one for one in names if one.casefold() == key]:
+        return sorted(same)[:3]
+    others = [one for one in names if shortest <= len(one) <= longest]
+    most = min(300, max(5, 150_000 // len(name) ** 2)) if name else 0
+    for part in (slice(1), slice(3), slice(-1, None), slice(-3, None)):
+        if len(others) > most:
+            others = [one for one in others if one[part].casefold() == key[part]] or others
+    likeliest = heapq.nsmallest(most, others, key=lambda one: (abs(len(one) - len(name)), one))
+    by_key = {one.casefold(): one for one in likeliest}
+    return [by_key[one] for one in difflib.get_close_matches(key, by_key, n=3, cutoff=0.6)]
