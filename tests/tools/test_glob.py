@@ -67,6 +67,17 @@ async def test_files_come_newest_first_with_absolute_paths(tmp_path: Path) -> No
 
 
 @requirement("GLOB-1")
+async def test_a_name_with_a_line_break_is_one_result_and_not_two(tmp_path: Path) -> None:
+    plain, broken = _file(tmp_path, "a"), _file(tmp_path, "b\nc", age=1)
+
+    outcome = await run_call(tmp_path, Glob(), {"pattern": "*"})
+
+    assert outcome.content == (Text(f'{plain}\n"{tmp_path}/b\\nc"'),)
+    assert outcome.output == Found((plain, broken), 2)
+    assert outcome.view == Listing((plain, f'"{tmp_path}/b\\nc"'), 2)
+
+
+@requirement("GLOB-1")
 async def test_files_of_the_same_age_come_by_name(tmp_path: Path) -> None:
     names = [_file(tmp_path, name) for name in ("c", "a", "b")]
 

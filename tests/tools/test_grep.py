@@ -311,6 +311,16 @@ async def test_any_file_name_and_any_line_come_through(tmp_path: Path) -> None:
     }
 
 
+@requirement("GREP-1")
+async def test_a_name_with_a_line_break_is_written_on_one_line(tmp_path: Path) -> None:
+    _file(tmp_path, 'new\nline "x"\x1b\u2028', "x\n")
+    written = f'"{tmp_path}/new\\nline \\"x\\"\\u001b\\u2028"'
+
+    assert await _grep(tmp_path, "x") == written
+    assert await _grep(tmp_path, "x", output_mode="count") == f"{written}:1\n[1 in all, in 1 file.]"
+    assert await _content(tmp_path, "x") == f"{written}:1:x"
+
+
 @requirement("GREP-3")
 @pytest.mark.parametrize("mode", ["files_with_matches", "count", "content"])
 async def test_hidden_files_are_in_no_result_and_in_no_total(tmp_path: Path, mode: str) -> None:

@@ -14,6 +14,7 @@ from ..core.inputs import PathText, ToolInput
 from ..core.tool import Alias, Tool, ToolError, load_guide
 from ..host.globs import BadGlob
 from ..host.search import Place, Search, SearchFailed
+from ..text.names import on_one_line
 
 LIMIT = 100
 
@@ -73,7 +74,7 @@ class Glob(Tool[GlobInput, Found]):
         return Found(tuple(hit.path for hit in found.hits), found.total, notes)
 
     def to_model(self, output: Found) -> tuple[Block, ...]:
-        lines = list(output.paths) or ["No file matches."]
+        lines = [on_one_line(path) for path in output.paths] or ["No file matches."]
         if output.total > len(output.paths):
             lines.append(
                 f"[The newest {len(output.paths)} of {output.total:,} files. Narrow the pattern to see others.]"
@@ -84,4 +85,4 @@ class Glob(Tool[GlobInput, Found]):
         return f"Glob {input.pattern}" + (f" in {input.path}" if input.path else "")
 
     def show_result(self, input: GlobInput, output: Found) -> View:
-        return Listing(output.paths, output.total)
+        return Listing(tuple(map(on_one_line, output.paths)), output.total)

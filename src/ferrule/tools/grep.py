@@ -20,6 +20,7 @@ from ..core.tool import Alias, Tool, ToolError, load_guide
 from ..host.globs import BadGlob
 from ..host.ledger import Ledger, Ledgers, Stamp
 from ..host.search import End, FileHits, LineHits, MatchedLine, Place, Query, Search, SearchFailed
+from ..text.names import on_one_line
 
 HEAD_LIMIT = 250
 RESULT_LIMIT = 20_000
@@ -172,9 +173,9 @@ class Grep(Tool[GrepInput, Grepped]):
     def to_model(self, output: Grepped) -> tuple[Block, ...]:
         match output:
             case MatchingFiles():
-                lines = [*output.paths, *_page(len(output.paths), output.offset, output.total)]
+                lines = [*map(on_one_line, output.paths), *_page(len(output.paths), output.offset, output.total)]
             case MatchCounts():
-                lines = [f"{path}:{count}" for path, count in output.counts]
+                lines = [f"{on_one_line(path)}:{count}" for path, count in output.counts]
                 lines += _page(len(lines), output.offset, output.total)
                 if output.counts:
                     lines.append(f"[{output.matches:,} in all, in {_number(output.total, 'file')}.]")
@@ -190,9 +191,10 @@ class Grep(Tool[GrepInput, Grepped]):
     def show_result(self, input: GrepInput, output: Grepped) -> View:
         match output:
             case MatchingFiles():
-                return Listing(output.paths, output.total)
+                return Listing(tuple(map(on_one_line, output.paths)), output.total)
             case MatchCounts():
-                return Table(("file", "matches"), tuple((path, str(count)) for path, count in output.counts))
+                rows = tuple((on_one_line(path), str(count)) for path, count in output.counts)
+                return Table(("file", "matches"), rows)
             case MatchingLines():
                 return Listing(tuple(_line(line, numbered=output.numbered) for line in output.lines), output.seen)
 
@@ -277,7 +279,7 @@ def _written(output: MatchingLines) -> Iterator[str]:
 def _line(line: MatchedLine, *, numbered: bool) -> str:
     mark = ":" if line.is_match else "-"
     number = f"{line.number}{mark}" if numbered and line.number else ""
-    return f"{line.path}{mark}{number}{line.text}"
+    return f"{on_one_line(line.path)}{mark}{number}{line.text}"
 
 
 def _number(count: int, what: str) -> str:
