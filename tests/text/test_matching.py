@@ -197,6 +197,12 @@ def test_an_empty_old_text_stands_in_an_empty_text_only() -> None:
         ("one\ntwo\r\nthree\rfour", "one\ntwo\nthree\nfour", "1\n2\n3\n4\n5", "1\n2\r\n3\r4\r5"),
         ("one\r\ntwo\r\nthree\n", "three", "3\n4", "one\r\ntwo\r\n3\r\n4\n"),
         ("one", "one", "1\r\n2", "1\r\n2"),
+        ("1\r2\nend\n", "1\r2\n", "1\n3\n", "1\n3\nend\n"),
+        ("1\r2\nend\n", "1\r2", "1\n3", "1\n3\nend\n"),
+        ("1\r2\nend\n", "1\n2", "1\n3", "1\r3\nend\n"),
+        ("1\r2\r\nend\r\n", "1\r2", "1\n3", "1\r\n3\r\nend\r\n"),
+        ("1\r2\r3\r4\nend\n", "end", "END\nmore", "1\r2\r3\r4\nEND\nmore\n"),
+        ("1\r2\r3", "2", "2\n2b", "1\r2\r2b\r3"),
         ("one\n", "one", "progress\rdone", "progress\rdone\n"),
     ],
 )

@@ -181,6 +181,8 @@ def test_writing_what_is_there_already_writes_nothing(place: Workplace) -> None:
         (b"one\r\ntwo\nthree\r\n", "one\ntwo\n3\n", b"one\r\ntwo\n3\r\n"),
         (b"one\rtwo\r", "one\n2\n", b"one\r2\r"),
         (b"one\r\n", "a\r\nb\n", b"a\r\nb\n"),
+        (b"progress 1\rprogress 2\nend\n", "progress 1\nprogress 3\nend\n", b"progress 1\nprogress 3\nend\n"),
+        (b"1\r2\r3\r\nend\r\n", "1\n2\nend\n", b"1\r\n2\r\nend\r\n"),
     ],
 )
 def test_an_overwritten_file_keeps_its_encoding_and_line_endings(

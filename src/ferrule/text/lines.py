@@ -88,12 +88,13 @@ def has_break(text: str) -> bool:
 def dominant_ending(text: str) -> str | None:
     r"""The most frequent line ending, the first one where two are as frequent; `None` where there is none.
 
-    >>> dominant_ending("a\r\nb\r\nc\n"), dominant_ending("abc")
-    ('\r\n', None)
+    >>> dominant_ending("a\r\nb\r\nc\n"), dominant_ending("a\rb\rc\n"), dominant_ending("abc")
+    ('\r\n', '\n', None)
     """
-    first = BREAK.search(text)
-    if first is None:
-        return None
+    if LF not in text:
+        return CR if CR in text else None
     pairs = text.count(CRLF)
-    counts = {CRLF: pairs, LF: text.count(LF) - pairs, CR: text.count(CR) - pairs}
-    return max(counts, key=lambda ending: (counts[ending], ending == first[0]))
+    others = text.count(LF) - pairs
+    if pairs == others:
+        return CRLF if text[text.index(LF) - 1 :].startswith(CRLF) else LF
+    return CRLF if pairs > others else LF

@@ -217,7 +217,9 @@ def _replacement(text: str, span: Span, new: str, how: How, fallback: str | None
     region = text[span.start : span.end]
     if how is How.QUOTES:
         new = keep_quotes(region, new, before=text[span.start - 1 : span.start])
-    return keep_endings(region, new, fallback=fallback, lone_cr=how is not How.EXACT) if has_break(new) else new
+    if not has_break(new):
+        return new
+    return keep_endings(region, new, fallback=fallback, lone_cr=how is not How.EXACT or fallback == CR)
 
 
 def _differs_by_place(text: str, new: str, match: Match, fallback: str | None) -> bool:

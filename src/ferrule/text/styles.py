@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from .changes import Same, common, paired
-from .lines import BREAK, CR
+from .lines import BREAK
 
 SINGLE, DOUBLE = "'", '"'
 STYLES = {
@@ -35,14 +35,14 @@ def keep_endings(region: str, new: str, *, fallback: str | None, lone_cr: bool) 
     r"""`new` with the line endings of the region it replaces, or those of `fallback` where it has none.
 
     Where the region mixes its endings, a line that stands in both keeps its
-    own. `lone_cr` says whether a CR alone in `new` is meant as a line ending;
-    it is where the region has such lines.
+    own. `lone_cr` says whether a CR alone is a line ending here; the region
+    cannot tell, for a CR ends no line where an LF stands anywhere in the text.
 
     >>> keep_endings("a\r\nb\nc\n", "a\nb2\nmore\nc\n", fallback=None, lone_cr=False)
     'a\r\nb2\nmore\nc\n'
     """
-    endings = BREAK.findall(region)
-    breaks = BREAK if lone_cr or CR in endings else _CRLF_OR_LF
+    breaks = BREAK if lone_cr else _CRLF_OR_LF
+    endings = breaks.findall(region)
     if len(set(endings)) > 1:
         return _line_by_line(region, new, breaks)
     ending = endings[0] if endings else fallback
@@ -84,7 +84,7 @@ def _opens(before: str) -> bool:
 
 
 def _line_by_line(region: str, new: str, breaks: re.Pattern[str]) -> str:
-    there, lines = list(_pieces(region, BREAK)), list(_pieces(new, breaks))
+    there, lines = list(_pieces(region, breaks)), list(_pieces(new, breaks))
     same = common([line for line, _ in lines], [line for line, _ in there])
     end = Same(len(lines), len(there), 0)
     own = {index: there[at][1] for index, at in paired([*same, end], changed=True)}

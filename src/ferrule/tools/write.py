@@ -19,7 +19,7 @@ from ..host.ledger import NotSeen
 from ..host.text import Document, NotEditable
 from ..host.workfiles import IN_A_THREAD, Workfiles, in_workspace, is_large
 from ..text.diffs import preview, unified
-from ..text.lines import CR
+from ..text.lines import CR, LF
 from ..text.matching import Edit
 from ..text.styles import keep_endings
 from ..text.words import counted, created
@@ -119,7 +119,7 @@ def _written_over(before: FileSnapshot | None, input: WriteInput) -> Document:
     document = before.document if before else Document("", "utf-8", b"", b"")
     content = document.without_mark(input.content)
     if CR not in content:
-        content = keep_endings(document.text, content, fallback=None, lone_cr=False)
+        content = keep_endings(document.text, content, fallback=None, lone_cr=LF not in document.text)
     try:
         return document.edited([Edit(0, len(document.text), content)])
     except NotEditable as reason:
