@@ -184,10 +184,20 @@ Give the text to replace, or use Write to replace all of it.\
 """)
 
 
-def test_a_notebook_is_left_to_its_own_tool(place: Workplace) -> None:
-    place.put("a.ipynb", "{}")
+NOTEBOOK = '{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
 
-    assert "Use NotebookEdit" in words(place.edit("a.ipynb", "{}", "{ }"), place.folder)
+
+def test_a_notebook_is_left_to_its_own_tool(place: Workplace) -> None:
+    place.put("a.ipynb", NOTEBOOK)
+
+    assert "Use NotebookEdit" in words(place.edit("a.ipynb", "4,", "4 ,"), place.folder)
+
+
+def test_a_broken_notebook_is_repaired_as_text(place: Workplace) -> None:
+    path = place.put("a.ipynb", NOTEBOOK.replace("5}", "5,}"))
+
+    assert not place.edit("a.ipynb", "5,}", "5}").is_error
+    assert path.read_text() == NOTEBOOK
 
 
 def test_several_edits_of_one_message_are_carried_out_in_their_order(place: Workplace) -> None:

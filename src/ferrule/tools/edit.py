@@ -22,6 +22,7 @@ from ..host.writing import Written
 from ..text.diffs import of_edits, preview
 from ..text.matching import Ambiguous, Edited, How, NoChange, NotFound, apply
 from ..text.matching import Edit as TextEdit
+from ..text.notebooks import NotNotebook, parsed
 from ..text.words import ambiguous, created, how_matched, no_change, not_found
 
 DIFF_LINES = 200
@@ -78,8 +79,6 @@ class Edit(Tool[EditInput, FileEdited]):
     def check(self, input: EditInput, ctx: ToolContext) -> None:
         if input.old_string == input.new_string:
             raise ToolError(no_change(input.file_path, NoChange(equal=True)))
-        if input.file_path.endswith(".ipynb"):
-            raise ToolError(f"{input.file_path} is a notebook. Use NotebookEdit to change its cells.")
 
     async def validate(self, input: EditInput, ctx: ToolContext) -> None:
         """Refuse before anybody is asked, and keep what was worked out."""
@@ -133,6 +132,8 @@ class Edit(Tool[EditInput, FileEdited]):
         if before is None and input.old_string:
             raise ToolError(missing(input.file_path))
         document = before.document if before else NEW_FILE
+        if _is_notebook(input.file_path, document.text):
+            raise ToolError(f"{input.file_path} is a notebook. Use NotebookEdit to change its cells.")
         if document.text or input.old_string:
             knowledge = self._knowledge(input, before, ctx)
             edited = self._found(input, before, knowledge, ctx)
@@ -196,6 +197,17 @@ class Edit(Tool[EditInput, FileEdited]):
 
     def show_result(self, input: EditInput, output: FileEdited) -> View:
         return Code(preview(output.text), output.path) if output.created else Diff(output.path, output.patch)
+
+
+def _is_notebook(path: str, text: str) -> bool:
+    """A notebook that is broken is text, and must be repaired as text."""
+    if not path.lower().endswith(".ipynb") or not text:
+        return False
+    try:
+        parsed(text)
+    except NotNotebook:
+        return False
+    return True
 
 
 def _edited(input: EditInput, document: Document, edited: Edited) -> Document:
