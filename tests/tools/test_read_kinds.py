@@ -128,10 +128,10 @@ async def test_text_that_is_named_like_a_picture_is_shown_as_the_text_it_is(tmp_
 async def test_a_broken_picture_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(PLOT[:40])
 
-    status, words = await _refused(tmp_path, "a.png")
-
-    assert status is Status.FAILED
-    assert words.startswith("/a.png cannot be read: it is a picture that is broken or incomplete (")
+    assert await _refused(tmp_path, "a.png") == (
+        Status.FAILED,
+        "/a.png cannot be read: it is a picture that is broken or incomplete.",
+    )
 
 
 # PDF documents
@@ -331,7 +331,8 @@ async def test_what_is_no_notebook_is_shown_as_text_with_a_note(tmp_path: Path, 
 async def test_outputs_that_are_not_as_they_should_be_are_shown_all_the_same(tmp_path: Path) -> None:
     odd: list[Any] = [7, {"output_type": "stream", "text": 3}, {"output_type": "display_data", "data": {"x/y": 1}}]
     broken = {"output_type": "display_data", "data": {"image/png": "AAAA"}}
-    (tmp_path / "a.ipynb").write_text(notebook(code("c", "1", *odd, broken)))
+    failed = {"output_type": "error", "ename": None, "traceback": [{"a": None}]}
+    (tmp_path / "a.ipynb").write_text(notebook(code("c", "1", *odd, broken, failed)))
 
     (text,) = await _shown(tmp_path, "a.ipynb")
 
@@ -341,6 +342,7 @@ async def test_outputs_that_are_not_as_they_should_be_are_shown_all_the_same(tmp
         "(a stream is neither a string nor a list of strings)",
         "(x/y)",
         "(a picture that cannot be shown: it is no PNG, JPEG, GIF or WebP picture)",
+        '{"a": null}',
     ]
 
 

@@ -77,7 +77,8 @@ async def test_a_path_through_a_file_says_so(tmp_path: Path) -> None:
 
     assert await _refused(tmp_path, "a.txt/b") == (
         Status.FAILED,
-        f"{tmp_path}/a.txt/b cannot be read: Not a directory.",
+        f"{tmp_path}/a.txt/b cannot be read: a part of this path is a file and not a directory. "
+        "Use Glob to find the file.",
     )
 
 
@@ -88,7 +89,7 @@ async def test_a_link_that_leads_nowhere_is_a_missing_file(tmp_path: Path) -> No
 
     assert (await _refused(tmp_path, "link"))[1].startswith(f"{tmp_path}/link does not exist.")
     assert (await _refused(tmp_path, "loop"))[1] == (
-        f"{tmp_path}/loop cannot be read: Too many levels of symbolic links."
+        f"{tmp_path}/loop cannot be read: it is a link that leads back to itself. Use Glob to find the file."
     )
 
 
@@ -181,4 +182,38 @@ async def test_what_is_binary_by_its_name_is_refused(tmp_path: Path, name: str, 
     assert await _refused(tmp_path, name) == (
         Status.FAILED,
         f"{tmp_path}/{name} cannot be read: it is {what}. {READABLE}",
+    )
+
+
+@requirement("READ-8")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("cube.obj", "v 0 0 0"), ("libc.so", "GROUP ( libc.so.6 )"), ("a.py", "GIF89a = 5"), ("a.tex", "%PDF-output off")],
+)
+async def test_text_is_read_whatever_its_name_or_first_word(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(f"{text}\n")
+
+    assert await _read(tmp_path, name) == f"     1\t{text}"
+
+
+@requirement("READ-8")
+@pytest.mark.parametrize("filling", [1, 2_000])
+async def test_a_stray_byte_is_told_with_its_place_and_how_to_see_it(tmp_path: Path, filling: int) -> None:
+    before = "één, två, trzý\n".encode() * filling + b"caf"
+    (tmp_path / "a.txt").write_bytes(before + b"\xe9\n" + "å\n".encode() * 9)
+    line, byte = filling + 1, len(before)
+
+    assert await _refused(tmp_path, "a.txt") == (
+        Status.FAILED,
+        f"{tmp_path}/a.txt cannot be read: it is UTF-8 but for stray bytes, the first in line {line:,} "
+        f"(byte {byte:,} is 0xe9). A command can show it, such as cat -v; once those bytes are gone it can be read.",
+    )
+
+
+@requirement("READ-9")
+async def test_a_line_beyond_the_only_one_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+
+    assert (await _refused(tmp_path, "a.txt", offset=2))[1] == (
+        f"{tmp_path}/a.txt cannot be read: it has 1 line; there is no line 2 to start from."
     )

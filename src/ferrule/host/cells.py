@@ -146,7 +146,8 @@ def _outputs(output: Any, album: Album) -> Iterator[Output]:
 
 def _error(told: Mapping[str, Any]) -> str:
     traceback = cast(list[Any], told.get("traceback")) if isinstance(told.get("traceback"), list) else []
-    return plain("\n".join(map(str, traceback))) or f"{told.get('ename', 'Error')}: {told.get('evalue', '')}"
+    lines = [line if isinstance(line, str) else json.dumps(line, ensure_ascii=False) for line in traceback]
+    return plain("\n".join(lines)) or f"{told.get('ename') or 'Error'}: {told.get('evalue') or ''}"
 
 
 def _data(data: Any, album: Album) -> Output:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import zlib
 from base64 import b64encode
@@ -31,9 +32,9 @@ ORIENTATION = 0x0112
 MAGIC = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
 )
+GIF = re.compile(rb"GIF8[79]a[\s\S]{0,6}[^\t\n\f\r -~]")
+"""Its name could stand in a text; among the seven bytes of sizes that follow is one that could not."""
 BROKEN = (
     OSError, SyntaxError, ValueError, TypeError, KeyError, IndexError, EOFError, OverflowError, AttributeError,
     struct.error, zlib.error,
@@ -63,11 +64,13 @@ class Picture:
 def image_type(head: bytes) -> str | None:
     """The media type that the first bytes tell.
 
-    >>> image_type(b"GIF89a..."), image_type(b"<svg>")
-    ('image/gif', None)
+    >>> image_type(b"GIF89a\\x01\\x00\\x01\\x00"), image_type(b"GIF89a = 5"), image_type(b"<svg>")
+    ('image/gif', None, None)
     """
-    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+    if head[:4] == b"RIFF" and head[8:15] == b"WEBPVP8":
         return "image/webp"
+    if GIF.match(head):
+        return "image/gif"
     return next((media_type for magic, media_type in MAGIC if head.startswith(magic)), None)
 
 
@@ -128,8 +131,8 @@ def _unpacking(data: bytes) -> Generator[tuple[ImageFile, str]]:
         with decoders[media_type](BytesIO(data)) as image:
             _require_reasonable(image, media_type)
             yield image, media_type
-    except (*BROKEN, DecompressionBombError, DecompressionBombWarning) as error:
-        raise BadImage(f"it is a picture that is broken or incomplete ({error})") from None
+    except (*BROKEN, DecompressionBombError, DecompressionBombWarning):
+        raise BadImage("it is a picture that is broken or incomplete") from None
 
 
 def _require_reasonable(image: ImageFile, media_type: str) -> None:

@@ -11,13 +11,14 @@ from .pdfs import is_pdf
 
 BINARY: Mapping[str, str] = {
     "an archive": ".zip .tar .gz .tgz .bz2 .xz .zst .7z .rar .jar .war .whl .deb .rpm .dmg .iso",
-    "a compiled program": ".exe .dll .so .dylib .o .a .obj .class .pyc .pyd .wasm",
+    "a compiled program": ".exe .dll .dylib .o .class .pyc .pyd .wasm",
     "a picture in a format that models do not take": ".bmp .tif .tiff .ico .heic .heif .avif .psd",
     "sound or video": ".mp3 .wav .ogg .flac .m4a .aac .mp4 .mov .avi .mkv .webm .wmv",
     "an office document": ".doc .docx .xls .xlsx .ppt .pptx .odt .ods .odp",
     "a font": ".ttf .otf .woff .woff2 .eot",
     "a database": ".sqlite .sqlite3 .mdb",
 }
+"""Names that tell. Not `.obj`, `.so` or `.a`, which may be a model of a thing, a script for the linker, or anything."""
 SHOWN = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf")
 """Names of what can be shown as what it is, and is text if it does not begin like that."""
 

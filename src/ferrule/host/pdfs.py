@@ -19,7 +19,7 @@ from .own_process import Limits, RanAway, in_own_process
 MOST_AT_ONCE = 20
 MOST_UNASKED = 10
 """Pages of a document that is shown whole without `pages`."""
-MAGIC = b"%PDF-"
+MAGIC = re.compile(rb"%PDF-[0-9]")
 MAGIC_WITHIN = 1024
 """Bytes: some programs write something before the document begins."""
 MOST_SENT = 20_000_000
@@ -94,7 +94,7 @@ def parsed_pages(text: str) -> PageRange:
 
 def is_pdf(head: bytes, *, named_so: bool) -> bool:
     """By its first bytes; a file that is `named_so` may have something before them."""
-    return MAGIC in head[:MAGIC_WITHIN] if named_so else head.startswith(MAGIC)
+    return bool(MAGIC.search(head[:MAGIC_WITHIN]) if named_so else MAGIC.match(head))
 
 
 def read_pdf(

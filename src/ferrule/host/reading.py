@@ -91,7 +91,9 @@ class FileReader:
         try:
             page = read_page(file, Wanted(self._room, asked.offset, asked.limit))
         except PastEnd as past:
-            raise NotPaged(f"it has {past.total:,} lines; there is no line {asked.offset} to start from") from None
+            raise NotPaged(
+                f"it has {_number(past.total, 'line')}; there is no line {asked.offset} to start from"
+            ) from None
         form = f"lines {asked.offset} {asked.limit}"
         if isinstance(page, LongLine):
             parts = self._parts(asked, f"line {page.number}", page.version, line_pieces(file, page))
@@ -113,7 +115,7 @@ class FileReader:
             return self._text(asked, file, f"Shown as text, for it is no notebook that can be read: {reason}.")
         total = len(notebook.cells)
         if asked.offset > max(total, 1):
-            raise NotPaged(f"it has {total:,} cells; there is no cell {asked.offset} to start from")
+            raise NotPaged(f"it has {_number(total, 'cell')}; there is no cell {asked.offset} to start from")
         page = cell_page(
             notebook, first=asked.offset, count=asked.limit, room=self._room, interrupted=asked.interrupted
         )
@@ -183,6 +185,10 @@ def _parts_read(asked: Asked, file: OpenFile, parts: Parts, unit: str, number: i
 
 
 # What more there is
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
 def _more_lines(page: TextPage) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache, partial
@@ -268,12 +269,32 @@ def _told(path: str) -> Generator[None]:
     except ChangedMeanwhile as change:
         raise ToolError(str(change)) from None
     except OSError as error:
-        raise ToolError(f"{path} cannot be read: {error.strerror or error}.") from None
+        raise ToolError(f"{path} cannot be read: {_in_words(error)}.") from None
     except UnicodeEncodeError:
-        raise ToolError(f"{path!r} holds a character that no path can. Use Glob to find the file.") from None
+        shown = path.encode("utf-8", "replace").decode()
+        raise ToolError(f"{shown} holds a character that no path can. Use Glob to find the file.") from None
+
+
+def _in_words(error: OSError) -> str:
+    """What happened, and what to do."""
+    match error.errno:
+        case errno.ENOTDIR:
+            return "a part of this path is a file and not a directory. Use Glob to find the file"
+        case errno.EACCES | errno.EPERM:
+            return "this user may not read it. Ask for permission to read it, or go on without"
+        case errno.ELOOP:
+            return "it is a link that leads back to itself. Use Glob to find the file"
+        case errno.ENAMETOOLONG:
+            return "its name is longer than any file's. Use Glob to find the file"
+        case errno.EINVAL:
+            return "the system gives nothing to read here. Look at it with a command"
+        case _:
+            return f"{error.strerror or error}. Look at it with a command"
 
 
 def _advice(reason: str) -> str:
     if reason == "it is a directory":
         return "Use Glob to list what is in it"
+    if reason.startswith("it is UTF-8 but"):
+        return "A command can show it, such as cat -v; once those bytes are gone it can be read"
     return "Text, pictures (PNG, JPEG, GIF, WebP), PDF documents and notebooks can be read"
