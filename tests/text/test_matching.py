@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -38,6 +39,13 @@ def test_what_is_found_is_what_a_plain_search_finds(place: tuple[str, str]) -> N
     assert (find(text, old).how, find(text, old).spans) == next(
         ((how, spans) for how, spans in by_rank if spans), (How.EXACT, ())
     )
+
+
+@given(held() | held(tiny), st.integers(2, 5))
+def test_the_first_places_are_those_of_all_places_and_the_others_are_counted(place: tuple[str, str], most: int) -> None:
+    every, first = find(*place), find(*place, most=most)
+
+    assert first == replace(every, spans=every.spans[:most], more=len(every.spans) - len(first.spans))
 
 
 @given(texts, texts, texts)
@@ -169,6 +177,22 @@ def test_places_that_overlap_are_ambiguous_where_it_matters_which_one_is_taken()
     assert apply("aaaa", "aaa", "b", replace_all=False) == Ambiguous(count=2, lines=(1, 1))
     assert edited("a\n\n\n\nb", "\n\n\n", "\n\n") == "a\n\n\nb"
     assert edited("aaaa", "aaa", "b", replace_all=True) == "ba"
+
+
+@requirement("EDIT-1")
+def test_of_very_many_places_that_overlap_only_so_many_are_counted() -> None:
+    assert apply("a" * 500, "a" * 300, "b", replace_all=False) == Ambiguous(count=101, lines=(1,) * 20, is_least=True)
+    assert apply("a" * 399, "a" * 300, "b", replace_all=False) == Ambiguous(count=100, lines=(1,) * 20)
+
+
+@requirement("EDIT-1")
+def test_millions_of_places_are_counted_and_not_edited_one_by_one() -> None:
+    """Making the edits first would take minutes."""
+    for text, old in (("a\r\n", "a\n"), ("“a”", '"a"'), ("ab\n", "a")):
+        outcome = apply(text * 3_000_000, old, "x\n", replace_all=False)
+
+        assert isinstance(outcome, Ambiguous)
+        assert outcome.count == 3_000_000
 
 
 @pytest.mark.parametrize("old", ["a  b", "a\tb", " a b", "a b ", "A b", "a\u00a0b"])

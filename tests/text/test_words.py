@@ -47,6 +47,10 @@ def test_an_ambiguous_text_is_said_to_be_so() -> None:
         "on lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20 and more. "
         "Add surrounding lines until it is unique, or set `replace_all`."
     )
+    assert said("x" * 900, "x" * 500) == snapshot(
+        "`old_string` occurs more than 100 times in src/a.py, on line 1. "
+        "Add surrounding lines until it is unique, or set `replace_all`."
+    )
 
 
 @requirement("EDIT-5")

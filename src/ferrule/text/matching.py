@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
+from itertools import islice, takewhile
 from typing import TypeAlias
 
 from ..core.values import named_value, plain_value
@@ -42,7 +43,9 @@ class Match:
     """Left to right, none overlapping another; empty where nothing matches."""
     how: How
     overlapping: tuple[Span, ...] = ()
-    """Further places that overlap the only span, as in `aaa` for `aa`."""
+    """Further places that overlap the only span, as in `aaa` for `aa`; not more than are worth trying."""
+    more: int = 0
+    """Further places after the spans, where only so many spans were asked for."""
 
 
 @plain_value
@@ -72,6 +75,8 @@ class Ambiguous:
     count: int
     lines: tuple[int, ...]
     """Where each occurrence begins, for the first few."""
+    is_least: bool = False
+    """Whether there may be more than `count`."""
 
 
 @named_value
@@ -84,18 +89,20 @@ class NoChange:
 Outcome: TypeAlias = Edited | NotFound | Ambiguous | NoChange
 
 
-def find(text: str, old: str) -> Match:
-    r"""Every place where `old` stands. An empty `old` stands in an empty text only.
+def find(text: str, old: str, *, most: int | None = None) -> Match:
+    r"""Every place where `old` stands, or the first `most` of them and how many follow.
 
-    >>> find("a\r\nb", "a\nb")
-    Match(spans=(Span(start=0, end=4),), how=<How.LINE_ENDINGS: 'line endings'>, overlapping=())
+    An empty `old` stands in an empty text only.
+
+    >>> find("a\r\nb", "a\nb").spans
+    (Span(start=0, end=4),)
     """
     if not old:
         return Match(() if text else (Span(0, 0),), How.EXACT)
     return (
-        _exactly(text, old)
-        or (_by_endings(text, old) if has_break(old) else None)
-        or _by_quotes(text, old)
+        _exactly(text, old, most)
+        or (_by_endings(text, old, most) if has_break(old) else None)
+        or _by_quotes(text, old, most)
         or Match((), How.EXACT)
     )
 
@@ -113,13 +120,13 @@ def apply(text: str, old: str, new: str, *, replace_all: bool) -> Outcome:
     """The edits that put `new` in place of `old`, or why there are none."""
     if old == new:
         return NoChange(equal=True)
-    match = find(text, old)
+    match = find(text, old, most=None if replace_all else LINES_NAMED)
     if not match.spans:
         return NotFound()
     fallback = dominant_ending(text) if has_break(new) else None
-    edits = tuple(_edit(text, span, new, match.how, fallback) for span in match.spans)
-    if not replace_all and (len(edits) > 1 or _differs_by_place(text, new, match, fallback)):
+    if not replace_all and (len(match.spans) > 1 or _differs_by_place(text, new, match, fallback)):
         return _ambiguous(text, match)
+    edits = tuple(_edit(text, span, new, match.how, fallback) for span in match.spans)
     if all(edit.new == text[edit.start : edit.end] for edit in edits):
         return NoChange(equal=False, how=match.how)
     return Edited(edits=edits, count=len(edits), how=match.how)
@@ -138,7 +145,7 @@ def spliced(text: str, edits: Iterable[Edit]) -> str:
     return "".join([*parts, text[done:]])
 
 
-def _exactly(text: str, old: str) -> Match | None:
+def _exactly(text: str, old: str, most: int | None) -> Match | None:
     """An occurrence that begins between CR and LF is none: the pair is one line ending.
 
     One that ends there is: whoever writes a CR alone knows what it is.
@@ -146,31 +153,32 @@ def _exactly(text: str, old: str) -> Match | None:
     if old[0] == LF and CRLF in text:
         mark = _absent_from(text, old)
         text, old = text.replace(CRLF, CR + mark), old.replace(CRLF, CR + mark)
-    return _match(text, old, How.EXACT)
+    return _match(text, old, How.EXACT, most)
 
 
-def _by_endings(text: str, old: str) -> Match | None:
+def _by_endings(text: str, old: str, most: int | None) -> Match | None:
     if CR not in text and CR not in old:
         return None
-    return _in_original(text, _match(to_lf(text), to_lf(old), How.LINE_ENDINGS))
+    return _in_original(text, _match(to_lf(text), to_lf(old), How.LINE_ENDINGS, most))
 
 
-def _by_quotes(text: str, old: str) -> Match | None:
+def _by_quotes(text: str, old: str, most: int | None) -> Match | None:
     folded, sought = straight(text), straight(old)
     if folded == text and sought == old:
         return None
     if not has_break(old):
-        return _match(folded, sought, How.QUOTES)
-    return _in_original(text, _match(to_lf(folded), to_lf(sought), How.QUOTES))
+        return _match(folded, sought, How.QUOTES, most)
+    return _in_original(text, _match(to_lf(folded), to_lf(sought), How.QUOTES, most))
 
 
-def _match(text: str, old: str, how: How) -> Match | None:
+def _match(text: str, old: str, how: How, most: int | None) -> Match | None:
     size = len(old)
-    starts = list(_starts(text, old))
+    starts = list(islice(_starts(text, old), most))
     if not starts:
         return None
     overlapping = _overlapping(text, old, starts[0]) if len(starts) == 1 else ()
-    return Match(tuple([Span(at, at + size) for at in starts]), how, overlapping)
+    more = text.count(old, starts[-1] + size) if len(starts) == most else 0
+    return Match(tuple([Span(at, at + size) for at in starts]), how, overlapping, more)
 
 
 def _starts(text: str, old: str) -> Iterator[int]:
@@ -195,12 +203,14 @@ def _in_original(text: str, match: Match | None) -> Match | None:
     """The same places in the text as it was before its line endings became LF."""
     if match is None or CRLF not in text:
         return match
-    shortened = [at - earlier for earlier, at in enumerate(_starts(text, CRLF))]
+    last = max(span.end for span in (match.spans[-1], *match.overlapping))
+    all_shortened = (at - earlier for earlier, at in enumerate(_starts(text, CRLF)))
+    shortened = list(takewhile(lambda at: at < last, all_shortened))
 
     def original(spans: tuple[Span, ...]) -> tuple[Span, ...]:
         return tuple([Span(_shifted(span.start, shortened), _shifted(span.end, shortened)) for span in spans])
 
-    return Match(original(match.spans), match.how, original(match.overlapping))
+    return Match(original(match.spans), match.how, original(match.overlapping), match.more)
 
 
 def _shifted(position: int, shortened: list[int]) -> int:
@@ -235,6 +245,7 @@ def _differs_by_place(text: str, new: str, match: Match, fallback: str | None) -
 def _ambiguous(text: str, match: Match) -> Ambiguous:
     places = (*match.spans, *match.overlapping)
     return Ambiguous(
-        count=len(places),
+        count=len(places) + match.more,
+        is_least=len(match.overlapping) == OVERLAPS_TRIED,
         lines=tuple(line_numbers(text, [span.start for span in places[:LINES_NAMED]])),
     )

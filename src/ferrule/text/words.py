@@ -34,8 +34,9 @@ def not_found(path: str, text: str, old: str) -> str:
 def ambiguous(path: str, found: Ambiguous) -> str:
     named = list(dict.fromkeys(found.lines))
     lines = f"line {named[0]}" if len(named) == 1 else f"lines {_listed(named, more=found.count > len(found.lines))}"
+    count = f"more than {found.count - 1:,}" if found.is_least else f"{found.count:,}"
     return (
-        f"`old_string` occurs {found.count:,} times in {path}, on {lines}. "
+        f"`old_string` occurs {count} times in {path}, on {lines}. "
         "Add surrounding lines until it is unique, or set `replace_all`."
     )
 
