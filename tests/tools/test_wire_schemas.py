@@ -53,7 +53,6 @@ def test_the_schema_of_edit() -> None:
   "properties": {
     "file_path": {
       "description": "The file to change.",
-      "minLength": 1,
       "type": "string"
     },
     "old_string": {
@@ -88,7 +87,6 @@ def test_the_schema_of_write() -> None:
   "properties": {
     "file_path": {
       "description": "The file to write.",
-      "minLength": 1,
       "type": "string"
     },
     "content": {
@@ -241,11 +239,9 @@ def test_the_schema_of_notebook_edit() -> None:
   "properties": {
     "notebook_path": {
       "description": "The notebook to change, an .ipynb file.",
-      "minLength": 1,
       "type": "string"
     },
     "cell_id": {
-      "minLength": 1,
       "type": "string",
       "description": "The cell's id, or its index from 0. To insert: the cell to insert after; omit it for the start."
     },

@@ -62,9 +62,13 @@ class Unencodable(NotEditable):
         self.character = character
         self.encoding = encoding
         sign = character if character.isprintable() else ascii(character)[1:-1]
+        advice = (
+            "It is half of a character, and no encoding has one; give the whole character."
+            if "\ud800" <= character <= "\udfff"
+            else "Use characters that it has, or convert the file to UTF-8 first."
+        )
         super().__init__(
-            f"the file's encoding, {encoding}, has no way to write {sign} ({_code_point(character)}). "
-            "Use characters that it has, or convert the file to UTF-8 first."
+            f"the file's encoding, {encoding}, has no way to write {sign} ({_code_point(character)}). {advice}"
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from .diffs import preview
@@ -12,6 +13,7 @@ from .nearest import Nearest, nearest
 LEGEND = "(- `old_string`, + the file; · is a space, → a tab)"
 QUOTED_LINES = 40
 QUOTED_CHARS = 4_000
+_HALF = re.compile(r"[\ud800-\udfff]")
 
 
 def not_found(path: str, text: str, old: str) -> str:
@@ -49,6 +51,21 @@ def no_change(path: str, found: NoChange) -> str:
     else:
         advice = "Convert line endings with a command, where that is wanted"
     return f"{path} would not change: an edit keeps the line endings and quotes of the text it matches. {advice}."
+
+
+def half_character(field: str, text: str) -> str:
+    """The words against a surrogate that stands alone, which no file can hold; nothing where there is none.
+
+    >>> half_character("content", "\\ud83d")
+    '`content` holds U+D83D, which is half of a character and can be written to no file. Give the whole character.'
+    """
+    found = None if text.isascii() else _HALF.search(text)
+    if found is None:
+        return ""
+    half = f"U+{ord(found[0]):04X}"
+    return (
+        f"`{field}` holds {half}, which is half of a character and can be written to no file. Give the whole character."
+    )
 
 
 def how_matched(how: How) -> str:

@@ -23,14 +23,14 @@ from ..text.diffs import of_edits, preview
 from ..text.matching import Ambiguous, Edited, How, NoChange, NotFound, apply
 from ..text.matching import Edit as TextEdit
 from ..text.notebooks import NotNotebook, parsed
-from ..text.words import ambiguous, created, how_matched, no_change, not_found
+from ..text.words import ambiguous, created, half_character, how_matched, no_change, not_found
 
 DIFF_LINES = 200
 NEW_FILE = Document("", "utf-8", b"", b"")
 
 
 class EditInput(ToolInput):
-    file_path: PathText = Field(min_length=1, description="The file to change.")
+    file_path: PathText = Field(description="The file to change.")
     old_string: str = Field(description="The text to replace, exactly as it stands in the file. Empty for a new file.")
     new_string: str = Field(description="The text to put in its place.")
     replace_all: bool = Field(default=False, description="Whether to replace every occurrence.")
@@ -77,6 +77,11 @@ class Edit(Tool[EditInput, FileEdited]):
         return Effects.of(WritesPath(input.file_path, change))
 
     def check(self, input: EditInput, ctx: ToolContext) -> None:
+        if input.file_path == ctx.cwd:
+            raise ToolError("`file_path` is empty, or names the working directory. Name the file to change.")
+        for field, text in (("old_string", input.old_string), ("new_string", input.new_string)):
+            if said := half_character(field, text):
+                raise ToolError(said)
         if input.old_string == input.new_string:
             raise ToolError(no_change(input.file_path, NoChange(equal=True)))
 

@@ -26,6 +26,7 @@ from ..text.lines import LF
 from ..text.matching import Edit
 from ..text.notebook_edits import deleted, inserted, replaced
 from ..text.notebooks import Cell, CellType, Notebook, NotNotebook, parsed
+from ..text.words import half_character
 
 DIFF_LINES = 200
 NEAR_IDS = 3
@@ -39,10 +40,9 @@ def _index_as_text(value: Any) -> Any:
 
 
 class NotebookEditInput(ToolInput):
-    notebook_path: PathText = Field(min_length=1, description="The notebook to change, an .ipynb file.")
+    notebook_path: PathText = Field(description="The notebook to change, an .ipynb file.")
     cell_id: Annotated[str | None, BeforeValidator(_index_as_text)] = Field(
         default=None,
-        min_length=1,
         description="The cell's id, or its index from 0. To insert: the cell to insert after; omit it for the start.",
     )
     new_source: str | None = Field(
@@ -102,6 +102,12 @@ class NotebookEdit(Tool[NotebookEditInput, NotebookEdited]):
         return Effects.of(ReadsPath(input.notebook_path), WritesPath(input.notebook_path, Change.REPLACES))
 
     def check(self, input: NotebookEditInput, ctx: ToolContext) -> None:
+        if input.notebook_path == ctx.cwd:
+            raise ToolError("`notebook_path` is empty, or names the working directory. Name the notebook to change.")
+        if said := half_character("new_source", input.new_source or ""):
+            raise ToolError(said)
+        if input.cell_id == "":
+            raise ToolError("`cell_id` is empty. Name the cell by its id or index.")
         if not input.notebook_path.lower().endswith(".ipynb"):
             raise ToolError(f"{input.notebook_path} is not a notebook (.ipynb). Use Edit to change it.")
         if input.cell_id is not None and input.cell_number is not None:

@@ -22,13 +22,13 @@ from ..text.diffs import preview, unified
 from ..text.lines import CR, LF
 from ..text.matching import Edit
 from ..text.styles import keep_endings
-from ..text.words import counted, created
+from ..text.words import counted, created, half_character
 
 DIFF_LINES = 200
 
 
 class WriteInput(ToolInput):
-    file_path: PathText = Field(min_length=1, description="The file to write.")
+    file_path: PathText = Field(description="The file to write.")
     content: str = Field(description="All that the file is to contain.")
 
 
@@ -63,6 +63,12 @@ class Write(Tool[WriteInput, FileWritten]):
     def effects(self, input: WriteInput, ctx: ToolContext) -> Effects:
         change = Change.REPLACES if os.path.lexists(input.file_path) else Change.CREATES
         return Effects.of(WritesPath(input.file_path, change))
+
+    def check(self, input: WriteInput, ctx: ToolContext) -> None:
+        if input.file_path == ctx.cwd:
+            raise ToolError("`file_path` is empty, or names the working directory. Name the file to write.")
+        if said := half_character("content", input.content):
+            raise ToolError(said)
 
     async def validate(self, input: WriteInput, ctx: ToolContext) -> None:
         """Refuse before anybody is asked, and keep what was worked out."""
