@@ -141,6 +141,14 @@ def test_a_change_outside_of_what_was_seen_is_not_told(tmp_path: Path) -> None:
 
 
 @requirement("FILE-4")
+def test_a_look_at_other_lines_does_not_hide_a_change(watched: Watched) -> None:
+    watched.path.write_text(SEEN.replace("three", "3"))
+    see_lines(watched.ledgers.of("main"), watched.path, 1, 1)
+
+    assert "+3\n" in watched.told()
+
+
+@requirement("FILE-4")
 def test_a_diff_has_at_most_a_hundred_lines(watched: Watched) -> None:
     watched.path.write_text("".join(f"{n}\n" for n in range(5_000)))
 

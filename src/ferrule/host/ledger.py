@@ -143,7 +143,10 @@ class Ledger:
         self._seen[identity.real_path] = Seen(stamp, time.time(), count, Whole(identity.digest, content), (), kept)
 
     def saw_lines(self, real_path: str, stamp: Stamp, *, first: int, lines: Sequence[str]) -> None:
-        """Some lines were shown, given here without their endings."""
+        """Some lines were shown, given here without their endings.
+
+        A file that was seen before keeps its older stamp: what else was seen of it may have changed since.
+        """
         known = self._seen.get(real_path) or Seen(stamp, 0.0, 0)
         if known.whole and known.stamp != stamp and lines:
             known = self._without_whole(known, known.whole, first, lines)
@@ -153,9 +156,10 @@ class Ledger:
             added = [Part(first, len(lines), _digest(lines), content)]
         earlier = [part for part in known.parts if not (added and _covers(added[0], part))]
         parts = (*earlier, *added)[-MOST_PARTS:]
-        self._seen[real_path] = replace(
-            known, stamp=stamp, at=time.time(), count=known.count + 1, parts=parts, kept=kept
-        )
+        known = replace(known, count=known.count + 1, parts=parts, kept=kept)
+        if known.count == 1 or known.stamp == stamp:
+            known = replace(known, stamp=stamp, at=time.time())
+        self._seen[real_path] = known
 
     def wrote(self, identity: FileIdentity, text: str | None) -> None:
         """The agent wrote all of the file itself, or changed some of a file it knew."""

@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ..text.matching import Edit
+from ..text.matching import Edit, spliced
 
 SNIFF = 8192
 """Bytes to look at before a file is called binary."""
@@ -154,12 +154,7 @@ class Document:
     def edited(self, edits: Sequence[Edit]) -> Document:
         """The document as it is after `splice`, still in its encoding."""
         data = self.splice(edits)
-        pieces: list[str] = []
-        done = 0
-        for edit in edits:
-            pieces += (self.text[done : edit.start], edit.new)
-            done = edit.end
-        return Document("".join((*pieces, self.text[done:])), self.encoding, self.bom, data)
+        return Document(spliced(self.text, edits), self.encoding, self.bom, data)
 
     def _places(self, cuts: Iterable[int]) -> Iterator[int]:
         """Where in the bytes each of these characters begins; the cuts are in order."""
@@ -177,6 +172,10 @@ class Document:
                 )
             done, place = cut, place + len(piece)
             yield place
+
+
+NEW_FILE = Document("", "utf-8", b"", b"")
+"""What a file that is to be made begins as."""
 
 
 def _candidates(data: bytes) -> Iterator[Document | None]:

@@ -59,7 +59,9 @@ class Workfiles:
         except OSError as error:
             raise ToolError(f"{path} cannot be read: {error.strerror}.") from None
         except ValueError:
-            raise ToolError(f"{path!r} holds a character that no path can. Use Glob to find the file.") from None
+            raise ToolError(
+                f"{on_one_line(path)} holds a character that no path can. Use Glob to find the file."
+            ) from None
 
     def check_change(self, path: str, before: FileSnapshot | None, after: Document) -> None:
         """Raises `ToolError` if the file must not become this."""

@@ -16,7 +16,7 @@ from ..core.tool import Alias, Tool, ToolError, load_guide
 from ..host.files import FileSnapshot
 from ..host.folders import ChangedMeanwhile
 from ..host.ledger import Knowledge
-from ..host.text import Document, NotEditable
+from ..host.text import NEW_FILE, Document, NotEditable
 from ..host.workfiles import Workfiles, in_workspace, is_large, missing, unseen
 from ..host.writing import Written
 from ..text.diffs import of_edits, preview
@@ -26,7 +26,6 @@ from ..text.notebooks import NotNotebook, parsed
 from ..text.words import ambiguous, created, half_character, how_matched, no_change, not_found
 
 DIFF_LINES = 200
-NEW_FILE = Document("", "utf-8", b"", b"")
 
 
 class EditInput(ToolInput):
@@ -153,7 +152,7 @@ class Edit(Tool[EditInput, FileEdited]):
     def _knowledge(self, input: EditInput, before: FileSnapshot | None, ctx: ToolContext) -> Knowledge:
         knowledge = self._files.ledger(ctx).knows(before) if before else None
         if knowledge is None and input.old_string:
-            raise ToolError(f"{input.file_path} has not been read yet. Read it first, then edit it.")
+            raise ToolError(unseen(input.file_path))
         return knowledge or Knowledge(everything=False, changed=False)
 
     def _found(self, input: EditInput, before: FileSnapshot | None, knowledge: Knowledge, ctx: ToolContext) -> Edited:

@@ -16,7 +16,7 @@ from ..core.tool import Alias, Tool, ToolError, load_guide
 from ..host.files import FileSnapshot
 from ..host.folders import ChangedMeanwhile
 from ..host.ledger import NotSeen
-from ..host.text import Document, NotEditable
+from ..host.text import NEW_FILE, Document, NotEditable
 from ..host.workfiles import IN_A_THREAD, Workfiles, in_workspace, is_large
 from ..text.diffs import preview, unified
 from ..text.lines import CR, LF
@@ -122,7 +122,7 @@ class Write(Tool[WriteInput, FileWritten]):
 
 def _written_over(before: FileSnapshot | None, input: WriteInput) -> Document:
     """The file as it is to be: in its own encoding and line endings, in UTF-8 where it is new."""
-    document = before.document if before else Document("", "utf-8", b"", b"")
+    document = before.document if before else NEW_FILE
     content = document.without_mark(input.content)
     if CR not in content:
         content = keep_endings(document.text, content, fallback=None, lone_cr=LF not in document.text)
