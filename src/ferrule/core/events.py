@@ -10,7 +10,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from .calls import ToolCall, ToolOutcome
 from .content import View
-from .model import Usage
+from .model import Retrying, Usage
 from .values import plain_value
 from .verdicts import Verdict
 
@@ -41,6 +41,27 @@ class MessageEnded:
 @plain_value
 class TextStreamed:
     text: str
+
+
+@plain_value
+class ThoughtStreamed:
+    text: str
+
+
+@plain_value
+class CallDrafted:
+    """A piece of a call that the model is writing; the first of a call has no JSON yet."""
+
+    call_id: str
+    name: str
+    json: str
+
+
+@plain_value
+class Retried:
+    """The model's service could not answer and is asked again after a pause."""
+
+    retrying: Retrying
 
 
 @plain_value
@@ -111,6 +132,9 @@ Event: TypeAlias = (
     | MessageStarted
     | MessageEnded
     | TextStreamed
+    | ThoughtStreamed
+    | CallDrafted
+    | Retried
     | UsageReported
     | ToolRequested
     | ToolStarted

@@ -9,7 +9,7 @@ from typing import Literal, Protocol, TypeAlias, overload
 from .calls import ToolCall
 from .content import Block, Text
 from .tool import ToolSpec
-from .values import plain_value
+from .values import named_value, plain_value
 
 
 @plain_value
@@ -27,6 +27,8 @@ class Thought:
 
     text: str
     signature: str = ""
+    redacted: str = ""
+    """What stands for reasoning that the provider does not show."""
 
 
 AssistantPart: TypeAlias = Text | Thought | ToolCall
@@ -76,6 +78,10 @@ class Request:
     cache_after: int = 0
     """How many of `tools`, from the front, keep their bytes when MCP servers come and go."""
     system: str = ""
+    max_tokens: int | None = None
+    """How long the answer may be; what the model can do where it is `None`."""
+    thinking_tokens: int | None = None
+    """How much of it may be reasoning; none where it is `None`."""
 
 
 @plain_value
@@ -84,8 +90,24 @@ class TextDelta:
 
 
 @plain_value
+class ThoughtDelta:
+    """A piece of reasoning as it is written, for those who watch. `ThoughtReady` has it whole."""
+
+    text: str
+
+
+@plain_value
 class ThoughtReady:
     thought: Thought
+
+
+@plain_value
+class CallDelta:
+    """A piece of a call as it is written, for those who watch. The first of a call has no JSON yet."""
+
+    call_id: str
+    name: str
+    json: str = ""
 
 
 @plain_value
@@ -97,10 +119,24 @@ class CallReady:
 
 @plain_value
 class Usage:
+    """What one message cost. A later one of the same message replaces an earlier one."""
+
     input_tokens: int = 0
+    """Those that were neither read from the cache nor written to it."""
     output_tokens: int = 0
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
+
+
+@plain_value
+class Retrying:
+    """The service could not answer, and is asked again after a pause. Nothing of the message has come yet."""
+
+    attempt: int
+    """Which try comes next, counted from 2."""
+    attempts: int
+    seconds: float
+    reason: str
 
 
 @plain_value
@@ -108,7 +144,21 @@ class Stopped:
     reason: Literal["end", "tool_use", "max_tokens", "refusal"]
 
 
-ModelEvent: TypeAlias = TextDelta | ThoughtReady | CallReady | Usage | Stopped
+ModelEvent: TypeAlias = TextDelta | ThoughtDelta | ThoughtReady | CallDelta | CallReady | Usage | Retrying | Stopped
+
+
+@named_value
+class ModelFacts:
+    """What is known of a model. Prices are dollars for a million tokens, and `None` where nobody knows them."""
+
+    window: int = 200_000
+    most_output: int = 32_000
+    takes_images: bool = True
+    takes_documents: bool = False
+    input_price: float | None = None
+    output_price: float | None = None
+    cache_read_price: float | None = None
+    cache_write_price: float | None = None
 
 
 class ModelProvider(Protocol):
@@ -117,11 +167,26 @@ class ModelProvider(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def facts(self) -> ModelFacts: ...
+
     def stream(self, request: Request, /) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]: ...
 
 
+FailureKind: TypeAlias = Literal["key", "request", "overflow", "limit", "overload", "network", "cut", "answer"]
+"""No valid key; a request it refuses; a conversation too long for the model; too many requests; the service's own
+trouble; no connection; a stream that ended too early; an answer that cannot be read."""
+
+
 class ModelError(Exception):
-    """The model's service failed. The message is for a person."""
+    """The model's service failed, after all the tries that were worth making. The message is for a person.
+
+    After `cut` and `answer` the pieces that were whole before keep their worth, and the same may be asked again.
+    """
+
+    def __init__(self, message: str, kind: FailureKind = "answer") -> None:
+        super().__init__(message)
+        self.kind: FailureKind = kind
 
 
 class Prefix(Sequence[Turn]):

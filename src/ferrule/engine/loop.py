@@ -8,17 +8,31 @@ from typing import Literal
 
 from ..core.calls import ToolOutcome
 from ..core.content import Text
-from ..core.events import Emit, MessageEnded, MessageStarted, NoteAdded, TextStreamed, TurnEnded, UsageReported
+from ..core.events import (
+    CallDrafted,
+    Emit,
+    MessageEnded,
+    MessageStarted,
+    NoteAdded,
+    Retried,
+    TextStreamed,
+    ThoughtStreamed,
+    TurnEnded,
+    UsageReported,
+)
 from ..core.model import (
     AssistantPart,
     AssistantTurn,
+    CallDelta,
     CallReady,
     ModelError,
     ModelProvider,
     Request,
     ResultTurn,
+    Retrying,
     Stopped,
     TextDelta,
+    ThoughtDelta,
     ThoughtReady,
     ToolResult,
     Turn,
@@ -122,8 +136,14 @@ async def _stream(at: Turnstile, executor: Executor, message: _Message) -> None:
                     executor.submit(call)
                 case ThoughtReady(thought):
                     message.add(thought)
+                case ThoughtDelta(text):
+                    at.emit(ThoughtStreamed(text))
+                case CallDelta(call_id, name, json):
+                    at.emit(CallDrafted(call_id, name, json))
                 case Usage():
                     at.emit(UsageReported(event))
+                case Retrying():
+                    at.emit(Retried(event))
                 case Stopped(reason):
                     message.stopped = reason
                     return

@@ -8,13 +8,14 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 
 from ..core.calls import ToolCall
-from ..core.model import CallReady, ModelError, ModelEvent, Request, Stopped, TextDelta
+from ..core.model import CallReady, ModelError, ModelEvent, ModelFacts, Request, Stopped, TextDelta
 
 
 class ScriptedModel:
     """Answers each request with the next message of the script."""
 
     name = "scripted"
+    facts = ModelFacts()
 
     def __init__(self, messages: Sequence[Sequence[ModelEvent]], *, seconds_between_words: float = 0.0) -> None:
         self._messages = messages
