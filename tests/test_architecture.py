@@ -22,6 +22,7 @@ BROAD_CATCHES = {
     "engine/pool.py": "a tool that cannot say whether it is available is off",
     "engine/preparing.py": "a statement of effects that fails is the worst one",
     "engine/session.py": "the turn's exit",
+    "permissions/matching.py": "a tool that reads its own specifiers is somebody else's code",
 }
 
 LATE_IMPORTS = {
@@ -30,6 +31,8 @@ LATE_IMPORTS = {
     "app",
     "testing/plugin.py",
     "host/images.py",  # Pillow takes longer to load than most files take to read
+    "host/covering.py",  # the same
+    "permissions/paths.py",  # pathspec takes 40 ms to load, and few sessions have a path rule
     "host/text.py",  # detection for the few files that are not UTF-8 takes longer to load than they do to read
 }
 
@@ -80,7 +83,7 @@ def test_every_layer_stands_in_the_layer_contract() -> None:
 
     folders = {f"ferrule.{path.parent.name}" for path in (ROOT / "src/ferrule").glob("*/__init__.py")}
 
-    assert {layer.strip() for line in layers for layer in line.split("|")} == folders
+    assert {layer.strip(" ()") for line in layers for layer in line.split("|")} >= folders
 
 
 def _contract(kind: str) -> dict[str, list[str]]:

@@ -291,7 +291,7 @@ async def test_a_thread_that_outlives_its_limit_keeps_its_place_until_it_is_over
     order: list[str] = []
     never = threading.Event()
 
-    @tool(effects=Effects.of(WritesPath("/f")), time_limit=0.05)
+    @tool(effects=Effects.of(WritesPath("/data/f")), time_limit=0.05)
     def slow(ctx: ToolContext) -> str:
         """Write one file, but only when the time is up."""
         while not ctx.cancelled:
@@ -299,7 +299,7 @@ async def test_a_thread_that_outlives_its_limit_keeps_its_place_until_it_is_over
         order.append("slow")
         return "done"
 
-    @tool(effects=Effects.of(WritesPath("/f")))
+    @tool(effects=Effects.of(WritesPath("/data/f")))
     async def quick() -> str:
         """Write the same file, at once."""
         order.append("quick")

@@ -12,9 +12,9 @@ from tests.shell.looking import is_read_only, look, reads, runs, touches, writes
 @requirement("SHELL-1")
 def test_each_command_of_a_compound_one_contributes_its_touches() -> None:
     assert touches("cat a | sort > b && curl https://h.example/x") == (
+        WritesPath("/srv/repo/b", Change.REPLACES),
         RunsCommand(("cat", "a"), "cat a", accounted=True),
         ReadsPath("/srv/repo/a"),
-        WritesPath("/srv/repo/b", Change.REPLACES),
         RunsCommand(("sort",), "sort", accounted=True),
         RunsCommand(("curl", "https://h.example/x"), "curl https://h.example/x", accounted=True),
         ReachesHost("h.example", sends=True),
@@ -93,7 +93,7 @@ def test_paths_are_made_absolute_without_the_disk(command: str, expected: list[s
         ("cd .. && cd x && cat a", ["/srv", "/srv/x", "/srv/x/a"]),
         ("cd && cat a", ["/home/u/a"]),
         ("cd /tmp && pushd x && cat a", ["/tmp", "/tmp/x", "/tmp/x/a"]),
-        ('cd "$unknown" && cat a', ["/"]),
+        ('cd "$unknown" && cat a', ["/", "/"]),
         ("if cd sub; then cat a; fi", ["/srv/repo/sub", "/srv/repo/a", "/srv/repo/sub/a"]),
         ("cat $(cd sub && echo x) b", ["/", "/srv/repo/b", "/srv/repo/sub"]),
         ('cd sub && cat "$PWD/a"', ["/srv/repo/sub", "/srv/repo/sub/a"]),

@@ -264,7 +264,7 @@ async def test_hidden_paths_are_in_no_result_and_in_no_total(tmp_path: Path) -> 
     shown = _file(tmp_path, "a.txt")
     secret = _file(tmp_path, "secret/b.txt")
 
-    outcome = await run_call(tmp_path, Glob(Search(hidden={secret}.__contains__)), {"pattern": "**/*.txt"})
+    outcome = await run_call(tmp_path, Glob(Search(hidden=lambda: {secret}.__contains__)), {"pattern": "**/*.txt"})
 
     assert outcome.output == Found((shown,), 1)
 

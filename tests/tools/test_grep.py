@@ -326,7 +326,7 @@ async def test_a_name_with_a_line_break_is_written_on_one_line(tmp_path: Path) -
 async def test_hidden_files_are_in_no_result_and_in_no_total(tmp_path: Path, mode: str) -> None:
     shown = _file(tmp_path, "a", "x\n")
     secret = _file(tmp_path, "secret/b", "x\nx\n")
-    search = Search(hidden={secret}.__contains__)
+    search = Search(hidden=lambda: {secret}.__contains__)
 
     outcome = await run_call(tmp_path, Grep(search), {"pattern": "x", "output_mode": mode})
 

@@ -90,7 +90,7 @@ def test_half_a_character_is_refused_and_its_field_named(
         ("NotebookEdit", {"notebook_path": "", "cell_id": "a", "new_source": "b"}, "`notebook_path` is empty, or"),
         ("NotebookEdit", {"notebook_path": "a.ipynb", "cell_id": "", "new_source": "b"}, "`cell_id` is empty."),
         ("Edit", {"file_path": "\ud83d", "old_string": "a", "new_string": "b"}, "\ud83d does not exist."),
-        ("Write", {"file_path": "\ud83d", "content": "b"}, "'"),
+        ("Write", {"file_path": "\ud83d", "content": "b"}, "\ud83d holds"),
     ],
 )
 @requirement("PIPE-2")

@@ -19,7 +19,7 @@ from ferrule.core.tool import AnyTool, Exposure, Tool
 from ferrule.core.verdicts import Behavior
 from ferrule.engine.session import Session
 from ferrule.permissions.modes import Mode
-from ferrule.permissions.rules import Rule
+from ferrule.permissions.rules import Origin, Rule
 from ferrule.providers.scripted import says
 from ferrule.testing import RecordingModel
 from ferrule.testing.tool_contract import ToolContract
@@ -65,7 +65,7 @@ ALL = (FETCH, SEARCH, NOTEBOOK, REMOTE)
 
 def _session(tmp_path: Path, *tools: AnyTool) -> Session:
     """With these tools to find, and none of the built-in ones."""
-    hidden = tuple(Rule(name, Behavior.DENY, name, "test") for name in _builtin(Exposure.DEFERRED))
+    hidden = tuple(Rule(name, Behavior.DENY, name, Origin("test")) for name in _builtin(Exposure.DEFERRED))
     settings = Settings(cwd=str(tmp_path), mode=Mode.BYPASS, state_folder=tmp_path / "state", rules=hidden)
     return open_session(settings, tools=tools)
 

@@ -11,6 +11,7 @@ from ferrule.core.calls import ToolCall, ToolOutcome
 from ferrule.core.content import plain_text
 from ferrule.host.workfiles import Workfiles
 from ferrule.permissions.modes import Mode
+from ferrule.testing import Answering, allow
 from ferrule.tools import Services, builtin_tools
 from tests.host.seeing import see, see_lines
 
@@ -23,7 +24,8 @@ class Workplace:
         self.files = files or Workfiles(objection=settings_objection(str(folder)))
         self.agent = agent
         settings = Settings(cwd=str(folder), mode=Mode.BYPASS, state_folder=folder.parent / f"{folder.name}-state")
-        self.session = open_session(settings, tools=builtin_tools(Services(files=self.files)))
+        tools = builtin_tools(Services(files=self.files))
+        self.session = open_session(settings, tools=tools, approver=Answering(allow()))
         self.session.agent = agent
 
     def put(self, name: str, content: str | bytes, *, seen: bool = True) -> Path:

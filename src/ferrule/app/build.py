@@ -15,7 +15,6 @@ from ..core.events import ListChanged
 from ..core.ports import AfterCall, Approver, Judge
 from ..core.state import SessionState
 from ..core.tool import AnyTool, Keep
-from ..core.verdicts import Behavior
 from ..engine.budget import MESSAGE_LIMIT, Budget
 from ..engine.bus import Bus
 from ..engine.gate import DEFAULT_LIMIT, Gate
@@ -26,12 +25,17 @@ from ..host.changed_files import ChangedFiles
 from ..host.journal import Journal, recover
 from ..host.ledger import Ledgers
 from ..host.paths import LocalPaths
+from ..host.search import Search
 from ..host.shelf import Shelf
 from ..host.shell import FinishedTasks, Shell
 from ..host.spill import DEFAULT_CLEANUP_DAYS, SessionFolder
 from ..host.workfiles import Objection, Workfiles
 from ..permissions.approvers import NobodyToAsk
+from ..permissions.domains import PreApproval
+from ..permissions.hiding import hidden_tools
 from ..permissions.modes import Mode
+from ..permissions.paths import Places
+from ..permissions.protected import DEFAULT_LISTS, PathLists
 from ..permissions.rules import Rule
 from ..settings.files import kind_of
 from ..tools import Services, builtin_tools
@@ -55,6 +59,9 @@ class Settings:
     added_directories: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
     mode: Mode = Mode.DEFAULT
+    pre_approval: PreApproval = field(default_factory=PreApproval)
+    path_lists: PathLists = DEFAULT_LISTS
+    """Which paths are protected, sensitive and secret."""
     features: frozenset[str] = frozenset()
     state_folder: Path = field(default_factory=lambda: user_state_path("ferrule"))
     cleanup_days: int = DEFAULT_CLEANUP_DAYS
@@ -100,11 +107,18 @@ def open_session(
     cwd = paths.anchor(settings.cwd, os.getcwd())
     added = tuple(paths.anchor(directory, cwd) for directory in settings.added_directories)
     roots = _roots(paths, cwd, *added, str(folder.path))
-    denied = [rule.tool for rule in settings.rules if rule.behavior is Behavior.DENY]
+    home = paths.anchor("~", cwd)
+    places = Places(cwd=_roots(paths, cwd), home=_roots(paths, home), roots=roots)
     files = _workfiles(settings.state_folder, folder, cwd)
-    shell = Shell(folder.path / "commands")
+    state = SessionState(cwd, added_directories=added)
+    policy = Policy(settings.rules, settings.mode)  # as long as nobody reloads it
+    rules = LiveRules(
+        settings.reload or (lambda: policy), places, state, lists=settings.path_lists, domains=settings.pre_approval
+    )
+    shell = rules.box = Shell(folder.path / "commands", hidden=rules.plain_hidden)
     services = Services(
         files=files,
+        search=Search(hidden=rules.hidden),
         shell=shell,
         parts_folder=folder.path / "parts",
         read_tokens=settings.read_tokens,
@@ -112,17 +126,16 @@ def open_session(
         reminder_off_for=settings.reminder_off_for,
     )
     all_tools = (*builtin_tools(services), *tools)
-    policy = Policy(settings.rules, settings.mode)  # as long as nobody reloads it
     registry = Registry(
         all_tools,
         features(settings.features),
-        hiding(denied),
+        hiding(hidden_tools(settings.rules, places)),
         available(),
         changed=lambda names: emit(ListChanged("tools", names)),
     )
     pipeline = Pipeline(
         paths=paths,
-        judges=(LiveRules(settings.reload or (lambda: policy), roots), *judges),
+        judges=(rules, *judges),
         approver=approver or NobodyToAsk(),
         after=after,
         emit=emit,
@@ -140,7 +153,7 @@ def open_session(
         workspace=cwd,
         registry=registry,
         pipeline=pipeline,
-        state=SessionState(cwd, added_directories=added),
+        state=state,
         bus=bus,
         gate=Gate(settings.max_concurrency),
         note_sources=(FinishedTasks(shell.background), *_changes(files, paths.resolve(cwd)[0], settings)),

@@ -13,6 +13,7 @@ from ..core.content import View
 from ..core.context import Facts, ToolContext
 from ..core.effects import Effects, describe_touch
 from ..core.tool import AnyTool, ToolError
+from ..core.verdicts import Verdict
 from ..engine.pool import ToolPool, assemble, select
 from ..engine.preparing import looked_up, prepared
 from ..shell.account import Risk
@@ -107,6 +108,7 @@ class _Nobody:
     kept: Any = None
     cancelled = False
     effects: Effects | None = None
+    verdict: Verdict | None = None
 
     def report(self, view: View, /) -> None:
         """Nobody watches."""

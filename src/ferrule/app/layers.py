@@ -17,11 +17,11 @@ from typing import Any, Final
 from ..core.tool import Keep
 from ..core.verdicts import Behavior
 from ..permissions.modes import Mode
-from ..permissions.rules import Rule, RuleError, parse_rule
+from ..permissions.rules import Origin, Rule, RuleError, parse_rule
 from ..settings.files import SettingsKind
 from ..settings.grants import Kind, printable, shortened
 from ..settings.layers import DIRECTORIES, MODE, Layered
-from ..settings.levels import Level, SettingsPath, surroundings
+from ..settings.levels import Level, SettingsPath, Source, surroundings
 from ..settings.loading import Loaded, load, load_text
 from ..settings.reload import EVERY_LEVEL, Current, LiveSettings
 from ..settings.trust import Standing, TrustStore
@@ -32,7 +32,6 @@ LEVELS: Final[Mapping[str, Level]] = {"user": Level.USER, "project": Level.PROJE
 
 _DECIDING_HOOKS: Final = frozenset({"PreToolUse", "PermissionRequest"})
 _KEEPS: Final[Mapping[str, Keep]] = {"keep_start": "head", "keep_end": "tail", "keep_both": "both"}
-_WIDER_MODES: Final = frozenset({"acceptEdits", "auto"})
 _USED: Final = frozenset({"$schema", "permissions", "cleanupPeriodDays", "oversized_results", "hooks", "sandbox"})
 _NOT_LOADED: Final = frozenset({Kind.AGENT, Kind.SKILL, Kind.COMMAND})
 _MOST_NAMED: Final = 3
@@ -98,7 +97,7 @@ def understood(current: Current) -> Understood:
         result_limit=_value(layered, "oversized_results", "max_chars"),
         result_keep=_KEEPS.get(_value(layered, "oversized_results", "truncation_strategy")),
         results_folder=_folder(layered),
-        given_rules=tuple(rule for rule in rules if rule.origin in _given_origins(layered)),
+        given_rules=tuple(rule for rule in rules if str(rule.origin) in _given_origins(layered)),
         lost=_lost(layered),
         warnings=(*warnings, *_unused(layered), *_untrusted(current.standing)),
     )
@@ -171,11 +170,17 @@ def _refuse_what_is_not_built(layered: Layered) -> None:
 def _rules(layered: Layered, warnings: list[str]) -> Iterator[Rule]:
     for rule in layered.rules:
         try:
-            yield parse_rule(rule.text, rule.behavior, str(rule.source))
+            yield parse_rule(rule.text, rule.behavior, _origin(rule.source))
         except RuleError as error:
             if rule.behavior is not Behavior.ALLOW or rule.source.level is Level.COMMAND_LINE:
                 raise SettingsError(str(error)) from None
             warnings.append(f"{error} It allows nothing.")
+
+
+def _origin(source: Source) -> Origin:
+    """With the folder that a path behind one slash is relative to: the workspace, or the file's own where it is not."""
+    own = source.level in (Level.USER, Level.MANAGED) or (source.level is Level.COMMAND_LINE and source.path[0] != "-")
+    return Origin(source.path, source.line, base=os.path.dirname(os.path.abspath(source.path)) if own else None)
 
 
 def _mode(layered: Layered, warnings: list[str]) -> Mode | None:
@@ -184,14 +189,7 @@ def _mode(layered: Layered, warnings: list[str]) -> Mode | None:
         if chosen:
             warnings.append(f"{chosen.source}: the mode `{chosen.value}` is switched off by a settings file.")
         return None
-    name = {"manual": "default"}.get(mode.value, mode.value)
-    if name in set(Mode):
-        return Mode(name)
-    if name in _WIDER_MODES:
-        warnings.append(f"{mode.source}: the mode `{name}` is not supported by this version; `default` asks instead.")
-        return None
-    known = " or ".join(Mode)
-    raise SettingsError(f"{mode.source}: `permissions.defaultMode` must be {known} in this version.")
+    return Mode(mode.value)
 
 
 def _folder(layered: Layered) -> Path | None:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import Protocol
 
-from ..core.ports import Proposal
+from ..core.ports import Opinion, Proposal
+from ..core.state import SessionState
 from ..core.values import plain_value
-from ..core.verdicts import Behavior, Verdict
+from ..core.verdicts import Behavior, Confinement, Verdict
+from ..permissions.domains import PreApproval
+from ..permissions.hiding import hidden_paths, plain_hidden_paths
 from ..permissions.judge import RuleJudge
 from ..permissions.modes import Mode
-from ..permissions.rules import Rule
+from ..permissions.paths import Places
+from ..permissions.protected import DEFAULT_LISTS, PathLists
+from ..permissions.rules import Origin, Rule, RuleError, parse_rule
+
+GRANTED = Origin("this session")
 
 
 @plain_value
@@ -26,23 +34,109 @@ class PolicyLost(Exception):
     """The policy cannot be known at present. The message says why and what to do."""
 
 
+class Box(Protocol):
+    """What holds processes to a confinement."""
+
+    @property
+    def is_tried(self) -> bool:
+        """Whether it is known what this machine can do."""
+        ...
+
+    async def try_it(self) -> None: ...
+
+    def confines(self, needed: Confinement, /) -> bool: ...
+
+
 class LiveRules:
     """Asks for the policy before each decision. While there is none to be had, nothing is allowed."""
 
-    def __init__(self, policy: Callable[[], Policy], roots: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        policy: Callable[[], Policy],
+        places: Places,
+        state: SessionState,
+        *,
+        lists: PathLists = DEFAULT_LISTS,
+        domains: PreApproval | None = None,
+    ) -> None:
+        """`state` holds the mode that was chosen since the start, if one was, and the rules that a person granted."""
         self._policy = policy
-        self._roots = roots
-        self._known: Policy | None = None
-        self._judge = RuleJudge((), Mode.DEFAULT, roots)
+        self._places = places
+        self._state = state
+        self._lists = lists
+        self._domains = domains or PreApproval()
+        self.box: Box | None = None
+        self._known: tuple[Policy, str | None, tuple[str, ...]] | None = None
+        self._judge = RuleJudge((), Mode.DEFAULT, places)
+        self._hidden: Callable[[str], bool] | None = None
+        self._plain: tuple[str, ...] = ()
 
-    def judge(self, proposal: Proposal, /) -> Verdict | None:
+    def judge(self, proposal: Proposal, /) -> Opinion | Awaitable[Opinion]:
         try:
-            policy = self._policy()
+            policy = self._current()
         except PolicyLost as lost:
             return Verdict(behavior=Behavior.DENY, source="rule", reason=str(lost))
-        if policy is not self._known:
-            self._known, self._judge = policy, RuleJudge(policy.rules, policy.mode, self._roots)
         verdict = self._judge.judge(proposal)
-        if policy.lost is None or (verdict and verdict.behavior is Behavior.DENY):
-            return verdict
-        return Verdict(behavior=Behavior.ASK, source="rule", reason=policy.lost)
+        if verdict is not None and verdict.needs_confinement is not None and self.box and not self.box.is_tried:
+            return self._tried(self.box, proposal)
+        return _unless_lost(policy, verdict)
+
+    @property
+    def mode(self) -> Mode:
+        """What counts now."""
+        return Mode(self._state.mode) if self._state.mode else self._policy().mode
+
+    def hidden(self) -> Callable[[str], bool] | None:
+        """Whether an absolute path is to be in no result of a search; `None` where no rule hides any."""
+        try:
+            self._current()
+        except PolicyLost:
+            return lambda path: True
+        return self._hidden
+
+    def plain_hidden(self) -> tuple[str, ...]:
+        """The hidden paths that need no search to be found."""
+        self.hidden()
+        return self._plain
+
+    async def _tried(self, box: Box, proposal: Proposal) -> Opinion:
+        """Once more, when it is known what the sandbox of this machine can enforce."""
+        await box.try_it()
+        return _unless_lost(self._current(), self._judge.judge(proposal))
+
+    def _current(self) -> Policy:
+        policy = self._policy()
+        known = (policy, self._state.mode, self._state.grants)
+        if self._known is None or any(one is not other for one, other in zip(self._known, known, strict=True)):
+            rules = (*policy.rules, *_granted(self._state.grants))
+            self._judge = RuleJudge(
+                rules,
+                Mode(self._state.mode) if self._state.mode else policy.mode,
+                self._places,
+                lists=self._lists,
+                domains=self._domains,
+                confines=self._confines,
+            )
+            self._hidden = hidden_paths(rules, self._places)
+            self._plain = plain_hidden_paths(rules, self._places)
+            self._known = known
+        return policy
+
+    def _confines(self, needed: Confinement) -> bool:
+        return self.box is not None and self.box.is_tried and self.box.confines(needed)
+
+
+def _granted(texts: tuple[str, ...]) -> tuple[Rule, ...]:
+    rules: list[Rule] = []
+    for text in texts:
+        try:
+            rules.append(parse_rule(text, Behavior.ALLOW, GRANTED))
+        except RuleError:  # whoever granted it meant to allow something; what cannot be read allows nothing
+            continue
+    return tuple(rules)
+
+
+def _unless_lost(policy: Policy, verdict: Opinion) -> Opinion:
+    if policy.lost is None or (verdict and verdict.behavior is Behavior.DENY):
+        return verdict
+    return Verdict(behavior=Behavior.ASK, source="rule", reason=policy.lost)

@@ -17,15 +17,29 @@ if TYPE_CHECKING:
     from ..permissions.rules import Rule
     from ..settings.levels import Level
 
-MODES = ("default", "bypassPermissions")
+MODES = ("default", "acceptEdits", "plan", "dontAsk", "bypassPermissions")
 
 
 def add_session_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("session")
     group.add_argument("--cwd", metavar="DIR", help="the working directory (default: this one)")
-    group.add_argument("--permission-mode", metavar="MODE", choices=MODES, help=" or ".join(MODES))
-    group.add_argument("--allow", "--allowedTools", metavar="RULE", action="append", default=[], help="allow a tool")
-    group.add_argument("--deny", "--disallowedTools", metavar="RULE", action="append", default=[], help="deny a tool")
+    group.add_argument("--permission-mode", metavar="MODE", choices=MODES, help=", ".join(MODES))
+    group.add_argument(
+        "--allow",
+        "--allowedTools",
+        metavar="RULE",
+        action="append",
+        default=[],
+        help="allow a tool, or some of its calls",
+    )
+    group.add_argument(
+        "--deny",
+        "--disallowedTools",
+        metavar="RULE",
+        action="append",
+        default=[],
+        help="deny a tool, or some of its calls",
+    )
     group.add_argument("--settings", metavar="FILE", help="a settings file, or its JSON")
     group.add_argument(
         "--setting-sources", metavar="LEVELS", help="user, project and local, or some of them with commas between"
@@ -109,7 +123,7 @@ def _rules_for_no_tool(rules: tuple[Rule, ...]) -> Iterator[str]:
 
     pool = assemble(select(build.builtin_tools()))
     for rule in rules:
-        if pool.get(rule.tool) is None and not rule.tool.startswith("mcp__"):
+        if pool.get(rule.tool) is None and not rule.tool.startswith("mcp__") and not set("*?") & set(rule.tool):
             near = pool.nearest(rule.tool)
             guess = f" Did you mean {near[0]}?" if near else ""
             yield f"{rule.origin}: there is no tool named {rule.tool}, so the rule does nothing.{guess}"

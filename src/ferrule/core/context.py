@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .calls import ToolOutcome
     from .model import Turn
     from .tool import ToolSpec
+    from .verdicts import Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,9 @@ class CallPort(Protocol):
 
     @property
     def effects(self) -> Effects | None: ...
+
+    @property
+    def verdict(self) -> Verdict | None: ...
 
     def report(self, view: View, /) -> None: ...
 
@@ -96,6 +100,11 @@ class ToolContext:
             if isinstance(touch, ReadsPath | WritesPath) and touch.path == path:
                 return touch.real or None
         return None
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Why the call may run, and inside of what; `None` before that is decided."""
+        return self._port.verdict
 
     @property
     def kept(self) -> Any:

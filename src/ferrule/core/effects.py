@@ -60,6 +60,8 @@ class RunsCommand:
     argv: tuple[str, ...]
     source: str = ""
     accounted: bool = False
+    within: str = ""
+    """The source of the command that runs this one, such as `sudo ls` for `ls`; empty for one that stands alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,9 @@ Touch: TypeAlias = ReadsPath | WritesPath | RunsCommand | ReachesHost | ReadsSta
 @dataclass(frozen=True, slots=True)
 class Effects:
     """The touches of one call, and what follows from them.
+
+    Their order says who does what: what stands behind a `RunsCommand` is done
+    by that program, what stands before the first is done by the tool itself.
 
     >>> Effects().unknown, Effects.reading("/etc/hosts").read_only
     (True, True)

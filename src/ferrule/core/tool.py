@@ -145,6 +145,8 @@ class Tool(ABC, Generic[InT, OutT]):
     """A type the output must validate against, where declared."""
     aliases: tuple[Alias, ...] = ()
     exposure: Exposure = Exposure.DIRECT
+    server: str | None = None
+    """The MCP server the tool comes from, as it is configured; `None` for every other tool."""
     feature: ClassVar[str | None] = None
     """The switch this tool stands behind; `None` for a tool that is always there."""
     result_limit: int | None = DEFAULT_RESULT_LIMIT

@@ -16,7 +16,25 @@ class Behavior(IntEnum):
     DENY = 2
 
 
-Source: TypeAlias = Literal["rule", "mode", "tool", "hook", "classifier", "user", "default"]
+Source: TypeAlias = Literal["rule", "safety", "mode", "tool", "hook", "classifier", "user", "default"]
+"""`safety` is what no rule and no mode can approve: protected, sensitive and critical paths, denies out of reach."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confinement:
+    """What a sandbox has to enforce for a call whose own account cannot promise it.
+
+    The paths are those of rules: absolute, with gitignore wildcards where the
+    rule has them. `read_only` lets the call write nowhere.
+    """
+
+    unreadable: tuple[str, ...] = ()
+    unwritable: tuple[str, ...] = ()
+    unreachable: tuple[str, ...] = ()
+    """Hosts, by the domains that rules name."""
+    read_only: bool = False
+    then: Behavior = Behavior.ASK
+    """What is left to say of the call once it is confined so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +51,8 @@ class Verdict:
     rule: str | None = None
     origin: str | None = None
     updated_arguments: Mapping[str, Any] | None = None
+    needs_confinement: Confinement | None = None
+    """On an ASK or a DENY: a sandbox that enforces this would change it. On an ALLOW: it holds only inside one."""
 
 
 NO_OPINION = Verdict(behavior=Behavior.ASK, source="default", reason="nothing allows it and nobody was asked")

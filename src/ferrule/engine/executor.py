@@ -21,6 +21,7 @@ from ..core.context import Facts, ToolContext
 from ..core.effects import Effects
 from ..core.events import ToolFinished, ToolProgressed, ToolRequested
 from ..core.state import SessionState, StateChange
+from ..core.verdicts import Verdict
 from .faults import GRACE, told
 from .gate import Deadlock, Gate, Ticket
 from .pipeline import Pipeline
@@ -328,6 +329,10 @@ class _Life:
     def effects(self) -> Effects | None:
         """As they are judged."""
         return self.record.effects
+
+    @property
+    def verdict(self) -> Verdict | None:
+        return self.record.verdict
 
     def report(self, view: View, /) -> None:
         if self.settled:

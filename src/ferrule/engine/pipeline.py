@@ -145,9 +145,11 @@ class Pipeline:
 
     async def _asked(self, proposal: Proposal, verdict: Verdict, admission: Admission) -> Verdict:
         await admission.message_complete()
-        answer = await guarded(self.approver.approve(proposal, verdict))
+        answer = await guarded(self.approver.approve(proposal, verdict)) or NO_OPINION
         admission.record.mark("ask")
-        return answer or NO_OPINION
+        if verdict.needs_confinement is not None and answer.needs_confinement is None:
+            answer = replace(answer, needs_confinement=verdict.needs_confinement)
+        return answer
 
     async def _carried_out(self, proposal: Proposal, admission: Admission) -> ToolOutcome:
         tool = proposal.tool

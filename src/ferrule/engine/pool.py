@@ -88,12 +88,12 @@ def without(names: Collection[str], why: str) -> Layer:
     return lambda selection: selection.dropping(lambda tool: why if _named(tool, names) else None)
 
 
-def hiding(names: Collection[str]) -> Layer:
+def hiding(denied: Callable[[AnyTool], bool]) -> Layer:
     """Out of the model's sight, for tools that a rule denies: the judge has better words for a call of one."""
 
     def hide(selection: Selection) -> Selection:
-        shown = tuple(tool for tool in selection.tools if not _named(tool, names))
-        hidden = tuple(tool for tool in selection.tools if _named(tool, names))
+        shown = tuple(tool for tool in selection.tools if not denied(tool))
+        hidden = tuple(tool for tool in selection.tools if denied(tool))
         return Selection(shown, selection.off, selection.hidden + hidden)
 
     return hide

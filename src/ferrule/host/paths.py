@@ -16,10 +16,24 @@ class LocalPaths:
     def anchor(self, path: str, cwd: str, /) -> str:
         if path.startswith("~"):
             path = os.path.expanduser(path)
-        path = os.path.normpath(os.path.join(cwd, path))
+        path = os.path.join(cwd, path)
+        if ".." in path.split("/"):
+            path = self._climbed(path)
+        path = os.path.normpath(path)
         if path.startswith("//"):
             path = path[1:]
         return path if path.isascii() else _existing_form(path)
+
+    def _climbed(self, path: str) -> str:
+        """Without `..`, which leads out of where a link leads, and not out of where the link is."""
+        done = "/"
+        for part in path.split("/"):
+            if part == "..":
+                real = self.resolve(done)[0] if os.path.islink(done) else done
+                done = os.path.dirname(real)
+            elif part not in ("", "."):
+                done = os.path.join(done, part)
+        return done
 
     def resolve(self, path: str, /) -> tuple[str, tuple[str, ...]]:
         """Component by component, so that the links on the way are known too.

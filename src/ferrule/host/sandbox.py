@@ -71,6 +71,8 @@ class Sandbox:
 
 
 READ_ONLY = Sandbox(profile=Profile.READ_ONLY)
+EVERYWHERE = Sandbox(profile=Profile.WORKSPACE_WRITE, writable=("/",), network=True, unix_sockets=True)
+"""Nothing is kept from it but what is hidden and protected."""
 OFF = Sandbox(profile=Profile.OFF)
 
 

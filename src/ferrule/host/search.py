@@ -86,9 +86,15 @@ class LineHits:
 
 
 class Search:
-    """One for a session; `hidden` is where rules plug in."""
+    """One for a session; `hidden` is where rules plug in, and is asked for each search."""
 
-    def __init__(self, *, hidden: Hidden | None = None, seconds: float = SECONDS, program: str | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        hidden: Callable[[], Hidden | None] = lambda: None,
+        seconds: float = SECONDS,
+        program: str | None = None,
+    ) -> None:
         self._hidden = hidden
         self._seconds = seconds
         self._program = program or find_ripgrep(os.environ)
@@ -180,7 +186,7 @@ class Search:
 
     def _shown(self, folder: str, selection: globs.Selection) -> Shown | None:
         """The test of a relative path; `None` where all that ripgrep finds is shown."""
-        matches, hidden = selection.matches, self._hidden
+        matches, hidden = selection.matches, self._hidden()
         if matches is None and hidden is None:
             return None
 

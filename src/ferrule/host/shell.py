@@ -9,12 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..core.ports import Note
+from ..core.verdicts import Confinement
 from .background import Background
 from .command import Command
 from .commands import Commands
+from .covering import TooMany, on_disk
 from .environment import child_environment
 from .git_environment import CannotList, neutralised, reading_environment
-from .sandbox import READ_ONLY, CannotConfine, Offers, Sandbox, tried
+from .sandbox import EVERYWHERE, READ_ONLY, CannotConfine, Offers, tried
 
 
 class Shell:
@@ -44,7 +46,23 @@ class Shell:
                 self._offers = await tried(self.commands)
         return self._offers
 
-    async def reading(self, text: str, cwd: str, *, repositories: Collection[str] = ()) -> Command:
+    @property
+    def is_tried(self) -> bool:
+        return self._offers is not None
+
+    async def try_it(self) -> None:
+        await self.offers()
+
+    def confines(self, needed: Confinement) -> bool:
+        """Whether this machine, as far as it was tried, can hold a command to it."""
+        offers = self._offers
+        if offers is None or not offers.confines:
+            return False
+        return offers.mounts or not (needed.unreadable or needed.unwritable)
+
+    async def reading(
+        self, text: str, cwd: str, *, repositories: Collection[str] = (), unreadable: Collection[str] = ()
+    ) -> Command:
         """A command that only reads: git runs nothing of these repositories', and the kernel lets nothing be written.
 
         Where this machine has no sandbox it runs without one. Raises `CannotConfine` where something must be
@@ -54,15 +72,30 @@ class Shell:
             environment = await reading_environment(self._given, *repositories) if repositories else self._quiet
         except CannotList as reason:
             raise CannotConfine(str(reason)) from None
-        return await self.confined(Command(text=text, cwd=cwd, env=environment), READ_ONLY)
-
-    async def confined(self, command: Command, sandbox: Sandbox) -> Command:
-        """The command in this sandbox; as it is, where this machine has none and nothing has to be hidden."""
+        command = Command(text=text, cwd=cwd, env=environment)
         offers = await self.offers()
-        hidden = self._hidden()
+        hidden = (*self._hidden(), *await _found(unreadable))
         if not offers.confines and not hidden:
             return command
-        return replace(command, jail=offers.jail(replace(sandbox, hidden=hidden)))
+        return replace(command, jail=offers.jail(replace(READ_ONLY, hidden=hidden)))
+
+    async def held(self, text: str, cwd: str, needed: Confinement) -> Command:
+        """A command that may do all but what rules deny. Raises `CannotConfine`.
+
+        Hosts cannot be told apart here, so where one is denied none is reached.
+        """
+        offers = await self.offers()
+        if not self.confines(needed):
+            raise CannotConfine("; ".join(offers.trouble) or "This machine offers no sandbox.")
+        hidden, protected = await _found(needed.unreadable), await _found(needed.unwritable)
+        free = not needed.unreachable
+        sandbox = (
+            replace(READ_ONLY, hidden=hidden)
+            if needed.read_only
+            else replace(EVERYWHERE, hidden=hidden, protected=protected, network=free, unix_sockets=free)
+        )
+        environment = self._quiet if needed.read_only else self._given
+        return Command(text=text, cwd=cwd, env=environment, jail=offers.jail(sandbox))
 
     def plain(self, text: str, cwd: str) -> Command:
         """A command that somebody approved, with all the rights of this user."""
@@ -72,6 +105,15 @@ class Shell:
         """End everything that still runs."""
         await self.background.close()
         await self.commands.close()
+
+
+async def _found(patterns: Collection[str]) -> tuple[str, ...]:
+    if not patterns:
+        return ()
+    try:
+        return await asyncio.to_thread(on_disk, patterns)
+    except TooMany as reason:
+        raise CannotConfine(str(reason)) from None
 
 
 class FinishedTasks:

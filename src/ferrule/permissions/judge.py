@@ -1,42 +1,166 @@
-"""Rules and mode as one judge: deny before ask before allow, then the mode, then silence."""
+"""Rules, lists and mode as one judge.
+
+In this order: a deny rule; a path that is never written; what the mode
+refuses; an ask rule; a protected, sensitive or critical path; a deny that the
+call's own account cannot rule out; then what rules and mode allow together.
+Silence is left to be asked about. In dontAsk whatever would be asked is denied.
+
+A verdict with `needs_confinement` is for whoever starts the process. Given
+`confines`, which says whether this machine's sandbox enforces a confinement,
+the verdict becomes what is left to say of a call so confined, and still
+carries it: the command must then be started inside that sandbox. Without a
+sandbox it is asked about, in every mode, and refused where nobody is there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Final, TypeAlias
 
+from ..core.effects import Effects
 from ..core.ports import Proposal
-from ..core.tool import AnyTool
-from ..core.verdicts import Behavior, Verdict
-from .modes import Mode, mode_verdict
+from ..core.verdicts import Behavior, Confinement, Verdict
+from .beyond import Horizon, OutOfReach
+from .domains import PreApproval
+from .granting import Free, Grant, grant, of_own_form
+from .matching import Match, RuleIndex, restriction
+from .modes import Ground, Mode, is_free, needs_read_only_sandbox, refusal
+from .paths import Places
+from .protected import DEFAULT_LISTS, Concern, Guard, PathLists
 from .rules import Rule
+
+Confines: TypeAlias = Callable[[Confinement], bool]
+
+_VERBS: Final = {Behavior.ALLOW: "allows", Behavior.ASK: "asks about", Behavior.DENY: "denies"}
+_LOOKS: Final = Verdict(behavior=Behavior.ALLOW, source="mode", reason="it only reads inside the workspace")
+_EDITS: Final = Verdict(behavior=Behavior.ALLOW, source="mode", reason="acceptEdits allows edits inside the workspace")
+_FETCHES: Final = Verdict(behavior=Behavior.ALLOW, source="mode", reason="it only fetches from pre-approved domains")
+_BYPASSED: Final = Verdict(behavior=Behavior.ALLOW, source="mode", reason="permissions are bypassed")
+_DEFAULT_DOMAINS: Final = PreApproval()
 
 
 class RuleJudge:
-    """Answers at once. A verdict is found by the tool's name, so rules for other tools cost nothing."""
+    """Answers at once. Rules are compiled here, once; rules for other tools cost nothing."""
 
-    def __init__(self, rules: Iterable[Rule], mode: Mode, roots: Iterable[str]) -> None:
+    def __init__(
+        self,
+        rules: Iterable[Rule],
+        mode: Mode,
+        places: Places,
+        *,
+        lists: PathLists = DEFAULT_LISTS,
+        domains: PreApproval = _DEFAULT_DOMAINS,
+        confines: Confines | None = None,
+    ) -> None:
+        rules = tuple(rules)
         self._mode = mode
-        self._roots = tuple(roots)
-        self._by_tool: dict[str, Verdict] = {}
-        for rule in rules:
-            known = self._by_tool.get(rule.tool)
-            if known is None or rule.behavior > known.behavior:
-                self._by_tool[rule.tool] = _ruled(rule)
+        self._confines = confines
+        self._allowing: dict[int, Verdict] = {}
+        """The verdict of each rule that has allowed something, by the identity of the rule."""
+        self._free = _free(mode, Ground(places=places, domains=domains))
+        self._free_over_https = _free(mode, Ground(places=places, domains=domains, https=True))
+        self._guard = Guard(places, lists)
+        self._allows, self._asks, self._denies = (RuleIndex(rules, behavior, places) for behavior in Behavior)
+        self._horizon = Horizon(self._denies)
 
     def judge(self, proposal: Proposal, /) -> Verdict | None:
-        return self._ruled(proposal.tool) or mode_verdict(self._mode, proposal.effects, self._roots)
+        verdict = self._heard(proposal)
+        if self._mode is not Mode.DONT_ASK or (verdict is not None and verdict.behavior is not Behavior.ASK):
+            return verdict
+        if verdict is None:
+            reason = "no rule allows it, and dontAsk mode asks nobody"
+            return Verdict(behavior=Behavior.DENY, source="mode", reason=reason)
+        return replace(verdict, behavior=Behavior.DENY, reason=f"{verdict.reason}, and dontAsk mode asks nobody")
 
-    def _ruled(self, tool: AnyTool) -> Verdict | None:
-        """A rule may name a tool by an old name too; the strictest counts."""
-        strict = self._by_tool.get(tool.name)
-        for alias in tool.aliases:
-            verdict = self._by_tool.get(alias.name)
-            if verdict is not None and (strict is None or verdict.behavior > strict.behavior):
-                strict = verdict
-        return strict
+    def _heard(self, proposal: Proposal) -> Verdict | None:
+        denied = restriction(self._denies, proposal)
+        if denied is not None:
+            return _ruled(denied)
+        concerns = [one for one in self._guard.concerns(proposal.effects) if not self._is_settled(one, proposal)]
+        never = next((one for one in concerns if one.behavior is Behavior.DENY), None)
+        if never is not None:
+            return never.verdict()
+        refused = refusal(self._mode, proposal.effects)
+        if refused is not None:
+            return Verdict(behavior=Behavior.DENY, source="mode", reason=refused)
+        asked = restriction(self._asks, proposal)
+        if asked is not None:
+            return _ruled(asked)
+        return concerns[0].verdict() if concerns else self._allowed(proposal)
+
+    def _allowed(self, proposal: Proposal) -> Verdict | None:
+        granted = grant(self._allows, proposal, self._free_over_https if _is_https(proposal) else self._free)
+        beyond = self._horizon.out_of_reach(proposal)
+        read_only = needs_read_only_sandbox(self._mode, proposal.effects)
+        if beyond is not None or read_only:
+            return self._confined(proposal, beyond, granted, read_only=read_only)
+        return None if granted is None else self._granted(granted, proposal.effects)
+
+    def _granted(self, granted: Grant, effects: Effects) -> Verdict:
+        if granted.rules:
+            rule = granted.rules[0]
+            verdict = self._allowing.get(id(rule))
+            if verdict is None:
+                verdict = self._allowing[id(rule)] = _ruled(Match(rule))
+            return verdict
+        if self._mode is Mode.BYPASS:
+            return _BYPASSED
+        return _EDITS if effects.writes else _FETCHES if effects.hosts else _LOOKS
+
+    def _confined(
+        self, proposal: Proposal, beyond: OutOfReach | None, granted: Grant | None, *, read_only: bool
+    ) -> Verdict:
+        """Ask, or say what is left once a sandbox holds the process. Only a process can be held."""
+        then = Behavior.ALLOW if granted is not None or read_only else Behavior.ASK
+        needed = replace(beyond.confinement if beyond else Confinement(), read_only=read_only, then=then)
+        if proposal.effects.commands and self._confines is not None and self._confines(needed):
+            inside = self._granted(granted, proposal.effects) if granted else _LOOKS if read_only else None
+            if inside is not None:
+                return replace(inside, needs_confinement=needed, reason=f"{inside.reason}, inside a sandbox")
+        if beyond is None:
+            reason = "plan mode lets only those calls be that are known to look, or that a sandbox keeps from writing"
+            return Verdict(behavior=Behavior.ASK, source="mode", reason=reason, needs_confinement=needed)
+        return Verdict(
+            behavior=Behavior.ASK,
+            source="safety",
+            reason=f"rule {beyond.rule} denies something that cannot be ruled out here: {beyond.why}",
+            rule=beyond.rule.text,
+            origin=str(beyond.rule.origin),
+            needs_confinement=needed,
+        )
+
+    def _is_settled(self, concern: Concern, proposal: Proposal) -> bool:
+        """Whether the mode does not mind, or a rule allows what the concern is about by name."""
+        if self._mode is Mode.BYPASS and not concern.in_bypass:
+            return True
+        if concern.host is not None:
+            return any(pattern.names_one and pattern.matches(concern.host) for pattern, _ in self._allows.hosts)
+        if concern.secret is None:
+            return False
+        path, otherwise = concern.secret
+        patterns = (*self._allows.reads.patterns, *self._allows.writes.patterns)
+        if any(pattern.matches(path) and not pattern.matches(otherwise) for pattern, _ in patterns):
+            return True
+        own = of_own_form(self._allows, proposal)
+        return own is not None and path.rpartition("/")[2] in (own.specifier or "")
 
 
-def _ruled(rule: Rule) -> Verdict:
-    verb = {Behavior.ALLOW: "allows", Behavior.ASK: "asks about", Behavior.DENY: "denies"}[rule.behavior]
-    reason = f"rule `{rule.text}` in {rule.origin} {verb} it"
-    return Verdict(behavior=rule.behavior, source="rule", reason=reason, rule=rule.text, origin=rule.origin)
+def _free(mode: Mode, ground: Ground) -> Free:
+    return lambda touch, program: is_free(mode, touch, program, ground)
+
+
+def _is_https(proposal: Proposal) -> bool:
+    url = proposal.arguments.get("url")
+    return isinstance(url, str) and url[:8].lower() == "https://"
+
+
+def _ruled(match: Match) -> Verdict:
+    rule = match.rule
+    return Verdict(
+        behavior=rule.behavior,
+        source="rule",
+        reason=f"rule {rule} {_VERBS[rule.behavior]} {match.what}",
+        rule=rule.text,
+        origin=str(rule.origin),
+    )

@@ -1,37 +1,99 @@
-"""What a mode says about a call, from its effects alone."""
+"""What a mode says about a call, from its effects alone.
+
+| mode | without a rule |
+|---|---|
+| default, manual, auto | reads inside the workspace, commands that only look, fetches from pre-approved domains |
+| acceptEdits | these, and changes of files inside the workspace by file tools and a few programs |
+| plan | the same as default; a write is refused, any other command needs a sandbox that writes nowhere |
+| dontAsk | the same as default; what would be asked is refused |
+| bypassPermissions | everything |
+
+Deny and ask rules, protected and critical paths come before any mode.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import assert_never
 
-from ..core.effects import GRANTS, ChangesState, Effects, ReadsPath, ReadsState, RunsCommand, Touch
-from ..core.verdicts import Behavior, Verdict
+from ..core.effects import (
+    GRANTS,
+    ChangesState,
+    Effects,
+    Opaque,
+    ReachesHost,
+    ReadsPath,
+    ReadsState,
+    RunsCommand,
+    Touch,
+    WritesPath,
+)
+from .domains import PreApproval
+from .paths import Places
+from .programs import ACCEPTED
 
 
 class Mode(StrEnum):
     DEFAULT = "default"
+    ACCEPT_EDITS = "acceptEdits"
+    PLAN = "plan"
+    AUTO = "auto"
+    """A classifier, where one is plugged in as a judge, answers what `default` would ask."""
+    DONT_ASK = "dontAsk"
     BYPASS = "bypassPermissions"
 
+    @classmethod
+    def _missing_(cls, value: object) -> Mode | None:
+        return cls.DEFAULT if value == "manual" else None
 
-_READS_INSIDE = Verdict(behavior=Behavior.ALLOW, source="mode", reason="it only reads inside the workspace")
-_BYPASSED = Verdict(behavior=Behavior.ALLOW, source="mode", reason="permissions are bypassed")
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """What a mode stands on."""
+
+    places: Places
+    domains: PreApproval
+    https: bool = False
+    """Whether the call goes over https, as far as it goes to the web."""
 
 
-def mode_verdict(mode: Mode, effects: Effects, roots: tuple[str, ...]) -> Verdict | None:
-    """The mode's answer where no rule has one; `None` leaves the question open, so it is asked."""
+def is_free(mode: Mode, touch: Touch, program: str | None, ground: Ground) -> bool:
+    """Whether the mode lets the touch be without a rule, done by the program of that name or by the tool itself."""
     if mode is Mode.BYPASS:
-        return _BYPASSED
-    return _READS_INSIDE if all(_harmless(touch, roots) for touch in effects.touches) else None
+        return True
+    match touch:
+        case ReadsPath(path, real):
+            return _inside(path, real, ground.places)
+        case WritesPath(path, _, real):
+            accepted = mode is Mode.ACCEPT_EDITS and (program is None or program in ACCEPTED)
+            return accepted and _inside(path, real, ground.places)
+        case RunsCommand(accounted=accounted):
+            return accounted
+        case ReachesHost(host, sends):
+            return not sends and ground.domains.approves(host, https=ground.https)
+        case ReadsState():
+            return True
+        case ChangesState(key):
+            # The session's state is the conversation's own, but for its grants.
+            return key != GRANTS
+        case Opaque():
+            return False
+        case _:
+            assert_never(touch)
 
 
-def _harmless(touch: Touch, roots: tuple[str, ...]) -> bool:
-    """Session state is the conversation's own, but for its grants; a file must be inside as written and as resolved."""
-    if isinstance(touch, ReadsPath):
-        return _inside(touch.path, roots) and _inside(touch.real or touch.path, roots)
-    if isinstance(touch, RunsCommand):
-        return touch.accounted  # the other touches say all that it does
-    return isinstance(touch, ReadsState) or (isinstance(touch, ChangesState) and touch.key != GRANTS)
+def refusal(mode: Mode, effects: Effects) -> str | None:
+    """Why the mode refuses the call whatever allows it; `None` if it does not."""
+    if mode is Mode.PLAN and effects.writes:
+        return f"{effects.writes[0].path} would be changed, and plan mode changes nothing until the plan is approved"
+    return None
 
 
-def _inside(path: str, roots: tuple[str, ...]) -> bool:
-    return any(path == root or path.startswith(root if root.endswith("/") else f"{root}/") for root in roots)
+def needs_read_only_sandbox(mode: Mode, effects: Effects) -> bool:
+    """Whether the mode lets the call be only where it cannot write, since it may do more than look."""
+    return mode is Mode.PLAN and effects.unknown
+
+
+def _inside(path: str, real: str, places: Places) -> bool:
+    return places.inside(path) and (real in ("", path) or places.inside(real))

@@ -1,18 +1,20 @@
-"""Permission rules as users write them: `Read`, `Bash(npm run *)`.
+"""Permission rules as users write them: `Read`, `Bash(npm run *)`, `Read(./secrets/**)`.
 
-This version knows bare tool names. A rule with a specifier is refused with its
-text, never taken for something wider or quietly dropped.
+A rule is read once and knows where it stands. One that cannot be read is
+refused by its text: it is never taken for something wider.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..core.verdicts import Behavior
+from ..settings.rules import why_no_rule
+from .forms import Form, NoForm, Whole, forms_of
+from .names import why_no_name
 
-_BARE = re.compile(r"(?P<tool>[A-Za-z_][A-Za-z0-9_.-]*)(?:\(\*?\))?")
+_WHOLE: tuple[Form, ...] = (Whole(),)
 
 
 class RuleError(ValueError):
@@ -20,25 +22,83 @@ class RuleError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a rule stands: the file, or the flag.
+
+    >>> str(Origin(".claude/settings.json", line=7))
+    '.claude/settings.json:7'
+    """
+
+    name: str
+    line: int | None = None
+    base: str | None = None
+    """The folder that `/p` is relative to; `None` for the working directory."""
+
+    def __str__(self) -> str:
+        return self.name if self.line is None else f"{self.name}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     tool: str
     behavior: Behavior
     text: str
-    origin: str
+    """As it was written."""
+    origin: Origin
+    specifier: str | None = None
+    forms: tuple[Form, ...] = _WHOLE
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is about every call of its tool."""
+        return any(isinstance(form, Whole) for form in self.forms)
+
+    def __str__(self) -> str:
+        return f"`{self.text}` in {self.origin}"
 
 
-def parse_rule(text: str, behavior: Behavior, origin: str) -> Rule:
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The rules of a list, and a warning for each entry that is none."""
+
+    rules: tuple[Rule, ...]
+    warnings: tuple[str, ...]
+
+
+def parse_rule(text: str, behavior: Behavior, origin: Origin | str) -> Rule:
     """
-    >>> parse_rule("Read(*)", Behavior.DENY, "--deny").tool
-    'Read'
+    >>> parse_rule("Read(*)", Behavior.DENY, "--deny").is_whole
+    True
+    >>> parse_rule("Bash(npm run *)", Behavior.ALLOW, "--allow").specifier
+    'npm run *'
     """
-    bare = _BARE.fullmatch(text.strip())
-    if bare:
-        return Rule(bare["tool"], behavior, text, origin)
-    if "(" in text:
-        raise RuleError(f"{origin}: `{text}` has a specifier, which this version cannot match yet. Use a tool name.")
-    raise RuleError(f"{origin}: `{text}` is no rule. Write a tool name, such as Read.")
+    origin = Origin(origin) if isinstance(origin, str) else origin
+    wrong = why_no_rule(text)
+    if wrong is not None:
+        raise RuleError(f"{origin}: {wrong}")
+    name, bracket, inside = text.strip().partition("(")
+    name, specifier = name.strip(), inside.removesuffix(")") if bracket else None
+    wrong = why_no_name(name, behavior)
+    if wrong is not None:
+        raise RuleError(f"{origin}: `{text}` {wrong}.")
+    try:
+        return Rule(name, behavior, text, origin, specifier, forms_of(name, specifier, behavior))
+    except NoForm as wrong:
+        raise RuleError(f"{origin}: `{text}` {wrong}.") from None
 
 
-def parse_rules(texts: Iterable[str], behavior: Behavior, origin: str) -> tuple[Rule, ...]:
+def parse_rules(texts: Iterable[str], behavior: Behavior, origin: Origin | str) -> tuple[Rule, ...]:
+    """All of them, or `RuleError` for the first that is none."""
     return tuple(parse_rule(text, behavior, origin) for text in texts)
+
+
+def read_rules(texts: Iterable[tuple[str, Origin]], behavior: Behavior) -> Reading:
+    """The rules among the texts. What is none is left out, with a warning in its place."""
+    rules: list[Rule] = []
+    warnings: list[str] = []
+    for text, origin in texts:
+        try:
+            rules.append(parse_rule(text, behavior, origin))
+        except RuleError as error:
+            warnings.append(f"{error} The rule is skipped.")
+    return Reading(tuple(rules), tuple(warnings))

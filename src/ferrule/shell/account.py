@@ -9,7 +9,15 @@ from typing import Literal, TypeAlias
 
 from ..core.effects import Change, Opaque, ReachesHost, ReadsPath, RunsCommand, Touch, WritesPath
 from .budget import Budget
-from .paths import ANYWHERE, absolute, is_disk_device, is_endless_or_device, is_nothing, network_host
+from .paths import (
+    ANYWHERE,
+    absolute,
+    depends_on_process,
+    is_disk_device,
+    is_endless_or_device,
+    is_nothing,
+    network_host,
+)
 from .state import State
 from .words import Word
 
@@ -44,12 +52,17 @@ class Account:
         self.doubts: list[str] = []
         self.risks: list[Risk] = []
         self.depth = depth
+        self.within = ""
+        """The command that runs the next one; empty at the top."""
+        self._started = ""
         self._run = run
         self._script = script
 
     def beside(self, state: State) -> Account:
         """An empty account for another command, as deep as this one."""
-        return Account(state, self.workspace, self._run, self._script, self.budget, self.depth)
+        other = Account(state, self.workspace, self._run, self._script, self.budget, self.depth)
+        other.within = self.within
+        return other
 
     def include(self, other: Account, touches: Sequence[Touch]) -> None:
         for touch in touches:
@@ -77,9 +90,14 @@ class Account:
         for path in self.places(word):
             if is_nothing(path):
                 continue
-            if is_endless_or_device(path):
-                self.doubt(f"{path} is a device")
+            self._mind(path)
             self._touch(ReadsPath(path))
+
+    def _mind(self, path: str) -> None:
+        if depends_on_process(path):
+            self.doubt(f"where {path} leads depends on the process that opens it")
+        elif is_endless_or_device(path):
+            self.doubt(f"{path} is a device")
 
     def reads_here(self) -> None:
         """Read the working directory."""
@@ -98,8 +116,7 @@ class Account:
                 continue
             if is_disk_device(path):
                 self.risk("disk", "critical", f"It writes to the device {path}.", denies=True)
-            if is_endless_or_device(path):
-                self.doubt(f"{path} is a device")
+            self._mind(path)
             self._touch(WritesPath(path, change))
 
     def reaches(self, host: str) -> None:
@@ -147,9 +164,11 @@ class Account:
         if self.depth >= MAX_DEPTH:
             self.doubt("it runs a command that runs a command, and so on")
         elif words:
+            outer, self.within = self.within, self._started
             self.depth += 1
             self._run(words, self)
             self.depth -= 1
+            self.within, self._started = outer, self.within
         else:
             self.doubt("the command it runs is not known")
 
@@ -158,13 +177,16 @@ class Account:
         if self.depth >= MAX_DEPTH or not self.budget.script(len(text)):
             self.doubt("it runs more scripts than are looked at")
             return
+        outer, self.within = self.within, self._started
         self.depth += 1
         self._script(text, self)
         self.depth -= 1
+        self.within = outer
 
     def started(self, words: Sequence[Word]) -> None:
         argv = tuple([word.source if word.text is None else word.text for word in words])
-        self._touch(RunsCommand(argv, " ".join(argv), accounted=True))
+        self._started = " ".join(argv)
+        self._touch(RunsCommand(argv, self._started, accounted=True, within=self.within))
 
     def _touch(self, touch: Touch) -> None:
         if not self.touches or touch not in self.touches:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from ..core.effects import Effects, Opaque, RunsCommand, Touch
 from .account import Account, Risk
 from .budget import Budget
-from .effects import account_for, run
+from .effects import run, surroundings
 from .paths import absolute
 from .risks import look_at_fetched_code, look_at_pipe, look_at_touches, look_blindly
 from .simple import Simple
@@ -30,6 +30,8 @@ class CommandReport:
     argv: tuple[str, ...]
     touches: tuple[Touch, ...]
     doubts: tuple[str, ...]
+    by_shell: tuple[Touch, ...] = ()
+    """Those of the touches that are the shell's own: its redirections, and what is not known beside the program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,22 +57,38 @@ def analyse(command: str, *, cwd: str, home: str, variables: Mapping[str, str] =
     cwd = absolute(cwd, "/")
     state = State((cwd,), {"HOME": Word.known(home), **known}, home)
     account = Account(state, cwd, run, _script, Budget())
-    reports = _read(command, account)
-    touches = tuple(dict.fromkeys([touch for report in reports for touch in report.touches]))
-    if account.doubts and Opaque() not in touches:
-        touches = (*touches, Opaque())
-    return Analysis(Effects(touches), tuple(_by_severity(account.risks)), tuple(account.doubts), tuple(reports))
+    reports, understood = _read(command, account)
+    effects = Effects(_ordered(reports, understood))
+    if account.doubts and not effects.unknown:
+        effects = Effects((Opaque(), *effects.touches))
+    return Analysis(effects, tuple(_by_severity(account.risks)), tuple(account.doubts), tuple(reports))
 
 
-def _read(command: str, account: Account) -> list[CommandReport]:
-    """Read a text, add to the account what it does, and report on each of its commands."""
+def _ordered(reports: Sequence[CommandReport], understood: bool) -> tuple[Touch, ...]:
+    """What the shell itself does, then each program with what it does.
+
+    A rule for a program speaks for what stands behind it, never for a
+    redirection. `Opaque` is what no program accounts for: a text that was not
+    understood, a variable or a target beside the program.
+    """
+    by_shell = dict.fromkeys(touch for report in reports for touch in report.by_shell)
+    if not understood:
+        by_shell[Opaque()] = None
+    by_programs = dict.fromkeys(
+        tuple(touch for touch in report.touches if touch not in report.by_shell) for report in reports
+    )
+    return (*by_shell, *(touch for touches in by_programs for touch in touches))
+
+
+def _read(command: str, account: Account) -> tuple[list[CommandReport], bool]:
+    """Read a text, add to the account what it does, report on each of its commands; and whether it was understood."""
     try:
         syntax = parsed(command)
     except Unreadable as reason:
         account.doubt(f"The command cannot be read: {reason}.")
         account.risk("unreadable", "medium", f"The command cannot be read: {reason}.")
         look_blindly(command, account)
-        return []
+        return [], False
     simples, doubts = walked(syntax, account.state, account.budget)
     for doubt in (*syntax.doubts, *doubts):
         account.doubt(f"Not understood: {doubt}.")
@@ -78,16 +96,20 @@ def _read(command: str, account: Account) -> list[CommandReport]:
         look_blindly(command, account)
     if not simples:
         account.doubt("There is no command.")
+    understood = bool(simples) and not (syntax.doubts or doubts)
     reports = [_report(simple, simples, account) for simple in simples]
     _look_at_bombs(simples, account)
     names = [simple.words[0].text for simple in simples if simple.words]
     look_at_fetched_code(names, account)
-    return reports
+    return reports, understood
 
 
 def _report(simple: Simple, among: Sequence[Simple], account: Account) -> CommandReport:
     own = account.beside(simple.state)
-    account_for(simple, own)
+    surroundings(simple, own)
+    by_shell = (*own.touches, Opaque()) if own.doubts else tuple(own.touches)
+    if simple.words:
+        run(simple.words, own, functions=simple.state.functions)
     look_at_touches(own)
     if simple.words and simple.piped_from:
         before = [among[index].words[0].text or "" for index in simple.piped_from if among[index].words]
@@ -96,27 +118,21 @@ def _report(simple: Simple, among: Sequence[Simple], account: Account) -> Comman
         account.add_risk(risk)
     for doubt in own.doubts:
         account.doubt(f"`{_short(simple.source)}`: {doubt}.")
-    touches = _honest(own)
-    return CommandReport(simple.source, tuple(word.shown for word in simple.words), touches, tuple(own.doubts))
+    argv = tuple(word.shown for word in simple.words)
+    return CommandReport(simple.source, argv, _honest(own), tuple(own.doubts), by_shell)
 
 
 def _honest(own: Account) -> tuple[Touch, ...]:
     """The touches; where something is not known, no program is said to be accounted for."""
     if not own.doubts:
         return tuple(own.touches)
-    return (
-        *(
-            RunsCommand(touch.argv, touch.source, accounted=False) if isinstance(touch, RunsCommand) else touch
-            for touch in own.touches
-        ),
-        Opaque(),
-    )
+    return tuple(replace(touch, accounted=False) if isinstance(touch, RunsCommand) else touch for touch in own.touches)
 
 
 def _script(text: str, account: Account) -> None:
     """Account for a text that a command hands to a shell."""
     inner = account.beside(account.state)
-    reports = _read(text, inner)
+    reports, _ = _read(text, inner)
     account.include(inner, [touch for report in reports for touch in report.touches])
 
 

@@ -50,8 +50,8 @@ READERS: dict[str, _Reader] = {
 }
 
 
-def account_for(simple: Simple, account: Account) -> None:
-    """Add what the command touches, and what is not known about it."""
+def surroundings(simple: Simple, account: Account) -> None:
+    """Add what the shell itself does for the command, and what about that is not known."""
     for redirection in simple.redirections:
         if redirection.number.startswith("{"):
             account.doubt("a file descriptor gets a name")
@@ -64,7 +64,6 @@ def account_for(simple: Simple, account: Account) -> None:
         account.doubt(f"{simple.state.poison} before it")
     if simple.assignments:
         _environment(simple, account)
-    run(simple.words, account, functions=simple.state.functions)
 
 
 def run(words: Sequence[Word], account: Account, functions: frozenset[str] = frozenset()) -> None:
@@ -235,14 +234,19 @@ def _declarations(operands: list[Word], account: Account) -> None:
 
 
 def _transfer(role: str, operands: list[Word], given: Arguments, account: Account) -> None:
-    """cp, mv and ln: the last operand is the target, unless an option names it."""
+    """cp, mv and ln: the last operand is the target, unless an option names it.
+
+    What a link leads to counts as read, for it can be read under the link's name from then on.
+    """
     into = given.has("-t", "--target-directory")
     sources, target = (operands, None) if into or len(operands) < 2 else (operands[:-1], operands[-1])
     for source in sources:
         if role == "moves":
             account.writes(source, Change.DELETES)
-        elif role == "copies":
+        else:
             account.reads(source)
+    if role == "links" and given.has("-s", "--symbolic") and (into or "/" in (target.text or "/" if target else "")):
+        account.doubt("where a link from another folder leads is not known")
     if target is not None:
         account.writes(target)
     elif not into and role == "links":

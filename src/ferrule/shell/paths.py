@@ -10,6 +10,7 @@ ANYWHERE = "/"
 
 _SIMPLE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
 _NOTHING = re.compile(r"/dev/(null|stdin|stdout|stderr|fd/[0-2])|/proc/self/fd/[0-2]")
+_OF_A_PROCESS = re.compile(r"/proc/[^/]+/(task/[^/]+/)?(cwd|root|fd|map_files|exe)(/.*)?|/dev/fd(/.*)?")
 _NETWORK = re.compile(r"/dev/(tcp|udp)/([^/]*)/?.*")
 _PROTECTED_FOLDERS = frozenset(
     {".git", ".vscode", ".idea", ".husky", ".cargo", ".devcontainer", ".yarn", ".mvn", ".claude", ".ferrule", ".ssh"}
@@ -49,6 +50,11 @@ def is_nothing(path: str) -> bool:
 
 def is_endless_or_device(path: str) -> bool:
     return path.startswith(("/dev/", "/proc/sysrq", "/sys/")) and not is_nothing(path)
+
+
+def depends_on_process(path: str) -> bool:
+    """Whether the path leads where some process stands, so that it means another file to each."""
+    return path.startswith(("/proc/", "/dev/fd")) and _OF_A_PROCESS.fullmatch(path) is not None
 
 
 def network_host(path: str) -> str | None:

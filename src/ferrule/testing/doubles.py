@@ -76,6 +76,7 @@ class NoPort:
 
     cancelled: bool = False
     effects: Effects | None = None
+    verdict: Verdict | None = None
     kept: Any = None
     reported: list[View] = field(default_factory=list[View])
 

@@ -120,10 +120,15 @@ class Bash(Tool[BashInput, CommandRan]):
         return self._analysed(input.command, cwd=ctx.cwd)
 
     async def _command(self, input: BashInput, ctx: ToolContext) -> Command:
-        """Held to reading if that is all it was said to do."""
+        """Held to what rules leave it where its account cannot promise that, and to reading if that is all it does."""
         analysis = self._analysis(input, ctx)
+        needed = ctx.verdict.needs_confinement if ctx.verdict else None
         if analysis.effects.read_only and not input.dangerously_disable_sandbox:
-            return await self._at.reading(input.command, ctx.cwd, repositories=tuple(_repositories(analysis, ctx.cwd)))
+            repositories = tuple(_repositories(analysis, ctx.cwd))
+            unreadable = needed.unreadable if needed else ()
+            return await self._at.reading(input.command, ctx.cwd, repositories=repositories, unreadable=unreadable)
+        if needed is not None and (self._at.confines(needed) or not _approved(ctx)):
+            return await self._at.held(input.command, ctx.cwd, needed)
         return self._at.plain(input.command, ctx.cwd)
 
     # Beside the conversation
@@ -221,6 +226,11 @@ def _repositories(analysis: Analysis, cwd: str) -> Iterator[str]:
     yield cwd
     for touch in analysis.effects.reads:
         yield touch.path if os.path.isdir(touch.path) else os.path.dirname(touch.path)
+
+
+def _approved(ctx: ToolContext) -> bool:
+    """Whether a person agreed. Where nothing can confine it, that was the question."""
+    return ctx.verdict is not None and ctx.verdict.source == "user"
 
 
 async def _ended(running: Running) -> None:

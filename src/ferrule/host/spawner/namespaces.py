@@ -39,12 +39,14 @@ def enter(jail: Jail, scratch: str, home: str) -> list[str]:
     """What else may be written. The working directory must be entered again: the old one leads past the covers."""
     as_root = _new_mounts()
     mount("none", "/", "none", MS_REC | MS_PRIVATE)
-    change_mount("/", add=READ_ONLY, recursive=True)
+    everywhere = "/" in jail["writable"]
+    if not everywhere:
+        change_mount("/", add=READ_ONLY, recursive=True)
     if as_root and jail["hidden"]:
         _close_devices()
-    for path in (scratch, *jail["writable"]):
+    for path in () if everywhere else (scratch, *jail["writable"]):
         _rebind(path, read_only=False)
-    own_memory = [SHARED_MEMORY] if jail["metadata"] and os.path.isdir(SHARED_MEMORY) else []
+    own_memory = [SHARED_MEMORY] if jail["metadata"] and not everywhere and os.path.isdir(SHARED_MEMORY) else []
     for folder in own_memory:
         mount("tmpfs", folder, "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777")
     for path in jail["protected"]:

@@ -1,0 +1,136 @@
+"""Hosts by label: `github.com` is neither evilgithub.com nor github.com.evil.com."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+_LABEL: Final = re.compile(r"[a-z0-9_*]([a-z0-9_*-]*[a-z0-9_*])?")
+_LONGEST: Final = 253
+
+PRE_APPROVED: Final = (
+    "docs.rs",
+    "crates.io",
+    "github.com",
+    "stackoverflow.com",
+    "developer.mozilla.org",
+    "docs.python.org",
+    "peps.python.org",
+    "pypi.org",
+)
+_LOCAL_NAMES: Final = ("localhost", "*.localhost", "*.local", "*.internal", "*.localdomain", "*.home.arpa")
+
+
+def why_no_domain(text: str, *, allows: bool) -> str | None:
+    """What is wrong with the domain of a rule; `None` if nothing is.
+
+    >>> why_no_domain("*.example.com", allows=True) is None
+    True
+    """
+    host = canonical(text)
+    if host == "*" or _address(host) is not None:
+        return None
+    labels = host.split(".")
+    if not host or len(host) > _LONGEST or not all(_LABEL.fullmatch(label) for label in labels):
+        return "has no host name behind `domain:`. Write one such as `domain:example.com`, without scheme, port or path"
+    if allows and "*" in labels[0] and len(labels) == 2 and set(host) - set("*."):
+        return "allows a whole top-level domain. Name the domain: `domain:*.example.com`"
+    if allows and all(label == "*" for label in labels):
+        return "allows every domain. Write the tool's name alone if that is meant"
+    return None
+
+
+class DomainPattern:
+    """`h`, `*.h` for what is below h at any depth, `*` elsewhere within one label.
+
+    >>> DomainPattern("*.example.com").matches("a.b.example.com"), DomainPattern("*.example.com").matches("example.com")
+    (True, False)
+    """
+
+    __slots__ = ("_regex", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = canonical(text)
+        below = self.text.startswith("*.")
+        labels = (self.text[2:] if below else self.text).split(".")
+        pattern = r"\.".join("[^.]*".join(re.escape(part) for part in label.split("*")) for label in labels)
+        self._regex = None if self.text == "*" else re.compile((r"(?:[^.]+\.)+" if below else "") + pattern)
+
+    @property
+    def names_one(self) -> bool:
+        """Whether it names a host, and not a set of them."""
+        return "*" not in self.text
+
+    def matches(self, host: str) -> bool:
+        return self._regex is None or self._regex.fullmatch(canonical(host)) is not None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DomainPattern) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __repr__(self) -> str:
+        return f"DomainPattern({self.text!r})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreApproval:
+    """Domains that may be fetched from without a question; a blocked one is never among them."""
+
+    allowed: tuple[str, ...] = PRE_APPROVED
+    blocked: tuple[str, ...] = ()
+    https: bool = False
+    """Whether every host may be, over https."""
+
+    def approves(self, host: str, *, https: bool = False) -> bool:
+        """A domain stands for itself and for what is below it."""
+        if is_local(host) or _covers(self.blocked, host):
+            return False
+        return _covers(self.allowed, host) or (self.https and https)
+
+
+def canonical(host: str) -> str:
+    """Lower case, without the dot at the end; a name in other letters as it goes over the wire."""
+    text = host.strip().rstrip(".").lower()
+    if text.isascii():
+        return text
+    try:
+        return text.encode("idna").decode("ascii")
+    except UnicodeError:
+        return text
+
+
+def is_local(host: str) -> bool:
+    """Whether the host is this machine or a private network, in any spelling that resolvers take.
+
+    >>> is_local("169.254.169.254"), is_local("2130706433"), is_local("example.com")
+    (True, True, False)
+    """
+    name = canonical(host).strip("[]")
+    address = _address(name)
+    if address is not None:
+        mapped = getattr(address, "ipv4_mapped", None) or address
+        return not mapped.is_global or mapped.is_multicast
+    return any(DomainPattern(local).matches(name) for local in _LOCAL_NAMES) or "." not in name
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    name = host.strip("[]").partition("%")[0]
+    try:
+        return ipaddress.ip_address(name)
+    except ValueError:
+        pass
+    try:
+        return ipaddress.IPv4Address(socket.inet_aton(name)) if name[:1].isdigit() else None
+    except (OSError, UnicodeError):
+        return None
+
+
+def _covers(domains: Iterable[str], host: str) -> bool:
+    name = canonical(host)
+    return any(name == canonical(domain) or name.endswith(f".{canonical(domain)}") for domain in domains)

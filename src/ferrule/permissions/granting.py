@@ -1,0 +1,142 @@
+"""What allow rules grant. A call is allowed when everything it touches is, by a rule or by the mode.
+
+A rule for a command speaks for that command and what it does. What is not
+known of a call is granted only by its own form: by a rule for the tool, or by
+one that spells the call out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias, assert_never
+
+from ..core.effects import ChangesState, Opaque, ReachesHost, ReadsPath, ReadsState, RunsCommand, Touch, WritesPath
+from ..core.ports import Proposal
+from ..core.values import plain_value
+from .matching import CommandIndex, RuleIndex, command_of, own_words, rule_by_words
+from .paths import PathIndex
+from .patterns import TextPattern
+from .programs import name_of, needs_an_exact_rule, unwrapped
+from .rules import Rule
+
+Free: TypeAlias = Callable[[Touch, str | None], bool]
+"""Whether the mode lets a touch be without a rule, done by the tool itself or by the program of that name."""
+
+
+@plain_value
+class Grant:
+    """That a call is allowed: by these rules, or by the mode alone where there are none."""
+
+    rules: tuple[Rule, ...] = ()
+
+
+def grant(index: RuleIndex, proposal: Proposal, free: Free) -> Grant | None:
+    """What allows the call; `None` if anything about it is not allowed."""
+    own = of_own_form(index, proposal)
+    if own is not None:
+        return Grant((own,))
+    granting = _Granting(index, index.naming(proposal.tool).commands, free)
+    if all(granting.grants(touch) for touch in proposal.effects.touches):
+        return Grant(tuple(granting.rules))
+    return None
+
+
+def of_own_form(index: RuleIndex, proposal: Proposal) -> Rule | None:
+    """A rule for the whole tool, or one that names this very call."""
+    named = index.naming(proposal.tool)
+    if named.whole is not None:
+        return named.whole
+    denied: list[Rule] = []
+    for rule in named.by_tool:
+        said = own_words(proposal.tool, rule, proposal.input)
+        if said:
+            return rule
+        if said is not None:
+            denied.append(rule)
+    rule = rule_by_words(named, proposal)
+    if rule is not None and rule not in denied:
+        return rule
+    command = command_of(proposal) if named.commands else None
+    for commands in named.commands if command is not None else ():
+        for pattern, rule in commands.about(command or ""):
+            if pattern.exact is not None:
+                return rule
+    return None
+
+
+class _Granting:
+    """One call being gone through, touch by touch."""
+
+    def __init__(self, index: RuleIndex, commands: Sequence[CommandIndex], free: Free) -> None:
+        self.rules: list[Rule] = []
+        self._index = index
+        self._commands = commands
+        self._free = free
+        self._program: str | None = None
+        self._granted = False
+        """Whether a rule speaks for the program whose touches come now."""
+        self._sources: set[str] = set()
+        """The granted commands: what they run is granted with them."""
+
+    def grants(self, touch: Touch) -> bool:
+        match touch:
+            case RunsCommand():
+                return self._command(touch)
+            case ReadsPath():
+                return self._granted or self._free(touch, self._program) or self._path(touch)
+            case WritesPath():
+                return self._granted or self._free(touch, self._program) or self._path(touch)
+            case ReachesHost(host, sends):
+                return self._granted or self._free(touch, self._program) or (not sends and self._host(host))
+            case ReadsState() | ChangesState() | Opaque():
+                return self._free(touch, self._program)
+            case _:
+                assert_never(touch)
+
+    def _command(self, touch: RunsCommand) -> bool:
+        self._program = name_of(touch.argv)
+        self._granted = touch.within in self._sources or self._ruled(touch.argv)
+        if self._granted:
+            self._sources.add(touch.source or " ".join(touch.argv))
+        return self._granted or self._free(touch, None)
+
+    def _ruled(self, argv: tuple[str, ...]) -> bool:
+        for form in unwrapped(argv):
+            for pattern, rule in self._about(form):
+                if pattern.exact is not None or not needs_an_exact_rule(form):
+                    self.rules.append(rule)
+                    return True
+        return False
+
+    def _about(self, form: tuple[str, ...]) -> Iterator[tuple[TextPattern, Rule]]:
+        if any(blank in form[0] for blank in " \t\n"):
+            return  # a program whose name looks like a program with arguments
+        for commands in self._commands:
+            yield from commands.about(" ".join(form))
+
+    def _path(self, touch: ReadsPath | WritesPath) -> bool:
+        """As written and as resolved. A rule that allows an edit allows reading too."""
+        reads = isinstance(touch, ReadsPath)
+        indexes = (self._index.writes, self._index.reads) if reads else (self._index.writes,)
+        for path in (touch.path,) if touch.real in ("", touch.path) else (touch.path, touch.real):
+            rule = _found(indexes, path, reads=reads)
+            if rule is None:
+                return False
+            self.rules.append(rule)
+        return True
+
+    def _host(self, host: str) -> bool:
+        rule = self._index.host(host)
+        if rule is not None:
+            self.rules.append(rule)
+        return rule is not None
+
+
+def _found(indexes: Sequence[PathIndex[Rule]], path: str, *, reads: bool) -> Rule | None:
+    for index in indexes:
+        rule = index.find(path)
+        if rule is None and reads:
+            rule = next((rule for pattern, rule in index.patterns if pattern.covers_folder(path)), None)
+        if rule is not None:
+            return rule
+    return None
