@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from .calls import ToolCall, ToolOutcome
-from .content import Block
+from .content import Block, View
 from .context import ToolContext
 from .effects import Effects
 from .tool import AnyTool
@@ -44,6 +44,51 @@ class Approver(Protocol):
     """Answers ASK: a person, a callback, or a headless refusal. Its ALLOW may carry changed arguments."""
 
     async def approve(self, proposal: Proposal, verdict: Verdict, /) -> Verdict: ...
+
+
+@plain_value
+class Choice:
+    label: str
+    description: str = ""
+    preview: str = ""
+    """What choosing it would look like, in Markdown."""
+
+
+@plain_value
+class Question:
+    """One question to a person, who may always answer in words of their own. Without choices only words are left."""
+
+    text: str
+    header: str = ""
+    """One or two words for a narrow place."""
+    choices: tuple[Choice, ...] = ()
+    several: bool = False
+    """Whether more than one choice may be taken."""
+    about: View | None = None
+    """What the question is about, to be shown above it: a plan, a form."""
+
+
+@plain_value
+class Answer:
+    """The labels that were chosen, or a text that was written instead of them or in addition."""
+
+    chosen: tuple[str, ...] = ()
+    text: str = ""
+
+
+@plain_value
+class Unanswered:
+    """`nobody` is there to be asked, or the person `declined` to answer."""
+
+    why: Literal["nobody", "declined"]
+
+
+class Questioner(Protocol):
+    """Puts questions to a person: a terminal, an editor, an SDK's callback. Headless nobody answers."""
+
+    async def ask(self, questions: tuple[Question, ...], /, *, asker: str) -> tuple[Answer, ...] | Unanswered:
+        """One answer for each of the one to four questions. `asker` is an agent or an MCP server, for people."""
+        ...
 
 
 @named_value
