@@ -16,6 +16,8 @@ CWD = "cwd"
 """The state key of the session's working directory."""
 GRANTS = "grants"
 """The state key of the permissions given in this session."""
+MODE = "mode"
+"""The state key of the permission mode. It concerns every call, so one that changes it runs alone."""
 
 
 class Change(StrEnum):

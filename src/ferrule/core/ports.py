@@ -91,6 +91,16 @@ class Questioner(Protocol):
         ...
 
 
+class Modes(Protocol):
+    """Which permission mode holds, by the names that settings have for them."""
+
+    def current(self) -> str: ...
+
+    def before(self) -> str:
+        """The one that comes back when planning is over."""
+        ...
+
+
 @named_value
 class Amendment:
     """What a step after the call changes. Whatever is changed is checked and budgeted again."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, assert_never
 
-from .effects import CWD, GRANTS
+from .effects import CWD, GRANTS, MODE
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,21 @@ class ToolsFound:
 
 
 @dataclass(frozen=True, slots=True)
+class ModeChanged:
+    """Another permission mode, by the name that settings have for it."""
+
+    mode: str
+    key: str = field(default=MODE, init=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStopped:
+    """The turn is over once the calls of this message are, as a person wants it."""
+
+    key: str = field(default="turn", init=False)
+
+
+@dataclass(frozen=True, slots=True)
 class StateSet:
     """Any other piece of state, under the tool's own key."""
 
@@ -54,7 +69,7 @@ class StateSet:
     value: Any
 
 
-StateChange: TypeAlias = MovedTo | Granted | Queued | ToolsFound | StateSet
+StateChange: TypeAlias = MovedTo | Granted | Queued | ToolsFound | ModeChanged | TurnStopped | StateSet
 
 
 @dataclass(slots=True)
@@ -66,6 +81,12 @@ class SessionState:
     grants: tuple[str, ...] = ()
     queue: tuple[str, ...] = ()
     found_tools: tuple[str, ...] = ()
+    mode: str = ""
+    """The permission mode, where it was changed; empty for the one that the settings say."""
+    mode_before: str = ""
+    """The one that was left last."""
+    stopped: bool = False
+    """Whether the turn is to end without another message of the model."""
     values: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def apply(self, change: StateChange) -> None:
@@ -79,6 +100,10 @@ class SessionState:
             case ToolsFound(names):
                 new = [name for name in dict.fromkeys(names) if name not in self.found_tools]
                 self.found_tools = (*self.found_tools, *new)
+            case ModeChanged(mode):
+                self.mode_before, self.mode = self.mode, mode
+            case TurnStopped():
+                self.stopped = True
             case StateSet(key, value):
                 self.values[key] = value
             case _:

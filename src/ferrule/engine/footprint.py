@@ -11,6 +11,7 @@ from typing import assert_never
 
 from ..core.effects import (
     CWD,
+    MODE,
     Change,
     ChangesState,
     Effects,
@@ -102,6 +103,7 @@ class Footprint:
                     state_reads.append(key)
                 case ChangesState(key):
                     state_writes.append(key)
+                    unknown = unknown or key == MODE
                 case Opaque():
                     unknown = True
                 case _:

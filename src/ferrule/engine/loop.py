@@ -53,6 +53,8 @@ class Turnstile:
     executor: Callable[[], Executor]
     emit: Emit
     notes: Callable[[], Awaitable[Sequence[Note]]]
+    stopped: Callable[[], bool] = lambda: False
+    """Whether a call of the last message wants the turn to end."""
 
 
 async def run_turn(at: Turnstile) -> TurnEnded:
@@ -65,6 +67,8 @@ async def run_turn(at: Turnstile) -> TurnEnded:
         message = await _message(at)
         if message.error:
             return TurnEnded("error", message.error)
+        if at.stopped():
+            return TurnEnded("end")
         if not message.called:
             return TurnEnded("end" if message.stopped == "tool_use" else message.stopped)
 

@@ -6,7 +6,7 @@ import os
 from typing import Any, assert_never, cast
 
 from ..core.content import Block, Document, Image, Text
-from ..core.state import Granted, MovedTo, Queued, StateChange, StateSet, ToolsFound
+from ..core.state import Granted, ModeChanged, MovedTo, Queued, StateChange, StateSet, ToolsFound, TurnStopped
 from ..core.tool import AnyTool, Result
 
 
@@ -42,8 +42,10 @@ def _can_be_made(change: StateChange) -> bool:
     match change:
         case MovedTo(path):
             return _is_text(path) and os.path.isabs(path)
-        case Granted(words) | Queued(words):
+        case Granted(words) | Queued(words) | ModeChanged(words):
             return _is_text(words)
+        case TurnStopped():
+            return True
         case ToolsFound(names):
             return isinstance(names, tuple) and all(_is_text(name) for name in names)  # pyright: ignore[reportUnnecessaryIsInstance]
         case StateSet(key):

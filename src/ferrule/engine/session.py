@@ -130,6 +130,7 @@ class Session:
         emit = self.pipeline.emit
         ended = TurnEnded("interrupted")
         self.turn += 1
+        self.state.stopped = False
         self.model = model.name
         self.history.append(UserTurn.saying(prompt))
         emit(TurnStarted(prompt))
@@ -142,6 +143,7 @@ class Session:
                     executor=self.executor,
                     emit=emit,
                     notes=self._notes,
+                    stopped=lambda: self.state.stopped,
                 )
             )
         except Exception as error:  # the turn's exit: whoever watches is told, and the session lives on
