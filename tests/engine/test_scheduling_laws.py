@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from ferrule.core.calls import Status, ToolCall
 from ferrule.core.context import ToolContext
 from ferrule.core.effects import (
+    MODE,
     Change,
     ChangesState,
     Effects,
@@ -313,7 +314,8 @@ def in_conflict(one: Plan, other: Plan) -> bool:
     """Whether one of the two writes a cell that the other reads or writes."""
     if not one.touches or not other.touches:
         return False
-    if Opaque() in one.touches or Opaque() in other.touches:
+    concerns_all = {Opaque(), ChangesState(MODE)}
+    if concerns_all & {*one.touches, *other.touches}:
         return True
     return any(
         (writes or also_writes) and set(cells) & set(other_cells)
