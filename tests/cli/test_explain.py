@@ -26,6 +26,9 @@ def test_a_command_is_explained_for_people(tmp_path: Path) -> None:
 
     assert done.returncode == 0
     assert done.stdout.decode().splitlines() == [
+        "A person is asked: nothing allows it.",
+        "It would be allowed by: `Bash(cat a.txt > b.txt)`",
+        "",
         "This changes something.",
         "cat a.txt > b.txt",
         f"  replaces {tmp_path}/b.txt",
@@ -39,6 +42,10 @@ def test_any_tool_is_explained_as_data(tmp_path: Path) -> None:
     done = ferrule(tmp_path, "explain", "--json", "read_file", '{"file_path": "sub/../a.txt"}')
 
     assert json.loads(done.stdout) == {
+        "decision": "allow",
+        "reason": "it only reads inside the workspace",
+        "rule": None,
+        "source": "mode",
         "read_only": True,
         "effects": {"reads": [f"{tmp_path}/a.txt"], "writes": [], "hosts": [], "commands": [], "unknown": False},
         "risks": [],
@@ -99,3 +106,67 @@ def test_the_doctor_says_what_this_machine_offers(tmp_path: Path) -> None:
     assert findings["ripgrep"]["good"]
     assert set(findings) >= {"ferrule", "bash", "ripgrep", "git", "sandbox", "mounts", "control group"}
     assert done.returncode == (0 if all(finding["good"] for finding in findings.values()) else 1)
+
+
+RULES = Path(__file__).parent.parent / "corpus" / "rules.jsonl"
+PASSES = {"allow": {"allow"}, "ask": {"ask"}, "deny": {"deny"}, "not_allow": {"ask", "deny"}}
+OF_THE_ENGINE = {"r-path_race-001"}
+"""A link planted after the check: what is opened is what was judged, which no explanation can show."""
+
+
+@requirement("PERM-9", "PERM-1")
+def test_every_case_of_the_corpus_is_decided_with_its_reason_and_no_look_at_the_disk(tmp_path: Path) -> None:
+    cases = [json.loads(line) for line in RULES.read_text(encoding="utf-8").splitlines()]
+    keys = ("id", "tool", "input", "cwd", "home", "project_root", "rules", "mcp", "hook")
+    asked = [
+        {key: case[key] for key in keys if key in case} | {"symlinks": case.get("fs", {}).get("symlinks", {})}
+        for case in cases
+    ]
+
+    answers = lines(tmp_path, *asked)
+
+    wrong = {
+        case["id"]: (case["expect"], answer)
+        for case, answer in zip(cases, answers, strict=True)
+        if not case["contested"] and case["id"] not in OF_THE_ENGINE
+        if answer.get("decision") not in PASSES[case["expect"]] or not answer["reason"]
+    }
+    assert wrong == {}
+
+
+@requirement("PERM-9")
+def test_the_rule_that_decided_is_named_with_its_file_and_line(tmp_path: Path) -> None:
+    settings = tmp_path / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{\n  "permissions": {\n    "deny": ["Read(./secrets/**)"]\n  }\n}\n')
+
+    done = ferrule(tmp_path, "explain", "--json", "Bash", '{"command": "cat secrets/key"}')
+
+    said = json.loads(done.stdout)
+    assert (said["decision"], said["rule"], said["source"]) == ("deny", "Read(./secrets/**)", f"{settings}:3")
+
+
+@requirement("PERM-9")
+def test_rules_that_do_not_do_what_they_seem_to_are_named(tmp_path: Path) -> None:
+    done = ferrule(tmp_path, "explain", "--lint", "--allow", "Bash(sudo *)", "--deny", "Bash(rm *)")
+
+    assert done.returncode == 1
+    assert "`Bash(sudo *)` allows whatever sudo is told to run" in done.stdout.decode()
+    assert "Bash(rm" not in done.stdout.decode()
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"rules": {"alow": []}}, "`rules.alow` is none of allow, ask, deny"),
+        ({"rules": {"allow": "Bash"}}, "`rules.allow` must be a list of rules"),
+        ({"rules": []}, "`rules` must be a JSON object"),
+        ({"mode": "yolo"}, "`mode` must be one of default"),
+        ({"symlinks": {"a": "/b"}}, "`symlinks` must have an absolute path"),
+        ({"project_root": "repo"}, "`project_root` must be an absolute path"),
+    ],
+)
+def test_a_scene_that_cannot_be_is_refused_in_words(tmp_path: Path, asked: dict[str, object], words: str) -> None:
+    (answer,) = lines(tmp_path, {"id": 1, "tool": "Bash", "input": {"command": "ls"}, **asked})
+
+    assert words in answer["error"]

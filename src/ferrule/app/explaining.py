@@ -1,44 +1,91 @@
-"""What a call would do, without doing it."""
+"""What a call would do and whether it may, without doing it."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+import posixpath
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any, Final
 
 from ..core.calls import Refusal, ToolCall, ToolOutcome
 from ..core.content import View
 from ..core.context import Facts, ToolContext
 from ..core.effects import Effects, describe_touch
-from ..core.tool import AnyTool, ToolError
-from ..core.verdicts import Verdict
+from ..core.inputs import ToolInput
+from ..core.ports import Opinion, Paths, Proposal
+from ..core.tool import AnyTool, Tool, ToolError
+from ..core.verdicts import Behavior, Risk, Verdict, of_risks, strictest
 from ..engine.pool import ToolPool, assemble, select
 from ..engine.preparing import looked_up, prepared
-from ..shell.account import Risk
-from ..shell.analysis import analyse
+from ..permissions.judge import RuleJudge
+from ..permissions.modes import Mode
+from ..permissions.paths import Places
+from ..permissions.rules import Origin, Rule, parse_rule, read_rules
+from ..permissions.suggesting import suggested
 from ..shell.explain import explained as command_lines
 from ..tools import builtin_tools
+from ..tools.bash import Bash
+
+KINDS: Final = {"allow": Behavior.ALLOW, "ask": Behavior.ASK, "deny": Behavior.DENY}
+_DECISIONS: Final = {Behavior.ALLOW: "allow", Behavior.ASK: "ask", Behavior.DENY: "deny"}
+_VERBS: Final = {Behavior.ALLOW: "It may run", Behavior.ASK: "A person is asked", Behavior.DENY: "It is refused"}
+_PLACEHOLDERS: Final[Mapping[str, Any]] = {
+    "integer": 1, "number": 1, "boolean": False, "array": [], "object": {}
+}  # fmt: skip
 
 
 class CannotExplain(Exception):
     """The call itself is wrong. The message is what the model would be told."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """Where a call would be made, and under which rules."""
+
+    cwd: str
+    home: str
+    workspace: str
+    paths: Paths
+    rules: tuple[Rule, ...] = ()
+    mode: Mode = Mode.DEFAULT
+    directories: tuple[str, ...] = ()
+    lost: str | None = None
+    """Why nothing may be allowed without a question, if so."""
+
+    @cached_property
+    def judge(self) -> RuleJudge:
+        return RuleJudge(self.rules, self.mode, self.places)
+
+    @cached_property
+    def places(self) -> Places:
+        roots = (self.workspace, *self.directories)
+        return Places(cwd=self._forms(self.cwd), home=self._forms(self.home), roots=self._forms(*roots))
+
+    def _forms(self, *folders: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(form for one in folders for form in (one, self.paths.resolve(one)[0])))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """All that is known of a call before it runs."""
 
     effects: Effects
+    verdict: Verdict
     risks: tuple[Risk, ...] = ()
     reasons: tuple[str, ...] = ()
     """Why the effects are not all known; empty if they are."""
-    lines: tuple[str, ...] = ()
-    """The same for people."""
+    suggestions: Callable[[], tuple[str, ...]] = tuple
+    """Rules that would allow a call that asks. It takes a while to find them."""
+    does: tuple[str, ...] = field(default=(), repr=False)
+    """What it would do, in lines for people."""
 
     def as_data(self) -> dict[str, Any]:
         return {
+            "decision": _DECISIONS[self.verdict.behavior],
+            "reason": self.verdict.reason,
+            "rule": self.verdict.rule,
+            "source": self.verdict.origin or self.verdict.source,
             "read_only": self.effects.read_only,
             "effects": {
                 "reads": [touch.path for touch in self.effects.reads],
@@ -51,19 +98,104 @@ class Explanation:
             "reasons": list(self.reasons),
         }
 
+    @property
+    def lines(self) -> tuple[str, ...]:
+        decided = f"{_VERBS[self.verdict.behavior]}: {self.verdict.reason}."
+        needed = self.verdict.needs_confinement
+        inside = needed is not None and needed.then is Behavior.ALLOW and self.verdict.behavior is Behavior.ASK
+        confined = "Where this machine has a sandbox (`ferrule doctor`), it runs inside that instead."
+        rules = self.suggestions() if self.verdict.behavior is Behavior.ASK else ()
+        allowed_by = "It would be allowed by: " + ", ".join(f"`{rule}`" for rule in rules)
+        return (decided, *((confined,) * inside), *((allowed_by,) * bool(rules)), "", *self.does)
 
-def explain(name: str, arguments: Mapping[str, Any], *, cwd: str, home: str) -> Explanation:
-    """Raises `CannotExplain`. Paths are taken as written: no link is followed for this."""
+
+def explain(
+    name: str,
+    arguments: Mapping[str, Any],
+    scene: Scene,
+    *,
+    server: str | None = None,
+    others: tuple[Opinion, ...] = (),
+) -> Explanation:
+    """Raises `CannotExplain`. `server` makes the tool one of an MCP server; `others` are judges beside the rules."""
+    call = ToolCall("explain", name, arguments)
     try:
-        tool, input = _parsed(name, arguments, cwd, home)
-    except (Refusal, ToolError) as refusal:
+        tool, adapted = (_Foreign(name, server), arguments) if server else looked_up(call, _pool(scene.home))
+        filled = {**_missing(tool, adapted), **adapted} if adapted else adapted
+        tool.parse(filled)
+    except Refusal as refusal:
         raise CannotExplain(str(refusal)) from None
-    if tool.name == "Bash":
-        analysis = analyse(input.command, cwd=cwd, home=home)
-        return Explanation(analysis.effects, analysis.risks, analysis.reasons, tuple(command_lines(analysis)))
-    effects = tool.effects(input, _context(cwd))
-    reasons = ("The tool cannot say what it would do.",) if effects.unknown else ()
-    return Explanation(effects, (), reasons, tuple(_lines(effects)))
+    try:
+        proposal = _proposed(call, tool, filled, scene)
+    except (Refusal, ToolError) as refusal:
+        return _refused(str(refusal).partition("\n")[0])
+    effects, reasons = proposal.effects, _reasons(proposal.effects)
+    risks: tuple[Risk, ...] = ()
+    does = tuple(_lines(effects))
+    if isinstance(tool, Bash):
+        analysis = tool.analysed(proposal.input, proposal.ctx)
+        effects, risks, reasons, does = (
+            analysis.effects,
+            analysis.risks,
+            analysis.reasons,
+            tuple(command_lines(analysis)),
+        )
+    opinions = (of_risks(risks), *others)
+    verdict = strictest((*opinions, _ruled(scene, proposal)))
+    return Explanation(
+        effects=effects,
+        verdict=verdict,
+        risks=risks,
+        reasons=reasons,
+        suggestions=lambda: suggested(proposal, scene.cwd, _would_allow(scene, proposal, opinions)),
+        does=does,
+    )
+
+
+def described(
+    *,
+    cwd: str,
+    home: str,
+    project_root: str | None = None,
+    rules: Mapping[str, list[str]],
+    mode: str = Mode.DEFAULT,
+    symlinks: Mapping[str, str] | None = None,
+) -> Scene:
+    """A scene that is only told of: no file is looked at, and a rule that cannot be read is skipped."""
+    root = project_root or cwd
+    origin = Origin("rules", base=root)
+    return Scene(
+        cwd=cwd,
+        home=home,
+        workspace=root,
+        paths=PathsAsWritten(home, symlinks or {}),
+        rules=tuple(
+            rule
+            for kind, behavior in KINDS.items()
+            for rule in read_rules([(text, origin) for text in rules.get(kind, ())], behavior).rules
+        ),
+        mode=Mode(mode),
+    )
+
+
+def _ruled(scene: Scene, proposal: Proposal, more: tuple[Rule, ...] = ()) -> Opinion:
+    judge = RuleJudge((*scene.rules, *more), scene.mode, scene.places) if more else scene.judge
+    verdict = judge.judge(proposal)
+    if scene.lost is None or (verdict and verdict.behavior is Behavior.DENY):
+        return verdict
+    return Verdict(behavior=Behavior.ASK, source="rule", reason=scene.lost)
+
+
+def _would_allow(scene: Scene, proposal: Proposal, others: tuple[Opinion, ...]) -> Callable[[tuple[str, ...]], bool]:
+    def would_allow(texts: tuple[str, ...]) -> bool:
+        more = tuple(parse_rule(text, Behavior.ALLOW, "suggested") for text in texts)
+        return strictest((*others, _ruled(scene, proposal, more))).behavior is Behavior.ALLOW
+
+    return would_allow
+
+
+def _reasons(effects: Effects) -> tuple[str, ...]:
+    return ("The tool cannot say what it would do.",) if effects.unknown else ()
 
 
 def _lines(effects: Effects) -> list[str]:
@@ -71,35 +203,82 @@ def _lines(effects: Effects) -> list[str]:
     return [first or "This changes something.", *(f"  {describe_touch(touch)}" for touch in effects.touches)]
 
 
-def _parsed(name: str, arguments: Mapping[str, Any], cwd: str, home: str) -> tuple[AnyTool, Any]:
-    call = ToolCall("explain", name, arguments)
-    tool, adapted = looked_up(call, _pool())
-    ready = prepared(call, tool, adapted, _context(cwd), _PathsAsWritten(home))
-    return tool, ready.proposal.input
+def _refused(words: str) -> Explanation:
+    """Of a call that nobody judges: it is refused for what it is."""
+    verdict = Verdict(behavior=Behavior.DENY, source="tool", reason=words.rstrip("."))
+    return Explanation(effects=Effects(), verdict=verdict, reasons=(words,), does=("It never gets so far.",))
 
 
-@lru_cache(maxsize=1)
-def _pool() -> ToolPool:
-    return assemble(select(builtin_tools()))
+def _proposed(call: ToolCall, tool: AnyTool, arguments: Mapping[str, Any], scene: Scene) -> Proposal:
+    ctx = ToolContext("explain", scene.cwd, Facts(workspace=scene.workspace), _Nobody())
+    return prepared(call, tool, arguments, ctx, scene.paths).proposal
 
 
-def _context(cwd: str) -> ToolContext:
-    return ToolContext("explain", cwd, Facts(workspace=cwd), _Nobody())
+def _missing(tool: AnyTool, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Stand-ins for required parameters that were left out: what decides is seldom all of them."""
+    schema = tool.spec.input_schema
+    properties: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
+    left_out = (name for name in schema.get("required", ()) if name not in arguments)
+    return {name: _PLACEHOLDERS.get(properties.get(name, {}).get("type", "string"), name) for name in left_out}
+
+
+@lru_cache(maxsize=4)
+def _pool(home: str) -> ToolPool:
+    others = (tool for tool in builtin_tools() if not isinstance(tool, Bash))
+    return assemble(select((Bash(home=home), *others)))
+
+
+class _AnyInput(ToolInput):
+    model_config = {"extra": "allow"}
+
+
+class _Foreign(Tool[_AnyInput, str]):
+    """A tool of somebody else's, of which only the name is known."""
+
+    input_model = _AnyInput
+
+    def __init__(self, name: str, server: str) -> None:
+        self.name = name
+        self.server = server
+
+    async def call(self, input: _AnyInput, ctx: ToolContext) -> str:
+        raise ToolError("A call that is only explained is not made.")
 
 
 @dataclass(frozen=True, slots=True)
-class _PathsAsWritten:
-    """Answers `core.ports.Paths` without a look at the disk."""
+class PathsAsWritten:
+    """Answers `core.ports.Paths` without a look at the disk; the only links are those that it is given."""
 
     home: str
+    links: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def anchor(self, path: str, cwd: str, /) -> str:
-        if path == "~" or path.startswith("~/"):
-            path = self.home + path[1:]
-        return os.path.normpath(os.path.join(cwd, path))
+        path = posixpath.join(cwd, self.home + path[1:] if path == "~" or path.startswith("~/") else path)
+        done = "/"
+        for part in path.split("/"):
+            if part == "..":
+                done = posixpath.dirname(self.resolve(done)[0])
+            elif part not in ("", "."):
+                done = posixpath.join(done, part)
+        return done
 
     def resolve(self, path: str, /) -> tuple[str, tuple[str, ...]]:
-        return path, ()
+        if not self.links:
+            return path, ()
+        links: list[str] = []
+        done = "/"
+        ahead = path.split("/")[::-1]
+        while ahead:
+            part = ahead.pop()
+            if part == "..":
+                done = posixpath.dirname(done)
+            elif part not in ("", "."):
+                done = posixpath.join(done, part)
+                if done in self.links and len(links) < 40:
+                    links.append(done)
+                    ahead += self.links[done].split("/")[::-1]
+                    done = "/" if self.links[done].startswith("/") else posixpath.dirname(done)
+        return done, tuple(links)
 
 
 class _Nobody:

@@ -74,14 +74,15 @@ def make_parser() -> argparse.ArgumentParser:
     explain = commands.add_parser(
         "explain",
         allow_abbrev=False,
-        help="say what a call would do, without doing it",
-        description="Say what a call would read, write, run and reach, and why. Nothing is carried out.",
+        help="say what a call would do and whether it may, without doing it",
+        description="Say what a call would read, write, run and reach, whether it may, and why. It is not made.",
     )
     explain.add_argument("tool", metavar="TOOL", nargs="?", help="the tool's name")
     explain.add_argument("input", metavar="JSON", nargs="?", help="its input as a JSON object")
     explain.add_argument("--json", action="store_true", help="as JSON")
-    explain.add_argument("--jsonl", action="store_true", help='read {"id", "tool", "input", "cwd", "home"} per line')
-    explain.add_argument("--cwd", metavar="DIR", help="the working directory to assume (default: this one)")
+    explain.add_argument("--jsonl", action="store_true", help='read {"id", "tool", "input", "rules", ...} per line')
+    explain.add_argument("--lint", action="store_true", help="name rules that never match, or not as they look")
+    add_session_options(explain)
 
     doctor = commands.add_parser(
         "doctor",

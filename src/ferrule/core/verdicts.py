@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, Literal, TypeAlias
 
@@ -37,6 +37,20 @@ class Confinement:
     """What is left to say of the call once it is confined so."""
 
 
+Severity: TypeAlias = Literal["low", "medium", "high", "critical"]
+
+
+@dataclass(frozen=True, slots=True)
+class Risk:
+    """Something a person should see before they say yes."""
+
+    kind: str
+    severity: Severity
+    denies: bool
+    """Whether nobody may approve it. Else a person may, and for a critical one no rule and no mode."""
+    message: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """An opinion on one call.
@@ -53,9 +67,22 @@ class Verdict:
     updated_arguments: Mapping[str, Any] | None = None
     needs_confinement: Confinement | None = None
     """On an ASK or a DENY: a sandbox that enforces this would change it. On an ALLOW: it holds only inside one."""
+    risks: tuple[Risk, ...] = ()
+    """What is dangerous about the call, the worst first, whatever becomes of it."""
 
 
-NO_OPINION = Verdict(behavior=Behavior.ASK, source="default", reason="nothing allows it and nobody was asked")
+def of_risks(risks: tuple[Risk, ...]) -> Verdict | None:
+    """What a tool thinks of a call: some risks nobody approves, critical ones a person must, others are to be seen."""
+    if not risks:
+        return None
+    worst = next((risk for risk in risks if risk.denies), risks[0])
+    words = worst.message.rstrip(".")
+    reason = f"it {words[3:]}" if words.startswith("It ") else words
+    critical = Behavior.ASK if worst.severity == "critical" else Behavior.ALLOW
+    return Verdict(behavior=Behavior.DENY if worst.denies else critical, source="tool", reason=reason, risks=risks)
+
+
+NO_OPINION = Verdict(behavior=Behavior.ASK, source="default", reason="nothing allows it")
 
 
 def strictest(opinions: Iterable[Verdict | None]) -> Verdict:
@@ -67,9 +94,15 @@ def strictest(opinions: Iterable[Verdict | None]) -> Verdict:
     True
     """
     strict: Verdict | None = None
+    risks: tuple[Risk, ...] = ()
     for opinion in opinions:
-        if opinion is None or (opinion.behavior is Behavior.ALLOW and opinion.source == "tool"):
+        if opinion is None:
+            continue
+        if opinion.risks:
+            risks += opinion.risks
+        if opinion.behavior is Behavior.ALLOW and opinion.source == "tool":
             continue
         if strict is None or opinion.behavior > strict.behavior:
             strict = opinion
-    return strict or NO_OPINION
+    strict = strict or NO_OPINION
+    return replace(strict, risks=risks) if risks else strict

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from ..core.effects import Change, Opaque, ReachesHost, ReadsPath, RunsCommand, Touch, WritesPath
+from ..core.verdicts import Risk, Severity
 from .budget import Budget
 from .paths import (
     ANYWHERE,
@@ -25,20 +25,6 @@ MAX_REASON = 240
 _DESCRIPTOR = re.compile(r"[0-9]+-?|-")
 MAX_DEPTH = 6
 """How deep commands that run commands are followed."""
-
-
-Severity: TypeAlias = Literal["low", "medium", "high", "critical"]
-
-
-@dataclass(frozen=True, slots=True)
-class Risk:
-    """Something a person should see before they say yes."""
-
-    kind: str
-    severity: Severity
-    denies: bool
-    """Whether no rule and no mode may approve it; else it asks."""
-    message: str
 
 
 class Account:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from ..core.effects import Effects, Opaque, RunsCommand, Touch
-from .account import Account, Risk
+from ..core.verdicts import Risk
+from .account import Account
 from .budget import Budget
 from .effects import run, surroundings
 from .paths import absolute

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..core.effects import Opaque, RunsCommand, describe_touch
-from .account import Risk
+from ..core.verdicts import Risk
 from .analysis import Analysis
 
 

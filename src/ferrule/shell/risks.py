@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from itertools import islice
 
 from ..core.effects import RunsCommand, WritesPath
-from .account import Account, Severity
+from ..core.verdicts import Severity
+from .account import Account
 from .paths import is_critical, is_disk_device, is_git_hook, is_protected, is_startup_file, is_system_file
 from .words import Word
 
@@ -180,14 +181,14 @@ def _removal(name: str, words: Sequence[Word], account: Account) -> None:
         if word.text is None and not word.pattern:
             severity: Severity = "high" if recursive else "medium"
             if not word.prefix and word.source.rstrip("*").endswith("/"):
-                account.risk("critical-removal", "critical", f"{word.shown} may be everything.", denies=True)
+                account.risk("critical-removal", "critical", f"{word.shown} may be everything.")
             account.risk("removal", severity, f"It removes what {word.shown} names, which is not known.")
             continue
         for path in account.places(word):
             if is_critical(path, home=account.state.home, workspace=account.workspace) and _takes_all(
                 word, recursive=recursive or path != account.workspace
             ):
-                account.risk("critical-removal", "critical", f"It removes {_shown(word, path)}.", denies=True)
+                account.risk("critical-removal", "critical", f"It removes {_shown(word, path)}.")
             elif is_disk_device(path):
                 account.risk("disk", "critical", f"It removes {path}.", denies=True)
             elif recursive or word.pattern:
@@ -249,7 +250,7 @@ def _move(words: Sequence[Word], account: Account) -> None:
             continue
         for path in account.places(word):
             if is_critical(path, home=account.state.home, workspace=account.workspace):
-                account.risk("critical-removal", "critical", f"It moves {path} away.", denies=True)
+                account.risk("critical-removal", "critical", f"It moves {path} away.")
 
 
 def _names(words: Sequence[Word], *names: str) -> bool:

@@ -17,6 +17,7 @@ from ..core.effects import CWD, ChangesState, Effects, Opaque, ReadsState
 from ..core.inputs import ToolInput
 from ..core.state import MovedTo
 from ..core.tool import Alias, Result, Tool, ToolError, load_guide
+from ..core.verdicts import Verdict, of_risks
 from ..host.background import State
 from ..host.command import Command, CommandFailed, LeftBehind, Ran
 from ..host.line_filter import BadPattern
@@ -86,13 +87,16 @@ class Bash(Tool[BashInput, CommandRan]):
         return None if self._shell else "no shell was given to it"
 
     def effects(self, input: BashInput, ctx: ToolContext) -> Effects:
-        analysis = self._analysis(input, ctx)
+        analysis = self.analysed(input, ctx)
         touches = [*analysis.effects.touches, ReadsState(CWD)]
         if any(report.argv[:1] and report.argv[0] in MOVERS for report in analysis.commands):
             touches.append(ChangesState(CWD))
         if input.dangerously_disable_sandbox:
             touches.append(Opaque())
         return Effects(tuple(touches))
+
+    async def opinion(self, input: BashInput, ctx: ToolContext) -> Verdict | None:
+        return of_risks(self.analysed(input, ctx).risks)
 
     def check(self, input: BashInput, ctx: ToolContext) -> None:
         if not input.command.strip():
@@ -116,12 +120,13 @@ class Bash(Tool[BashInput, CommandRan]):
         assert self._shell is not None, "a tool without a shell is off"
         return self._shell
 
-    def _analysis(self, input: BashInput, ctx: ToolContext) -> Analysis:
+    def analysed(self, input: BashInput, ctx: ToolContext) -> Analysis:
+        """What the command would do. The last ones are remembered."""
         return self._analysed(input.command, cwd=ctx.cwd)
 
     async def _command(self, input: BashInput, ctx: ToolContext) -> Command:
         """Held to what rules leave it where its account cannot promise that, and to reading if that is all it does."""
-        analysis = self._analysis(input, ctx)
+        analysis = self.analysed(input, ctx)
         needed = ctx.verdict.needs_confinement if ctx.verdict else None
         if analysis.effects.read_only and not input.dangerously_disable_sandbox:
             repositories = tuple(_repositories(analysis, ctx.cwd))
@@ -170,7 +175,7 @@ class Bash(Tool[BashInput, CommandRan]):
 
     def _can_go_on(self, input: BashInput, ctx: ToolContext) -> bool:
         """Whether nothing speaks against leaving it alone: it was understood, and does more than wait or lock."""
-        commands = self._analysis(input, ctx).commands
+        commands = self.analysed(input, ctx).commands
         return bool(commands) and not any(report.argv[:1] and report.argv[0] in NOT_LEFT_ALONE for report in commands)
 
     def _moved_to_background(self, input: BashInput, running: Running, seconds: float) -> CommandRan:
@@ -194,7 +199,7 @@ class Bash(Tool[BashInput, CommandRan]):
         return Result(CommandRan(input.command, output, ran.exit_code, notes), changes=changes)
 
     def _means_no(self, input: BashInput, code: int, ctx: ToolContext) -> bool:
-        commands = self._analysis(input, ctx).commands
+        commands = self.analysed(input, ctx).commands
         if code != 1 or not commands:
             return False
         argv = commands[-1].argv

@@ -1,4 +1,4 @@
-"""`ferrule explain`: what a call would do, and why."""
+"""`ferrule explain`: what a call would do, whether it may, and why."""
 
 from __future__ import annotations
 
@@ -8,35 +8,48 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from typing import Any, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from ...app.explaining import CannotExplain, explain
+from ...app.explaining import KINDS, CannotExplain, PathsAsWritten, Scene, described, explain
 from ...core.calls import ToolCall
 from ...core.content import encodable
+from ...core.verdicts import Verdict
+from ...permissions.modes import Mode
 from ..exits import CLOSED_PIPE, FAILED, OK, Usage
+from ..options import settings_from
 from ..signals import Interruptible
 from ..stdio import InputLines, Output
 
+if TYPE_CHECKING:
+    from ...app.build import Settings
+
+_PATHS: Final = ("cwd", "home", "project_root")
+
 
 def run(chosen: argparse.Namespace) -> int:
+    if chosen.lint:
+        return _lint(chosen)
     if chosen.jsonl and (chosen.tool or chosen.json):
         raise Usage("--jsonl reads the calls from stdin; leave TOOL, JSON and --json out.")
     if not chosen.jsonl and not chosen.tool:
         raise Usage("name a TOOL and give its input as JSON, or use --jsonl. `ferrule tools` lists the tools.")
-    cwd = os.path.abspath(chosen.cwd or os.getcwd())
     try:
-        return asyncio.run(_many(cwd)) if chosen.jsonl else _one(chosen, cwd)
+        return asyncio.run(_many(chosen)) if chosen.jsonl else _one(chosen)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return CLOSED_PIPE
 
 
-def _one(chosen: argparse.Namespace, cwd: str) -> int:
+def _one(chosen: argparse.Namespace) -> int:
+    from ...host.paths import LocalPaths
+
     call = ToolCall.from_text("explain", chosen.tool, chosen.input or "{}")
     if call.malformed is not None:
         raise Usage("JSON must be one JSON object, the input of the tool.")
+    scene = replace(_settled(settings_from(chosen), os.path.expanduser("~")), paths=LocalPaths())
     try:
-        explanation = explain(call.name, call.arguments, cwd=cwd, home=os.path.expanduser("~"))
+        explanation = explain(call.name, call.arguments, scene)
     except CannotExplain as refusal:
         print(encodable(str(refusal)), file=sys.stderr)
         return FAILED
@@ -46,53 +59,148 @@ def _one(chosen: argparse.Namespace, cwd: str) -> int:
     return OK
 
 
-async def _many(cwd: str) -> int:
+def _lint(chosen: argparse.Namespace) -> int:
+    """What a person should know of their rules. Nothing to say is exit code 0."""
+    from ...permissions.lint import lint
+    from ...tools import builtin_tools
+
+    if chosen.tool or chosen.jsonl or chosen.json:
+        raise Usage("--lint looks at the rules; leave TOOL, JSON, --json and --jsonl out.")
+    rules = settings_from(chosen).rules
+    remarks = lint(rules, [tool.name for tool in builtin_tools()])
+    for remark in remarks:
+        print(encodable(str(remark)))
+    if not remarks:
+        print(f"Nothing to say about {len(rules)} rules." if rules else "There are no rules.")
+    return FAILED if remarks else OK
+
+
+def _settled(settings: Settings, home: str) -> Scene:
+    """Under the settings of the folder. Paths are taken as written."""
+    policy = settings.reload() if settings.reload else None
+    return Scene(
+        cwd=settings.cwd,
+        home=home,
+        workspace=settings.cwd,
+        paths=PathsAsWritten(home),
+        rules=settings.rules,
+        mode=settings.mode,
+        directories=settings.added_directories,
+        lost=policy.lost if policy else None,
+    )
+
+
+async def _many(chosen: argparse.Namespace) -> int:
     incoming, out = InputLines(), Output()
+    answering = _Answering(chosen)
     number = 0
     with Interruptible() as signals:
         try:
             while (line := await incoming.next()) is not None:
                 number += 1
                 if line.strip():
-                    await out.write(json.dumps(_answered(line, number, cwd)).encode() + b"\n")
+                    await out.write(json.dumps(answering.to(line, number)).encode() + b"\n")
         except asyncio.CancelledError:
             if signals.exit_code is None:
                 raise
     return OK if signals.exit_code is None else signals.exit_code
 
 
-def _answered(line: bytes, number: int, cwd: str) -> dict[str, Any]:
-    try:
-        request = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        return {"id": number, "error": f"The line is not JSON: {error or type(error).__name__}."}
-    if not isinstance(request, dict):
-        return {"id": number, "error": 'A call must be a JSON object: {"id", "tool", "input"}.'}
-    asked = cast(Mapping[str, Any], request)
-    id = asked.get("id", number)
-    fault = _fault(asked)
-    if fault:
-        return {"id": id, "error": fault}
-    try:
-        found = explain(
-            asked["tool"],
-            asked.get("input") or {},
-            cwd=asked.get("cwd") or cwd,
-            home=asked.get("home") or os.path.expanduser("~"),
+class _Answering:
+    """Line by line. The settings of a folder are read once."""
+
+    def __init__(self, chosen: argparse.Namespace) -> None:
+        self._chosen = chosen
+        self._scenes: dict[tuple[str, str], Scene] = {}
+
+    def to(self, line: bytes, number: int) -> dict[str, Any]:
+        try:
+            request = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            return {"id": number, "error": f"The line is not JSON: {error or type(error).__name__}."}
+        if not isinstance(request, dict):
+            return {"id": number, "error": 'A call must be a JSON object: {"id", "tool", "input"}.'}
+        asked = cast(Mapping[str, Any], request)
+        id = asked.get("id", number)
+        fault = _fault(asked)
+        if fault:
+            return {"id": id, "error": fault}
+        try:
+            found = explain(
+                asked["tool"],
+                asked.get("input") or {},
+                self._scene(asked),
+                server=cast(Mapping[str, Any], asked.get("mcp") or {}).get("server"),
+                others=(_hook(asked.get("hook") or {}),),
+            )
+        except (CannotExplain, Usage) as refusal:
+            return {"id": id, "error": str(refusal)}
+        return {"id": id, **found.as_data()}
+
+    def _scene(self, asked: Mapping[str, Any]) -> Scene:
+        cwd = asked.get("cwd") or os.path.abspath(self._chosen.cwd or os.getcwd())
+        home = asked.get("home") or os.path.expanduser("~")
+        if asked.get("rules") is not None:
+            return described(
+                cwd=cwd,
+                home=home,
+                project_root=asked.get("project_root"),
+                rules=asked["rules"],
+                mode=asked.get("mode") or Mode.DEFAULT,
+                symlinks=asked.get("symlinks"),
+            )
+        scene = self._scenes.get((cwd, home)) or self._read(cwd, home)
+        mode = asked.get("mode")
+        links = asked.get("symlinks")
+        if mode is None and not links and asked.get("project_root") is None:
+            return scene
+        return replace(
+            scene,
+            workspace=asked.get("project_root") or scene.workspace,
+            mode=Mode(mode) if mode else scene.mode,
+            paths=PathsAsWritten(home, links or {}),
         )
-    except CannotExplain as refusal:
-        return {"id": id, "error": str(refusal)}
-    return {"id": id, **found.as_data()}
+
+    def _read(self, cwd: str, home: str) -> Scene:
+        """A folder that is not there has no settings, and only those of the user and the command line count."""
+        chosen = argparse.Namespace(**{**vars(self._chosen), "cwd": cwd if os.path.isdir(cwd) else None})
+        scene = replace(_settled(settings_from(chosen), home), cwd=cwd, workspace=cwd)
+        self._scenes[cwd, home] = scene
+        return scene
+
+
+def _hook(said: Mapping[str, Any]) -> Verdict | None:
+    """What a hook of PreToolUse would have said; output that is no JSON says nothing."""
+    behavior = KINDS.get(said.get("decision", ""))
+    return None if behavior is None else Verdict(behavior=behavior, source="hook", reason="a hook said so")
 
 
 def _fault(asked: Mapping[str, Any]) -> str:
     """What is wrong with the form of a request; empty if nothing is."""
     if not isinstance(asked.get("tool"), str):
         return "`tool` must be the name of a tool."
-    if not isinstance(asked.get("input", {}), dict | None):
-        return "`input` must be a JSON object."
-    for key in ("cwd", "home"):
+    for key in ("input", "rules", "symlinks", "mcp", "hook"):
+        if not isinstance(asked.get(key, {}), dict | None):
+            return f"`{key}` must be a JSON object."
+    for key in _PATHS:
         given = asked.get(key)
         if given is not None and not (isinstance(given, str) and given.startswith("/")):
             return f"`{key}` must be an absolute path."
+    if asked.get("mode") is not None and asked["mode"] not in {*Mode, "manual"}:
+        return f"`mode` must be one of {', '.join(Mode)}."
+    return _fault_of_rules(asked.get("rules") or {}) or _fault_of_links(asked.get("symlinks") or {})
+
+
+def _fault_of_rules(rules: Mapping[str, Any]) -> str:
+    for kind, texts in rules.items():
+        if kind not in KINDS:
+            return f"`rules.{kind}` is none of {', '.join(KINDS)}."
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in cast(list[Any], texts)):
+            return f"`rules.{kind}` must be a list of rules."
+    return ""
+
+
+def _fault_of_links(links: Mapping[str, Any]) -> str:
+    if not all(isinstance(target, str) and link.startswith("/") for link, target in links.items()):
+        return "`symlinks` must have an absolute path for each link, and its target."
     return ""

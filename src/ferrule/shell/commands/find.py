@@ -85,7 +85,7 @@ def _deletion(place: Word, account: Account) -> None:
     critical = any(is_critical(path, home=account.state.home, workspace="") for path in account.places(place))
     message = f"find deletes what it finds below {place.shown}."
     if critical:
-        account.risk("critical-removal", "critical", message, denies=True)
+        account.risk("critical-removal", "critical", message)
     else:
         account.risk("removal", "high", message)
 

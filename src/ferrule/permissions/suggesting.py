@@ -1,0 +1,81 @@
+"""The narrowest rules that would allow a call: for "always", and to say what would change an answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from ..core.effects import ReachesHost, ReadsPath, RunsCommand, WritesPath
+from ..core.ports import Proposal
+from .forms import COMMAND_TOOLS
+from .matching import command_of
+from .names import MCP
+from .paths import is_below
+
+MOST: Final = 5
+"""More rules than a person reads are not offered."""
+_IN_COMMANDS: Final = re.compile(r"[\\*?()]")
+_IN_PATHS: Final = re.compile(r"[\\*?\[\]()!#]")
+
+
+def suggested(proposal: Proposal, cwd: str, allows: Callable[[tuple[str, ...]], bool]) -> tuple[str, ...]:
+    """No wider than the call; none where no such rule helps.
+
+    `allows` says whether the call would be allowed with these rules beside
+    those there are: what stays forbidden is not offered.
+    """
+    for rules in (_parts(proposal), _whole(proposal), _touches(proposal, cwd)):
+        if rules and len(rules) <= MOST and allows(rules):
+            return tuple(rule for rule in rules if not allows(tuple(other for other in rules if other != rule)))
+    return ()
+
+
+def _parts(proposal: Proposal) -> tuple[str, ...]:
+    """One rule for each command, so that each can be met again beside others."""
+    if proposal.tool.name not in COMMAND_TOOLS or proposal.tool.server is not None:
+        return ()
+    sources = (
+        " ".join(touch.argv)
+        for touch in proposal.effects.touches
+        if isinstance(touch, RunsCommand) and not touch.within and touch.argv
+    )
+    return tuple(dict.fromkeys(_of_command(proposal.tool.name, source) for source in sources))
+
+
+def _whole(proposal: Proposal) -> tuple[str, ...]:
+    """The call as it is written."""
+    if proposal.tool.server is not None or proposal.tool.name.startswith(MCP):
+        return (proposal.tool.name,)
+    command = command_of(proposal) if proposal.tool.name in COMMAND_TOOLS else None
+    return (_of_command(proposal.tool.name, command),) if command else ()
+
+
+def _touches(proposal: Proposal, cwd: str) -> tuple[str, ...]:
+    rules: list[str] = []
+    for touch in proposal.effects.touches:
+        match touch:
+            case WritesPath(path):
+                rules.append(f"Edit({_of_path(path, cwd)})")
+            case ReadsPath(path):
+                rules.append(f"Read({_of_path(path, cwd)})")
+            case ReachesHost(host, False):
+                rules.append(f"WebFetch(domain:{host})")
+            case _:
+                pass
+    return tuple(dict.fromkeys(rules))
+
+
+def _of_command(tool: str, command: str) -> str:
+    return f"{tool}({_IN_COMMANDS.sub(_escaped, command)})"
+
+
+def _of_path(path: str, cwd: str) -> str:
+    """Below the working directory as seen from there, so that it holds for whoever shares the settings."""
+    inside = is_below(path, cwd) and path != cwd
+    written = f"./{path[len(cwd.rstrip('/')) + 1 :]}" if inside else f"/{path}"
+    return _IN_PATHS.sub(_escaped, written)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\{found[0]}"
