@@ -252,6 +252,10 @@ class Tool(ABC, Generic[InT, OutT]):
     def show_call(self, input: InT) -> View:
         return Line(self.describe(input))
 
+    def show_plan(self, input: InT, ctx: ToolContext) -> View:
+        """What is about to happen, for a person who is asked about it. `ctx.kept` has what `validate` worked out."""
+        return self.show_call(input)
+
     def show_result(self, input: InT, output: OutT) -> View:
         return Line("done")
 

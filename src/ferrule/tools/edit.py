@@ -109,17 +109,20 @@ class Edit(Tool[EditInput, FileEdited]):
             except ChangedMeanwhile as change:
                 raise ToolError(str(change)) from None
         self._remember(plan, written, ctx)
-        text = plan.before.document.text if plan.before else ""
         return FileEdited(
             input.file_path,
             plan.after.text,
             written.created,
             plan.edited.count,
             plan.edited.how,
-            of_edits(text, plan.edited.edits, in_workspace(input.file_path, ctx), limit=DIFF_LINES, show_cr=True),
+            _patch(plan, input.file_path, ctx),
             plan.changed_before,
             written.remarks,
         )
+
+    def show_plan(self, input: EditInput, ctx: ToolContext) -> View:
+        plan: _Plan | None = ctx.kept
+        return Diff(input.file_path, _patch(plan, input.file_path, ctx)) if plan else self.show_call(input)
 
     def _write(self, plan: _Plan, input: EditInput, ctx: ToolContext) -> Written:
         return self._files.write(input.file_path, ctx, plan.after.data, plan.before and plan.before.identity)
@@ -212,6 +215,11 @@ def _is_notebook(path: str, text: str) -> bool:
     except NotNotebook:
         return False
     return True
+
+
+def _patch(plan: _Plan, path: str, ctx: ToolContext) -> str:
+    text = plan.before.document.text if plan.before else ""
+    return of_edits(text, plan.edited.edits, in_workspace(path, ctx), limit=DIFF_LINES, show_cr=True)
 
 
 def _edited(input: EditInput, document: Document, edited: Edited) -> Document:

@@ -174,6 +174,10 @@ class NotebookEdit(Tool[NotebookEditInput, NotebookEdited]):
         named = f"{after}cell {_short(cell)} of" if cell is not None else "at the start of"
         return " ".join(f"NotebookEdit {input.edit_mode} {named} {input.notebook_path}".split())
 
+    def show_plan(self, input: NotebookEditInput, ctx: ToolContext) -> View:
+        plan: _Plan | None = ctx.kept
+        return Diff(input.notebook_path, plan.output.patch) if plan else self.show_call(input)
+
     def show_result(self, input: NotebookEditInput, output: NotebookEdited) -> View:
         return Diff(output.path, output.patch)
 

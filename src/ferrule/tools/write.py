@@ -89,9 +89,13 @@ class Write(Tool[WriteInput, FileWritten]):
         except ChangedMeanwhile as change:
             raise ToolError(str(change)) from None
         self._files.ledger(ctx).wrote(written.identity, text)
-        old = before.document.text if before else text
-        patch = unified(old, text, in_workspace(path, ctx), limit=DIFF_LINES, show_cr=True)
-        return FileWritten(path, text, written.created, patch, written.remarks)
+        return FileWritten(path, text, written.created, _patch(plan, path, ctx), written.remarks)
+
+    def show_plan(self, input: WriteInput, ctx: ToolContext) -> View:
+        plan: _Plan | None = ctx.kept
+        if plan is None or plan.before is None:
+            return Code(preview(input.content), input.file_path)
+        return Diff(input.file_path, _patch(plan, input.file_path, ctx))
 
     def _plan(self, input: WriteInput, ctx: ToolContext) -> _Plan:
         before = self._files.read(input.file_path, ctx)
@@ -118,6 +122,12 @@ class Write(Tool[WriteInput, FileWritten]):
 
     def show_result(self, input: WriteInput, output: FileWritten) -> View:
         return Code(preview(output.text), output.path) if output.created else Diff(output.path, output.patch)
+
+
+def _patch(plan: _Plan, path: str, ctx: ToolContext) -> str:
+    text = plan.after.text
+    old = plan.before.document.text if plan.before else text
+    return unified(old, text, in_workspace(path, ctx), limit=DIFF_LINES, show_cr=True)
 
 
 def _written_over(before: FileSnapshot | None, input: WriteInput) -> Document:

@@ -1,0 +1,107 @@
+"""Asking a person: one question at a time, each judged again before it is shown.
+
+While one question waits for its answer others queue behind it. An "always"
+that answers the first may answer the next, so each is judged anew when its
+turn comes, and is shown only if it still has to be.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from enum import StrEnum
+from typing import Any, Protocol
+
+from ..core.content import View
+from ..core.ports import Opinion, Proposal
+from ..core.values import plain_value
+from ..core.verdicts import Behavior, Verdict, strictest
+
+REFUSED = "the person said no"
+
+
+class Reach(StrEnum):
+    """How long an answer holds."""
+
+    ONCE = "once"
+    SESSION = "session"
+    SAVED = "saved"
+
+
+@plain_value
+class Question:
+    """What a person has to know to answer."""
+
+    proposal: Proposal
+    verdict: Verdict
+    """Why it is asked."""
+    view: View
+    """What will happen: the diff of an edit, the text of a command."""
+    rules: tuple[str, ...]
+    """What "always" would add; none where no rule as narrow as the call would allow it."""
+
+
+@plain_value
+class Answer:
+    allowed: bool
+    reach: Reach = Reach.ONCE
+    words: str = ""
+    """What the model is told with a no."""
+    arguments: Mapping[str, Any] | None = None
+    """The input that the person wants instead."""
+
+
+class Person(Protocol):
+    async def answer(self, question: Question, /) -> Answer: ...
+
+
+class OneAtATime:
+    """An approver in front of a person."""
+
+    def __init__(
+        self,
+        person: Person,
+        *,
+        judge: Callable[[Proposal], Opinion | Awaitable[Opinion]],
+        suggest: Callable[[Proposal], tuple[str, ...]],
+        keep: Callable[[tuple[str, ...], Reach], Awaitable[None]],
+    ) -> None:
+        """`judge` are the rules; `keep` takes the rules of an "always"."""
+        self._person = person
+        self._judge = judge
+        self._suggest = suggest
+        self._keep = keep
+        self._turn = asyncio.Lock()
+
+    async def approve(self, proposal: Proposal, verdict: Verdict, /) -> Verdict:
+        async with self._turn:
+            again = await self._judged(proposal, verdict)
+            if again.behavior is not Behavior.ASK:
+                return again
+            question = Question(
+                proposal, again, proposal.tool.show_plan(proposal.input, proposal.ctx), self._suggest(proposal)
+            )
+            answer = await self._person.answer(question)
+            if answer.allowed and answer.reach is not Reach.ONCE and question.rules:
+                await self._keep(question.rules, answer.reach)
+        if not answer.allowed:
+            return Verdict(behavior=Behavior.DENY, source="user", reason=answer.words or REFUSED)
+        return Verdict(
+            behavior=Behavior.ALLOW, source="user", reason="the person said yes", updated_arguments=answer.arguments
+        )
+
+    async def _judged(self, proposal: Proposal, verdict: Verdict) -> Verdict:
+        """What the rules say by now. What a hook or the tool itself asked about stays a question."""
+        if verdict.source in ("hook", "tool", "classifier"):
+            return verdict
+        said = self._judge(proposal)
+        opinion = await said if inspect.isawaitable(said) else said
+        return strictest((opinion, _without_behavior(verdict)))
+
+
+def _without_behavior(verdict: Verdict) -> Verdict | None:
+    """The risks of the first verdict, which no rule can see."""
+    if not verdict.risks:
+        return None
+    return Verdict(behavior=Behavior.ALLOW, source="tool", reason=verdict.reason, risks=verdict.risks)
