@@ -1,0 +1,211 @@
+"""One connection: bytes in and out on asyncio's streams, and h11 to say what they mean."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import h11
+
+from ...core.values import plain_value
+from .message import HttpError, HttpRequest
+from .proxies import Proxy
+from .tls import Tls, is_untrusted
+from .urls import Url, bracketed
+
+MOST_HEAD = 1 << 16
+READ_SIZE = 1 << 16
+MOST_INTERIM_ANSWERS = 20
+RACE_SECONDS = 0.25
+"""How long one address of a host may take before the next is tried beside it."""
+
+
+@plain_value
+class Route:
+    """Which connections can serve each other's requests."""
+
+    scheme: str
+    host: str
+    port: int
+    address: str | None
+    proxy: Proxy | None
+
+    @classmethod
+    def to(cls, url: Url, address: str | None, proxy: Proxy | None) -> Route:
+        return cls(url.scheme, url.host, url.port, address, proxy)
+
+    @property
+    def name(self) -> str:
+        return f"{bracketed(self.host)}:{self.port}"
+
+    @property
+    def endpoint(self) -> tuple[str, int]:
+        """Host and port of the socket's other end."""
+        return (self.proxy.host, self.proxy.port) if self.proxy else (self.address or self.host, self.port)
+
+
+class Connection:
+    """Used by one exchange at a time. Whatever goes wrong, it is closed and of no more use."""
+
+    def __init__(self, route: Route, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.route = route
+        self._loop = asyncio.get_running_loop()
+        self._reader = reader
+        self._writer = writer
+        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MOST_HEAD)
+        self._idle_since = 0.0
+        self.answered = False
+        """Whether anything of an answer to the last request has come."""
+
+    @classmethod
+    async def opened(cls, route: Route, tls: Tls, seconds: float) -> Connection:
+        async with _failing_clearly(route, seconds):
+            host, port = route.endpoint
+            direct_tls = route.scheme == "https" and not route.proxy
+            reader, writer = await asyncio.open_connection(
+                host,
+                port,
+                ssl=tls.context if direct_tls else None,
+                server_hostname=route.host if direct_tls else None,
+                happy_eyeballs_delay=RACE_SECONDS,
+            )
+            connection = cls(route, reader, writer)
+            async with connection.closed_on_failure():
+                connection._set_options()
+                if route.proxy and route.scheme == "https":
+                    await connection._tunnel(route.proxy)
+                    await writer.start_tls(tls.context, server_hostname=route.host)
+            return connection
+
+    @asynccontextmanager
+    async def closed_on_failure(self) -> AsyncGenerator[None]:
+        """For whatever may be interrupted: a socket that is in the middle of something is of no more use."""
+        is_fine = False
+        try:
+            yield
+            is_fine = True
+        finally:
+            if not is_fine:
+                self.close()
+
+    def _set_options(self) -> None:
+        """A peer that is gone without a word is noticed although nothing is sent."""
+        plug: socket.socket = self._writer.get_extra_info("socket")
+        plug.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+    async def _tunnel(self, proxy: Proxy) -> None:
+        target = f"{bracketed(self.route.address or self.route.host)}:{self.route.port}"
+        headers = [("Host", target)]
+        if proxy.authorization:
+            headers.append(("Proxy-Authorization", proxy.authorization))
+        self._write(h11.Request(method="CONNECT", target=target, headers=headers))
+        self._write(h11.EndOfMessage())
+        answer = await self.head()
+        if not 200 <= answer.status_code < 300:
+            raise HttpError("proxy", f"The proxy {proxy.host} answered {answer.status_code} for {target}.")
+        if self._http.trailing_data[0]:
+            raise HttpError("proxy", f"The proxy {proxy.host} spoke before it was asked.")
+        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MOST_HEAD)
+
+    def send(self, request: HttpRequest, headers: list[tuple[str, str]], target: str) -> None:
+        """Nothing is waited for: the loop writes while the answer is awaited, so an early one is seen."""
+        self.answered = False
+        try:
+            self._write(h11.Request(method=request.method, target=target, headers=headers))
+        except h11.LocalProtocolError as error:
+            raise HttpError(
+                "protocol", f"The request to {self.route.name} has a part that cannot be sent: {error}."
+            ) from None
+        if request.body:
+            self._write(h11.Data(data=request.body))
+        self._write(h11.EndOfMessage())
+
+    def _write(self, event: h11.Event) -> None:
+        if data := self._http.send(event):
+            self._writer.write(data)
+
+    async def head(self) -> h11.Response:
+        for _ in range(MOST_INTERIM_ANSWERS):
+            event = await self._next_event()
+            if isinstance(event, h11.Response):
+                return event
+        raise HttpError("protocol", f"{self.route.name} sends interim answers without end.")
+
+    async def body(self) -> bytes | None:
+        """The next piece; `None` at the end."""
+        event = await self._next_event()
+        return bytes(event.data) if isinstance(event, h11.Data) else None
+
+    async def _next_event(self) -> h11.Event:
+        while True:
+            try:
+                event = self._http.next_event()
+            except h11.RemoteProtocolError as error:
+                raise self._misspoken(error) from None
+            if isinstance(event, h11.ConnectionClosed):
+                raise self._hung_up()
+            if isinstance(event, h11.Event):
+                return event
+            data = await self._reader.read(READ_SIZE)
+            self.answered = self.answered or bool(data)
+            self._http.receive_data(data)
+
+    def _misspoken(self, error: h11.RemoteProtocolError) -> HttpError:
+        if self._reader.at_eof():
+            return self._hung_up()
+        if error.error_status_hint == 431:
+            return HttpError("too_large", f"{self.route.name} sends more than {MOST_HEAD:,} bytes of headers.")
+        return HttpError("protocol", f"{self.route.name} sends what is no HTTP: {error}.")
+
+    def _hung_up(self) -> HttpError:
+        when = "in the middle of its answer" if self.answered else "before it answered"
+        return HttpError("closed", f"{self.route.name} closed the connection {when}.")
+
+    def rest(self) -> bool:
+        """Make ready for the next exchange. False, and closed, where there can be none."""
+        done = self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
+        if not done or self._http.trailing_data[0]:
+            self.close()
+            return False
+        self._http.start_next_cycle()
+        self._idle_since = self._loop.time()
+        return True
+
+    def is_fresh(self, seconds: float) -> bool:
+        """Whether it can be used again: in this loop, not closed by the other end, not idle for too long."""
+        if self._loop is not asyncio.get_running_loop():
+            return False
+        return not self._reader.at_eof() and self._loop.time() - self._idle_since < seconds
+
+    def close(self) -> None:
+        """At once: nothing that was not sent is sent any more."""
+        if not self._loop.is_closed():
+            self._writer.transport.abort()
+
+
+def spoken(error: OSError) -> str:
+    """The system's own words: asyncio puts others in their place."""
+    return os.strerror(error.errno) if error.errno else str(error)
+
+
+@asynccontextmanager
+async def _failing_clearly(route: Route, seconds: float) -> AsyncGenerator[None]:
+    """While connecting: each fault as one `HttpError` that names the other end."""
+    host, port = route.endpoint
+    name = f"the proxy {bracketed(host)}:{port}" if route.proxy else route.name
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError:
+        raise HttpError("timeout", f"No connection to {name} within {seconds:g} seconds.") from None
+    except socket.gaierror as error:
+        raise HttpError("resolve", f"No address for {host}: {error.strerror}.") from None
+    except OSError as error:
+        if is_untrusted(error):
+            raise HttpError("tls", f"No secure connection to {route.name}: {error}.") from None
+        raise HttpError("connect", f"No connection to {name}: {spoken(error)}.") from None
+    except ValueError as error:  # a name that no resolver takes: a label too long, a certificate of another kind
+        raise HttpError("resolve", f"No address for {host}: {error}.") from None
