@@ -1,0 +1,181 @@
+"""May a URL be fetched? Decided from its spelling and from what its host resolves to: no network, no disk.
+
+A host is resolved once, every address it has must pass, and the connection goes to one of
+those. Each hop of a redirect is judged anew; one that leaves the host is handed back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Final, TypeAlias
+
+from ...core.verdicts import Behavior
+from .addresses import Address, Reach, reach_of
+from .urls import Place, Refused, joined, parse_url
+
+MOST_REDIRECTS: Final = 5
+WEB_PORTS: Final = frozenset({80, 443})
+SERVICE_PORTS: Final = frozenset(
+    {
+        1080, 1433, 1521, 1719, 1720, 1723, 2049, 2181, 2375, 2376, 2379, 2380, 3128, 3306, 3389, 3659, 4045, 4190,
+        4369, 5060, 5061, 5432, 5672, 5900, 5984, 5985, 5986, 6000, 6379, 6443, 6566, 6665, 6666, 6667, 6668, 6669,
+        6679, 6697, 9042, 9092, 9200, 9300, 10080, 10250, 11211, 27017,
+    }
+)  # fmt: skip
+"""Ports above 1023 that belong to something else than web pages. Below, only those of the web are reached."""
+
+LocalHosts: TypeAlias = Callable[[str], bool]
+"""Whether a rule allows the host by its very name, so that it may be a local one."""
+
+
+def no_local_hosts(host: str, /) -> bool:
+    return False
+
+
+OPENED_FOR_ADDRESSES: Final = frozenset({Reach.LOOPBACK, Reach.PRIVATE, Reach.LINK})
+OPENED_FOR_LOCAL_NAMES: Final = frozenset({Reach.LOOPBACK, Reach.PRIVATE})
+OPENED_FOR_NAMES: Final = frozenset({Reach.PRIVATE})
+"""What a rule for a host opens. The owner of a public name can let it resolve to this machine; no rule means that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A redirect that stays with its host."""
+
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class HandedBack:
+    """A redirect that leaves its host, or changes how it is reached: whoever asked decides whether to go there."""
+
+    location: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """What would become of a fetch. `ASK` stands for a redirect that is handed back and not followed."""
+
+    behavior: Behavior
+    reason: str
+
+
+def admitted(text: str, local_hosts: LocalHosts = no_local_hosts) -> Place:
+    """The URL to fetch, over https unless a rule names its local host. Raises `Refused`."""
+    place = parse_url(text)
+    if place.has_credentials:
+        raise Refused("holds a name or password before its host. Leave that out")
+    return _admitted(place, local_hosts)
+
+
+def checked(
+    place: Place, answers: Sequence[str | Address], local_hosts: LocalHosts = no_local_hosts
+) -> tuple[Address, ...]:
+    """The addresses that the host has, of which each may be connected to. Raises `Refused` if any may not."""
+    if not answers:
+        raise Refused(f"has a host that no address is known for: {place.host}")
+    opened = _openable(place) if local_hosts(place.host) else frozenset[Reach]()
+    addresses = tuple(_address(answer) for answer in answers)
+    for address in addresses:
+        reach = reach_of(address)
+        if reach is not Reach.PUBLIC and reach not in opened:
+            raise Refused(f"leads to {address}, an address of {reach}{_remedy(place, reach)}")
+    return addresses
+
+
+def redirected(place: Place, location: str, local_hosts: LocalHosts = no_local_hosts) -> Followed | HandedBack:
+    """What to do about an answer that points elsewhere. Raises `Refused` for a place that is never fetched from."""
+    try:
+        there = joined(place, location)
+        admissible = _admitted(there, local_hosts)
+    except Refused as error:
+        raise Refused(f"redirects to {shortened(location)}, which {error}") from None
+    if there.has_credentials:
+        return HandedBack(str(there), "it adds a name or password to the URL")
+    if _bare(there.host) != _bare(place.host):
+        return HandedBack(str(there), f"it leads to another host, {there.host}")
+    if admissible.url.port != place.url.port:
+        return HandedBack(str(there), f"it leads to another port, {admissible.url.port}")
+    if there.url.scheme == "http" and place.url.scheme == "https":
+        return HandedBack(str(there), "it leads from https to http")
+    return Followed(admissible)
+
+
+def explain_fetch(
+    text: str,
+    *,
+    resolve: Sequence[str] | None = None,
+    resolve_sequence: Sequence[Sequence[str]] = (),
+    redirect_to: str | Sequence[str] | None = None,
+    local_hosts: LocalHosts = no_local_hosts,
+) -> Explained:
+    """What would become of a fetch whose host resolves like this, and whose answer redirects there.
+
+    Every answer of a `resolve_sequence` is judged: a fetch to come would meet it. Where no answers are
+    given, a name is judged by its form alone.
+
+    >>> explain_fetch("http://spoofed.example.com/", resolve=["10.0.0.5"]).behavior.name
+    'DENY'
+    """
+    answers = resolve_sequence or (() if resolve is None else (resolve,))
+    hops = [redirect_to] if isinstance(redirect_to, str) else list(redirect_to or ())
+    try:
+        place = admitted(text, local_hosts)
+        for one in answers:
+            checked(place, one, local_hosts)
+        for count, location in enumerate(hops, 1):
+            if count > MOST_REDIRECTS:
+                raise Refused(f"redirects more than {MOST_REDIRECTS} times")
+            hop = redirected(place, location, local_hosts)
+            if isinstance(hop, HandedBack):
+                return Explained(Behavior.ASK, f"the redirect is handed back and not followed: {hop.why}")
+            place = hop.place
+    except Refused as error:
+        return Explained(Behavior.DENY, f"{shortened(text)} {error}")
+    return Explained(Behavior.ALLOW, f"it may be fetched as {place}")
+
+
+def shortened(text: str) -> str:
+    """The text on one line, cut where it is long; a URL can hold anything."""
+    plain = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text[:200])
+    return plain if len(text) <= 200 else f"{plain}…"
+
+
+def _admitted(place: Place, local_hosts: LocalHosts) -> Place:
+    """By its form: the host, the port, and an address that is spelled out."""
+    named = local_hosts(place.host)
+    if place.is_local and not named:
+        raise Refused(f"leads to {place.host}, a host of this machine or its network{_remedy(place, Reach.PRIVATE)}")
+    if place.address is not None:
+        checked(place, (place.address,), local_hosts)
+    if place.is_local or (place.address is not None and reach_of(place.address) is not Reach.PUBLIC):
+        return place
+    port = place.url.port
+    if not named and (port in SERVICE_PORTS or (port < 1024 and port not in WEB_PORTS)):
+        raise Refused(f"asks for port {port}, which serves no web pages")
+    return place.over_https()
+
+
+def _openable(place: Place) -> frozenset[Reach]:
+    """What a rule that names the host opens."""
+    if place.address is not None:
+        return OPENED_FOR_ADDRESSES
+    return OPENED_FOR_LOCAL_NAMES if place.is_local else OPENED_FOR_NAMES
+
+
+def _remedy(place: Place, reach: Reach) -> str:
+    return f". Only a rule `WebFetch(domain:{place.host})` allows that" if reach in _openable(place) else ""
+
+
+def _address(answer: str | Address) -> Address:
+    try:
+        return ip_address(answer) if isinstance(answer, str) else answer
+    except ValueError:
+        raise Refused(f"has a host that resolves to no address: {shortened(str(answer))}") from None
+
+
+def _bare(host: str) -> str:
+    return host.removeprefix("www.")
