@@ -34,6 +34,7 @@ LATE_IMPORTS = {
     "host/images.py",  # Pillow takes longer to load than most files take to read
     "host/covering.py",  # the same
     "permissions/paths.py",  # pathspec takes 40 ms to load, and few sessions have a path rule
+    "host/web/fetching.py",  # h11 is loaded by the first fetch
     "host/text.py",  # detection for the few files that are not UTF-8 takes longer to load than they do to read
 }
 
