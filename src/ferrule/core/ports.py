@@ -154,3 +154,9 @@ class Paths(Protocol):
     def resolve(self, path: str, /) -> tuple[str, tuple[str, ...]]:
         """The path with links resolved, and the links that were followed."""
         ...
+
+
+class Extractor(Protocol):
+    """A small model that answers a question about a text which came from outside."""
+
+    async def extract(self, text: str, question: str, /) -> str: ...
