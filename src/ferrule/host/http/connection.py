@@ -70,7 +70,8 @@ class Connection:
                 port,
                 ssl=tls.context if direct_tls else None,
                 server_hostname=route.host if direct_tls else None,
-                happy_eyeballs_delay=RACE_SECONDS,
+                # A cancelled race leaves its socket to the garbage collector; one address needs no race.
+                happy_eyeballs_delay=None if _is_address(host) else RACE_SECONDS,
             )
             connection = cls(route, reader, writer)
             async with connection.closed_on_failure():
@@ -189,6 +190,10 @@ class Connection:
 def spoken(error: OSError) -> str:
     """The system's own words: asyncio puts others in their place."""
     return os.strerror(error.errno) if error.errno else str(error)
+
+
+def _is_address(host: str) -> bool:
+    return ":" in host or host.replace(".", "").isdecimal()
 
 
 @asynccontextmanager
