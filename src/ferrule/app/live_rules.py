@@ -99,6 +99,14 @@ class LiveRules:
         self.hidden()
         return self._plain
 
+    def names_host(self, host: str) -> bool:
+        """Whether an allow rule names this very host."""
+        try:
+            self._current()
+        except PolicyLost:
+            return False
+        return self._judge.names_host(host)
+
     async def _tried(self, box: Box, proposal: Proposal) -> Opinion:
         """Once more, when it is known what the sandbox of this machine can enforce."""
         await box.try_it()

@@ -130,12 +130,16 @@ class RuleJudge:
             needs_confinement=needed,
         )
 
+    def names_host(self, host: str) -> bool:
+        """Whether an allow rule names this very host: only then may it be a local one."""
+        return any(pattern.names_one and pattern.matches(host) for pattern, _ in self._allows.hosts)
+
     def _is_settled(self, concern: Concern, proposal: Proposal) -> bool:
         """Whether the mode does not mind, or a rule allows what the concern is about by name."""
         if self._mode is Mode.BYPASS and not concern.in_bypass:
             return True
         if concern.host is not None:
-            return any(pattern.names_one and pattern.matches(concern.host) for pattern, _ in self._allows.hosts)
+            return self.names_host(concern.host)
         if concern.secret is None:
             return False
         path, otherwise = concern.secret
