@@ -55,8 +55,8 @@ def _deferred(name: str, description: str, hint: str = "") -> AnyTool:
     return tool
 
 
-FETCH = _deferred("WebFetch", "Get a page.", "fetch a page from the web")
-SEARCH = _deferred("WebSearch", "Search the net for pages.", "search the web")
+FETCH = _deferred("WebGet", "Get a page.", "fetch a page from the web")
+SEARCH = _deferred("WebLook", "Search the net for pages.", "search the web")
 NOTEBOOK = _deferred("CellEdit", "Change a cell of a notebook. Not for the web.", "edit one notebook cell")
 REMOTE = _deferred("mcp__files__read_file", "Open something far away.")
 SCHEMA = FETCH.spec.schema_json()
@@ -96,10 +96,10 @@ async def _names(tmp_path: Path, query: str, *tools: AnyTool, **more: Any) -> li
 
 @requirement("POOL-4")
 async def test_select_takes_tools_by_name_and_gives_their_schema(tmp_path: Path) -> None:
-    outcome = await _search(_session(tmp_path, *ALL), query="select:WebFetch, celledit ,Nope")
+    outcome = await _search(_session(tmp_path, *ALL), query="select:WebGet, celledit ,Nope")
 
     assert _text(outcome).replace(SCHEMA, "{SCHEMA}") == snapshot("""\
-WebFetch
+WebGet
 Get a page.
 Schema: {SCHEMA}
 
@@ -109,12 +109,12 @@ Schema: {SCHEMA}
 
 There is no tool named Nope.\
 """)
-    assert outcome.view == Listing(("WebFetch", "CellEdit"), 2)
+    assert outcome.view == Listing(("WebGet", "CellEdit"), 2)
 
 
 @requirement("POOL-4")
 async def test_a_tool_selected_twice_is_given_once(tmp_path: Path) -> None:
-    assert await _names(tmp_path, "select:WebFetch,webfetch,WEBFETCH") == ["WebFetch"]
+    assert await _names(tmp_path, "select:WebGet,webget,WEBGET") == ["WebGet"]
 
 
 @requirement("POOL-4")
@@ -132,7 +132,7 @@ async def test_a_selection_that_finds_nothing_says_so(tmp_path: Path, query: str
     outcome = await _search(_session(tmp_path, FETCH, SEARCH), query=query)
 
     assert outcome.status is Status.OK
-    assert _text(outcome).endswith("Nothing was found. There are: WebFetch, WebSearch.")
+    assert _text(outcome).endswith("Nothing was found. There are: WebGet, WebLook.")
 
 
 # By words
@@ -142,8 +142,8 @@ async def test_a_selection_that_finds_nothing_says_so(tmp_path: Path, query: str
 @pytest.mark.parametrize(
     ("query", "names"),
     [
-        ("web", ["WebFetch", "WebSearch", "CellEdit"]),
-        ("search the web", ["WebSearch", "WebFetch", "CellEdit"]),
+        ("web", ["WebGet", "WebLook", "CellEdit"]),
+        ("search the web", ["WebLook", "WebGet", "CellEdit"]),
         ("NOTEBOOK", ["CellEdit"]),
         ("edit notebooks in a notebook", ["CellEdit"]),
         ("read file", ["mcp__files__read_file"]),
@@ -179,7 +179,7 @@ async def test_at_most_as_many_as_asked_for_are_found(tmp_path: Path) -> None:
 async def test_words_that_match_nothing_are_answered_with_what_there_is(tmp_path: Path) -> None:
     outcome = await _search(_session(tmp_path, FETCH, SEARCH), query="xylophone !!")
 
-    assert outcome.content == (Text("Nothing was found. There are: WebFetch, WebSearch."),)
+    assert outcome.content == (Text("Nothing was found. There are: WebGet, WebLook."),)
 
 
 @requirement("POOL-4")
@@ -196,8 +196,8 @@ async def test_where_nothing_is_deferred_there_is_nothing_to_find(tmp_path: Path
 async def test_found_tools_are_in_the_next_request_behind_all_that_stood_before(tmp_path: Path) -> None:
     session = _session(tmp_path, *ALL)
     model = RecordingModel(
-        says("", ToolCall("1", "ToolSearch", {"query": "select:WebSearch"})),
-        says("", ToolCall("2", "ToolSearch", {"query": "select:CellEdit,WebSearch"})),
+        says("", ToolCall("1", "ToolSearch", {"query": "select:WebLook"})),
+        says("", ToolCall("2", "ToolSearch", {"query": "select:CellEdit,WebLook"})),
         says("done"),
     )
 
@@ -207,24 +207,24 @@ async def test_found_tools_are_in_the_next_request_behind_all_that_stood_before(
 
     offered = [[spec.name for spec in request.tools] for request, _ in model.requests]
     first = _builtin(Exposure.DIRECT)
-    assert offered == [first, [*first, "WebSearch"], [*first, "WebSearch", "CellEdit"]]
+    assert offered == [first, [*first, "WebLook"], [*first, "WebLook", "CellEdit"]]
     assert [request.cache_after for request, _ in model.requests] == [len(first)] * 3
 
 
 @requirement("POOL-4")
 async def test_a_deferred_tool_that_was_never_loaded_still_runs(tmp_path: Path) -> None:
-    (outcome,) = await _session(tmp_path, *ALL).run([ToolCall("1", "WebFetch", {"url": "x"})])
+    (outcome,) = await _session(tmp_path, *ALL).run([ToolCall("1", "WebGet", {"url": "x"})])
 
-    assert (outcome.status, outcome.content) == (Status.OK, (Text("WebFetch x"),))
+    assert (outcome.status, outcome.content) == (Status.OK, (Text("WebGet x"),))
 
 
 @requirement("POOL-4")
 async def test_a_deferred_tool_called_wrongly_answers_with_its_schema(tmp_path: Path) -> None:
-    (outcome,) = await _session(tmp_path, *ALL).run([ToolCall("1", "WebFetch", {"link": "x"})])
+    (outcome,) = await _session(tmp_path, *ALL).run([ToolCall("1", "WebGet", {"link": "x"})])
 
     assert outcome.status is Status.INVALID
     assert _text(outcome).replace(SCHEMA, "{SCHEMA}") == snapshot("""\
-WebFetch cannot take these arguments:
+WebGet cannot take these arguments:
 - `url` is missing.
 - `link` is not a parameter.
 It takes: url (required).
@@ -236,6 +236,6 @@ Its schema: {SCHEMA}\
 async def test_the_old_name_of_tool_search_works(tmp_path: Path) -> None:
     session = _session(tmp_path, *ALL)
 
-    (outcome,) = await session.run([ToolCall("1", "tool_search", {"query": "select:WebFetch", "max_results": 1})])
+    (outcome,) = await session.run([ToolCall("1", "tool_search", {"query": "select:WebGet", "max_results": 1})])
 
-    assert (outcome.status, session.state.found_tools) == (Status.OK, ("WebFetch",))
+    assert (outcome.status, session.state.found_tools) == (Status.OK, ("WebGet",))
