@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.core.effects import Change, ChangesState, ReadsPath, ReadsState, RunsCommand, WritesPath
+from ferrule.core.effects import Change, ChangesState, ReachesHost, ReadsPath, ReadsState, RunsCommand, WritesPath
+from ferrule.host.web.searching import Brave, WebSearches
 from ferrule.testing import bare_context
-from ferrule.tools import builtin_tools
+from ferrule.tools import Services, builtin_tools
 from tests.requirement import requirement
 
 ROOT = Path(__file__).parent.parent
@@ -101,11 +102,23 @@ def test_the_table_of_effects_is_true(tmp_path: Path) -> None:
         ),
         "Read": ({"file_path": "/a"}, [ReadsPath("/a")], "reads `file_path`"),
         "ToolSearch": ({"query": "x"}, [ChangesState("found_tools")], "changes the session's found_tools"),
+        "WebFetch": (
+            {"url": "http://example.com/a"},
+            [ReachesHost("example.com", sends=False)],
+            "fetches from the host of `url`",
+        ),
+        "WebSearch": (
+            {"query": "words"},
+            [ReachesHost("api.search.brave.com", sends=False)],
+            "fetches from the host of the search service",
+        ),
         "Write": ({"file_path": "/a", "content": "x"}, [WritesPath("/a", Change.CREATES)], "creates `file_path`"),
     }
 
-    assert set(rows) - {"tool"} == {tool.name for tool in builtin_tools()} == set(samples)
-    for tool in builtin_tools():
+    tools = builtin_tools(Services(searches=WebSearches(backend=Brave("key"))))
+
+    assert set(rows) - {"tool"} == {tool.name for tool in tools} == set(samples)
+    for tool in tools:
         arguments, touches, words = samples[tool.name]
         assert list(tool.effects(tool.parse(arguments), bare_context(tmp_path)).touches) == touches
         assert words in rows[tool.name]

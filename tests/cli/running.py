@@ -16,8 +16,9 @@ HANG = 60
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    """This environment with a home and a state folder of its own, and no wishes about colour or width."""
-    unwanted = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "CLAUDE_CONFIG_DIR")
+    """This environment with a home and a state folder of its own, no wishes about colour or width, no search."""
+    searching = ("FERRULE_SEARCH_URL", "BRAVE_API_KEY", "TAVILY_API_KEY")
+    unwanted = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "CLAUDE_CONFIG_DIR", *searching)
     kept = {key: value for key, value in os.environ.items() if key not in unwanted}
     own = {"HOME": str(folder / "home"), "XDG_STATE_HOME": str(folder / "xdg-state"), "PYTHONUTF8": "1"}
     return {**kept, **own, **more}

@@ -14,6 +14,8 @@ from ferrule.tools import builtin_tools
 from tests.cli.running import FERRULE, environment, ferrule
 from tests.requirement import requirement
 
+BUILTIN = [tool.name for tool in builtin_tools()]
+
 
 @requirement("CLI-3")
 def test_version_is_one_line(tmp_path: Path) -> None:
@@ -75,6 +77,7 @@ TaskOutput    Show what a background command has printed since the last look,
               and whether it still runs.
 ToolSearch    Find tools that are known to you by name only, and load their full
               description.
+WebFetch      Fetch a page from the web by its URL and read it as Markdown.
 Write         Write a whole file: make a new one, or replace all of an existing
               one.
 """)
@@ -84,7 +87,9 @@ Write         Write a whole file: make a new one, or replace all of an existing
 def test_tools_are_listed_for_programs(tmp_path: Path) -> None:
     tools = json.loads(ferrule(tmp_path, "tools", "--json").stdout)
 
-    assert [tool["name"] for tool in tools] == [tool.name for tool in builtin_tools()]
+    assert [tool["name"] for tool in tools] == [
+        name for name in BUILTIN if name != "WebSearch"
+    ]  # off without a service
     assert {tool["name"]: tool["aliases"] for tool in tools}["Read"] == ["read_file", "FileRead"]
     assert {tool["name"]: tool["input_schema"]["required"] for tool in tools}["Read"] == ["file_path"]
 
@@ -93,7 +98,7 @@ def test_tools_are_listed_for_programs(tmp_path: Path) -> None:
 def test_a_denied_tool_is_not_listed(tmp_path: Path) -> None:
     tools = json.loads(ferrule(tmp_path, "tools", "--json", "--deny", "Glob").stdout)
 
-    assert [tool["name"] for tool in tools] == [tool.name for tool in builtin_tools() if tool.name != "Glob"]
+    assert [tool["name"] for tool in tools] == [name for name in BUILTIN if name not in ("Glob", "WebSearch")]
 
 
 @requirement("CLI-2")

@@ -19,6 +19,8 @@ from tests.tools import (
     test_notebook_edit,
     test_read,
     test_tool_search,
+    test_web_fetch,
+    test_web_search,
     test_write,
 )
 
@@ -36,6 +38,8 @@ WRITTEN_OUT = (
     "Read",
     "TaskOutput",
     "ToolSearch",
+    "WebFetch",
+    "WebSearch",
     "Write",
 )
 
@@ -445,6 +449,8 @@ def test_every_builtin_tool_has_a_contract() -> None:
         test_notebook_edit,
         test_read,
         test_tool_search,
+        test_web_fetch,
+        test_web_search,
         test_write,
     )
     contracts = {
@@ -467,3 +473,70 @@ def test_every_builtin_tool_ships_a_full_guide(tool: object) -> None:
 
     assert len(spec.description.split()) >= 60
     assert len(spec.description) > len(spec.summary) + 200
+
+
+@requirement("CON-3")
+def test_the_schema_of_web_fetch() -> None:
+    assert SCHEMAS["WebFetch"] == snapshot("""\
+{
+  "additionalProperties": false,
+  "properties": {
+    "url": {
+      "description": "The whole URL, such as https://example.com/docs.",
+      "minLength": 1,
+      "type": "string"
+    },
+    "prompt": {
+      "default": "",
+      "description": "What to find out from the page. Omit for the page itself.",
+      "type": "string"
+    },
+    "max_length": {
+      "minimum": 1,
+      "type": "integer",
+      "description": "How many characters of the page to give at most."
+    }
+  },
+  "required": [
+    "url"
+  ],
+  "type": "object"
+}\
+""")
+
+
+@requirement("CON-3")
+def test_the_schema_of_web_search() -> None:
+    assert SCHEMAS["WebSearch"] == snapshot("""\
+{
+  "additionalProperties": false,
+  "properties": {
+    "query": {
+      "description": "What to search for.",
+      "maxLength": 1000,
+      "minLength": 2,
+      "type": "string"
+    },
+    "allowed_domains": {
+      "default": [],
+      "description": "Only results of these domains and below, such as \\"docs.python.org\\".",
+      "items": {
+        "type": "string"
+      },
+      "type": "array"
+    },
+    "blocked_domains": {
+      "default": [],
+      "description": "No results of these domains and below.",
+      "items": {
+        "type": "string"
+      },
+      "type": "array"
+    }
+  },
+  "required": [
+    "query"
+  ],
+  "type": "object"
+}\
+""")

@@ -12,7 +12,7 @@ from pathlib import Path
 from platformdirs import user_state_path
 
 from ..core.events import ListChanged
-from ..core.ports import AfterCall, Approver, Judge
+from ..core.ports import AfterCall, Approver, Extractor, Judge
 from ..core.state import SessionState
 from ..core.tool import AnyTool, Keep
 from ..engine.budget import MESSAGE_LIMIT, Budget
@@ -29,6 +29,9 @@ from ..host.search import Search
 from ..host.shelf import Shelf
 from ..host.shell import FinishedTasks, Shell
 from ..host.spill import DEFAULT_CLEANUP_DAYS, SessionFolder
+from ..host.web.fetching import Fetcher
+from ..host.web.pages import Pages
+from ..host.web.searching import WebSearches
 from ..host.workfiles import Objection, Workfiles
 from ..permissions.approvers import NobodyToAsk
 from ..permissions.domains import PreApproval
@@ -92,11 +95,13 @@ def open_session(
     judges: Sequence[Judge] = (),
     approver: Approver | None = None,
     after: Sequence[AfterCall] = (),
+    extractor: Extractor | None = None,
 ) -> Session:
     """A session with the built-in tools and yours, under one policy.
 
     Your judges speak beside the rules. Without an approver nobody is asked,
-    so a call that would have to ask is refused.
+    so a call that would have to ask is refused. Without an extractor a page
+    of the web is given as it is, and nobody answers from it.
     """
     settings = settings or Settings()
     bus = Bus()
@@ -124,6 +129,9 @@ def open_session(
         read_tokens=settings.read_tokens,
         reminder=settings.reminder,
         reminder_off_for=settings.reminder_off_for,
+        pages=Pages(fetcher=Fetcher(local_hosts=rules.names_host), folder=folder.path / "web"),
+        extractor=extractor,
+        searches=WebSearches.configured(os.environ),
     )
     all_tools = (*builtin_tools(services), *tools)
     registry = Registry(

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..core.ports import Extractor
 from ..core.tool import AnyTool
 from ..host.search import Search
 from ..host.shell import Shell
+from ..host.web.pages import Pages
+from ..host.web.searching import WebSearches
 from ..host.workfiles import Workfiles
 from .bash import Bash
 from .edit import Edit
@@ -18,6 +21,8 @@ from .notebook_edit import NotebookEdit
 from .read import REMINDER, TOKENS, Read
 from .task_output import TaskOutput
 from .tool_search import ToolSearch
+from .web_fetch import WebFetch
+from .web_search import WebSearch
 from .write import Write
 
 
@@ -37,6 +42,11 @@ class Services:
     """What Read says below the text of a file."""
     reminder_off_for: tuple[str, ...] = ()
     """The models that need no such reminder."""
+    pages: Pages = field(default_factory=Pages)
+    """What WebFetch reads from."""
+    extractor: Extractor | None = None
+    """Answers from a page; without one WebFetch gives the page."""
+    searches: WebSearches = field(default_factory=WebSearches)
 
 
 def builtin_tools(services: Services | None = None) -> tuple[AnyTool, ...]:
@@ -57,5 +67,7 @@ def builtin_tools(services: Services | None = None) -> tuple[AnyTool, ...]:
         ),
         TaskOutput(at.shell),
         ToolSearch(),
+        WebFetch(at.pages, at.extractor),
+        WebSearch(at.searches),
         Write(at.files),
     )
