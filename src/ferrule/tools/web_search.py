@@ -44,7 +44,7 @@ class WebSearch(Tool[WebSearchInput, WebHits]):
         self._searches = searches or WebSearches()
 
     def unavailable(self) -> str | None:
-        return None if self._searches.backend else f"{self._searches.wrong}."
+        return None if self._searches.backend else self._searches.wrong
 
     def check(self, input: WebSearchInput, ctx: ToolContext) -> None:
         if input.allowed_domains and input.blocked_domains:

@@ -70,6 +70,7 @@ LOCAL_NAMES: Final = frozenset(
     {
         "localhost", "localdomain", "localhost6", "localdomain6", "ip6-localhost", "ip6-loopback", "broadcasthost",
         "local", "internal", "lan", "home", "corp", "intranet", "private", "workgroup", "svc", "home.arpa",
+        "localnet", "consul", "test", "invalid", "onion", "fritz.box", "mshome.net",
         "localtest.me", "lvh.me", "vcap.me", "lacolhost.com", "nip.io", "sslip.io", "xip.io",
         "metadata.goog", "metadata.tencentyun.com", "metadata.packet.net", "metadata.platformequinix.com",
     }

@@ -108,7 +108,7 @@ def explain_fetch(
     text: str,
     *,
     resolve: Sequence[str] | None = None,
-    resolve_sequence: Sequence[Sequence[str]] = (),
+    resolve_sequence: Sequence[str | Sequence[str]] = (),
     redirect_to: str | Sequence[str] | None = None,
     local_hosts: LocalHosts = no_local_hosts,
 ) -> Explained:
@@ -125,7 +125,7 @@ def explain_fetch(
     try:
         place = admitted(text, local_hosts)
         for one in answers:
-            checked(place, one, local_hosts)
+            checked(place, (one,) if isinstance(one, str) else one, local_hosts)
         for count, location in enumerate(hops, 1):
             if count > MOST_REDIRECTS:
                 raise Refused(f"redirects more than {MOST_REDIRECTS} times")

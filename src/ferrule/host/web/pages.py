@@ -19,7 +19,7 @@ from ..text import NotText
 from .cache import Recent
 from .decoding import decoded
 from .fetching import Body, Fetcher, FetchFailed, Moved
-from .guard import Refused, admitted
+from .guard import Refused, admitted, shortened
 from .html import read_html
 
 HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
@@ -70,8 +70,8 @@ class Pages:
         """Raises `FetchFailed`."""
         try:
             key = str(admitted(url, self.fetcher.local_hosts))
-        except Refused:
-            key = ""  # told by the fetch
+        except Refused as error:
+            raise FetchFailed(f"{shortened(url)} {error}.") from None
         kept = self.recent.get(key)
         if kept is not None:
             return replace(kept, is_cached=True)
