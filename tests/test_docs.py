@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from ferrule.core.effects import Change, ChangesState, ReachesHost, ReadsPath, ReadsState, RunsCommand, WritesPath
-from ferrule.host.web.searching import Brave, WebSearches
+from ferrule.host.web.backends import Brave
+from ferrule.host.web.searching import WebSearches
 from ferrule.testing import bare_context
 from ferrule.tools import Services, builtin_tools
 from tests.requirement import requirement

@@ -31,7 +31,7 @@ from ..host.shell import FinishedTasks, Shell
 from ..host.spill import DEFAULT_CLEANUP_DAYS, SessionFolder
 from ..host.web.fetching import Fetcher
 from ..host.web.pages import Pages
-from ..host.web.searching import WebSearches
+from ..host.web.searching import SEARCH_VARIABLES, WebSearches
 from ..host.workfiles import Objection, Workfiles
 from ..permissions.approvers import NobodyToAsk
 from ..permissions.domains import PreApproval
@@ -131,7 +131,7 @@ def open_session(
         reminder_off_for=settings.reminder_off_for,
         pages=Pages(fetcher=Fetcher(local_hosts=rules.names_host), folder=folder.path / "web"),
         extractor=extractor,
-        searches=WebSearches.configured(os.environ),
+        searches=_searches(os.environ),
     )
     all_tools = (*builtin_tools(services), *tools)
     registry = Registry(
@@ -173,6 +173,15 @@ def _sessions_folder(settings: Settings) -> Path:
     """In a folder of its own wherever it is: old sessions are removed from it, and nothing else may stand there."""
     folder = settings.results_folder
     return settings.state_folder / "sessions" if folder is None else folder / "ferrule-sessions"
+
+
+def _searches(environ: Mapping[str, str]) -> WebSearches:
+    """The services are loaded only where one is configured."""
+    if not any(environ.get(name) for name in SEARCH_VARIABLES):
+        return WebSearches()
+    from ..host.web.backends import configured
+
+    return configured(environ)
 
 
 def _limits(settings: Settings, tools: Iterable[AnyTool]) -> Mapping[str, int | None]:

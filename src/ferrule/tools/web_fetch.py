@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from hashlib import sha256
 
 from pydantic import Field
@@ -14,6 +13,7 @@ from ..core.effects import Effects, ReachesHost
 from ..core.inputs import ToolInput
 from ..core.ports import Extractor
 from ..core.tool import Alias, Exposure, Tool, ToolError, load_guide
+from ..core.values import named_value
 from ..host.web.fetching import FetchFailed, Moved
 from ..host.web.guard import Refused, shortened
 from ..host.web.pages import Page, Pages
@@ -29,7 +29,7 @@ class WebFetchInput(ToolInput):
     max_length: int | None = Field(default=None, ge=1, description="How many characters of the page to give at most.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class PageRead:
     url: str
     code: int

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pydantic import Field
 
@@ -12,6 +11,7 @@ from ..core.context import ToolContext
 from ..core.effects import Effects, ReachesHost
 from ..core.inputs import ToolInput
 from ..core.tool import Alias, Exposure, Tool, ToolError, load_guide
+from ..core.values import plain_value
 from ..host.web.guard import Refused, shortened
 from ..host.web.searching import Hit, WebQuery, WebSearches, WebSearchFailed, domain_of
 
@@ -24,7 +24,7 @@ class WebSearchInput(ToolInput):
     blocked_domains: tuple[str, ...] = Field(default=(), description="No results of these domains and below.")
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class WebHits:
     query: str
     service: str

@@ -15,6 +15,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ..._version import __version__
+from ...core.values import plain_value
 from ..http.message import HttpError, HttpRequest, Timeouts
 from ..http.tls import Tls
 from .guard import (
@@ -52,7 +53,7 @@ class FetchFailed(Exception):
     """Nothing could be fetched. The message says what happened and what to do."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Body:
     """What a URL gave."""
 
@@ -65,7 +66,7 @@ class Body:
     """Why the end is missing, where it is."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Moved:
     """An answer that points to another place, which was not asked."""
 

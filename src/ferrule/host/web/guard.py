@@ -7,10 +7,10 @@ those. Each hop of a redirect is judged anew; one that leaves the host is handed
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final, TypeAlias
 
+from ...core.values import plain_value
 from ...core.verdicts import Behavior
 from .addresses import Address, Reach, reach_of
 from .urls import Place, Refused, joined, parse_url
@@ -40,14 +40,14 @@ OPENED_FOR_NAMES: Final = frozenset({Reach.PRIVATE})
 """What a rule for a host opens. The owner of a public name can let it resolve to this machine; no rule means that."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Followed:
     """A redirect that stays with its host."""
 
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class HandedBack:
     """A redirect that leaves its host, or changes how it is reached: whoever asked decides whether to go there."""
 
@@ -55,7 +55,7 @@ class HandedBack:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Explained:
     """What would become of a fetch. `ASK` stands for a redirect that is handed back and not followed."""
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
+from ...core.values import plain_value
 from ..own_process import Limits, RanAway, in_own_process
 
 PROCESS: Final = f"{__package__}.html_process"
@@ -15,7 +15,7 @@ MOST: Final = 2_000_000
 LIMITS: Final = Limits(seconds=12.0, memory=3 << 29, answer=32 << 20)
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Reading:
     """What a page says."""
 

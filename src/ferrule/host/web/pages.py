@@ -12,6 +12,7 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from ...core.threads import in_a_thread
+from ...core.values import named_value
 from ..images import BadImage, Picture, fitted_picture, image_type
 from ..pdfs import MOST_UNASKED, BadPages, BadPdf, PageRange, Pdf, TooManyPages, is_pdf, read_pdf
 from ..spill import make_private
@@ -32,7 +33,7 @@ BINARY: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class Page:
     url: str
     status: int

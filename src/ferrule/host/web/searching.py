@@ -6,42 +6,39 @@ import asyncio
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import unescape
-from typing import Any, Final, Protocol, cast
-from urllib.parse import urlencode
+from typing import Any, Final, Protocol
 
-from ..http.message import HttpError, HttpRequest, Timeouts
+from ...core.values import plain_value
+from ..http.message import HttpError, HttpRequest
 from ..http.tls import Tls
-from ..http.urls import BadUrl, Url
+from ..http.urls import Url
 from .fetching import open_client
 from .guard import Refused
 from .urls import parse_url
 
 SECONDS: Final = 20.0
-MOST_BYTES: Final = 4 << 20
 MOST_RESULTS: Final = 10
 MOST_SEARCHES: Final = 200
-LONGEST_SNIPPET: Final = 500
+SEARCH_VARIABLES: Final = ("FERRULE_SEARCH_URL", "BRAVE_API_KEY", "TAVILY_API_KEY")
 NO_SEARCH: Final = (
     "no search service is configured. Set FERRULE_SEARCH_URL (a SearXNG server), BRAVE_API_KEY or TAVILY_API_KEY"
 )
-_TAG: Final = re.compile(r"</?[A-Za-z][^<>]{0,200}>")
 
 
 class WebSearchFailed(Exception):
     """Nothing could be found out. The message says what happened and what to do."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Hit:
     title: str
     url: str
     snippet: str
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class WebQuery:
     words: str
     allowed: tuple[str, ...] = ()
@@ -64,12 +61,8 @@ class WebQuery:
         return " ".join(part for part in (self.words, f"({only})" if len(self.allowed) > 1 else only, without) if part)
 
 
-BRAVE: Final = Url("https", "api.search.brave.com", 443, "/res/v1/web/search")
-TAVILY: Final = Url("https", "api.tavily.com", 443, "/search")
-
-
 class Backend(Protocol):
-    """One search service: how it is asked, and where its results stand in the answer."""
+    """One search service: how it is asked, and what its answer says."""
 
     @property
     def name(self) -> str: ...
@@ -77,76 +70,16 @@ class Backend(Protocol):
     @property
     def endpoint(self) -> Url: ...
 
-    def request(self, query: WebQuery, /) -> HttpRequest: ...
-
-    def rows(self, answer: Any, /) -> Any:
-        """The list of results, each with `title`, `url` and a snippet; anything else where there is none."""
+    @property
+    def advice(self) -> str:
+        """What to look at where it answers something odd."""
         ...
 
+    def request(self, query: WebQuery, /) -> HttpRequest: ...
 
-@dataclass(frozen=True, slots=True)
-class SearxNg:
-    endpoint: Url
-    name: str = "SearXNG"
-
-    def request(self, query: WebQuery, /) -> HttpRequest:
-        base = self.endpoint.target.partition("?")[0].rstrip("/").removesuffix("/search")
-        asked = urlencode({"q": query.with_sites, "format": "json"})
-        return _asking(self.endpoint, f"{base}/search?{asked}")
-
-    def rows(self, answer: Any, /) -> Any:
-        return answer["results"]
-
-
-@dataclass(frozen=True, slots=True)
-class Brave:
-    key: str
-    endpoint: Url = BRAVE
-    name: str = "Brave Search"
-
-    def request(self, query: WebQuery, /) -> HttpRequest:
-        asked = urlencode({"q": query.with_sites, "count": 2 * MOST_RESULTS})
-        return _asking(self.endpoint, f"{self.endpoint.target}?{asked}", ("X-Subscription-Token", self.key))
-
-    def rows(self, answer: Any, /) -> Any:
-        return answer.get("web", {"results": []})["results"]
-
-
-@dataclass(frozen=True, slots=True)
-class Tavily:
-    key: str
-    endpoint: Url = TAVILY
-    name: str = "Tavily"
-
-    def request(self, query: WebQuery, /) -> HttpRequest:
-        asked = {
-            "query": query.words,
-            "max_results": MOST_RESULTS,
-            "include_domains": query.allowed,
-            "exclude_domains": query.blocked,
-        }
-        headers = (("Authorization", f"Bearer {self.key}"), ("Content-Type", "application/json"))
-        return _asking(self.endpoint, self.endpoint.target, *headers, method="POST", body=json.dumps(asked).encode())
-
-    def rows(self, answer: Any, /) -> Any:
-        return answer["results"]
-
-
-def backend_from(environ: Mapping[str, str]) -> Backend | None:
-    """The first that is configured. Raises `WebSearchFailed` for a URL that is none.
-
-    >>> backend_from({"BRAVE_API_KEY": "k"}).name, backend_from({})
-    ('Brave Search', None)
-    """
-    address, brave, tavily = (
-        environ.get(name, "").strip() for name in ("FERRULE_SEARCH_URL", "BRAVE_API_KEY", "TAVILY_API_KEY")
-    )
-    if address:
-        try:
-            return SearxNg(Url.parse(address))
-        except BadUrl as error:
-            raise WebSearchFailed(f"FERRULE_SEARCH_URL is no URL of a search service: {error}") from None
-    return Brave(brave) if brave else Tavily(tavily) if tavily else None
+    def hits(self, answer: Any, /) -> Sequence[Hit]:
+        """Raises `LookupError`, `TypeError` or `AttributeError` for an answer of another form."""
+        ...
 
 
 @dataclass(slots=True, kw_only=True)
@@ -163,13 +96,6 @@ class WebSearches:
     most: int = MOST_SEARCHES
     made: int = 0
 
-    @classmethod
-    def configured(cls, environ: Mapping[str, str]) -> WebSearches:
-        try:
-            return cls(backend=backend_from(environ), environ=environ)
-        except WebSearchFailed as error:
-            return cls(wrong=str(error), environ=environ)
-
     async def hits(self, query: WebQuery) -> tuple[Hit, ...]:
         """The best results that the query admits. Raises `WebSearchFailed`."""
         if self.backend is None:
@@ -177,7 +103,11 @@ class WebSearches:
         if self.made >= self.most:
             raise WebSearchFailed(f"This session has made its {self.most} searches. Work with what they found.")
         self.made += 1
-        return _hits(self.backend, await self._answer(self.backend, query), query.admits)
+        answer = await self._answer(self.backend, query)
+        try:
+            return _distinct(self.backend.hits(answer), query.admits)
+        except (LookupError, TypeError, AttributeError):
+            raise WebSearchFailed(f"{self.backend.name} answered something that holds no results.") from None
 
     async def _answer(self, backend: Backend, query: WebQuery) -> Any:
         try:
@@ -196,21 +126,7 @@ class WebSearches:
         try:
             return json.loads(body)
         except (ValueError, RecursionError):
-            hint = " Its settings must list json among the formats." if isinstance(backend, SearxNg) else ""
-            raise WebSearchFailed(f"{backend.name} answered what is no JSON.{hint}") from None
-
-
-def _asking(
-    endpoint: Url, target: str, *headers: tuple[str, str], method: str = "GET", body: bytes = b""
-) -> HttpRequest:
-    return HttpRequest(
-        url=Url(endpoint.scheme, endpoint.host, endpoint.port, target),
-        method=method,
-        headers=(("Accept", "application/json"), *headers),
-        body=body,
-        timeouts=Timeouts(connect=10.0, first_byte=SECONDS, idle=SECONDS),
-        most_body=MOST_BYTES,
-    )
+            raise WebSearchFailed(f"{backend.name} answered what is no JSON. {backend.advice}") from None
 
 
 def _meaning(status: int) -> str:
@@ -225,29 +141,12 @@ def _meaning(status: int) -> str:
             return ""
 
 
-def _hits(backend: Backend, answer: Any, admits: Callable[[str], bool]) -> tuple[Hit, ...]:
-    try:
-        rows = backend.rows(answer)
-    except (KeyError, TypeError, AttributeError):
-        rows = None
-    if not isinstance(rows, list):
-        raise WebSearchFailed(f"{backend.name} answered something that holds no results.")
-    hits = [_hit(cast(Mapping[str, Any], row)) for row in cast(list[Any], rows) if isinstance(row, dict)]
-    return tuple({hit.url: hit for hit in hits if hit.url and admits(hit.url)}.values())[:MOST_RESULTS]
-
-
-def _hit(row: Mapping[str, Any]) -> Hit:
-    snippet = row.get("content") or row.get("description") or ""
-    return Hit(_plain(row.get("title")) or "(no title)", str(row.get("url") or ""), _plain(snippet)[:LONGEST_SNIPPET])
-
-
-def _plain(text: Any) -> str:
-    """Without markup, on one line.
-
-    >>> _plain("a <strong>b</strong> &amp; c < d")
-    'a b & c < d'
-    """
-    return " ".join(unescape(_TAG.sub("", text)).split()) if isinstance(text, str) else ""
+def _distinct(hits: Sequence[Hit], admits: Callable[[str], bool]) -> tuple[Hit, ...]:
+    kept: dict[str, Hit] = {}
+    for hit in hits:
+        if admits(hit.url):
+            kept.setdefault(hit.url, hit)
+    return tuple(kept.values())[:MOST_RESULTS]
 
 
 def domain_of(text: str) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from typing import Final
 from urllib.parse import quote, urljoin
 
+from ...core.values import plain_value
 from ..http.urls import PORTS, Url
 from .addresses import Address, is_local_name
 
@@ -27,7 +27,7 @@ class Refused(Exception):
     """The URL is not fetched. The message completes a sentence that begins with the URL."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Place:
     """What a URL names."""
 
