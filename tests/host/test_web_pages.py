@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -195,6 +196,18 @@ async def test_failures_are_not_kept() -> None:
         for _ in range(2):
             with pytest.raises(FetchFailed):
                 await web.page(str(served.url()))
+
+        assert len(served.asked) == 2
+
+
+async def test_a_page_whose_end_is_missing_is_not_kept() -> None:
+    web = Pages(fetcher=replace(FETCHER, seconds=0.5))
+    async with serving(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf") as served:
+        for _ in range(2):
+            page = await web.page(str(served.url()))
+            assert isinstance(page, Page)
+            assert page.text == "half"
+            assert "its end did not come within 0.5 seconds" in page.notes[0]
 
         assert len(served.asked) == 2
 

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 SECONDS: Final = 30.0
 MOST_BYTES: Final = 10 << 20
+BODY_SHARE: Final = 0.95
+"""Of the time for all of it: a body ends a little before the whole is given up, so that what came of it is kept."""
 FINISHING_SECONDS: Final = 0.5
 """How long the rest of a redirect is worth waiting for, so that the next hop needs no new connection."""
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
@@ -106,7 +108,7 @@ class Fetcher:
             raise FetchFailed(f"{shortened(url)} could not be fetched: {error}") from None
 
     async def _fetched(self, client: HttpClient, place: Place) -> Body | Moved:
-        deadline = asyncio.get_running_loop().time() + 0.95 * self.seconds
+        deadline = asyncio.get_running_loop().time() + BODY_SHARE * self.seconds
         for _ in range(MOST_REDIRECTS + 1):
             async with AsyncExitStack() as stack:
                 response = await self._answer(client, place, stack)

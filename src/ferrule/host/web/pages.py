@@ -80,7 +80,8 @@ class Pages:
         if isinstance(body, Moved):
             return body
         page = await in_a_thread(self._read, body, interrupted)
-        self.recent.put(key, page, page.weight)
+        if not body.missing:
+            self.recent.put(key, page, page.weight)
         return page
 
     def _read(self, body: Body, interrupted: Callable[[], bool]) -> Page:
