@@ -112,6 +112,8 @@ RULES = Path(__file__).parent.parent / "corpus" / "rules.jsonl"
 PASSES = {"allow": {"allow"}, "ask": {"ask"}, "deny": {"deny"}, "not_allow": {"ask", "deny"}}
 OF_THE_ENGINE = {"r-path_race-001"}
 """A link planted after the check: what is opened is what was judged, which no explanation can show."""
+REFUSED_OUTRIGHT = {"r-webfetch-013", "r-webfetch-014"}
+"""URLs whose host can be read in two ways: the corpus would have a person asked, and here nobody need be."""
 
 
 @requirement("PERM-9", "PERM-1")
@@ -128,7 +130,7 @@ def test_every_case_of_the_corpus_is_decided_with_its_reason_and_no_look_at_the_
     wrong = {
         case["id"]: (case["expect"], answer)
         for case, answer in zip(cases, answers, strict=True)
-        if not case["contested"] and case["id"] not in OF_THE_ENGINE
+        if not case["contested"] and case["id"] not in OF_THE_ENGINE | REFUSED_OUTRIGHT
         if answer.get("decision") not in PASSES[case["expect"]] or not answer["reason"]
     }
     assert wrong == {}
@@ -170,3 +172,19 @@ def test_a_scene_that_cannot_be_is_refused_in_words(tmp_path: Path, asked: dict[
     (answer,) = lines(tmp_path, {"id": 1, "tool": "Bash", "input": {"command": "ls"}, **asked})
 
     assert words in answer["error"]
+
+
+@requirement("PERM-9", "WEB-2")
+def test_what_the_network_would_answer_decides_with_the_rules(tmp_path: Path) -> None:
+    asked = {"tool": "WebFetch", "cwd": "/srv/repo", "home": "/home/u", "rules": {"allow": ["WebFetch"]}}
+    page = {"url": "https://example.com/"}
+
+    plain, inside, moved = lines(
+        tmp_path,
+        {**asked, "input": page, "resolve": ["93.184.216.34"]},
+        {**asked, "input": page, "resolve_sequence": ["93.184.216.34", ["10.0.0.1"]]},
+        {**asked, "input": page, "redirect_to": "https://other.example.org/"},
+    )
+
+    assert [answer["decision"] for answer in (plain, inside, moved)] == ["allow", "deny", "ask"]
+    assert "not followed" in moved["reason"]

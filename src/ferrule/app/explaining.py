@@ -18,6 +18,9 @@ from ..core.tool import AnyTool, Tool, ToolError
 from ..core.verdicts import Behavior, Risk, Verdict, of_risks, strictest
 from ..engine.pool import ToolPool, assemble, select
 from ..engine.preparing import looked_up, prepared
+from ..host.web.fetching import Fetcher
+from ..host.web.guard import explain_fetch
+from ..host.web.pages import Pages
 from ..permissions.judge import RuleJudge
 from ..permissions.modes import Mode
 from ..permissions.paths import Places
@@ -26,6 +29,7 @@ from ..permissions.suggesting import suggested
 from ..shell.explain import explained as command_lines
 from ..tools import builtin_tools
 from ..tools.bash import Bash
+from ..tools.web_fetch import WebFetch
 
 KINDS: Final = {"allow": Behavior.ALLOW, "ask": Behavior.ASK, "deny": Behavior.DENY}
 _DECISIONS: Final = {Behavior.ALLOW: "allow", Behavior.ASK: "ask", Behavior.DENY: "deny"}
@@ -64,6 +68,28 @@ class Scene:
 
     def _forms(self, *folders: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys(form for one in folders for form in (one, self.paths.resolve(one)[0])))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """What the network would answer to a fetch."""
+
+    resolve: tuple[str, ...] | None = None
+    """The addresses of the host; judged by its name alone where it is `None`."""
+    resolve_sequence: tuple[str | tuple[str, ...], ...] = ()
+    redirect_to: tuple[str, ...] = ()
+
+    def opinion(self, tool: AnyTool, input: Any, scene: Scene) -> Opinion:
+        if not isinstance(tool, WebFetch):
+            return None
+        found = explain_fetch(
+            input.url,
+            resolve=self.resolve,
+            resolve_sequence=self.resolve_sequence,
+            redirect_to=self.redirect_to,
+            local_hosts=scene.judge.names_host,
+        )
+        return Verdict(behavior=found.behavior, source="tool", reason=found.reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,11 +142,18 @@ def explain(
     *,
     server: str | None = None,
     others: tuple[Opinion, ...] = (),
+    answers: Answers = Answers(),  # noqa: B008 - immutable
 ) -> Explanation:
-    """Raises `CannotExplain`. `server` makes the tool one of an MCP server; `others` are judges beside the rules."""
+    """Raises `CannotExplain`.
+
+    `server` makes the tool one of an MCP server; `others` are judges beside
+    the rules; `answers` are what the network would say.
+    """
     call = ToolCall("explain", name, arguments)
     try:
         tool, adapted = (_Foreign(name, server), arguments) if server else looked_up(call, _pool(scene.home))
+        if isinstance(tool, WebFetch):
+            tool = WebFetch(Pages(fetcher=Fetcher(local_hosts=scene.judge.names_host)))
         filled = {**_missing(tool, adapted), **adapted} if adapted else adapted
         tool.parse(filled)
     except Refusal as refusal:
@@ -140,7 +173,7 @@ def explain(
             analysis.reasons,
             tuple(command_lines(analysis)),
         )
-    opinions = (of_risks(risks), *others)
+    opinions = (of_risks(risks), answers.opinion(tool, proposal.input, scene), *others)
     verdict = strictest((*opinions, _ruled(scene, proposal)))
     return Explanation(
         effects=effects,

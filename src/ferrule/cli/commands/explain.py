@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from ...app.explaining import KINDS, CannotExplain, PathsAsWritten, Scene, described, explain
+from ...app.explaining import KINDS, Answers, CannotExplain, PathsAsWritten, Scene, described, explain
 from ...core.calls import ToolCall
 from ...core.content import encodable
 from ...core.verdicts import Verdict
@@ -132,6 +132,7 @@ class _Answering:
                 self._scene(asked),
                 server=cast(Mapping[str, Any], asked.get("mcp") or {}).get("server"),
                 others=(_hook(asked.get("hook") or {}),),
+                answers=_answers(asked),
             )
         except (CannotExplain, Usage) as refusal:
             return {"id": id, "error": str(refusal)}
@@ -169,6 +170,16 @@ class _Answering:
         return scene
 
 
+def _answers(asked: Mapping[str, Any]) -> Answers:
+    resolve, redirect = asked.get("resolve"), asked.get("redirect_to") or ()
+    sequence = (one if isinstance(one, str) else tuple(one) for one in asked.get("resolve_sequence") or ())
+    return Answers(
+        resolve=(resolve,) if isinstance(resolve, str) else None if resolve is None else tuple(resolve),
+        resolve_sequence=tuple(sequence),
+        redirect_to=(redirect,) if isinstance(redirect, str) else tuple(redirect),
+    )
+
+
 def _hook(said: Mapping[str, Any]) -> Verdict | None:
     """What a hook of PreToolUse would have said; output that is no JSON says nothing."""
     behavior = KINDS.get(said.get("decision", ""))
@@ -188,7 +199,11 @@ def _fault(asked: Mapping[str, Any]) -> str:
             return f"`{key}` must be an absolute path."
     if asked.get("mode") is not None and asked["mode"] not in {*Mode, "manual"}:
         return f"`mode` must be one of {', '.join(Mode)}."
-    return _fault_of_rules(asked.get("rules") or {}) or _fault_of_links(asked.get("symlinks") or {})
+    return (
+        _fault_of_rules(asked.get("rules") or {})
+        or _fault_of_links(asked.get("symlinks") or {})
+        or _fault_of_answers(asked)
+    )
 
 
 def _fault_of_rules(rules: Mapping[str, Any]) -> str:
@@ -198,6 +213,21 @@ def _fault_of_rules(rules: Mapping[str, Any]) -> str:
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in cast(list[Any], texts)):
             return f"`rules.{kind}` must be a list of rules."
     return ""
+
+
+def _fault_of_answers(asked: Mapping[str, Any]) -> str:
+    for key in ("resolve", "resolve_sequence", "redirect_to"):
+        given = asked.get(key)
+        depth = 2 if key == "resolve_sequence" else 1
+        if given is not None and not _is_texts(given, depth):
+            return f"`{key}` must be a text or a list of texts."
+    return ""
+
+
+def _is_texts(given: Any, depth: int) -> bool:
+    if isinstance(given, list) and depth:
+        return all(_is_texts(one, depth - 1) for one in cast(list[Any], given))
+    return isinstance(given, str)
 
 
 def _fault_of_links(links: Mapping[str, Any]) -> str:
