@@ -36,6 +36,8 @@ class HttpResponse:
         self.headers = Headers(head.headers.raw_items())
         self._connection = connection
         self._timeouts: Timeouts = request.timeouts
+        self.is_framed = bool(self.headers.get("transfer-encoding") or self.headers.get("content-length"))
+        """Whether the end of the body is marked, and not merely the end of the connection."""
         encoding = "" if request.method == "HEAD" else self.headers.get("content-encoding")
         self._body = BodyReader(encoding, most=request.most_body, host=request.url.authority)
         self.is_whole = False

@@ -1,0 +1,81 @@
+"""Models of the Anthropic Messages API, and of services that speak it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+
+from ..core.model import ModelEvent, ModelFacts, Request
+from ..core.values import named_value
+from ..host.http.client import HttpClient
+from ..host.http.urls import Url
+from .anthropic_wire import AnthropicBodies, AnthropicReader
+from .asking import ask_once
+from .known_models import Thinking
+from .retry import Retries, with_retries
+from .trouble import Service
+
+VERSION = "2023-06-01"
+"""All that Ferrule uses is in it, and every service that speaks this language knows it."""
+BASE_URL = "https://api.anthropic.com"
+
+
+@named_value
+class AnthropicKeys:
+    """Either will do; a service that asks for none gets none."""
+
+    api_key: str = ""
+    bearer: str = ""
+
+
+class AnthropicModel:
+    """Its client may be shared."""
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        client: HttpClient,
+        base_url: str = BASE_URL,
+        keys: AnthropicKeys,
+        facts: ModelFacts,
+        thinking: Thinking = "budget",
+        retries: Retries | None = None,
+    ) -> None:
+        """Raises `BadUrl` where `base_url` is none."""
+        self.name = model
+        self.facts = facts
+        self._client = client
+        self._retries = retries or Retries()
+        self._bodies = AnthropicBodies(model, most_output=facts.most_output, thinking=thinking)
+        self._service = Service(
+            name="Anthropic" if base_url == BASE_URL else "The model's service",
+            url=Url.parse(base_url.rstrip("/") + "/v1/messages"),
+            headers=_headers(keys),
+            model=model,
+            key_variable="ANTHROPIC_API_KEY",
+            url_variable="ANTHROPIC_BASE_URL",
+        )
+
+    async def close(self) -> None:
+        """Close the connections that wait for a next request. The model can still be asked."""
+        await self._client.close()
+
+    @asynccontextmanager
+    async def stream(self, request: Request, /) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
+        body = self._bodies.body(request)
+
+        def ask() -> AsyncGenerator[ModelEvent]:
+            return ask_once(self._client, self._service, body, AnthropicReader(self._service))
+
+        async with aclosing(with_retries(ask, self._retries)) as events:
+            yield events
+
+
+def _headers(keys: AnthropicKeys) -> tuple[tuple[str, str], ...]:
+    headers = [("content-type", "application/json"), ("anthropic-version", VERSION), ("accept", "text/event-stream")]
+    if keys.api_key:
+        headers.append(("x-api-key", keys.api_key))
+    if keys.bearer:
+        headers.append(("authorization", f"Bearer {keys.bearer}"))
+    return tuple(headers)

@@ -1,0 +1,304 @@
+"""The Anthropic Messages API: requests as bytes, and its events as ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Literal, assert_never, cast
+
+from ..core.calls import ToolCall
+from ..core.content import Block, Text, encodable, wire
+from ..core.model import (
+    AssistantPart,
+    AssistantTurn,
+    CallDelta,
+    CallReady,
+    ModelEvent,
+    Request,
+    ResultTurn,
+    Stopped,
+    TextDelta,
+    Thought,
+    ThoughtDelta,
+    ThoughtReady,
+    ToolResult,
+    Turn,
+    Usage,
+    UserTurn,
+)
+from ..core.tool import ToolSpec
+from .asking import parsed
+from .fragments import ToolFragments, TurnFragments, encoded
+from .known_models import Thinking
+from .sse import ServerSentEvent
+from .trouble import Service, cut, reported, unreadable
+
+LEAST_THINKING = 1024
+BREAKPOINT = b',"cache_control":{"type":"ephemeral"}'
+EMPTY = {"type": "text", "text": "(empty)"}
+_UNFIT = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+class AnthropicBodies:
+    """Request bodies. Those of one conversation begin with the same bytes, and what was sent is never encoded again."""
+
+    def __init__(self, model: str, *, most_output: int, thinking: Thinking) -> None:
+        self._model = model
+        self._most_output = most_output
+        self._thinking: Thinking = thinking
+        self._turns = TurnFragments(_turn)
+        self._tools = ToolFragments(_tool)
+
+    def body(self, request: Request) -> bytes:
+        limit = min(request.max_tokens or self._most_output, self._most_output)
+        head: dict[str, Any] = {"model": self._model, "max_tokens": limit, "stream": True}
+        if thinking := self._thinking_for(request.thinking_tokens, limit):
+            head["thinking"] = thinking
+        parts = [encoded(head)[:-1]]
+        if request.tools:
+            parts += (b',"tools":[', self._tool_list(request), b"]")
+        if request.system:
+            system = encoded({"type": "text", "text": request.system})
+            parts += (b',"system":[', _marked(system, closing=1), b"]")
+        parts += (b',"messages":[', self._messages(request.history), b"]}")
+        return b"".join(parts)
+
+    def _thinking_for(self, tokens: int | None, limit: int) -> dict[str, Any] | None:
+        if not tokens:
+            return None
+        if self._thinking == "adaptive":
+            return {"type": "adaptive"}
+        budget = min(max(tokens, LEAST_THINKING), limit - 1)
+        return {"type": "enabled", "budget_tokens": budget} if budget >= LEAST_THINKING else None
+
+    def _tool_list(self, request: Request) -> bytes:
+        fragments = self._tools.of(request.tools)
+        if request.cache_after:
+            last = min(request.cache_after, len(fragments)) - 1
+            fragments[last] = _marked(fragments[last], closing=1)
+        return b",".join(fragments)
+
+    def _messages(self, history: Sequence[Turn]) -> bytes:
+        """The last message is where the next request finds this one in the cache; the one before it is where this
+        request finds the last, even where more came between than the service looks back.
+        """
+        fragments = self._turns.of(history)
+        backwards = range(len(history) - 1, -1, -1)
+        for at in islice((at for at in backwards if not isinstance(history[at], AssistantTurn)), 2):
+            fragments[at] = _marked(fragments[at], closing=3)
+        return b",".join(filter(None, fragments))
+
+
+def _marked(fragment: bytes, *, closing: int) -> bytes:
+    """With a breakpoint in its last block, which closes with the last so many bytes."""
+    return fragment[:-closing] + BREAKPOINT + fragment[-closing:]
+
+
+def _tool(spec: ToolSpec) -> dict[str, Any]:
+    return {"name": spec.name, "description": spec.description, "input_schema": dict(spec.input_schema)}
+
+
+def _turn(turn: Turn) -> bytes:
+    match turn:
+        case UserTurn(content):
+            return encoded({"role": "user", "content": _blocks(content) or [EMPTY]})
+        case ResultTurn(results, messages):
+            texts = _blocks(tuple(map(Text, messages)))
+            return encoded({"role": "user", "content": [*map(_result, results), *texts] or [EMPTY]})
+        case AssistantTurn(parts):
+            content = [block for part in parts if (block := _part(part)) is not None]
+            return encoded({"role": "assistant", "content": content}) if content else b""
+        case _:
+            assert_never(turn)
+
+
+def _blocks(content: tuple[Block, ...]) -> list[dict[str, Any]]:
+    """Blank text is refused by the service, and says nothing."""
+    return [wire(block) for block in content if not (isinstance(block, Text) and not block.text.strip())]
+
+
+def _result(result: ToolResult) -> dict[str, Any]:
+    content = _blocks(result.content)
+    return {
+        "type": "tool_result",
+        "tool_use_id": _fit(result.call_id),
+        **({"content": content} if content else {}),
+        **({"is_error": True} if result.is_error else {}),
+    }
+
+
+def _part(part: AssistantPart) -> dict[str, Any] | None:
+    match part:
+        case Text(text):
+            return {"type": "text", "text": encodable(text)} if text.strip() else None
+        case Thought(text, signature, redacted):
+            if redacted:
+                return {"type": "redacted_thinking", "data": redacted}
+            # Reasoning that is not signed is another service's, and would be refused.
+            return {"type": "thinking", "thinking": text, "signature": signature} if signature else None
+        case ToolCall(id, name, arguments):
+            return {"type": "tool_use", "id": _fit(id), "name": _fit(name), "input": dict(arguments)}
+        case _:
+            assert_never(part)
+
+
+def _fit(name: str) -> str:
+    """Names and ids of other services may have characters that this one refuses."""
+    return _UNFIT.sub("_", name) or "_"
+
+
+class AnthropicReader:
+    """The events of one message."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._blocks: dict[int, _Block] = {}
+        self._usage = Usage()
+        self._stop: str | None = None
+        self._called = False
+        self.is_over = False
+
+    @property
+    def is_whole(self) -> bool:
+        return self.is_over or (self._stop is not None and not self._blocks)
+
+    def event(self, event: ServerSentEvent) -> Iterable[ModelEvent]:
+        value = parsed(self._service, event.data)
+        try:
+            yield from self._known(value)
+        except (KeyError, TypeError, AttributeError, ValueError):
+            raise unreadable(self._service, event.data) from None
+
+    def _known(self, value: dict[str, Any]) -> Iterator[ModelEvent]:
+        match value.get("type"):
+            case "message_start":
+                yield self._used(value["message"].get("usage"))
+            case "content_block_start":
+                block = _Block(value["content_block"])
+                self._blocks[value["index"]] = block
+                yield from block.opened()
+            case "content_block_delta":
+                if (block := self._blocks.get(value["index"])) is not None:
+                    yield from block.delta(value["delta"])
+            case "content_block_stop":
+                yield from self._close(value["index"])
+            case "message_delta":
+                self._stop = value["delta"].get("stop_reason") or self._stop
+                yield self._used(value.get("usage"))
+            case "message_stop":
+                for index in list(self._blocks):
+                    yield from self._close(index)
+                self.is_over = True
+            case "error":
+                raise reported(self._service, value)
+            case _:
+                pass  # a ping, or something that this version does not know
+
+    def _close(self, index: int) -> Iterator[ModelEvent]:
+        if (block := self._blocks.pop(index, None)) is not None:
+            for event in block.closed():
+                self._called = self._called or isinstance(event, CallReady)
+                yield event
+
+    def _used(self, usage: Any) -> Usage:
+        """A later report holds what has changed; what it leaves out stands."""
+        new = cast(dict[str, Any], usage) if isinstance(usage, dict) else {}
+        old = self._usage
+        self._usage = Usage(
+            _count(new.get("input_tokens"), old.input_tokens),
+            _count(new.get("output_tokens"), old.output_tokens),
+            _count(new.get("cache_read_input_tokens"), old.cache_read_tokens),
+            _count(new.get("cache_creation_input_tokens"), old.cache_write_tokens),
+        )
+        return self._usage
+
+    def whole(self, message: dict[str, Any]) -> Iterable[ModelEvent]:
+        if message.get("type") == "error" or "content" not in message:
+            raise reported(self._service, message)
+        try:
+            for block in message["content"]:
+                piece = _Block(block)
+                yield from piece.opened()
+                self._called = self._called or piece.is_call
+                yield from piece.closed()
+            yield self._used(message.get("usage"))
+        except (KeyError, TypeError, AttributeError, ValueError):
+            raise unreadable(self._service, str(message)) from None
+        self._stop = message.get("stop_reason") or "end_turn"
+        self.is_over = True
+
+    def end(self, *, is_framed: bool) -> Iterable[ModelEvent]:
+        if not self.is_whole:
+            raise cut(self._service)
+        yield Stopped(self._reason())
+
+    def _reason(self) -> Literal["end", "tool_use", "max_tokens", "refusal"]:
+        match self._stop:
+            case "max_tokens" | "model_context_window_exceeded":
+                return "max_tokens"
+            case "refusal":
+                return "refusal"
+            case _:
+                return "tool_use" if self._called else "end"
+
+
+class _Block:
+    """A content block as it grows."""
+
+    def __init__(self, start: dict[str, Any]) -> None:
+        self._start = start
+        self._kind: str = start["type"]
+        self._pieces: list[str] = []
+        self._signature: str = start.get("signature") or ""
+
+    @property
+    def is_call(self) -> bool:
+        return self._kind == "tool_use"
+
+    def opened(self) -> Iterator[ModelEvent]:
+        if self._kind == "text" and self._start.get("text"):
+            yield TextDelta(self._start["text"])
+        elif self._kind == "thinking" and self._start.get("thinking"):
+            self._pieces.append(self._start["thinking"])
+            yield ThoughtDelta(self._start["thinking"])
+        elif self.is_call:
+            yield CallDelta(self._id, self._name)
+
+    def delta(self, delta: dict[str, Any]) -> Iterator[ModelEvent]:
+        match delta.get("type"):
+            case "text_delta" if delta["text"]:
+                yield TextDelta(str(delta["text"]))
+            case "thinking_delta":
+                self._pieces.append(str(delta["thinking"]))
+                yield ThoughtDelta(str(delta["thinking"]))
+            case "signature_delta":
+                self._signature += delta["signature"]
+            case "input_json_delta" if delta["partial_json"] and self.is_call:
+                self._pieces.append(str(delta["partial_json"]))
+                yield CallDelta(self._id, self._name, str(delta["partial_json"]))
+            case _:
+                pass
+
+    def closed(self) -> Iterator[ModelEvent]:
+        text = "".join(self._pieces)
+        if self._kind == "thinking":
+            yield ThoughtReady(Thought(text, self._signature))
+        elif self._kind == "redacted_thinking":
+            yield ThoughtReady(Thought("", redacted=str(self._start["data"])))
+        elif self.is_call:
+            # Some services send the input whole, in the start of the block.
+            arguments = text or encoded(self._start.get("input") or {}).decode()
+            yield CallReady(ToolCall.from_text(self._id, self._name, arguments))
+
+    @property
+    def _id(self) -> str:
+        return str(self._start["id"])
+
+    @property
+    def _name(self) -> str:
+        return str(self._start["name"])
+
+
+def _count(value: Any, default: int) -> int:
+    return value if isinstance(value, int) else default

@@ -1,0 +1,129 @@
+"""From a name on the command line to a model that can be asked.
+
+Only the kind of model that is asked for is loaded: each costs some milliseconds of a start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ..core.model import ModelError, ModelProvider
+from ..host.http.urls import BadUrl
+from .known_models import anthropic_facts, openai_facts
+
+if TYPE_CHECKING:
+    from ..host.http.client import HttpClient
+    from .retry import Retries
+
+DEFAULT_ANTHROPIC = "claude-sonnet-5-5"
+DEFAULT_OPENAI = "gpt-6.1-sol"
+SCRIPTED = "scripted:"
+
+
+def open_model(
+    name: str | None,
+    environ: Mapping[str, str],
+    *,
+    client: HttpClient | None = None,
+    retries: Retries | None = None,
+) -> ModelProvider:
+    """`anthropic:NAME`, `openai:NAME`, `scripted:FILE`, or a bare name; none for the default of whoever has a key.
+
+    Raises `ModelError`, which says what to set.
+    """
+    service, bare = _service_and_name(name or "", environ)
+    if service == "scripted":
+        return _scripted(bare)
+    from ..host.http.client import HttpClient  # noqa: PLC0415 - see above
+
+    client = client or HttpClient(environ)
+    opened = _anthropic if service == "anthropic" else _openai
+    try:
+        return opened(bare, environ, client, retries)
+    except BadUrl as error:
+        variable = f"{service.upper()}_BASE_URL"
+        raise ModelError(
+            f"{variable} is no URL that can be asked: {error}. Correct it, or unset it.", "request"
+        ) from None
+
+
+def _service_and_name(name: str, environ: Mapping[str, str]) -> tuple[str, str]:
+    service, colon, rest = name.partition(":")
+    if colon and service in ("anthropic", "openai", "scripted"):
+        return service, rest
+    if _any_of(environ, "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL"):
+        return "anthropic", name
+    if name or _any_of(environ, "OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        return "openai", name
+    raise ModelError(
+        "There is no model to ask. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or OPENAI_BASE_URL for a local server; "
+        "or play a script with --model scripted:FILE.",
+        "key",
+    )
+
+
+def _anthropic(model: str, environ: Mapping[str, str], client: HttpClient, retries: Retries | None) -> ModelProvider:
+    from .anthropic import BASE_URL, AnthropicKeys, AnthropicModel  # noqa: PLC0415
+
+    model = model or DEFAULT_ANTHROPIC
+    keys = AnthropicKeys(api_key=_value(environ, "ANTHROPIC_API_KEY"), bearer=_value(environ, "ANTHROPIC_AUTH_TOKEN"))
+    base_url = _value(environ, "ANTHROPIC_BASE_URL")
+    if not (keys.api_key or keys.bearer or base_url):
+        raise _no_key(model, "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
+    facts, thinking = anthropic_facts(model)
+    return AnthropicModel(
+        model,
+        client=client,
+        base_url=base_url.rstrip("/").removesuffix("/v1") or BASE_URL,
+        keys=keys,
+        facts=facts,
+        thinking=thinking,
+        retries=retries,
+    )
+
+
+def _openai(model: str, environ: Mapping[str, str], client: HttpClient, retries: Retries | None) -> ModelProvider:
+    from .openai_chat import BASE_URL, OpenAiModel  # noqa: PLC0415
+
+    model = model or DEFAULT_OPENAI
+    api_key, base_url = _value(environ, "OPENAI_API_KEY"), _value(environ, "OPENAI_BASE_URL")
+    if not (api_key or base_url):
+        raise _no_key(model, "OPENAI_API_KEY", "OPENAI_BASE_URL")
+    return OpenAiModel(
+        model,
+        client=client,
+        base_url=_with_path(base_url) if base_url else BASE_URL,
+        api_key=api_key,
+        facts=openai_facts(model),
+        retries=retries,
+    )
+
+
+def _scripted(file: str) -> ModelProvider:
+    from .script import BadScript, load_script  # noqa: PLC0415
+    from .scripted_file import ScriptFileModel  # noqa: PLC0415
+
+    try:
+        return ScriptFileModel(load_script(file), f"{SCRIPTED}{file}")
+    except BadScript as error:
+        raise ModelError(str(error), "request") from None
+
+
+def _no_key(model: str, key: str, url: str) -> ModelError:
+    return ModelError(f"There is no key for {model}. Set {key}, or {url} for a service that needs none.", "key")
+
+
+def _with_path(base_url: str) -> str:
+    """All local servers have theirs below /v1, and their users forget it."""
+    _, _, rest = base_url.partition("://")
+    return base_url if "/" in rest.rstrip("/") else f"{base_url.rstrip('/')}/v1"
+
+
+def _any_of(environ: Mapping[str, str], *names: str) -> bool:
+    return any(_value(environ, name) for name in names)
+
+
+def _value(environ: Mapping[str, str], name: str) -> str:
+    """Without the line break that a copied key brings along."""
+    return environ.get(name, "").strip()

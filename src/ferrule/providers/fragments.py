@@ -1,0 +1,87 @@
+"""Turns as JSON, each encoded once: a long conversation costs a request no more than copying its bytes."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from operator import is_
+from typing import Any, cast
+
+from ..core.content import encodable
+from ..core.model import Turn
+from ..core.tool import ToolSpec
+
+MOST_CONVERSATIONS = 32
+"""Of one provider at once: the main one and those of the agents it started."""
+
+
+def encoded(value: Any) -> bytes:
+    """Compact JSON in UTF-8, whatever a model or a file has put into the strings and numbers.
+
+    >>> encoded({"a": [1, "ü", float("nan"), "\\ud800"]}).decode()
+    '{"a":[1,"ü",null,"\ufffd"]}'
+    """
+    try:
+        text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        text = json.dumps(_finite(value), separators=(",", ":"), ensure_ascii=False)
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return encodable(text).encode()
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no NaN and no infinity."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _finite(part) for key, part in cast(Mapping[str, Any], value).items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in cast(Sequence[Any], value)]
+    return value
+
+
+class TurnFragments:
+    """What each turn of each conversation is on the wire. A turn is known by its identity: it never changes."""
+
+    def __init__(self, encode: Callable[[Turn], bytes]) -> None:
+        self._encode = encode
+        self._conversations: OrderedDict[int, tuple[list[Turn], list[bytes]]] = OrderedDict()
+
+    def of(self, history: Sequence[Turn]) -> list[bytes]:
+        """One for each turn; empty where a turn has nothing to send."""
+        if not history:
+            return []
+        turns, fragments = self._conversation(history[0])
+        same = list(map(is_, turns, history))
+        first_new = same.index(False) if False in same else len(same)
+        new = history[first_new:]
+        turns[first_new:] = new
+        fragments[first_new:] = map(self._encode, new)
+        return fragments.copy()
+
+    def _conversation(self, first: Turn) -> tuple[list[Turn], list[bytes]]:
+        """That begins with this turn. The list keeps it alive, so its address stays its own."""
+        found = self._conversations.setdefault(id(first), ([first], [self._encode(first)]))
+        self._conversations.move_to_end(id(first))
+        if len(self._conversations) > MOST_CONVERSATIONS:
+            self._conversations.popitem(last=False)
+        return found
+
+
+class ToolFragments:
+    """The tools on the wire, encoded anew only when one of them is another."""
+
+    def __init__(self, encode: Callable[[ToolSpec], Any]) -> None:
+        self._encode = encode
+        self._tools: Sequence[ToolSpec] = ()
+        self._fragments: list[bytes] = []
+
+    def of(self, tools: Sequence[ToolSpec]) -> list[bytes]:
+        if len(tools) != len(self._tools) or not all(map(is_, tools, self._tools)):
+            self._tools = tuple(tools)
+            self._fragments = [encoded(self._encode(tool)) for tool in tools]
+        return self._fragments.copy()

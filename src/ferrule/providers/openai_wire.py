@@ -1,0 +1,235 @@
+"""OpenAI's chat completions: requests as bytes, and the chunks of a stream as events.
+
+Many services speak it with an accent. What can be told is told: calls without
+an id or an index, arguments as an object, an end without a reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, assert_never, cast
+
+from ..core.calls import ToolCall
+from ..core.content import Block, Document, Image, Text, encodable
+from ..core.model import (
+    AssistantTurn,
+    ModelEvent,
+    Request,
+    ResultTurn,
+    Stopped,
+    TextDelta,
+    Thought,
+    ThoughtDelta,
+    ThoughtReady,
+    ToolResult,
+    Turn,
+    Usage,
+    UserTurn,
+)
+from ..core.tool import ToolSpec
+from .asking import DONE, parsed
+from .fragments import ToolFragments, TurnFragments, encoded
+from .openai_calls import CallsInProgress
+from .sse import ServerSentEvent
+from .trouble import Service, cut, reported, unreadable
+
+StopReason = Literal["end", "tool_use", "max_tokens", "refusal"]
+
+
+class OpenAiBodies:
+    """Request bodies; what was sent once is never encoded again."""
+
+    def __init__(self, model: str, *, limit_name: str) -> None:
+        """`limit_name` is what the service calls the longest answer; new models and old servers differ."""
+        self._model = model
+        self._limit_name = limit_name
+        self._turns = TurnFragments(_turn)
+        self._tools = ToolFragments(_tool)
+
+    def body(self, request: Request) -> bytes:
+        head: dict[str, Any] = {
+            "model": self._model,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        if request.max_tokens:
+            head[self._limit_name] = request.max_tokens
+        parts = [encoded(head)[:-1]]
+        if request.tools:
+            parts += (b',"tools":[', b",".join(self._tools.of(request.tools)), b"]")
+        system = [encoded({"role": "system", "content": request.system})] if request.system else []
+        messages = b",".join(filter(None, [*system, *self._turns.of(request.history)]))
+        return b"".join((*parts, b',"messages":[', messages, b"]}"))
+
+
+def _tool(spec: ToolSpec) -> dict[str, Any]:
+    function = {"name": spec.name, "description": spec.description, "parameters": dict(spec.input_schema)}
+    return {"type": "function", "function": function}
+
+
+def _turn(turn: Turn) -> bytes:
+    match turn:
+        case UserTurn(content):
+            messages = [{"role": "user", "content": _content(content)}]
+        case ResultTurn(results, texts):
+            messages = list(_results(results, texts))
+        case AssistantTurn():
+            messages = list(_answer(turn))
+        case _:
+            assert_never(turn)
+    return b",".join(map(encoded, messages))
+
+
+def _content(blocks: tuple[Block, ...]) -> str | list[dict[str, Any]]:
+    """Plain text wherever it will do: not every service takes a list."""
+    if all(isinstance(block, Text) for block in blocks):
+        return _text(blocks)
+    return [_part(block) for block in blocks]
+
+
+def _text(blocks: tuple[Block, ...]) -> str:
+    return "\n\n".join(block.text for block in blocks if isinstance(block, Text))
+
+
+def _part(block: Block) -> dict[str, Any]:
+    match block:
+        case Text(text):
+            return {"type": "text", "text": encodable(text)}
+        case Image(media_type, data):
+            return {"type": "image_url", "image_url": {"url": f"data:{media_type};base64,{data}"}}
+        case Document(media_type, data, title):
+            file = {"filename": title or "document.pdf", "file_data": f"data:{media_type};base64,{data}"}
+            return {"type": "file", "file": file}
+        case _:
+            assert_never(block)
+
+
+def _results(results: tuple[ToolResult, ...], texts: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+    """A result can only be text; the pictures of all results follow, as if the user had sent them."""
+    shown: list[Block] = []
+    for result in results:
+        pictures = [block for block in result.content if not isinstance(block, Text)]
+        words = _text(result.content)
+        if pictures:
+            shown += (Text(f"What the call {result.call_id} gave:"), *pictures)
+            words = words or "See the next message of the user."
+        yield {"role": "tool", "tool_call_id": result.call_id, "content": words}
+    shown += map(Text, texts)
+    if shown:
+        yield {"role": "user", "content": _content(tuple(shown))}
+
+
+def _answer(turn: AssistantTurn) -> Iterator[dict[str, Any]]:
+    calls = [_call(call) for call in turn.calls]
+    if turn.text or calls:
+        message: dict[str, Any] = {"role": "assistant", "content": turn.text or None}
+        yield {**message, "tool_calls": calls} if calls else message
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    arguments = encoded(dict(call.arguments)).decode()
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
+class OpenAiReader:
+    """The chunks of one message."""
+
+    def __init__(self, service: Service, calls: CallsInProgress) -> None:
+        self._service = service
+        self._calls = calls
+        self._thought: list[str] = []
+        self._has_content = False
+        self._refused = False
+        self._finish: str | None = None
+        self.is_over = False
+
+    @property
+    def is_whole(self) -> bool:
+        return self.is_over or self._finish is not None
+
+    def event(self, event: ServerSentEvent) -> Iterable[ModelEvent]:
+        if event.data.strip() == DONE:
+            self.is_over = True
+            return
+        yield from self._chunk(parsed(self._service, event.data), event.data)
+
+    def whole(self, message: dict[str, Any]) -> Iterable[ModelEvent]:
+        if not message.get("choices"):
+            raise reported(self._service, message)
+        yield from self._chunk(message, str(message))
+        self.is_over = True
+
+    def _chunk(self, chunk: dict[str, Any], text: str) -> Iterator[ModelEvent]:
+        if chunk.get("error"):
+            raise reported(self._service, chunk)
+        try:
+            for choice in chunk.get("choices") or ():
+                if not choice.get("index"):  # the first, or the only one
+                    yield from self._choice(choice)
+            if isinstance(usage := chunk.get("usage"), dict):
+                yield _usage(cast(dict[str, Any], usage))
+        except (KeyError, TypeError, AttributeError, ValueError):
+            raise unreadable(self._service, text) from None
+
+    def _choice(self, choice: dict[str, Any]) -> Iterator[ModelEvent]:
+        delta: dict[str, Any] = choice.get("delta") or choice.get("message") or {}
+        if reasoning := delta.get("reasoning_content") or delta.get("reasoning"):
+            self._has_content = True
+            self._thought.append(str(reasoning))
+            yield ThoughtDelta(str(reasoning))
+        if words := _words(delta.get("content")) or _words(delta.get("refusal")):
+            yield from self._thought_ends()
+            self._has_content = True
+            self._refused = self._refused or bool(delta.get("refusal"))
+            yield TextDelta(words)
+        if calls := delta.get("tool_calls"):
+            yield from self._thought_ends()
+            self._has_content = True
+            for call in cast(list[dict[str, Any]], [calls] if isinstance(calls, dict) else calls):
+                yield from self._calls.piece(call)
+        if choice.get("finish_reason"):
+            self._finish = str(choice["finish_reason"])
+            yield from self._thought_ends()
+            yield from self._calls.finished()
+
+    def _thought_ends(self) -> Iterator[ModelEvent]:
+        if self._thought:
+            yield ThoughtReady(Thought("".join(self._thought)))
+            self._thought.clear()
+
+    def end(self, *, is_framed: bool) -> Iterable[ModelEvent]:
+        """Without a reason and without a last word, a marked end of something is an end, if no call is half written."""
+        is_silent_end = is_framed and self._has_content and not self._calls.has_half
+        if not self.is_whole and not is_silent_end:
+            raise cut(self._service)
+        yield from self._thought_ends()
+        yield from self._calls.finished()
+        yield Stopped(self._reason())
+
+    def _reason(self) -> StopReason:
+        if self._finish == "length":
+            return "max_tokens"
+        if self._finish == "content_filter" or self._refused:
+            return "refusal"
+        return "tool_use" if self._calls.count else "end"
+
+
+def _words(content: Any) -> str:
+    """The text of a string, or of a list of parts."""
+    if isinstance(content, list):
+        parts = cast(list[dict[str, Any]], content)
+        return "".join(str(part.get("text") or "") for part in parts)
+    return str(content) if content else ""
+
+
+def _usage(usage: dict[str, Any]) -> Usage:
+    """Here the input counts what came from the cache; with us it does not."""
+    details: dict[str, Any] = usage.get("prompt_tokens_details") or {}
+    read = _count(details.get("cached_tokens")) or _count(usage.get("prompt_cache_hit_tokens"))
+    written = _count(details.get("cache_write_tokens"))
+    fresh = max(0, _count(usage.get("prompt_tokens")) - read - written)
+    return Usage(fresh, _count(usage.get("completion_tokens")), read, written)
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) else 0

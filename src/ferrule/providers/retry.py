@@ -1,0 +1,69 @@
+"""The same request again, after a pause, as long as nothing of the message has come."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from typing import TypeAlias
+
+from ..core.model import ModelError, ModelEvent, Retrying, Usage
+from ..core.values import named_value
+from .trouble import Trouble
+
+Sleep: TypeAlias = Callable[[float], Awaitable[None]]
+
+
+@named_value
+class Retries:
+    """Pauses double from `first` to `longest`, and vary by a quarter so that many do not come back at once."""
+
+    attempts: int = 8
+    first: float = 0.5
+    longest: float = 30.0
+    patience: float = 300.0
+    """The longest pause a service may ask for; one that asks for more is given up."""
+    sleep: Sleep = asyncio.sleep
+    chance: Callable[[], float] = random.random
+
+    def pause(self, attempt: int, wait: float | None) -> float:
+        """Before the try with this number, counted from 2."""
+        doubled = min(self.longest, self.first * 2 ** (attempt - 2))
+        return max(doubled * (0.75 + self.chance() / 2), wait or 0.0)
+
+
+async def with_retries(ask: Callable[[], AsyncGenerator[ModelEvent]], retries: Retries) -> AsyncGenerator[ModelEvent]:
+    """All events of the first try that gets through. Raises `ModelError`, after content always as it came."""
+    for attempt in range(2, retries.attempts + 2):
+        has_begun = False
+        try:
+            async with aclosing(ask()) as events:
+                async for event in events:
+                    has_begun = has_begun or not isinstance(event, Usage)
+                    yield event
+            return
+        except Trouble as trouble:
+            if has_begun:
+                raise _as_cut(trouble) from None
+            if not trouble.passing or attempt > retries.attempts or (trouble.wait or 0.0) > retries.patience:
+                raise _given_up(trouble, tries=attempt - 1) from None
+            pause = retries.pause(attempt, trouble.wait)
+            reason = str(trouble)
+        yield Retrying(attempt, retries.attempts, pause, reason)
+        await retries.sleep(pause)
+
+
+def _as_cut(trouble: Trouble) -> ModelError:
+    """What would have been tried again, had it come earlier, is a cut for the loop to decide on."""
+    kind = "cut" if trouble.passing and trouble.kind != "answer" else trouble.kind
+    return ModelError(str(trouble), kind)
+
+
+def _given_up(trouble: Trouble, tries: int) -> ModelError:
+    text = str(trouble)
+    if tries > 1:
+        text += f" Tried {tries} times."
+    if trouble.wait:
+        text += f" It asks to be left alone for {trouble.wait:.0f} seconds."
+    return ModelError(text, "network" if trouble.kind == "cut" else trouble.kind)

@@ -1,0 +1,149 @@
+"""A conversation written down beforehand: the JSON files of `scripted:FILE` and of the model server for tests."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ..core.model import Usage
+
+SCHEMA_FILE = Path(__file__).with_name("script.schema.json")
+MOST_PROBLEMS = 10
+FOUND = "$found"
+"""`{"$found": REGEX}` in an input stands for what the last results say."""
+
+Seconds: TypeAlias = Annotated[float, Field(ge=0, le=3600)]
+StopWord: TypeAlias = Literal["end", "tool_use", "max_tokens", "refusal"]
+
+
+class BadScript(Exception):
+    """A script that cannot be played. The message names the file, the place and the fix."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ScriptedCall(_Part):
+    name: str = Field(min_length=1, description="The tool to call.")
+    input: dict[str, Any] = Field(
+        default_factory=dict,
+        description='Its arguments. `{"$found": REGEX}` in place of a value is what the expression finds in the last '
+        "results: its first group, or all of it where it has none.",
+    )
+    id: str | None = Field(default=None, min_length=1, description="Made from the place in the script where missing.")
+
+
+class ScriptedUsage(_Part):
+    input_tokens: int = Field(default=0, ge=0)
+    output_tokens: int = Field(default=0, ge=0)
+    cache_read_tokens: int = Field(default=0, ge=0)
+    cache_write_tokens: int = Field(default=0, ge=0)
+
+    def counted(self) -> Usage:
+        return Usage(self.input_tokens, self.output_tokens, self.cache_read_tokens, self.cache_write_tokens)
+
+
+class ScriptedRetry(_Part):
+    reason: str = "Overloaded"
+    seconds: Seconds = 0.0
+
+
+class ScriptedError(_Part):
+    kind: Literal["key", "request", "overflow", "limit", "overload", "network", "cut", "answer"] = "answer"
+    message: str = "The script ends the message here."
+
+
+class ScriptedFault(_Part):
+    """What the model server does wrong. One that needs no message takes the place of one answer."""
+
+    status: int | None = Field(default=None, ge=300, le=599, description="Answer with this status, and no message.")
+    retry_after: str | None = Field(default=None, description="The Retry-After header of that answer.")
+    body: Any = Field(default=None, description="The body of that answer, where it is not to be the usual one.")
+    close: bool = Field(default=False, description="Close the connection before the answer's first byte.")
+    cut_after: int | None = Field(default=None, ge=0, description="Close it after so many bytes of the body.")
+    garbage_at: int | None = Field(
+        default=None, ge=0, description="Send an event that is no JSON in front of the event with this number."
+    )
+    slow: Seconds = Field(default=0.0, description="Wait so many seconds before each event.")
+
+
+class ScriptedTurn(_Part):
+    """One message of the model; its parts come in this order."""
+
+    delay: Seconds = Field(default=0.0, description="Seconds before the first word.")
+    pause: Seconds = Field(default=0.0, description="Seconds before each word.")
+    retries: list[ScriptedRetry] = Field(default_factory=list[ScriptedRetry], description="Tries that fail first.")
+    thinking: str = ""
+    text: str = ""
+    calls: list[ScriptedCall] = Field(default_factory=list[ScriptedCall])
+    usage: ScriptedUsage | None = None
+    stop: StopWord | None = Field(
+        default=None, description='Why the message ends; "tool_use" after calls and else "end" where missing.'
+    )
+    error: ScriptedError | None = Field(default=None, description="Fail after these parts and do not end.")
+    fault: ScriptedFault | None = Field(default=None, description="Only for the model server.")
+
+    @property
+    def stopped(self) -> StopWord:
+        return self.stop or ("tool_use" if self.calls else "end")
+
+    def id_of(self, place: int, call: int) -> str:
+        """Of the call with this number, in the turn at this place of the script."""
+        return self.calls[call].id or f"call_{place + 1}_{call + 1}"
+
+
+class Script(_Part):
+    """What a model says, message by message."""
+
+    schema_: str | None = Field(default=None, alias="$schema", description="For editors.")
+    turns: list[ScriptedTurn] = Field(min_length=1)
+
+
+def load_script(path: str | Path) -> Script:
+    """Raises `BadScript`."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadScript(f"{path} cannot be read: {error.strerror}. Name a script with scripted:FILE.") from None
+    except UnicodeDecodeError:
+        raise BadScript(f"{path} is no UTF-8 text. Save it as UTF-8.") from None
+    try:
+        value: Any = json.loads(text)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise BadScript(f"{path} is no JSON: {error.msg} in {where}. Correct it there.") from None
+    except RecursionError:
+        raise BadScript(f"{path} is nested too deeply to be a script.") from None
+    return checked_script(value, str(path))
+
+
+def checked_script(value: Any, name: str) -> Script:
+    """`name` is what errors call it."""
+    try:
+        return Script.model_validate(value)
+    except ValidationError as error:
+        details = cast(list[dict[str, Any]], error.errors(include_url=False))
+        problems = [f"- {_problem(detail)}" for detail in details[:MOST_PROBLEMS]]
+        if len(details) > MOST_PROBLEMS:
+            problems.append(f"- and {len(details) - MOST_PROBLEMS} more")
+        raise BadScript("\n".join((f"{name} is no script that can be played:", *problems))) from None
+
+
+def schema() -> dict[str, Any]:
+    """What `script.schema.json` holds."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Script.model_json_schema()}
+
+
+def _problem(detail: dict[str, Any]) -> str:
+    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in detail["loc"]).lstrip(".")
+    match detail["type"]:
+        case "missing":
+            return f"{place} is missing. Add it."
+        case "extra_forbidden":
+            return f"{place} is not known here. Remove it, or look up its name in docs/models.md."
+        case _:
+            return f"{place or 'the script'}: {detail['msg']}. Correct it."

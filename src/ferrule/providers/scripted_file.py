@@ -1,0 +1,119 @@
+"""The model that plays a script file."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from typing import Any, cast
+
+from ..core.calls import ToolCall
+from ..core.content import plain_text
+from ..core.model import (
+    CallDelta,
+    CallReady,
+    ModelError,
+    ModelEvent,
+    ModelFacts,
+    Request,
+    ResultTurn,
+    Retrying,
+    Stopped,
+    Thought,
+    ThoughtDelta,
+    ThoughtReady,
+    Turn,
+)
+from .fragments import encoded
+from .script import FOUND, BadScript, Script, ScriptedTurn
+from .scripted import words
+
+
+class ScriptFileModel:
+    """Answers each request with the next turn of the script."""
+
+    facts = ModelFacts()
+
+    def __init__(self, script: Script, name: str = "scripted") -> None:
+        """Raises `BadScript` for a script with faults, which only a server can have."""
+        for place, turn in enumerate(script.turns):
+            if turn.fault is not None:
+                raise BadScript(
+                    f"{name}: turns[{place}].fault is for the model server. Use `error` or `retries` in its place."
+                )
+        self.name = name
+        self._turns = script.turns
+        self._next = 0
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+    @asynccontextmanager
+    async def stream(self, request: Request, /) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
+        if self._next >= len(self._turns):
+            raise ModelError(f"The script has {len(self._turns)} turns and was asked for one more.")
+        place = self._next
+        self._next += 1
+        async with aclosing(_played(self._turns[place], place, last_results(request.history))) as events:
+            yield events
+
+
+async def _played(turn: ScriptedTurn, place: int, results: str) -> AsyncGenerator[ModelEvent]:
+    for attempt, retry in enumerate(turn.retries, start=2):
+        yield Retrying(attempt, len(turn.retries) + 1, retry.seconds, retry.reason)
+        await asyncio.sleep(retry.seconds)
+    await asyncio.sleep(turn.delay)
+    if turn.thinking:
+        yield ThoughtDelta(turn.thinking)
+        yield ThoughtReady(Thought(turn.thinking))
+    for word in words(turn.text):
+        if turn.pause:
+            await asyncio.sleep(turn.pause)
+        yield word
+    for number, scripted in enumerate(turn.calls):
+        call = ToolCall(turn.id_of(place, number), scripted.name, filled(scripted.input, results))
+        yield CallDelta(call.id, call.name)
+        yield CallDelta(call.id, call.name, encoded(call.arguments).decode())
+        yield CallReady(call)
+    if turn.usage:
+        yield turn.usage.counted()
+    if turn.error:
+        raise ModelError(turn.error.message, turn.error.kind)
+    yield Stopped(turn.stopped)
+
+
+def last_results(history: Sequence[Turn]) -> str:
+    """The text of the last results, with what was added to them."""
+    for turn in reversed(history):
+        if isinstance(turn, ResultTurn):
+            return "\n".join((*(plain_text(result.content) for result in turn.results), *turn.messages))
+    return ""
+
+
+def filled(value: Any, results: str) -> Any:
+    """With every `{"$found": REGEX}` replaced by what it finds.
+
+    >>> filled({"task_id": {"$found": "task (\\\\w+)"}}, "Started task b7.")
+    {'task_id': 'b7'}
+    """
+    if isinstance(value, Mapping):
+        inner = cast(Mapping[str, Any], value)
+        if set(inner) == {FOUND}:
+            return _found(str(inner[FOUND]), results)
+        return {key: filled(part, results) for key, part in inner.items()}
+    if isinstance(value, list):
+        return [filled(part, results) for part in cast(list[Any], value)]
+    return value
+
+
+def _found(pattern: str, results: str) -> str:
+    try:
+        match = re.search(pattern, results)
+    except re.error as error:
+        raise ModelError(
+            f'The script has "{pattern}" under {FOUND}, which is no regular expression: {error}.'
+        ) from None
+    if match is None:
+        raise ModelError(f'The script looks for "{pattern}" in the last results, which do not have it.')
+    return match[1] if match.re.groups else match[0]

@@ -1,0 +1,178 @@
+"""What went wrong with a service, in words for a person, and whether the same may be asked again."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from calendar import timegm
+from typing import Any, cast
+
+from ..core.model import FailureKind, ModelError
+from ..core.values import named_value
+from ..host.http.message import Headers, HttpError
+from ..host.http.urls import Url
+
+MOST_QUOTED = 400
+_OVERFLOW = (
+    r"prompt is too long|input is too long|too many (input )?tokens|context[ _](length|window|size|limit)"
+    r"|reduce the length of|maximum number of tokens|request_too_large|exceeds? the (maximum|limit) .{0,30}tokens"
+)
+_NO_CREDIT = r"insufficient_quota|credit balance|billing|payment"
+
+
+@named_value
+class Service:
+    """Who is asked, and where."""
+
+    name: str
+    url: Url
+    headers: tuple[tuple[str, str], ...]
+    model: str
+    key_variable: str
+    url_variable: str
+
+
+class Trouble(ModelError):
+    """A `ModelError`, and whether another try is worth it."""
+
+    def __init__(self, message: str, kind: FailureKind, *, passing: bool = False, wait: float | None = None) -> None:
+        super().__init__(message, kind)
+        self.passing = passing
+        """Whether it may be gone in a moment."""
+        self.wait = wait
+        """How many seconds the service wants to be left alone."""
+
+
+def cut(service: Service, why: str = "") -> Trouble:
+    return Trouble(f"The answer of {service.name} broke off{f' ({why})' if why else ''}.", "cut", passing=True)
+
+
+def unreadable(service: Service, text: str) -> Trouble:
+    return Trouble(f"{service.name} sent what cannot be read: {_short(text)}", "answer", passing=True)
+
+
+def unreachable(service: Service, error: HttpError) -> Trouble:
+    match error.kind:
+        case "resolve" | "connect" | "timeout" | "closed":
+            return Trouble(f"{service.name} cannot be reached. {error}", "network", passing=True)
+        case "url" | "tls" | "proxy":
+            hint = f"Check {service.url_variable}, the proxy variables and the certificates of this machine."
+            return Trouble(f"{service.name} cannot be reached. {error} {hint}", "network")
+        case "protocol":
+            return Trouble(f"{service.name} did not answer in HTTP. {error}", "answer", passing=True)
+        case "too_large":
+            return Trouble(f"{service.name} answered with too much. {error}", "answer")
+
+
+def refused(service: Service, status: int, headers: Headers, body: bytes, *, now: float) -> Trouble:
+    """An answer that is no success."""
+    said = Said.of(body)
+    trouble = _by_status(service, status, said)
+    wait = _wait(headers, now)
+    passing = trouble.passing and headers.get("x-should-retry") != "false"
+    return Trouble(str(trouble), trouble.kind, passing=passing, wait=wait)
+
+
+def reported(service: Service, body: Any) -> Trouble:
+    """An error that came where a message was due."""
+    said = Said.of_value(body)
+    statuses = {
+        "overloaded_error": 529,
+        "rate_limit_error": 429,
+        "rate_limit_exceeded": 429,
+        "authentication_error": 401,
+        "permission_error": 403,
+        "not_found_error": 404,
+        "invalid_request_error": 400,
+        "request_too_large": 413,
+        "billing_error": 402,
+        "insufficient_quota": 402,
+    }
+    code = said.code if said.code.isdigit() else ""
+    return _by_status(service, statuses.get(said.type) or int(code or 0) or statuses.get(said.code, 500), said)
+
+
+@named_value
+class Said:
+    """What a service says of an error, in any of the shapes that are about."""
+
+    message: str
+    type: str = ""
+    code: str = ""
+    is_structured: bool = True
+
+    @classmethod
+    def of(cls, body: bytes) -> Said:
+        try:
+            return cls.of_value(json.loads(body))
+        except (ValueError, RecursionError):
+            return cls(message=_short(body.decode("utf-8", "replace")), is_structured=False)
+
+    @classmethod
+    def of_value(cls, value: Any) -> Said:
+        """
+        >>> Said.of_value({"error": {"type": "overloaded_error", "message": "Overloaded"}}).type
+        'overloaded_error'
+        >>> Said.of_value({"error": "model not found"}).message
+        'model not found'
+        """
+        outer = cast(dict[str, Any], value) if isinstance(value, dict) else {}
+        error: Any = outer.get("error", outer)
+        if not isinstance(error, dict):
+            return cls(message=_short(str(cast(object, error or value))), is_structured=bool(outer))
+        inner = cast(dict[str, Any], error)
+        message: object = inner.get("message") or inner.get("detail") or outer
+        return cls(
+            message=_short(message if isinstance(message, str) else json.dumps(message, default=str)),
+            type=str(inner.get("type") or ""),
+            code=str(inner.get("code") or ""),
+        )
+
+    @property
+    def is_overflow(self) -> bool:
+        return self._has(_OVERFLOW)
+
+    @property
+    def is_about_credit(self) -> bool:
+        return self._has(_NO_CREDIT)
+
+    def _has(self, pattern: str) -> bool:
+        return bool(re.search(pattern, f"{self.type} {self.code} {self.message}", re.IGNORECASE))
+
+
+def _by_status(service: Service, status: int, said: Said) -> Trouble:
+    quoted = f"{said.message} ({status})" if said.message else f"status {status}"
+    name = service.name
+    if status in (400, 413, 422) and (status == 413 or said.is_overflow):
+        return Trouble(f"The conversation is too long for {service.model}: {quoted}", "overflow")
+    if status == 402 or (status in (400, 403, 429) and said.is_about_credit):
+        return Trouble(f"{name} wants to be paid first: {quoted}. Check the account's credit and limits.", "limit")
+    if status in (401, 403):
+        return Trouble(f"{name} does not accept the key: {quoted}. Check {service.key_variable}.", "key")
+    if status == 404 and said.is_structured:
+        return Trouble(f'{name} has no model "{service.model}": {quoted}. Choose another with --model.', "request")
+    if status == 404 or 300 <= status < 400:
+        return Trouble(f"No model answers at {service.url} ({status}). Check {service.url_variable}.", "request")
+    if status == 429:
+        return Trouble(f"{name} takes no more requests for now: {quoted}", "limit", passing=True)
+    if status in (408, 409) or status >= 500:
+        return Trouble(f"{name} has trouble of its own: {quoted}", "overload", passing=True)
+    return Trouble(f"{name} refuses the request: {quoted}", "request")
+
+
+def _wait(headers: Headers, now: float) -> float | None:
+    """Seconds to leave the service alone, where it says so."""
+    for text, scale in ((headers.get("retry-after-ms"), 0.001), (headers.get("retry-after"), 1.0)):
+        if re.fullmatch(r"\d+(\.\d+)?", text.strip()):
+            return float(text) * scale
+        try:
+            return max(0.0, timegm(time.strptime(text.strip(), "%a, %d %b %Y %H:%M:%S GMT")) - now)
+        except (ValueError, OverflowError):
+            continue
+    return None
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= MOST_QUOTED else f"{line[:MOST_QUOTED]}…"

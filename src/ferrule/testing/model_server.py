@@ -1,0 +1,249 @@
+"""A model's service on loopback that plays a script, faults included, and remembers what it was asked.
+
+    async with ModelServer.playing({"turns": [{"text": "Hello."}]}) as server:
+        model = open_model("anthropic:any", {"ANTHROPIC_BASE_URL": server.url})
+
+As a process, for programs and measurements: `python -m ferrule.testing.model_server --script FILE`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self, cast
+
+from ..core.model import ModelError
+from ..providers.script import FOUND, BadScript, Script, ScriptedFault, ScriptedTurn, checked_script, load_script
+from .model_wires import anthropic_events, openai_events
+
+MOST_HEAD = 1 << 16
+GARBAGE = "data: {this is no JSON\n\n"
+KINDS = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "not_found_error"}
+LATER_KINDS = {429: "rate_limit_error", 529: "overloaded_error"}
+
+
+@dataclass(frozen=True)
+class LoggedRequest:
+    path: str
+    headers: Mapping[str, str]
+    """By their names in lower case."""
+    raw: bytes
+
+    @cached_property
+    def body(self) -> dict[str, Any]:
+        return json.loads(self.raw)
+
+
+class ModelServer:
+    """Each request gets the next turn. Speaks both languages, by the path of the request."""
+
+    def __init__(self, script: Script, *, log: IO[bytes] | None = None, keep: bool = True) -> None:
+        """`log` gets each body as a line; `keep` says whether `requests` does."""
+        self._turns: list[ScriptedTurn] = script.turns
+        self._log = log
+        self._keep = keep
+        self._next = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+        self.requests: list[LoggedRequest] = []
+        self.connections = 0
+
+    @classmethod
+    def playing(cls, script: Mapping[str, Any]) -> Self:
+        return cls(checked_script(dict(script), "the script"))
+
+    @property
+    def url(self) -> str:
+        assert self._server is not None, "enter the server first"
+        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+
+    @property
+    def bodies(self) -> list[dict[str, Any]]:
+        return [request.body for request in self.requests]
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def start(self, port: int = 0) -> None:
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", port, limit=MOST_HEAD)
+
+    async def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.sleep(0)  # the loop closes sockets in its next round
+
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        task = asyncio.create_task(self._serve(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while not writer.is_closing():
+                request = await _read(reader)
+                self._remember(request)
+                await self._answer(request, writer)
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+    def _remember(self, request: LoggedRequest) -> None:
+        if self._keep:
+            self.requests.append(request)
+        if self._log:
+            self._log.write(request.raw + b"\n")
+            self._log.flush()
+
+    async def _answer(self, request: LoggedRequest, writer: asyncio.StreamWriter) -> None:
+        path = request.path.partition("?")[0]
+        if not path.endswith(("/messages", "/chat/completions")):
+            await _refuse(writer, ScriptedFault(status=404))
+        elif self._next >= len(self._turns):
+            words = f"The script has {len(self._turns)} turns and was asked for one more."
+            await _refuse(writer, ScriptedFault(status=400, body=_error("invalid_request_error", words)))
+        else:
+            place = self._next
+            self._next += 1
+            await self._play(place, request, writer, is_anthropic=path.endswith("/messages"))
+
+    async def _play(
+        self, place: int, request: LoggedRequest, writer: asyncio.StreamWriter, *, is_anthropic: bool
+    ) -> None:
+        turn = self._turns[place]
+        fault = turn.fault or ScriptedFault()
+        if fault.close:
+            writer.close()
+        elif fault.status is not None:
+            await _refuse(writer, fault)
+        else:
+            await asyncio.sleep(turn.delay)
+            written = anthropic_events if is_anthropic else openai_events
+            looks_back = any(FOUND in str(call.input) for call in turn.calls)
+            try:
+                events = list(written(turn, place, _last_results(request) if looks_back else "", "scripted"))
+            except ModelError as error:
+                await _refuse(writer, ScriptedFault(status=400, body=_error("invalid_request_error", str(error))))
+            else:
+                await _stream(writer, events, fault)
+
+
+async def _read(reader: asyncio.StreamReader) -> LoggedRequest:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+    first, *lines = head.rstrip().split("\r\n")
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    body = await reader.readexactly(int(headers.get("content-length", 0)))
+    return LoggedRequest(first.split(" ")[1], headers, body)
+
+
+async def _refuse(writer: asyncio.StreamWriter, fault: ScriptedFault) -> None:
+    status = fault.status or 500
+    kind = KINDS.get(status) or LATER_KINDS.get(status, "api_error")
+    body = json.dumps(_error(kind, f"Scripted {status}") if fault.body is None else fault.body).encode()
+    head = [f"HTTP/1.1 {status} Scripted", "content-type: application/json", f"content-length: {len(body)}"]
+    if fault.retry_after is not None:
+        head.append(f"retry-after: {fault.retry_after}")
+    writer.write("\r\n".join(head).encode() + b"\r\n\r\n" + body)
+    await writer.drain()
+
+
+def _error(kind: str, message: str) -> dict[str, Any]:
+    return {"type": "error", "error": {"type": kind, "message": message, "code": None}}
+
+
+async def _stream(writer: asyncio.StreamWriter, events: Iterable[str], fault: ScriptedFault) -> None:
+    writer.write(
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\n"
+        b"transfer-encoding: chunked\r\n\r\n"
+    )
+    left = fault.cut_after
+    waiting: list[bytes] = []
+    for number, event in enumerate(events):
+        text = (GARBAGE if number == fault.garbage_at else "") + event
+        data = text.encode()
+        if left is not None:
+            data, left = data[:left], left - len(data)
+        if data:
+            waiting.append(b"%x\r\n%s\r\n" % (len(data), data))
+        if fault.slow:
+            writer.write(b"".join(waiting))
+            waiting.clear()
+            await asyncio.sleep(fault.slow)
+        if left is not None and left <= 0:
+            writer.write(b"".join(waiting))
+            await writer.drain()
+            writer.close()
+            return
+    writer.write(b"".join(waiting) + b"0\r\n\r\n")
+    await writer.drain()
+
+
+def _last_results(request: LoggedRequest) -> str:
+    """The text of the results behind the model's last message."""
+    texts: list[str] = []
+    for message in reversed(cast(list[dict[str, Any]], request.body.get("messages", []))):
+        if message.get("role") == "assistant":
+            break
+        texts.append("\n".join(_texts(message.get("content"))))
+    return "\n".join(reversed(texts))
+
+
+def _texts(content: Any) -> list[str]:
+    if isinstance(content, str):
+        return [content]
+    if not isinstance(content, list):
+        return []
+    found: list[str] = []
+    for block in cast(list[dict[str, Any]], content):
+        found += [block["text"]] if block.get("type") == "text" else _texts(block.get("content"))
+    return found
+
+
+async def _run(script: Script, port: int, log: IO[bytes] | None) -> None:
+    server = ModelServer(script, log=log, keep=False)
+    await server.start(port)
+    sys.stdout.write(f"{server.url}\n")
+    sys.stdout.flush()
+    try:
+        await asyncio.Event().wait()
+    finally:
+        await server.close()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m ferrule.testing.model_server", description=__doc__)
+    parser.add_argument("--script", required=True, help="the turns to play, as docs/models.md describes")
+    parser.add_argument("--port", type=int, default=0, help="0 for any that is free; the URL is printed")
+    parser.add_argument("--log", type=Path, help="write the body of each request to this file, a line each")
+    options = parser.parse_args()
+    try:
+        script = load_script(options.script)
+    except BadScript as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    log: IO[bytes] | None = options.log.open("wb") if options.log else None
+    with suppress(KeyboardInterrupt):
+        asyncio.run(_run(script, options.port, log))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
