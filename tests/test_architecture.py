@@ -35,6 +35,7 @@ LATE_IMPORTS = {
     "host/covering.py",  # the same
     "permissions/paths.py",  # pathspec takes 40 ms to load, and few sessions have a path rule
     "host/web/fetching.py",  # h11 is loaded by the first fetch
+    "providers/catalog.py",  # one kind of model is asked for, and the others are not loaded
     "host/text.py",  # detection for the few files that are not UTF-8 takes longer to load than they do to read
 }
 
