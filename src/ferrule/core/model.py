@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Literal, Protocol, TypeAlias, overload
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, overload
 
 from .calls import ToolCall
 from .content import Block, Text
-from .tool import ToolSpec
 from .values import named_value, plain_value
+
+if TYPE_CHECKING:  # a request can be sent before the tools are loaded
+    from .tool import ToolSpec
 
 
 @plain_value
