@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, Literal, assert_never, cast
+from typing import TYPE_CHECKING, Any, Literal, assert_never, cast
 
 from ..core.calls import ToolCall
 from ..core.content import Block, Text, encodable, wire
@@ -27,12 +27,14 @@ from ..core.model import (
     Usage,
     UserTurn,
 )
-from ..core.tool import ToolSpec
 from .asking import parsed
 from .fragments import ToolFragments, TurnFragments, encoded
 from .known_models import Thinking
 from .sse import ServerSentEvent
 from .trouble import Service, cut, reported, unreadable
+
+if TYPE_CHECKING:
+    from ..core.tool import ToolSpec
 
 LEAST_THINKING = 1024
 BREAKPOINT = b',"cache_control":{"type":"ephemeral"}'

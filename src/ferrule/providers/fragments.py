@@ -7,11 +7,13 @@ import math
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from operator import is_
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ..core.content import encodable
 from ..core.model import Turn
-from ..core.tool import ToolSpec
+
+if TYPE_CHECKING:
+    from ..core.tool import ToolSpec
 
 MOST_CONVERSATIONS = 32
 """Of one provider at once: the main one and those of the agents it started."""

@@ -7,7 +7,7 @@ an id or an index, arguments as an object, an end without a reason.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal, assert_never, cast
+from typing import TYPE_CHECKING, Any, Literal, assert_never, cast
 
 from ..core.calls import ToolCall
 from ..core.content import Block, Document, Image, Text, encodable
@@ -26,12 +26,14 @@ from ..core.model import (
     Usage,
     UserTurn,
 )
-from ..core.tool import ToolSpec
 from .asking import DONE, parsed
 from .fragments import ToolFragments, TurnFragments, encoded
 from .openai_calls import CallsInProgress
 from .sse import ServerSentEvent
 from .trouble import Service, cut, reported, unreadable
+
+if TYPE_CHECKING:
+    from ..core.tool import ToolSpec
 
 StopReason = Literal["end", "tool_use", "max_tokens", "refusal"]
 
