@@ -66,7 +66,7 @@ async def ask_once(
             if response.status != 200:
                 raise refused(service, response.status, response.headers, await _error_text(response), now=time.time())
             is_framed = response.is_framed
-            pieces = _Pieces(service, reader)
+            pieces = Pieces(service, reader)
             async for chunk in response.chunks():
                 for event in pieces.feed(chunk):
                     yield event
@@ -82,7 +82,7 @@ async def ask_once(
         yield event
 
 
-class _Pieces:
+class Pieces:
     """Tells a stream of events from one JSON object by its first character, whatever the headers say."""
 
     def __init__(self, service: Service, reader: MessageReader) -> None:

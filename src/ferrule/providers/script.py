@@ -62,7 +62,9 @@ class ScriptedFault(_Part):
 
     status: int | None = Field(default=None, ge=300, le=599, description="Answer with this status, and no message.")
     retry_after: str | None = Field(default=None, description="The Retry-After header of that answer.")
-    body: Any = Field(default=None, description="The body of that answer, where it is not to be the usual one.")
+    body: Any = Field(
+        default=None, description="Its body: a string as it is, anything else as JSON; an error where missing."
+    )
     close: bool = Field(default=False, description="Close the connection before the answer's first byte.")
     cut_after: int | None = Field(default=None, ge=0, description="Close it after so many bytes of the body.")
     garbage_at: int | None = Field(

@@ -100,14 +100,13 @@ class Said:
     message: str
     type: str = ""
     code: str = ""
-    is_structured: bool = True
 
     @classmethod
     def of(cls, body: bytes) -> Said:
         try:
             return cls.of_value(json.loads(body))
         except (ValueError, RecursionError):
-            return cls(message=_short(body.decode("utf-8", "replace")), is_structured=False)
+            return cls(message=_short(body.decode("utf-8", "replace")))
 
     @classmethod
     def of_value(cls, value: Any) -> Said:
@@ -117,10 +116,12 @@ class Said:
         >>> Said.of_value({"error": "model not found"}).message
         'model not found'
         """
-        outer = cast(dict[str, Any], value) if isinstance(value, dict) else {}
+        if not isinstance(value, dict):
+            return cls(message=_short(str(value)))
+        outer = cast(dict[str, Any], value)
         error: Any = outer.get("error", outer)
         if not isinstance(error, dict):
-            return cls(message=_short(str(cast(object, error or value))), is_structured=bool(outer))
+            return cls(message=_short(str(cast(object, error))))
         inner = cast(dict[str, Any], error)
         message: object = inner.get("message") or inner.get("detail") or outer
         return cls(
@@ -150,7 +151,7 @@ def _by_status(service: Service, status: int, said: Said) -> Trouble:
         return Trouble(f"{name} wants to be paid first: {quoted}. Check the account's credit and limits.", "limit")
     if status in (401, 403):
         return Trouble(f"{name} does not accept the key: {quoted}. Check {service.key_variable}.", "key")
-    if status == 404 and said.is_structured:
+    if status == 404 and "model" in said.message.lower():
         return Trouble(f'{name} has no model "{service.model}": {quoted}. Choose another with --model.', "request")
     if status == 404 or 300 <= status < 400:
         return Trouble(f"No model answers at {service.url} ({status}). Check {service.url_variable}.", "request")

@@ -157,7 +157,8 @@ async def _read(reader: asyncio.StreamReader) -> LoggedRequest:
 async def _refuse(writer: asyncio.StreamWriter, fault: ScriptedFault) -> None:
     status = fault.status or 500
     kind = KINDS.get(status) or LATER_KINDS.get(status, "api_error")
-    body = json.dumps(_error(kind, f"Scripted {status}") if fault.body is None else fault.body).encode()
+    said: Any = _error(kind, f"Scripted {status}") if fault.body is None else fault.body
+    body = (said if isinstance(said, str) else json.dumps(said)).encode()
     head = [f"HTTP/1.1 {status} Scripted", "content-type: application/json", f"content-length: {len(body)}"]
     if fault.retry_after is not None:
         head.append(f"retry-after: {fault.retry_after}")

@@ -116,10 +116,8 @@ class Connection:
         self.answered = False
         try:
             self._write(h11.Request(method=request.method, target=target, headers=headers))
-        except h11.LocalProtocolError as error:
-            raise HttpError(
-                "protocol", f"The request to {self.route.name} has a part that cannot be sent: {error}."
-            ) from None
+        except (h11.LocalProtocolError, UnicodeEncodeError):  # whose own words would quote a key
+            raise HttpError("url", f"{self.route.name} cannot be asked with such a header or path.") from None
         if request.body:
             self._write(h11.Data(data=request.body))
         self._write(h11.EndOfMessage())
