@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, get_args
 
@@ -144,3 +147,14 @@ def test_the_schema_takes_what_the_loader_takes_and_refuses_what_it_refuses() ->
 
 def test_a_script_can_fail_in_every_way_a_model_can() -> None:
     assert set(get_args(ScriptedError.model_fields["kind"].annotation)) == set(get_args(FailureKind))
+
+
+def test_the_script_and_the_program_of_the_documentation_work() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
+    (script,) = re.findall(r"^```json\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (program,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+    assert len(checked_script(json.loads(script), "the page").turns) == 3
+    assert done.stdout == "Hello.\nHi\n", done.stderr
