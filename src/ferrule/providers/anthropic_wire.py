@@ -28,7 +28,7 @@ from ..core.model import (
     UserTurn,
 )
 from .asking import parsed
-from .fragments import ToolFragments, TurnFragments, encoded
+from .fragments import ToolFragments, TurnFragments, enclosed, encoded
 from .known_models import Thinking
 from .sse import ServerSentEvent
 from .trouble import Service, cut, reported, unreadable
@@ -63,8 +63,8 @@ class AnthropicBodies:
         if request.system:
             system = encoded({"type": "text", "text": request.system})
             parts += (b',"system":[', _marked(system, closing=1), b"]")
-        parts += (b',"messages":[', self._messages(request.history), b"]}")
-        return b"".join(parts)
+        parts.append(b',"messages":[')
+        return enclosed(b"".join(parts), self._messages(request.history), b"]}")
 
     def _thinking_for(self, tokens: int | None, limit: int) -> dict[str, Any] | None:
         if not tokens:
@@ -81,7 +81,7 @@ class AnthropicBodies:
             fragments[last] = _marked(fragments[last], closing=1)
         return b",".join(fragments)
 
-    def _messages(self, history: Sequence[Turn]) -> bytes:
+    def _messages(self, history: Sequence[Turn]) -> list[bytes]:
         """The last message is where the next request finds this one in the cache; the one before it is where this
         request finds the last, even where more came between than the service looks back.
         """
@@ -89,7 +89,7 @@ class AnthropicBodies:
         backwards = range(len(history) - 1, -1, -1)
         for at in islice((at for at in backwards if not isinstance(history[at], AssistantTurn)), 2):
             fragments[at] = _marked(fragments[at], closing=3)
-        return b",".join(filter(None, fragments))
+        return fragments
 
 
 def _marked(fragment: bytes, *, closing: int) -> bytes:

@@ -46,6 +46,16 @@ def _finite(value: Any) -> Any:
     return value
 
 
+def enclosed(before: bytes, fragments: list[bytes], after: bytes) -> bytes:
+    """A list of the fragments that are not empty, in one copy: of a long conversation, a second one would be felt."""
+    parts = [fragment for fragment in fragments if fragment]
+    if not parts:
+        return before + after
+    parts[0] = before + parts[0]
+    parts[-1] += after
+    return b",".join(parts)
+
+
 class TurnFragments:
     """What each turn of each conversation is on the wire. A turn is known by its identity: it never changes."""
 

@@ -27,7 +27,7 @@ from ..core.model import (
     UserTurn,
 )
 from .asking import DONE, parsed
-from .fragments import ToolFragments, TurnFragments, encoded
+from .fragments import ToolFragments, TurnFragments, enclosed, encoded
 from .openai_calls import CallsInProgress
 from .sse import ServerSentEvent
 from .trouble import Service, cut, reported, unreadable
@@ -60,8 +60,8 @@ class OpenAiBodies:
         if request.tools:
             parts += (b',"tools":[', b",".join(self._tools.of(request.tools)), b"]")
         system = [encoded({"role": "system", "content": request.system})] if request.system else []
-        messages = b",".join(filter(None, [*system, *self._turns.of(request.history)]))
-        return b"".join((*parts, b',"messages":[', messages, b"]}"))
+        parts.append(b',"messages":[')
+        return enclosed(b"".join(parts), [*system, *self._turns.of(request.history)], b"]}")
 
 
 def _tool(spec: ToolSpec) -> dict[str, Any]:

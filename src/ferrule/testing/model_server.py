@@ -24,7 +24,8 @@ from ..core.model import ModelError
 from ..providers.script import FOUND, BadScript, Script, ScriptedFault, ScriptedTurn, checked_script, load_script
 from .model_wires import anthropic_events, openai_events
 
-MOST_HEAD = 1 << 16
+READ_AHEAD = 1 << 24
+"""A long conversation is read in few rounds, so that a measurement is of the client."""
 GARBAGE = "data: {this is no JSON\n\n"
 KINDS = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "not_found_error"}
 LATER_KINDS = {429: "rate_limit_error", 529: "overloaded_error"}
@@ -79,7 +80,7 @@ class ModelServer:
         await self.close()
 
     async def start(self, port: int = 0) -> None:
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", port, limit=MOST_HEAD)
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", port, limit=READ_AHEAD)
 
     async def close(self) -> None:
         if self._server is not None:

@@ -15,8 +15,8 @@ import h11
 
 from ..._version import __version__
 from .bodies import BodyReader
-from .connection import Connection, Route, spoken
-from .message import Headers, HttpError, HttpRequest, Timeouts
+from .connection import Connection, Route
+from .message import Headers, HttpError, HttpRequest
 from .proxies import Proxy, proxy_for
 from .tls import Tls
 from .urls import bracketed
@@ -35,7 +35,7 @@ class HttpResponse:
         self.status = head.status_code
         self.headers = Headers(head.headers.raw_items())
         self._connection = connection
-        self._timeouts: Timeouts = request.timeouts
+        self._idle = request.timeouts.idle
         self.is_framed = bool(self.headers.get("transfer-encoding") or self.headers.get("content-length"))
         """Whether the end of the body is marked, and not merely the end of the connection."""
         encoding = "" if request.method == "HEAD" else self.headers.get("content-encoding")
@@ -63,9 +63,7 @@ class HttpResponse:
     async def _wire_bytes(self) -> bytes | None:
         if self.is_whole:
             return None
-        name, seconds = self._connection.route.name, self._timeouts.idle
-        async with _in_time(seconds, f"{name} sent nothing for {seconds:g} seconds, in the middle of its answer."):
-            data = await self._connection.body()
+        data = await self._connection.body(self._idle)
         self.is_whole = data is None
         return data
 
@@ -135,22 +133,9 @@ class HttpClient:
 
 async def _asked(connection: Connection, request: HttpRequest) -> h11.Response:
     proxy = connection.route.proxy if request.url.scheme == "http" else None
-    seconds = request.timeouts.first_byte
-    silence = f"{connection.route.name} gave no answer within {seconds:g} seconds."
-    async with connection.closed_on_failure(), _in_time(seconds, silence):
+    async with connection.closed_on_failure():
         connection.send(request, _headers(request, proxy), _target(request, proxy))
-        return await connection.head()
-
-
-@asynccontextmanager
-async def _in_time(seconds: float, failure: str) -> AsyncGenerator[None]:
-    try:
-        async with asyncio.timeout(seconds):
-            yield
-    except TimeoutError:
-        raise HttpError("timeout", failure) from None
-    except OSError as error:
-        raise HttpError("closed", f"The connection was lost: {spoken(error)}.") from None
+        return await connection.head(request.timeouts.first_byte)
 
 
 def _target(request: HttpRequest, proxy: Proxy | None) -> str:

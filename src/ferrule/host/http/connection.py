@@ -104,7 +104,7 @@ class Connection:
             headers.append(("Proxy-Authorization", proxy.authorization))
         self._write(h11.Request(method="CONNECT", target=target, headers=headers))
         self._write(h11.EndOfMessage())
-        answer = await self.head()
+        answer = await self._head()
         if not 200 <= answer.status_code < 300:
             raise HttpError("proxy", f"The proxy {proxy.host} answered {answer.status_code} for {target}.")
         if self._http.trailing_data[0]:
@@ -126,19 +126,27 @@ class Connection:
         if data := self._http.send(event):
             self._writer.write(data)
 
-    async def head(self) -> h11.Response:
+    async def head(self, seconds: float) -> h11.Response:
+        """All of it within so many seconds."""
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._head()
+        except TimeoutError:
+            raise HttpError("timeout", f"{self.route.name} gave no answer within {seconds:g} seconds.") from None
+
+    async def _head(self) -> h11.Response:
         for _ in range(MOST_INTERIM_ANSWERS):
             event = await self._next_event()
             if isinstance(event, h11.Response):
                 return event
         raise HttpError("protocol", f"{self.route.name} sends interim answers without end.")
 
-    async def body(self) -> bytes | None:
-        """The next piece; `None` at the end."""
-        event = await self._next_event()
+    async def body(self, idle: float) -> bytes | None:
+        """The next piece; `None` at the end. `idle` is how many seconds the other end may be silent."""
+        event = await self._next_event(idle)
         return bytes(event.data) if isinstance(event, h11.Data) else None
 
-    async def _next_event(self) -> h11.Event:
+    async def _next_event(self, idle: float | None = None) -> h11.Event:
         while True:
             try:
                 event = self._http.next_event()
@@ -148,9 +156,19 @@ class Connection:
                 raise self._hung_up()
             if isinstance(event, h11.Event):
                 return event
-            data = await self._reader.read(READ_SIZE)
+            data = await self._read(idle)
             self.answered = self.answered or bool(data)
             self._http.receive_data(data)
+
+    async def _read(self, idle: float | None) -> bytes:
+        try:
+            async with asyncio.timeout(idle):
+                return await self._reader.read(READ_SIZE)
+        except OSError as error:
+            if isinstance(error, TimeoutError) and error.errno is None:  # ours, and not the system's
+                silence = f"{self.route.name} sent nothing for {idle:g} seconds, in the middle of its answer."
+                raise HttpError("timeout", silence) from None
+            raise HttpError("closed", f"The connection to {self.route.name} was lost: {spoken(error)}.") from None
 
     def _misspoken(self, error: h11.RemoteProtocolError) -> HttpError:
         if self._reader.at_eof():
