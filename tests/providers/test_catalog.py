@@ -98,11 +98,12 @@ async def test_a_key_is_not_in_the_words_of_an_error() -> None:
             assert "cret" not in str(caught.value)
 
 
-def test_the_longest_name_that_fits_says_what_is_known() -> None:
+def test_a_model_is_known_by_its_name_with_or_without_a_date() -> None:
     assert anthropic_facts("claude-opus-4-5-20251101")[0].input_price == 5
     assert anthropic_facts("claude-opus-4-1-20250805")[0].input_price == 15
     assert openai_facts("gpt-5-mini-2025-08-07").input_price == 0.25
     assert openai_facts("gpt-4o").window == 128_000
+    assert openai_facts("o3-pro").input_price is None
 
 
 def test_what_is_not_known_is_not_guessed() -> None:
@@ -115,7 +116,7 @@ def test_what_is_not_known_is_not_guessed() -> None:
 
 def test_known_models_are_told_apart_and_priced_sensibly() -> None:
     for rows in (ANTHROPIC, OPENAI):
-        assert len({row.prefix for row in rows}) == len(rows)
+        assert len({row.name for row in rows}) == len(rows)
         assert all(row.cache_read_price < row.input_price < row.output_price for row in rows)
         assert all(row.output < row.window for row in rows)
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager
-
-from ..core.model import ModelEvent, ModelFacts, Request
+from ..core.model import ModelFacts
 from ..core.values import named_value
 from ..host.http.client import HttpClient
 from ..host.http.urls import Url
 from .anthropic_wire import AnthropicBodies, AnthropicReader
-from .asking import ask_once
 from .known_models import Thinking
-from .retry import Retries, with_retries
+from .retry import Retries
+from .service_model import ServiceModel
 from .trouble import Service
 
 VERSION = "2023-06-01"
@@ -28,9 +25,7 @@ class AnthropicKeys:
     bearer: str = ""
 
 
-class AnthropicModel:
-    """Its client may be shared."""
-
+class AnthropicModel(ServiceModel):
     def __init__(
         self,
         model: str,
@@ -43,12 +38,7 @@ class AnthropicModel:
         retries: Retries | None = None,
     ) -> None:
         """Raises `BadUrl` where `base_url` is none."""
-        self.name = model
-        self.facts = facts
-        self._client = client
-        self._retries = retries or Retries()
-        self._bodies = AnthropicBodies(model, most_output=facts.most_output, thinking=thinking)
-        self._service = Service(
+        service = Service(
             name="Anthropic" if base_url == BASE_URL else "The model's service",
             url=Url.parse(base_url.rstrip("/") + "/v1/messages"),
             headers=_headers(keys),
@@ -56,20 +46,14 @@ class AnthropicModel:
             key_variable="ANTHROPIC_API_KEY",
             url_variable="ANTHROPIC_BASE_URL",
         )
-
-    async def close(self) -> None:
-        """Close the connections that wait for a next request. The model can still be asked."""
-        await self._client.close()
-
-    @asynccontextmanager
-    async def stream(self, request: Request, /) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
-        body = self._bodies.body(request)
-
-        def ask() -> AsyncGenerator[ModelEvent]:
-            return ask_once(self._client, self._service, body, AnthropicReader(self._service))
-
-        async with aclosing(with_retries(ask, self._retries)) as events:
-            yield events
+        super().__init__(
+            service,
+            facts=facts,
+            client=client,
+            retries=retries,
+            body=AnthropicBodies(model, most_output=facts.most_output, thinking=thinking).body,
+            reader=lambda: AnthropicReader(service),
+        )
 
 
 def _headers(keys: AnthropicKeys) -> tuple[tuple[str, str], ...]:

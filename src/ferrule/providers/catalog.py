@@ -6,7 +6,7 @@ Only the kind of model that is asked for is loaded: each costs some milliseconds
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ..core.model import ModelError, ModelProvider
 from ..host.http.urls import BadUrl
@@ -21,13 +21,19 @@ DEFAULT_OPENAI = "gpt-6.1-sol"
 SCRIPTED = "scripted:"
 
 
+class OpenedModel(ModelProvider, Protocol):
+    async def close(self) -> None:
+        """Close the connections that wait for a next request. The model can still be asked."""
+        ...
+
+
 def open_model(
     name: str | None,
     environ: Mapping[str, str],
     *,
     client: HttpClient | None = None,
     retries: Retries | None = None,
-) -> ModelProvider:
+) -> OpenedModel:
     """`anthropic:NAME`, `openai:NAME`, `scripted:FILE`, or a bare name; none for the default of whoever has a key.
 
     Raises `ModelError`, which says what to set.
@@ -63,7 +69,7 @@ def _service_and_name(name: str, environ: Mapping[str, str]) -> tuple[str, str]:
     )
 
 
-def _anthropic(model: str, environ: Mapping[str, str], client: HttpClient, retries: Retries | None) -> ModelProvider:
+def _anthropic(model: str, environ: Mapping[str, str], client: HttpClient, retries: Retries | None) -> OpenedModel:
     from .anthropic import BASE_URL, AnthropicKeys, AnthropicModel  # noqa: PLC0415
 
     model = model or DEFAULT_ANTHROPIC
@@ -83,7 +89,7 @@ def _anthropic(model: str, environ: Mapping[str, str], client: HttpClient, retri
     )
 
 
-def _openai(model: str, environ: Mapping[str, str], client: HttpClient, retries: Retries | None) -> ModelProvider:
+def _openai(model: str, environ: Mapping[str, str], client: HttpClient, retries: Retries | None) -> OpenedModel:
     from .openai_chat import BASE_URL, OpenAiModel  # noqa: PLC0415
 
     model = model or DEFAULT_OPENAI
@@ -100,7 +106,7 @@ def _openai(model: str, environ: Mapping[str, str], client: HttpClient, retries:
     )
 
 
-def _scripted(file: str) -> ModelProvider:
+def _scripted(file: str) -> OpenedModel:
     from .script import BadScript, load_script  # noqa: PLC0415
     from .scripted_file import ScriptFileModel  # noqa: PLC0415
 

@@ -1,11 +1,12 @@
 """What is known of models, as data: window, longest answer, prices in dollars for a million tokens.
 
-A row counts for every model whose name begins with its own, and the longest
-row wins. Where prices rise with the length of the request, the lowest stand here.
+A row counts for its name, also with a date behind it. Where prices rise with
+the length of the request, the lowest stand here.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Literal, TypeAlias
 
 from ..core.model import ModelFacts
@@ -20,7 +21,7 @@ M = 1_000_000
 
 @plain_value
 class Known:
-    prefix: str
+    name: str
     window: int
     output: int
     input_price: float
@@ -35,6 +36,8 @@ ANTHROPIC = (
     Known("claude-3-5-haiku", 200 * K, 8_192, 0.8, 4, 0.08, 1, "budget"),
     Known("claude-3-7-sonnet", 200 * K, 64 * K, 3, 15, 0.3, 3.75, "budget"),
     Known("claude-opus-4", 200 * K, 32 * K, 15, 75, 1.5, 18.75, "budget"),
+    Known("claude-opus-4-0", 200 * K, 32 * K, 15, 75, 1.5, 18.75, "budget"),
+    Known("claude-opus-4-1", 200 * K, 32 * K, 15, 75, 1.5, 18.75, "budget"),
     Known("claude-opus-4-5", 200 * K, 64 * K, 5, 25, 0.5, 6.25, "budget"),
     Known("claude-opus-4-6", M, 128 * K, 5, 25, 0.5, 6.25),
     Known("claude-opus-4-7", M, 128 * K, 5, 25, 0.5, 6.25),
@@ -42,6 +45,8 @@ ANTHROPIC = (
     Known("claude-opus-5", M, 128 * K, 5, 25, 0.5, 6.25),
     Known("claude-opus-5-5", M, 128 * K, 4, 20, 0.2, 5),
     Known("claude-sonnet-4", 200 * K, 64 * K, 3, 15, 0.3, 3.75, "budget"),
+    Known("claude-sonnet-4-0", 200 * K, 64 * K, 3, 15, 0.3, 3.75, "budget"),
+    Known("claude-sonnet-4-5", 200 * K, 64 * K, 3, 15, 0.3, 3.75, "budget"),
     Known("claude-sonnet-4-6", M, 64 * K, 3, 15, 0.3, 3.75),
     Known("claude-sonnet-5", M, 128 * K, 2, 10, 0.2, 2.5),
     Known("claude-sonnet-5-5", M, 128 * K, 2, 10, 0.1, 2.5),
@@ -64,6 +69,7 @@ OPENAI = (
     Known("gpt-5-mini", 400 * K, 128 * K, 0.25, 2, 0.025),
     Known("gpt-5-nano", 400 * K, 128 * K, 0.05, 0.4, 0.005),
     Known("gpt-5.1", 400 * K, 128 * K, 1.25, 10, 0.125),
+    Known("gpt-5.1-codex", 400 * K, 128 * K, 1.25, 10, 0.125),
     Known("gpt-5.2", 400 * K, 128 * K, 1.75, 14, 0.175),
     Known("gpt-5.4", 1_050 * K, 128 * K, 2.5, 15, 0.25),
     Known("gpt-5.4-mini", 400 * K, 128 * K, 0.75, 4.5, 0.075),
@@ -98,13 +104,13 @@ def openai_facts(model: str) -> ModelFacts:
 
 
 def _known(model: str, rows: tuple[Known, ...]) -> Known | None:
-    """By whole parts of the name: `gpt-5` says nothing of `gpt-50`, nor of `gpt-5.9`.
+    """A longer name is another model, at another price: `gpt-5` says nothing of `gpt-5-pro`.
 
-    >>> _known("claude-opus-4-5-20251101", ANTHROPIC).input_price, _known("gpt-50", OPENAI)
-    (5, None)
+    >>> _known("claude-opus-4-5-20251101", ANTHROPIC) is not None, _known("gpt-5-pro", OPENAI)
+    (True, None)
     """
-    fitting = [row for row in rows if model == row.prefix or model.startswith((f"{row.prefix}-", f"{row.prefix}@"))]
-    return max(fitting, key=lambda row: len(row.prefix), default=None)
+    name = re.sub(r"[-@](latest|\d{4}-?\d\d-?\d\d)$", "", model)
+    return next((row for row in rows if row.name == name), None)
 
 
 def _facts(known: Known, *, takes_documents: bool) -> ModelFacts:
