@@ -315,6 +315,25 @@ def test_events_of_another_shape_are_an_answer_that_cannot_be_read(event: dict[s
     assert caught.value.kind == "answer"
 
 
+@pytest.mark.parametrize(
+    ("type", "kind"),
+    [
+        ("overloaded_error", "overload"),
+        ("api_error", "overload"),
+        ("rate_limit_error", "limit"),
+        ("authentication_error", "key"),
+        ("invalid_request_error", "request"),
+        ("billing_error", "limit"),
+        ("something_new", "overload"),
+    ],
+)
+def test_an_error_in_the_stream_has_its_kind(type: str, kind: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        read(started(), {"type": "error", "error": {"type": type, "message": "No."}})
+
+    assert caught.value.kind == kind
+
+
 def test_results_without_content_are_sent_without() -> None:
     history = [
         UserTurn.saying("a"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from operator import is_
 from typing import TYPE_CHECKING, Any, cast
@@ -61,7 +60,8 @@ class TurnFragments:
 
     def __init__(self, encode: Callable[[Turn], bytes]) -> None:
         self._encode = encode
-        self._conversations: OrderedDict[int, tuple[list[Turn], list[bytes]]] = OrderedDict()
+        self._conversations: dict[int, tuple[list[Turn], list[bytes]]] = {}
+        """By the address of their first turn, the one that was asked for last at the end."""
 
     def of(self, history: Sequence[Turn]) -> list[bytes]:
         """One for each turn; empty where a turn has nothing to send."""
@@ -77,10 +77,10 @@ class TurnFragments:
 
     def _conversation(self, first: Turn) -> tuple[list[Turn], list[bytes]]:
         """That begins with this turn. The list keeps it alive, so its address stays its own."""
-        found = self._conversations.setdefault(id(first), ([first], [self._encode(first)]))
-        self._conversations.move_to_end(id(first))
+        found = self._conversations.pop(id(first), None) or ([first], [self._encode(first)])
+        self._conversations[id(first)] = found
         if len(self._conversations) > MOST_CONVERSATIONS:
-            self._conversations.popitem(last=False)
+            del self._conversations[next(iter(self._conversations))]
         return found
 
 
