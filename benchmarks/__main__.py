@@ -14,14 +14,23 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from . import analysis, edit, read, rules, search, shell, startup
+from . import analysis, edit, hooks, read, rules, search, shell, startup
 from .environments import HERE, ROOT, Unavailable, interpreter
 from .figures import Figure
 from .peers import DISTRIBUTIONS, WITH_A_LOOP
 from .table import rendered
 
 PEERS_OF = {"one_call": tuple(DISTRIBUTIONS), "loop": WITH_A_LOOP, "batch": WITH_A_LOOP}
-HERE_ALONE = {"startup": startup, "search": search, "edit": edit, "read": read, "shell": shell, "analysis": analysis, "rules": rules}
+HERE_ALONE = {
+    "startup": startup,
+    "search": search,
+    "edit": edit,
+    "read": read,
+    "shell": shell,
+    "analysis": analysis,
+    "rules": rules,
+    "hooks": hooks,
+}
 """Measured in this process, beside something of the machine's own."""
 CANNOT = (startup.NotInstalled, search.NotEnough, shell.NotHere)
 NAMES = (*PEERS_OF, *HERE_ALONE)

@@ -22,6 +22,8 @@ BROAD_CATCHES = {
     "engine/pool.py": "a tool that cannot say whether it is available is off",
     "engine/preparing.py": "a statement of effects that fails is the worst one",
     "engine/session.py": "the turn's exit",
+    "hooks/loading.py": "importing a function runs somebody else's code",
+    "hooks/runner.py": "a function that is a hook is somebody else's code",
     "permissions/matching.py": "a tool that reads its own specifiers is somebody else's code",
 }
 

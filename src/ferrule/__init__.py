@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .core.tool import Alias, Exposure, Result, Tool, ToolError
     from .core.verdicts import Behavior, Verdict
     from .engine.session import Session
+    from .hooks.hook import hook
     from .permissions.modes import Mode
     from .permissions.rules import Rule, parse_rule
 
@@ -46,6 +47,7 @@ _HOMES = {
     "core.tool": ("Alias", "Exposure", "Result", "Tool", "ToolError"),
     "core.verdicts": ("Behavior", "Verdict"),
     "engine.session": ("Session",),
+    "hooks.hook": ("hook",),
     "permissions.modes": ("Mode",),
     "permissions.rules": ("Rule", "parse_rule"),
 }
@@ -90,6 +92,7 @@ __all__ = [
     "Verdict",
     "WritesPath",
     "__version__",
+    "hook",
     "open_session",
     "parse_rule",
     "tool",

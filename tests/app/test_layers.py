@@ -16,7 +16,7 @@ from ferrule.settings.levels import Level, SettingsPath
 from ferrule.settings.loading import Loaded
 from ferrule.settings.reload import LiveSettings
 from tests.requirement import requirement
-from tests.settings.folders import Folders, allow, deny, hook, put
+from tests.settings.folders import Folders, allow, deny, put
 
 
 @pytest.fixture
@@ -53,13 +53,13 @@ async def test_a_rule_that_an_agent_writes_allows_it_nothing(session: Session, t
 
 @requirement("SET-2", "SET-3")
 async def test_while_the_settings_cannot_be_honoured_nothing_is_allowed(session: Session, tmp_path: Path) -> None:
-    file = put(tmp_path / "home" / ".claude" / "settings.json", hook("./guard"))
+    file = put(tmp_path / "home" / ".claude" / "settings.json", '{"sandbox": {"enabled": true}}')
     lost = await _read(session, "a.txt")
     file.unlink()
     again = await _read(session, "a.txt")
 
     assert (lost[0], again[0]) == (Status.DENIED, Status.OK)
-    assert "hooks for `PreToolUse` are not supported" in lost[1]
+    assert "`sandbox` is not supported" in lost[1]
 
 
 @requirement("SET-2")

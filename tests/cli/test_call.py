@@ -11,7 +11,7 @@ from ferrule.tools.read import REMINDER
 from tests.cli.running import environment, ferrule
 from tests.requirement import requirement
 
-HOOK = '{"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "x"}]}]}}'
+HOOK = '{"hooks": {"PreToolUse": [{"hooks": [{"type": "prompt", "prompt": "x"}]}]}}'
 
 
 @requirement("CLI-2")
@@ -77,7 +77,7 @@ def test_an_error_is_printed_and_is_exit_code_one(tmp_path: Path, tool: str, inp
         (["call", "Read", "{}", "--allow", "*"], "allows every tool of that kind"),
         (["call", "Read", "{}", "--settings", "nowhere.json"], "nowhere.json cannot be read"),
         (["call", "Read", "{}", "--settings", "{"], "invalid JSON in line 1, column 2"),
-        (["call", "Read", "{}", "--settings", HOOK], "hooks for `PreToolUse` are not supported"),
+        (["call", "Read", "{}", "--settings", HOOK], "hooks of the type prompt are not supported here"),
         (["call", "Read", "{}", "--settings", '{"sandbox": {"enabled": true}}'], "`sandbox` is not supported"),
         (["call", "Read", "{}", "--setting-sources", "user,all"], "all is none of user, project, local"),
         (["call", "Read", "{}", "--settings", '{"permissions": {"deny": ["Read(../x)"]}}'], "climbs with `..`"),

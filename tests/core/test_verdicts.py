@@ -13,7 +13,7 @@ from ferrule.core.content import Text
 from ferrule.core.context import ToolContext
 from ferrule.core.inputs import ToolInput
 from ferrule.core.tool import Tool
-from ferrule.core.verdicts import NO_OPINION, Behavior, Source, Verdict, strictest
+from ferrule.core.verdicts import NO_OPINION, Behavior, Confinement, Source, Verdict, strictest
 from ferrule.permissions.modes import Mode
 from ferrule.testing import FixedJudge, allow, deny, run_call
 from tests.requirement import requirement
@@ -116,3 +116,11 @@ def test_only_an_overridden_opinion_is_asked_for() -> None:
 @requirement("CON-16")
 def test_a_tool_leaves_matching_its_rules_to_the_general_matching_unless_it_says_otherwise() -> None:
     assert Opinionated(None).matches("anything", Nothing()) is None
+
+
+def test_of_two_that_allow_the_one_that_holds_only_in_a_sandbox_counts() -> None:
+    plain = Verdict(behavior=Behavior.ALLOW, source="hook", reason="a hook")
+    confined = Verdict(behavior=Behavior.ALLOW, source="rule", reason="a rule", needs_confinement=Confinement())
+
+    assert strictest([plain, confined]) is confined
+    assert strictest([confined, plain]) is confined

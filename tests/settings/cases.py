@@ -107,7 +107,7 @@ REFUSED: Final = (
     Case("an unknown event", SETTINGS, HOOK, HOOK.replace("PreToolUse", "PreTooluse"),
          "- `hooks.PreTooluse`: there is no such key. Did you mean `PreToolUse`?"),
     Case("an unknown type of hook", SETTINGS, HOOK, HOOK.replace('"command",', '"shell",'),
-         "- `hooks.PreToolUse[0].hooks[0]`: `type` must be one of command, http, mcp_tool, prompt, agent."),
+         "- `hooks.PreToolUse[0].hooks[0]`: `type` must be one of command, python, http, mcp_tool, prompt, agent."),
     Case("a hook without a command", SETTINGS, HOOK, HOOK.replace('"command": "./check"', '"cmd": "./check"'),
          "- `hooks.PreToolUse[0].hooks[0]`: `command` is missing."),
     Case("a group without hooks", SETTINGS, "{}", '{"hooks": {"Stop": [{"type": "command", "command": "x"}]}}',

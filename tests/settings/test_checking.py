@@ -122,7 +122,7 @@ def test_a_refusal_lists_each_violation_and_says_what_to_do() -> None:
 - `permissions.defaultMode`: expected one of "default", "manual", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions", found "yolo".
 - `permissions.zork`: there is no such key. Known here: allow, ask, deny, defaultMode, additionalDirectories, disableBypassPermissionsMode, disableAutoMode, allowed_tools, disabled_tools, pre_approval.
 - `hooks.Stop[0].hooks[0].timeout`: expected more than 0, found -1.
-- `hooks.Stop[0].hooks[0].foo`: there is no such key. Known here: if, timeout, statusMessage, once, type, command, args, async, asyncRewake, shell.
+- `hooks.Stop[0].hooks[0].foo`: there is no such key. Known here: if, timeout, statusMessage, once, failClosed, type, command, args, async, asyncRewake, shell.
 - `hooks.Stop[0].hooks[1]`: expected an object, found 3.
 - `agent`: expected text, found "".
 - `skillListingBudgetFraction`: expected at most 1, found 2.

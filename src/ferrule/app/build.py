@@ -21,6 +21,8 @@ from ..engine.gate import DEFAULT_LIMIT, Gate
 from ..engine.pipeline import Pipeline
 from ..engine.pool import Registry, available, features, hiding
 from ..engine.session import Session
+from ..hooks.hook import NO_HOOKS, Hook, HookBook
+from ..hooks.payloads import Scene
 from ..host.changed_files import ChangedFiles
 from ..host.journal import Journal, recover
 from ..host.ledger import Ledgers
@@ -43,6 +45,7 @@ from ..permissions.rules import Rule
 from ..settings.files import kind_of
 from ..tools import Services, builtin_tools
 from ..tools.read import REMINDER, TOKENS
+from .hooks import hook_parts
 from .live_rules import LiveRules, Policy
 
 log = logging.getLogger(__name__)
@@ -84,8 +87,9 @@ class Settings:
     reminder_off_for: tuple[str, ...] = ()
     tell_changes: bool = True
     """Whether the model is told when somebody else changed a file that it has seen."""
+    hooks: HookBook = NO_HOOKS
     reload: Callable[[], Policy] | None = None
-    """Asked before each decision; `rules` and `mode` are what it says at the start."""
+    """Asked before each decision; `rules`, `mode` and `hooks` are what it says at the start."""
 
 
 def open_session(
@@ -95,13 +99,15 @@ def open_session(
     judges: Sequence[Judge] = (),
     approver: Approver | None = None,
     after: Sequence[AfterCall] = (),
+    hooks: Iterable[Hook] = (),
     extractor: Extractor | None = None,
 ) -> Session:
     """A session with the built-in tools and yours, under one policy.
 
-    Your judges speak beside the rules. Without an approver nobody is asked,
-    so a call that would have to ask is refused. Without an extractor a page
-    of the web is given as it is, and nobody answers from it.
+    Your judges speak beside the rules, and your hooks beside those of the
+    settings: see `ferrule.hook`. Without an approver nobody is asked, so a
+    call that would have to ask is refused. Without an extractor a page of
+    the web is given as it is, and nobody answers from it.
     """
     settings = settings or Settings()
     bus = Bus()
@@ -116,7 +122,7 @@ def open_session(
     places = Places(cwd=_roots(paths, cwd), home=_roots(paths, home), roots=roots)
     files = _workfiles(settings.state_folder, folder, cwd)
     state = SessionState(cwd, added_directories=added)
-    policy = Policy(settings.rules, settings.mode)  # as long as nobody reloads it
+    policy = Policy(settings.rules, settings.mode, hooks=settings.hooks)  # as long as nobody reloads it
     rules = LiveRules(
         settings.reload or (lambda: policy), places, state, lists=settings.path_lists, domains=settings.pre_approval
     )
@@ -134,6 +140,14 @@ def open_session(
         searches=_searches(os.environ),
     )
     all_tools = (*builtin_tools(services), *tools)
+    approver = approver or NobodyToAsk()
+    own = tuple(hooks)
+    scene = Scene(session_id=session_id, project=cwd, mode=lambda: str(rules.last_mode))
+    parts = (
+        hook_parts(rules, own, scene, emit=emit, approver=approver, spill=folder)
+        if own or settings.hooks or settings.reload
+        else None  # there never will be any, so they cost nothing
+    )
     registry = Registry(
         all_tools,
         features(settings.features),
@@ -143,9 +157,9 @@ def open_session(
     )
     pipeline = Pipeline(
         paths=paths,
-        judges=(rules, *judges),
-        approver=approver or NobodyToAsk(),
-        after=after,
+        judges=(rules, *((parts.judge,) if parts else ()), *judges),
+        approver=parts.approver if parts else approver,
+        after=(*((parts.after,) if parts else ()), *after),
         emit=emit,
         budget=Budget(
             spill=folder,
@@ -164,8 +178,13 @@ def open_session(
         state=state,
         bus=bus,
         gate=Gate(settings.max_concurrency),
-        note_sources=(FinishedTasks(shell.background), *_changes(files, paths.resolve(cwd)[0], settings)),
-        closing=(shell.close,),
+        note_sources=(
+            FinishedTasks(shell.background),
+            *((parts.runner,) if parts else ()),
+            *_changes(files, paths.resolve(cwd)[0], settings),
+        ),
+        closing=(*((parts.runner.close,) if parts else ()), shell.close),
+        hooks=parts.lifecycle if parts else None,
     )
 
 

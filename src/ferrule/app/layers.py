@@ -16,6 +16,8 @@ from typing import Any, Final
 
 from ..core.tool import Keep
 from ..core.verdicts import Behavior
+from ..hooks.hook import NO_HOOKS, HookBook
+from ..hooks.loading import HookError, LoadedHooks
 from ..permissions.modes import Mode
 from ..permissions.rules import Origin, Rule, RuleError, parse_rule
 from ..settings.files import SettingsKind
@@ -25,14 +27,24 @@ from ..settings.levels import Level, SettingsPath, Source, surroundings
 from ..settings.loading import Loaded, load, load_text
 from ..settings.reload import EVERY_LEVEL, Current, LiveSettings
 from ..settings.trust import Standing, TrustStore
+from .hook_loading import hooks_of
 from .live_rules import Policy, PolicyLost
 
 LEVELS: Final[Mapping[str, Level]] = {"user": Level.USER, "project": Level.PROJECT, "local": Level.LOCAL}
 """The names by which levels can be chosen."""
 
-_DECIDING_HOOKS: Final = frozenset({"PreToolUse", "PermissionRequest"})
 _KEEPS: Final[Mapping[str, Keep]] = {"keep_start": "head", "keep_end": "tail", "keep_both": "both"}
-_USED: Final = frozenset({"$schema", "permissions", "cleanupPeriodDays", "oversized_results", "hooks", "sandbox"})
+_USED: Final = frozenset(
+    {
+        "$schema",
+        "permissions",
+        "cleanupPeriodDays",
+        "oversized_results",
+        "sandbox",
+        "disableAllHooks",
+        "allowManagedInputChangesOnly",
+    }
+)
 _NOT_LOADED: Final = frozenset({Kind.AGENT, Kind.SKILL, Kind.COMMAND})
 _MOST_NAMED: Final = 3
 _LONGEST: Final = 80
@@ -55,11 +67,12 @@ class Understood:
     """Those of the rules that came with the command line."""
     lost: str | None = None
     """What could have forbidden something and was lost, so that nothing is allowed without a question."""
+    hooks: HookBook = NO_HOOKS
     warnings: tuple[str, ...] = ()
 
     def policy(self, mode: Mode) -> Policy:
         """`mode` counts where no setting chooses one."""
-        return Policy(self.rules, self.mode or mode, self.lost)
+        return Policy(self.rules, self.mode or mode, self.lost, self.hooks)
 
 
 def open_layers(
@@ -83,11 +96,12 @@ def open_layers(
     return LiveSettings(around, TrustStore(state_folder), levels=levels, given=tuple(given), trusting=trusting)
 
 
-def understood(current: Current) -> Understood:
-    """Raises `SettingsError`."""
+def understood(current: Current, workspace: str | None = None) -> Understood:
+    """For a session in `workspace`, this folder if not given. Raises `SettingsError`."""
     layered = current.layered
     _refuse_what_is_not_built(layered)
-    warnings = [str(note) for note in layered.skipped]
+    hooks = _hooks(layered, workspace or os.getcwd())
+    warnings = [*(str(note) for note in layered.skipped), *hooks.warnings]
     rules = tuple(_rules(layered, warnings))
     return Understood(
         rules=rules,
@@ -99,6 +113,7 @@ def understood(current: Current) -> Understood:
         results_folder=_folder(layered),
         given_rules=tuple(rule for rule in rules if str(rule.origin) in _given_origins(layered)),
         lost=_lost(layered),
+        hooks=hooks.book,
         warnings=(*warnings, *_unused(layered), *_untrusted(current.standing)),
     )
 
@@ -106,9 +121,10 @@ def understood(current: Current) -> Understood:
 class ReloadedPolicy:
     """What the settings say at present, read anew when a file has changed."""
 
-    def __init__(self, live: LiveSettings, mode: Mode) -> None:
+    def __init__(self, live: LiveSettings, mode: Mode, workspace: str | None = None) -> None:
         """`mode` counts where no setting chooses one."""
         self._live = live
+        self._workspace = workspace
         self._mode = mode
         self._seen: Current | None = None
         self._policy: Policy | SettingsError | None = None
@@ -118,7 +134,7 @@ class ReloadedPolicy:
         if current is not self._seen or self._policy is None:
             self._seen = current
             try:
-                self._policy = understood(current).policy(self._mode)
+                self._policy = understood(current, self._workspace).policy(self._mode)
             except SettingsError as error:
                 self._policy = error
         if isinstance(self._policy, SettingsError):
@@ -153,18 +169,19 @@ def _lost(layered: Layered) -> str | None:
 
 
 def _refuse_what_is_not_built(layered: Layered) -> None:
-    for hook in layered.hooks:
-        if hook.event in _DECIDING_HOOKS:
-            raise SettingsError(
-                f"{hook.source}: hooks for `{hook.event}` are not supported by this version, "
-                "and dropping one could allow more. Leave its level out with --setting-sources."
-            )
     sandbox = layered.value("sandbox", "enabled")
     if sandbox and sandbox.value:
         raise SettingsError(
             f"{sandbox.source}: `sandbox` is not supported by this version, and dropping it could allow more. "
             "Leave its level out with --setting-sources."
         )
+
+
+def _hooks(layered: Layered, workspace: str) -> LoadedHooks:
+    try:
+        return hooks_of(layered, workspace)
+    except HookError as error:
+        raise SettingsError(f"{error} Leave its level out with --setting-sources.") from None
 
 
 def _rules(layered: Layered, warnings: list[str]) -> Iterator[Rule]:
@@ -212,9 +229,6 @@ def _unused(layered: Layered) -> Iterator[str]:
     for key, value in layered.values.items():
         if value.source.level is Level.COMMAND_LINE and key[0] not in _USED:
             yield f"{value.source}: `{'.'.join(key)}` is not used by this version."
-    for hook in layered.hooks:
-        if hook.source.level is Level.COMMAND_LINE:
-            yield f"{hook.source}: hooks for `{hook.event}` are not run by this version."
 
 
 def _untrusted(standing: Standing) -> Iterator[str]:

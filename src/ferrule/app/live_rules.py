@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Protocol
 
 from ..core.ports import Opinion, Proposal
 from ..core.state import SessionState
 from ..core.values import plain_value
 from ..core.verdicts import Behavior, Confinement, Verdict
+from ..hooks.hook import NO_HOOKS, HookBook
 from ..permissions.domains import PreApproval
 from ..permissions.hiding import hidden_paths, plain_hidden_paths
 from ..permissions.judge import RuleJudge
@@ -28,6 +30,7 @@ class Policy:
     mode: Mode
     lost: str | None = None
     """Why nothing may be allowed without a question, if so: a rule that could forbid it is not known."""
+    hooks: HookBook = NO_HOOKS
 
 
 class PolicyLost(Exception):
@@ -85,6 +88,23 @@ class LiveRules:
     def mode(self) -> Mode:
         """What counts now."""
         return Mode(self._state.mode) if self._state.mode else self._policy().mode
+
+    def look(self) -> None:
+        """Ask for the policy where nothing is to be decided. While there is none to be had, the last one stands."""
+        with suppress(PolicyLost):
+            self._current()
+
+    @property
+    def hooks(self) -> HookBook:
+        """As they were at the last look."""
+        return NO_HOOKS if self._known is None else self._known[0].hooks
+
+    @property
+    def last_mode(self) -> Mode:
+        """As it was at the last look."""
+        if self._state.mode:
+            return Mode(self._state.mode)
+        return Mode.DEFAULT if self._known is None else self._known[0].mode
 
     def hidden(self) -> Callable[[str], bool] | None:
         """Whether an absolute path is to be in no result of a search; `None` where no rule hides any."""

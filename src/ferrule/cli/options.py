@@ -63,7 +63,7 @@ def settings_from(chosen: argparse.Namespace) -> Settings:
             levels=_levels(chosen.setting_sources),
             trusting=chosen.trust,
         )
-        found = understood(live.current())
+        found = understood(live.current(), base.cwd)
     except SettingsError as error:
         raise Usage(str(error)) from None
     for warning in (*found.warnings, *_rules_for_no_tool(found.given_rules)):
@@ -79,7 +79,8 @@ def settings_from(chosen: argparse.Namespace) -> Settings:
         result_limit=found.result_limit,
         result_keep=found.result_keep,
         results_folder=found.results_folder,
-        reload=ReloadedPolicy(live, base.mode),
+        hooks=found.hooks,
+        reload=ReloadedPolicy(live, base.mode, base.cwd),
     )
 
 

@@ -138,6 +138,8 @@ class ToolOutcome:
     changes: tuple[StateChange, ...] = ()
     meta: Mapping[str, Any] | None = None
     record: CallRecord | None = None
+    stops: str = ""
+    """Why the turn is to end after this message, if it is."""
 
     @property
     def is_error(self) -> bool:
@@ -151,7 +153,8 @@ class ToolOutcome:
 class Refusal(Exception):
     """Ends a call early, with the status and the words the model will see."""
 
-    def __init__(self, status: Status, message: str) -> None:
+    def __init__(self, status: Status, message: str, *, stops: str = "") -> None:
         super().__init__(message)
         self.status = status
         self.message = message
+        self.stops = stops

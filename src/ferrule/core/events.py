@@ -22,9 +22,12 @@ class TurnStarted:
 
 @plain_value
 class TurnEnded:
-    """`interrupted` when it was cut short, `error` when the model's service failed."""
+    """`interrupted` when it was cut short, `error` when the model's service failed.
 
-    reason: Literal["end", "max_tokens", "refusal", "interrupted", "error"]
+    `blocked` when the prompt was not let through, `stopped` when a hook ended it; `error` has the words.
+    """
+
+    reason: Literal["end", "max_tokens", "refusal", "interrupted", "error", "blocked", "stopped"]
     error: str = ""
 
 
@@ -97,6 +100,18 @@ class PermissionDecided:
 
 
 @plain_value
+class HookRan:
+    """A hook has answered, or failed to. `outcome` is its decision in a word: ok, failed, deny, block and so on."""
+
+    event: str
+    name: str
+    outcome: str
+    seconds: float
+    message: str = ""
+    """For the person: what the hook wants said, or what went wrong with it."""
+
+
+@plain_value
 class ToolFinished:
     """Follows every `ToolRequested`, exactly once, interrupts included."""
 
@@ -140,6 +155,7 @@ Event: TypeAlias = (
     | ToolStarted
     | ToolProgressed
     | PermissionDecided
+    | HookRan
     | ToolFinished
     | ListChanged
     | NoteAdded

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
+from dataclasses import field, replace
 from typing import Any, Literal, Protocol, TypeAlias
 
 from .calls import ToolCall, ToolOutcome
@@ -111,6 +112,8 @@ class Amendment:
     """Replaces what the model reads, where given."""
     messages: tuple[str, ...] = ()
     """Texts to add to the conversation."""
+    stops: str = ""
+    """Why the turn is to end after this message, if it is."""
 
 
 class AfterCall(Protocol):
@@ -134,6 +137,39 @@ class NoteSource(Protocol):
     """Asked before each message of the model. What it tells stands behind the last results, or behind the prompt."""
 
     async def notes(self, agent: str, /) -> tuple[Note, ...]: ...
+
+
+@named_value
+class Said:
+    """What was said at a turning point of a session. Empty where nobody said anything."""
+
+    context: tuple[str, ...] = ()
+    """For the model."""
+    blocks: str = ""
+    """Why what is about to happen must not, if it must not. For the end of a turn: what is still to be done."""
+    stops: str = ""
+    """Why everything is to end, if it is."""
+    special: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What else an event lets its hooks say, by its own names."""
+    text: str = ""
+    """Plain text, for the events in which it means something."""
+
+    def without_block(self) -> Said:
+        return replace(self, blocks="")
+
+
+class TurnHooks(Protocol):
+    """Told of the turning points of a session. Never raises."""
+
+    async def session_started(self, cwd: str, *, source: str = "startup", model: str = "") -> Said: ...
+
+    async def session_ended(self, cwd: str, *, reason: str = "other") -> None: ...
+
+    async def prompt_submitted(self, cwd: str, prompt: str) -> Said: ...
+
+    async def stopping(self, cwd: str, last: str, *, blocked: int = 0) -> Said:
+        """`blocked` is how often in a row the model was sent back to work."""
+        ...
 
 
 class SpillStore(Protocol):

@@ -65,6 +65,8 @@ class Verdict:
     rule: str | None = None
     origin: str | None = None
     updated_arguments: Mapping[str, Any] | None = None
+    stops: str = ""
+    """On a DENY: why the whole turn is to end with it, if it is."""
     needs_confinement: Confinement | None = None
     """On an ASK or a DENY: a sandbox that enforces this would change it. On an ALLOW: it holds only inside one."""
     risks: tuple[Risk, ...] = ()
@@ -102,7 +104,14 @@ def strictest(opinions: Iterable[Verdict | None]) -> Verdict:
             risks += opinion.risks
         if opinion.behavior is Behavior.ALLOW and opinion.source == "tool":
             continue
-        if strict is None or opinion.behavior > strict.behavior:
+        if strict is None or _is_stricter(opinion, strict):
             strict = opinion
     strict = strict or NO_OPINION
     return replace(strict, risks=risks) if risks else strict
+
+
+def _is_stricter(opinion: Verdict, other: Verdict) -> bool:
+    """Of two that say the same, the one that holds only inside a sandbox is."""
+    if opinion.behavior is other.behavior:
+        return opinion.needs_confinement is not None and other.needs_confinement is None
+    return opinion.behavior > other.behavior

@@ -29,6 +29,8 @@ def told(call: ToolCall, error: BaseException, tool: AnyTool | None = None) -> T
     if status is Status.BROKEN:
         log.error("%s broke its contract", call.name, exc_info=error)
     outcome = ToolOutcome.refused(call, status, message)
+    if isinstance(error, Refusal) and error.stops:
+        outcome = replace(outcome, stops=error.stops)
     if isinstance(error, ToolError) and error.changes:
         outcome = replace(outcome, changes=error.changes)
     if tool is None:

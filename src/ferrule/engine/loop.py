@@ -67,6 +67,8 @@ async def run_turn(at: Turnstile) -> TurnEnded:
         message = await _message(at)
         if message.error:
             return TurnEnded("error", message.error)
+        if message.stops:
+            return TurnEnded("stopped", message.stops)
         if at.stopped():
             return TurnEnded("end")
         if not message.called:
@@ -98,6 +100,7 @@ class _Message:
     stopped: Literal["end", "tool_use", "max_tokens", "refusal"] = "end"
     error: str = ""
     called: bool = False
+    stops: str = ""
 
     def add(self, part: AssistantPart) -> None:
         self.close_text()
@@ -122,6 +125,7 @@ async def _message(at: Turnstile) -> _Message:
                 message.error = str(error)
             at.emit(MessageEnded())
             outcomes = await executor.drain()
+            message.stops = next((outcome.stops for outcome in outcomes if outcome.stops), "")
     finally:
         _remember(at.history, message, executor.outcomes() if outcomes is None else outcomes)
     return message

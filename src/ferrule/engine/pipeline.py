@@ -140,7 +140,8 @@ class Pipeline:
         record.verdict = verdict
         self.emit(PermissionDecided(proposal.call.id, verdict))
         if verdict.behavior is not Behavior.ALLOW:
-            raise Refusal(Status.DENIED, f"{proposal.tool.name} was not allowed: {verdict.reason}.")
+            words = f"{proposal.tool.name} was not allowed: {verdict.reason}."
+            raise Refusal(Status.DENIED, words, stops=verdict.stops)
         return None, None
 
     async def _asked(self, proposal: Proposal, verdict: Verdict, admission: Admission) -> Verdict:
@@ -225,7 +226,7 @@ class Pipeline:
             _note(record, fitted)
             outcome = replace(outcome, content=fitted.content)
             self.cut(proposal.ctx.facts.agent, proposal.call.id)
-        return replace(outcome, messages=outcome.messages + amendment.messages)
+        return replace(outcome, messages=outcome.messages + amendment.messages, stops=outcome.stops or amendment.stops)
 
 
 def _note(record: CallRecord, fitted: Fitted) -> None:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
 from ..core.calls import ToolCall, ToolOutcome
+from ..core.content import Text
 from ..core.context import Facts
 from ..core.events import TurnEnded, TurnStarted
-from ..core.model import ModelProvider, Prefix, Request, Turn, UserTurn
-from ..core.ports import Note, NoteSource
+from ..core.model import AssistantTurn, ModelProvider, Prefix, Request, Turn, UserTurn
+from ..core.ports import Note, NoteSource, Said, TurnHooks
 from ..core.state import SessionState
 from .bus import Bus, Subscription
 from .executor import Executor
@@ -47,6 +48,11 @@ class Session:
     model: str = ""
     """The name of the model that was asked last."""
     is_answering: bool = False
+    hooks: TurnHooks | None = None
+    has_started: bool = False
+    """Whether `hooks` know of it."""
+    _opening: tuple[str, ...] = ()
+    """What they said at its start, until a prompt is let in."""
     _facts: Facts | None = None
 
     async def __aenter__(self) -> Self:
@@ -59,8 +65,13 @@ class Session:
 
     async def close(self) -> None:
         """End what still runs for it. A session that ran no command has nothing to end."""
-        for step in self.closing:
-            await step()
+        try:
+            if self.hooks is not None and self.has_started:
+                self.has_started = False
+                await self.hooks.session_ended(self.state.cwd)
+        finally:
+            for step in self.closing:
+                await step()
 
     async def run(self, calls: Iterable[ToolCall]) -> list[ToolOutcome]:
         """Carry out the calls of one message; one outcome each, in their order."""
@@ -132,25 +143,57 @@ class Session:
         self.turn += 1
         self.state.stopped = False
         self.model = model.name
-        self.history.append(UserTurn.saying(prompt))
         emit(TurnStarted(prompt))
         try:
-            ended = await run_turn(
-                Turnstile(
-                    history=self.history,
-                    model=model,
-                    request=self._request,
-                    executor=self.executor,
-                    emit=emit,
-                    notes=self._notes,
-                    stopped=lambda: self.state.stopped,
-                )
-            )
+            ended = await self._answered(prompt, model)
         except Exception as error:  # the turn's exit: whoever watches is told, and the session lives on
             log.exception("the turn failed")
             ended = TurnEnded("error", f"{type(error).__name__}: {error}")
         finally:
             emit(ended)
+
+    async def _answered(self, prompt: str, model: ModelProvider) -> TurnEnded:
+        said = await self._let_in(prompt)
+        if said.blocks or said.stops:
+            return TurnEnded("stopped", said.stops) if said.stops else TurnEnded("blocked", said.blocks)
+        context, self._opening = (*self._opening, *said.context), ()
+        self.history.append(UserTurn((Text(prompt), *(Text(str(Note("hook", text))) for text in context))))
+        at = Turnstile(
+            history=self.history,
+            model=model,
+            request=self._request,
+            executor=self.executor,
+            emit=self.pipeline.emit,
+            notes=self._notes,
+            stopped=lambda: self.state.stopped,
+        )
+        blocked = 0
+        while True:
+            ended = await run_turn(at)
+            if self.hooks is None or ended.reason != "end" or self.state.stopped:
+                return ended
+            said = await self.hooks.stopping(self.state.cwd, _last_words(self.history), blocked=blocked)
+            if said.stops or not said.blocks:
+                return TurnEnded("stopped", said.stops) if said.stops else ended
+            blocked += 1
+            self.history.append(UserTurn.saying(str(Note("hook", said.blocks))))
+
+    async def _let_in(self, prompt: str) -> Said:
+        """What the hooks say of a prompt, and of the session before its first one."""
+        if self.hooks is None:
+            return Said()
+        if not self.has_started:
+            self.has_started = True
+            said = await self.hooks.session_started(self.state.cwd, model=self.model)
+            self._opening = said.context
+            if said.stops:
+                return said
+        return await self.hooks.prompt_submitted(self.state.cwd, prompt)
+
+
+def _last_words(history: Sequence[Turn]) -> str:
+    last = history[-1] if history else None
+    return last.text if isinstance(last, AssistantTurn) else ""
 
 
 class Asking:

@@ -251,7 +251,7 @@ def _words(kind: Kind, entry: Entry) -> str:
     match kind:
         case Kind.HOOK:
             hook = entry.value["hook"]
-            what = next((hook[key] for key in ("command", "url", "tool", "prompt") if key in hook), "")
+            what = next((hook[key] for key in ("command", "function", "url", "tool", "prompt") if key in hook), "")
             what = " ".join([what, *hook.get("args", [])])
             matcher = entry.value["matcher"]
             words = f"{entry.key[1]}{f' ({matcher})' if matcher else ''}: {what}"

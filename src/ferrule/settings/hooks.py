@@ -53,6 +53,9 @@ class Hook(ClosedObject):
     timeout: Given[Seconds] = Field(default=None, description="Seconds until the hook is given up.")
     status_message: Given[str] = None
     once: Given[bool] = Field(default=None, description="Run once in a session. Counts in the hooks of a skill only.")
+    fail_closed: Given[bool] = Field(
+        default=None, description="Whether a hook that fails, runs out of time or answers nonsense has refused."
+    )
 
 
 class CommandHook(Hook):
@@ -64,6 +67,13 @@ class CommandHook(Hook):
     )
     async_rewake: Given[bool] = Field(default=None, description="Run beside the session; exit code 2 wakes the model.")
     shell: Given[Literal["bash", "powershell"]] = None
+
+
+class PythonHook(Hook):
+    type: Literal["python"]
+    function: Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$")] = Field(
+        description="The function as `module:name`, of a module that is installed beside Ferrule."
+    )
 
 
 class HttpHook(Hook):
@@ -93,7 +103,7 @@ class AgentHook(Hook):
     model: Given[str] = None
 
 
-_HOOK_TYPES: Final = ("command", "http", "mcp_tool", "prompt", "agent")
+_HOOK_TYPES: Final = ("command", "python", "http", "mcp_tool", "prompt", "agent")
 
 
 def _hook_tag(value: Any) -> str | None:
@@ -105,6 +115,7 @@ def _hook_tag(value: Any) -> str | None:
 
 AnyHook: TypeAlias = Annotated[
     Annotated[CommandHook, Tag("<command>")]
+    | Annotated[PythonHook, Tag("<python>")]
     | Annotated[HttpHook, Tag("<http>")]
     | Annotated[McpToolHook, Tag("<mcp_tool>")]
     | Annotated[PromptHook, Tag("<prompt>")]

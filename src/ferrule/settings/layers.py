@@ -35,6 +35,7 @@ _MANAGED_ONLY: Final[Mapping[Key, Callable[[Key], bool]]] = {
 }
 """What counts from managed files only, where one of them says so. What others deny or ask about still counts."""
 _STRICTER: Final[Mapping[Key, Any]] = {
+    ("allowManagedInputChangesOnly",): True,
     ("disableClaudeAiConnectors",): True,
     ("isolatePeerMachines",): True,
     ("remoteControlAtStartup",): False,

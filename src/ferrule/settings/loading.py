@@ -40,6 +40,7 @@ _MAY_FORBID: Final = frozenset(
         "sandbox",
         "allowManagedPermissionRulesOnly",
         "allowManagedHooksOnly",
+        "allowManagedInputChangesOnly",
         "allowManagedMcpServersOnly",
         "allowedMcpServers",
         "deniedMcpServers",

@@ -110,6 +110,9 @@ class Settings(OpenObject):
     hooks: Given[Hooks] = None
     disable_all_hooks: Given[bool] = None
     allow_managed_hooks_only: Given[bool] = None
+    allow_managed_input_changes_only: Given[bool] = Field(
+        default=None, description="Whether only hooks of managed settings may change the input of a call."
+    )
     allowed_http_hook_urls: Given[Items[Named]] = None
     http_hook_allowed_env_vars: Given[Items[Named]] = None
 

@@ -1,0 +1,160 @@
+"""What the built-in tools give, in the shapes that hooks know, and back again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final, cast
+
+from ..core.calls import ToolOutcome
+from ..core.content import Text, plain_text
+from ..core.ports import Amendment, Proposal
+from ..host.contents import FileUnchanged, ImageRead, NotebookRead, PartsRead, PdfRead, ReadOutput, TextRead
+from ..tools.bash import CommandRan
+from ..tools.edit import EditInput, FileEdited
+from ..tools.glob import Found
+from ..tools.grep import MatchCounts, MatchingFiles, MatchingLines
+from ..tools.write import FileWritten
+
+_NOTHING: Final[Mapping[str, Any]] = {}
+_HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+
+
+def response(proposal: Proposal, outcome: ToolOutcome) -> Any:
+    """`tool_response` of PostToolUse. A tool without a shape of its own gives what the model reads."""
+    match outcome.output:
+        case CommandRan() as ran:
+            return {
+                "stdout": ran.output,
+                "stderr": "",
+                "interrupted": False,
+                "isImage": False,
+                **({"backgroundTaskId": ran.task} if ran.task else {}),
+            }
+        case FileEdited() as edited:
+            return _edited(edited, proposal.input)
+        case FileWritten() as written:
+            return {
+                "type": "create" if written.created else "update",
+                "filePath": written.path,
+                "content": written.text,
+                "structuredPatch": list(_hunks(written.patch)),
+                **({"originalFile": None} if written.created else {}),
+            }
+        case TextRead() | ImageRead() | NotebookRead() | PdfRead() | PartsRead() | FileUnchanged() as read:
+            return {"type": read.kind, "file": _file(read)}
+        case Found() as found:
+            return {
+                "filenames": list(found.paths),
+                "numFiles": len(found.paths),
+                "truncated": found.total > len(found.paths),
+                "durationMs": _milliseconds(outcome),
+                "totalMatches": found.total,
+            }
+        case MatchingFiles() as files:
+            return {"mode": "files_with_matches", "numFiles": files.total, "filenames": list(files.paths)}
+        case MatchCounts() as counts:
+            return {
+                "mode": "count",
+                "numFiles": counts.total,
+                "filenames": [path for path, _ in counts.counts],
+                "numMatches": counts.matches,
+                "content": plain_text(outcome.content),
+            }
+        case MatchingLines() as lines:
+            names = list(dict.fromkeys(line.path for line in lines.lines))
+            return {
+                "mode": "content",
+                "numFiles": len(names),
+                "filenames": names,
+                "content": plain_text(outcome.content),
+                "numLines": len(lines.lines),
+            }
+        case _:
+            return plain_text(outcome.content)
+
+
+def reshaped(proposal: Proposal, outcome: ToolOutcome, given: object) -> Amendment | None:
+    """What a hook put in the place of an output; `None` where it has not the tool's shape."""
+    output = outcome.output
+    shape = cast(Mapping[str, Any], given) if isinstance(given, Mapping) else _NOTHING
+    match output:
+        case CommandRan():
+            texts = [shape.get("stdout"), shape.get("stderr", "")]
+            return Amendment(output=replace(output, output="\n".join(filter(None, texts)))) if _all(texts) else None
+        case TextRead():
+            file = shape.get("file")
+            content = cast(Mapping[str, Any], file).get("content") if isinstance(file, Mapping) else None
+            if not isinstance(content, str):
+                return None
+            return Amendment(output=replace(output, content=content, lines=len(content.split("\n"))))
+        case Found() | MatchingFiles():
+            names = shape.get("filenames")
+            if not isinstance(names, list) or not _all(cast(list[Any], names)):
+                return None
+            return Amendment(output=replace(output, paths=tuple(cast(list[str], names))))
+        case MatchCounts() | MatchingLines():
+            content = shape.get("content")
+            return Amendment(content=(Text(content),)) if isinstance(content, str) else None
+        case FileEdited() | FileWritten() | ImageRead() | NotebookRead() | PdfRead() | PartsRead() | FileUnchanged():
+            return None
+        case _:
+            return Amendment(content=(Text(given),)) if isinstance(given, str) else None
+
+
+def _edited(edited: FileEdited, input: EditInput) -> dict[str, Any]:
+    return {
+        "filePath": edited.path,
+        "oldString": input.old_string,
+        "newString": input.new_string,
+        "structuredPatch": list(_hunks(edited.patch)),
+        "userModified": False,
+        "replaceAll": input.replace_all,
+    }
+
+
+def _file(read: ReadOutput) -> dict[str, Any]:
+    file: dict[str, Any] = {"filePath": read.path}
+    match read:
+        case TextRead():
+            file |= {"content": read.content, "numLines": read.lines, "startLine": read.start, "totalLines": read.total}
+        case ImageRead():
+            file |= {"base64": read.data, "type": read.media_type, "originalSize": read.original_size}
+        case NotebookRead():
+            file["cells"] = [{"id": cell.id, "type": cell.type, "source": cell.source} for cell in read.cells]
+        case PdfRead():
+            file |= {"base64": read.data, "originalSize": read.original_size}
+        case PartsRead():
+            file |= {"originalSize": read.original_size, "count": read.count, "outputDir": read.folder}
+        case FileUnchanged():
+            pass
+    return file
+
+
+def _hunks(patch: str) -> Iterator[dict[str, Any]]:
+    """
+    >>> [hunk["newStart"] for hunk in _hunks("--- a\\n+++ b\\n@@ -1 +2,2 @@\\n-x\\n+y\\n+z\\n")]
+    [2]
+    """
+    hunk: dict[str, Any] | None = None
+    for line in patch.splitlines():
+        head = _HUNK.match(line)
+        if head:
+            if hunk:
+                yield hunk
+            old, old_lines, new, new_lines = (int(number or 1) for number in head.groups())
+            hunk = {"oldStart": old, "oldLines": old_lines, "newStart": new, "newLines": new_lines, "lines": []}
+        elif hunk:
+            hunk["lines"].append(line)
+    if hunk:
+        yield hunk
+
+
+def _all(values: list[Any]) -> bool:
+    return all(isinstance(value, str) for value in values)
+
+
+def _milliseconds(outcome: ToolOutcome) -> int:
+    stages = outcome.record.stages if outcome.record else []
+    return round(1000 * sum(seconds for name, seconds in stages if name == "call"))

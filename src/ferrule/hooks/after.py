@@ -1,0 +1,123 @@
+"""PostToolUse and PostToolUseFailure hooks, as a step after the call."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias, cast
+
+from ..core.calls import Status, ToolOutcome
+from ..core.content import Block, Text
+from ..core.ports import Amendment, Note, Proposal
+from .answers import Answer
+from .hook import Hook
+from .memory import CallMemory
+from .payloads import Response, Scene, of_outcome
+from .runner import Runner
+
+log = logging.getLogger(__name__)
+
+Reshape: TypeAlias = Callable[[Proposal, ToolOutcome, object], Amendment | None]
+"""What a hook put in the place of an output; `None` where it has not the shape of the tool's output."""
+
+_FAILED = (Status.FAILED, Status.BROKEN, Status.CANCELLED)
+
+
+class HookAfter:
+    def __init__(
+        self, runner: Runner, scene: Scene, memory: CallMemory, *, response: Response, reshape: Reshape
+    ) -> None:
+        self._runner = runner
+        self._scene = scene
+        self._memory = memory
+        self._response = response
+        self._reshape = reshape
+
+    def after(self, proposal: Proposal, outcome: ToolOutcome, /) -> Amendment | Awaitable[Amendment | None] | None:
+        known = self._memory.taken(proposal.call)
+        before = tuple(known.context) if known is not None else ()
+        event = "PostToolUse" if outcome.status is Status.OK else "PostToolUseFailure"
+        told = outcome.status is Status.OK or outcome.status in _FAILED
+        hooks = self._runner.chosen(event, proposal.tool.name, proposal) if told else ()
+        if not hooks:
+            return Amendment(messages=tuple(map(_message, before))) if before else None
+        payload = of_outcome(self._scene, proposal, outcome, self._response)
+        answers = self._runner.at_once(hooks, payload)
+        if answers is not None:
+            return self._amendment(proposal, outcome, before, answers)
+        return self._later(proposal, outcome, before, hooks, payload)
+
+    async def _later(
+        self,
+        proposal: Proposal,
+        outcome: ToolOutcome,
+        before: tuple[str, ...],
+        hooks: Sequence[Hook],
+        payload: Mapping[str, Any],
+    ) -> Amendment | None:
+        return self._amendment(proposal, outcome, before, await self._runner.ask(hooks, payload))
+
+    def _amendment(
+        self, proposal: Proposal, outcome: ToolOutcome, before: tuple[str, ...], answers: Sequence[Answer]
+    ) -> Amendment | None:
+        words = [*before]
+        for answer in answers:
+            words += (f"{answer.hook.label}: {word}" for word in _words(answer) if word)
+        stops = next((answer.stops for answer in answers if answer.stops is not None), "")
+        changed = self._changed(proposal, outcome, answers) if outcome.status is Status.OK else None
+        if not words and not stops and changed is None:
+            return None
+        return replace(changed or Amendment(), messages=tuple(map(_message, words)), stops=stops)
+
+    def _changed(self, proposal: Proposal, outcome: ToolOutcome, answers: Sequence[Answer]) -> Amendment | None:
+        """The last hook that replaces the output has it."""
+        changed = None
+        for answer in answers:
+            given = _replacement(proposal, answer.special)
+            if given is None:
+                continue
+            made = _from_server(proposal, given) or self._reshape(proposal, outcome, given)
+            if made is None:
+                log.warning("%s gave an output of another shape than %s has", answer.hook.label, proposal.tool.name)
+            changed = made or changed
+        return changed
+
+
+def _replacement(proposal: Proposal, special: Mapping[str, Any]) -> object:
+    given = special.get("updatedMCPToolOutput") if _is_of_server(proposal) else None
+    return special.get("updatedToolOutput") if given is None else given
+
+
+def _from_server(proposal: Proposal, given: object) -> Amendment | None:
+    blocks = blocks_of(given) if _is_of_server(proposal) else None
+    return Amendment(content=blocks) if blocks else None
+
+
+def _is_of_server(proposal: Proposal) -> bool:
+    return proposal.tool.name.startswith("mcp__")
+
+
+def blocks_of(value: object) -> tuple[Block, ...] | None:
+    """What a server's tool gives: a text, or a list of blocks with texts."""
+    if isinstance(value, str):
+        return (Text(value),)
+    if isinstance(value, Mapping):
+        value = cast(Mapping[str, object], value).get("content")
+    if not isinstance(value, list):
+        return None
+    texts = [_text_of(block) for block in cast(list[object], value)]
+    return None if not texts or None in texts else tuple(Text(text) for text in texts if text is not None)
+
+
+def _text_of(block: object) -> str | None:
+    text = cast(Mapping[str, object], block).get("text") if isinstance(block, Mapping) else None
+    return text if isinstance(text, str) else None
+
+
+def _words(answer: Answer) -> tuple[str, str]:
+    return (answer.reason if answer.blocks else "", answer.context)
+
+
+def _message(text: str) -> str:
+    return str(Note("hook", text))

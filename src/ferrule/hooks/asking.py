@@ -1,0 +1,62 @@
+"""PermissionRequest hooks: they may answer in place of the person who would be asked.
+
+They answer what a person could answer, an ask rule included, and nothing else:
+a call that is denied is asked about nowhere. They run where nobody is there to
+ask as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..core.ports import Approver, Proposal
+from ..core.verdicts import Behavior, Verdict
+from .answers import Answer
+from .judge import said
+from .payloads import Scene, of_call
+from .runner import Runner
+
+
+class HookApprover:
+    """Asks the hooks first, and then whoever would have been asked."""
+
+    def __init__(self, runner: Runner, scene: Scene, approver: Approver) -> None:
+        self._runner = runner
+        self._scene = scene
+        self._approver = approver
+
+    async def approve(self, proposal: Proposal, verdict: Verdict, /) -> Verdict:
+        hooks = self._runner.chosen("PermissionRequest", proposal.tool.name, proposal)
+        if hooks:
+            answers = await self._runner.ask(hooks, of_call(self._scene, "PermissionRequest", proposal))
+            decided = _decided(answers)
+            if decided is not None:
+                return decided
+        return await self._approver.approve(proposal, verdict)
+
+
+def _decided(answers: Sequence[Answer]) -> Verdict | None:
+    for answer in answers:
+        if answer.stops is not None or answer.permission == "deny":
+            return _refused(answer)
+    for answer in answers:
+        if answer.permission == "allow":
+            changed = answer.changed_input if answer.hook.may_change_input else None
+            if changed is None and answer.changed_input is not None:
+                continue  # it allows an input that it may not make
+            return Verdict(
+                behavior=Behavior.ALLOW,
+                source="hook",
+                reason=said(answer, "allowed"),
+                origin=answer.hook.origin,
+                updated_arguments=changed,
+            )
+    return None
+
+
+def _refused(answer: Answer) -> Verdict:
+    reason = said(answer, answer.stops or "no")
+    decision = answer.special.get("decision")
+    interrupts = isinstance(decision, dict) and decision.get("interrupt") is True  # pyright: ignore[reportUnknownMemberType]
+    stops = answer.stops or (reason if interrupts else "")
+    return Verdict(behavior=Behavior.DENY, source="hook", reason=reason, origin=answer.hook.origin, stops=stops)

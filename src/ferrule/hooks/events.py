@@ -1,0 +1,77 @@
+"""The events that hooks are run for, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from ..core.values import named_value
+
+USUAL_SECONDS: Final = 600.0
+PROMPT_SECONDS: Final = 30.0
+"""What a prompt that stands for a hook may take."""
+AGENT_SECONDS: Final = 60.0
+
+_ANY: Final = frozenset({"command", "python", "http", "mcp_tool", "prompt", "agent"})
+_NO_MODEL: Final = _ANY - {"prompt", "agent"}
+_AT_START: Final = frozenset({"command", "python", "mcp_tool"})
+
+
+@named_value
+class Moment:
+    """What is special about an event."""
+
+    matched_on: str = ""
+    """The field of the input that matchers look at; empty for an event whose hooks run always."""
+    blocks: bool = False
+    """Whether exit code 2 blocks what is about to happen."""
+    text_is_context: bool = False
+    """Whether plain text on standard output is told to the model."""
+    plain_names: bool = False
+    """Whether only letters, digits, underscores and bars make a list of names."""
+    seconds: float = USUAL_SECONDS
+    types: frozenset[str] = _ANY
+
+
+MOMENTS: Final[Mapping[str, Moment]] = {
+    "PreToolUse": Moment(matched_on="tool_name", blocks=True),
+    "PostToolUse": Moment(matched_on="tool_name", blocks=True),
+    "PostToolUseFailure": Moment(matched_on="tool_name"),
+    "PostToolBatch": Moment(blocks=True),
+    "PermissionRequest": Moment(matched_on="tool_name"),
+    "PermissionDenied": Moment(matched_on="tool_name"),
+    "UserPromptSubmit": Moment(blocks=True, text_is_context=True, seconds=30.0),
+    "UserPromptExpansion": Moment(matched_on="command_name", blocks=True, text_is_context=True),
+    "MessageDisplay": Moment(seconds=10.0, types=_NO_MODEL),
+    "SessionStart": Moment(matched_on="source", text_is_context=True, types=_AT_START),
+    "SessionEnd": Moment(matched_on="reason", seconds=1.5, types=_NO_MODEL),
+    "Setup": Moment(matched_on="trigger", types=_AT_START),
+    "InstructionsLoaded": Moment(matched_on="load_reason", types=_NO_MODEL),
+    "Notification": Moment(matched_on="notification_type", types=_NO_MODEL),
+    "Stop": Moment(blocks=True),
+    "StopFailure": Moment(matched_on="error", plain_names=True, types=_NO_MODEL),
+    "SubagentStart": Moment(matched_on="agent_type", types=_NO_MODEL),
+    "SubagentStop": Moment(matched_on="agent_type", blocks=True),
+    "TaskCreated": Moment(blocks=True),
+    "TaskCompleted": Moment(blocks=True),
+    "TeammateIdle": Moment(blocks=True),
+    "ConfigChange": Moment(matched_on="source", blocks=True, types=_NO_MODEL),
+    "CwdChanged": Moment(types=_NO_MODEL),
+    "DirectoryAdded": Moment(matched_on="source", types=_NO_MODEL),
+    "FileChanged": Moment(matched_on="file_path", plain_names=True, types=_NO_MODEL),
+    "WorktreeCreate": Moment(blocks=True, types=_NO_MODEL),
+    "WorktreeRemove": Moment(types=_NO_MODEL),
+    "PreCompact": Moment(matched_on="trigger", blocks=True, types=_NO_MODEL),
+    "PostCompact": Moment(matched_on="trigger", types=_NO_MODEL),
+    "Elicitation": Moment(matched_on="mcp_server_name", blocks=True, types=_NO_MODEL),
+    "ElicitationResult": Moment(matched_on="mcp_server_name", blocks=True, types=_NO_MODEL),
+}
+
+TOOL_EVENTS: Final = frozenset(
+    {"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest", "PermissionDenied"}
+)
+"""Those that are about a call, so that a condition can be asked of them."""
+DECIDING: Final = frozenset({"PreToolUse", "PermissionRequest"})
+"""Those whose hooks may forbid a call: to go without one would allow more."""
+PROMPT_GATES: Final = frozenset({"PreToolUse", "PermissionRequest", "UserPromptSubmit"})
+"""Where a function that fails has refused, unless it is said to fail open."""

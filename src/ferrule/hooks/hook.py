@@ -1,0 +1,151 @@
+"""A hook as a value: when it is run, what is run, and what its failure means."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import field
+from typing import Any, Final, TypeAlias
+
+from ..core.ports import Proposal
+from ..core.values import named_value, plain_value
+from .events import MOMENTS, PROMPT_GATES
+from .matching import Matches, matcher
+
+Payload: TypeAlias = Mapping[str, Any]
+"""What a hook is given, as JSON."""
+Called: TypeAlias = Callable[[Payload], Any]
+"""A function that is a hook. It gives the JSON of an answer or nothing, at once or as an awaitable."""
+Condition: TypeAlias = Callable[[Proposal], bool]
+
+
+@plain_value
+class Program:
+    """A command for the shell; with arguments, a program without one."""
+
+    command: str
+    arguments: tuple[str, ...] | None = None
+    shell: str = "sh"
+
+
+@plain_value
+class Function:
+    call: Called
+    waits: bool
+    """Whether it gives an awaitable."""
+
+    @classmethod
+    def of(cls, call: Called) -> Function:
+        own = type(call).__call__  # of an object that is called like a function
+        return cls(call, inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(own))
+
+
+@plain_value
+class Service:
+    """Anything else that answers: an address, a tool of a server, a prompt, an agent."""
+
+    key: str
+    """The same for two that would ask the same."""
+    ask: Callable[[Payload], Awaitable[str]] = field(compare=False)
+    """Gives the text of an answer. Raises `ServiceFailed`."""
+
+
+class ServiceFailed(Exception):
+    """It could not answer. The message says why."""
+
+
+Work: TypeAlias = Program | Function | Service
+
+
+@named_value
+class Hook:
+    event: str
+    name: str
+    """What people call it: its command, its address, its function."""
+    matches: Matches
+    work: Work
+    seconds: float
+    origin: str = ""
+    """The file, with line, that it stands in."""
+    condition: Condition | None = None
+    fails_closed: bool = False
+    may_change_input: bool = True
+    beside: bool = False
+    """Whether it runs beside the session and decides nothing."""
+    rewakes: bool = False
+    """Whether exit code 2 of one that runs beside is told to the model."""
+
+    @property
+    def label(self) -> str:
+        return f"{self.event} hook `{self.name}`"
+
+
+class HookBook:
+    """All hooks by event, in the order in which they count."""
+
+    def __init__(self, hooks: Iterable[Hook] = ()) -> None:
+        by_event = dict[str, list[Hook]]()
+        for hook in hooks:
+            by_event.setdefault(hook.event, []).append(hook)
+        self._by_event = {event: tuple(hooks) for event, hooks in by_event.items()}
+
+    def __bool__(self) -> bool:
+        return bool(self._by_event)
+
+    def of(self, event: str) -> tuple[Hook, ...]:
+        return self._by_event.get(event, ())
+
+    def joined(self, more: Iterable[Hook]) -> HookBook:
+        return HookBook((*more, *(hook for hooks in self._by_event.values() for hook in hooks)))
+
+    def chosen(self, event: str, subject: str, proposal: Proposal | None = None) -> tuple[Hook, ...]:
+        """Those that are for this moment, and of those that would do the same only the first."""
+        hooks = self._by_event.get(event)
+        if not hooks:
+            return ()
+        found = dict[object, Hook]()
+        for hook in hooks:
+            if not hook.matches(subject):
+                continue
+            if hook.condition is not None and (proposal is None or not hook.condition(proposal)):
+                continue
+            found.setdefault((hook.work, hook.fails_closed, hook.beside), hook)
+        return tuple(found.values())
+
+
+NO_HOOKS: Final = HookBook()
+
+
+def hook(
+    event: str,
+    call: Called,
+    *,
+    match: str = "",
+    seconds: float | None = None,
+    fails_closed: bool | None = None,
+    name: str = "",
+) -> Hook:
+    """A Python function as a hook, for `open_session(hooks=...)`.
+
+    It is given the event as a mapping and gives the JSON of an answer as a
+    mapping, or `None`. A plain function runs in the event loop and must be
+    quick; one that is `async` has a time limit. On events that can refuse
+    something, a function that fails has refused, unless `fails_closed` is false.
+
+    >>> def guard(event):
+    ...     if "rm -rf" in event["tool_input"].get("command", ""):
+    ...         return {"decision": "block", "reason": "nothing is removed here"}
+    >>> hook("PreToolUse", guard, match="Bash").label
+    'PreToolUse hook `guard`'
+    """
+    if event not in MOMENTS:
+        raise ValueError(f"There is no event named {event}. There are: {', '.join(MOMENTS)}.")
+    return Hook(
+        event=event,
+        name=name or getattr(call, "__qualname__", type(call).__name__),
+        matches=matcher(match, event),
+        work=Function.of(call),
+        seconds=MOMENTS[event].seconds if seconds is None else seconds,
+        fails_closed=event in PROMPT_GATES if fails_closed is None else fails_closed,
+        origin="the program itself",
+    )

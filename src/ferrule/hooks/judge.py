@@ -1,0 +1,111 @@
+"""PreToolUse hooks as one judge.
+
+A hook's allow answers where nobody else has an opinion; a rule that denies or
+asks is stricter and wins. Input that a hook changed is judged as changed, by
+the rules and by all other hooks, but not by the hook that wrote it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+
+from ..core.ports import Opinion, Proposal
+from ..core.verdicts import Behavior, Verdict
+from .answers import Answer, Permission
+from .hook import Hook
+from .memory import CallMemory
+from .payloads import Scene, of_call
+from .runner import Runner
+
+
+class HookJudge:
+    """Answers at once where all hooks do."""
+
+    def __init__(self, runner: Runner, scene: Scene, memory: CallMemory) -> None:
+        self._runner = runner
+        self._scene = scene
+        self._memory = memory
+
+    def judge(self, proposal: Proposal, /) -> Opinion | Awaitable[Opinion]:
+        hooks = self._runner.chosen("PreToolUse", proposal.tool.name, proposal)
+        if not hooks:
+            return None
+        known = self._memory.of(proposal.call)
+        kept = known.rewrote if known is not None else ()
+        fresh = [hook for hook in hooks if all(hook.work != answer.hook.work for answer in kept)]
+        payload = of_call(self._scene, "PreToolUse", proposal)
+        answers = self._runner.at_once(fresh, payload)
+        if answers is not None:
+            return self._verdict(proposal, kept, answers)
+        return self._later(proposal, kept, fresh, payload)
+
+    async def _later(
+        self, proposal: Proposal, kept: Sequence[Answer], fresh: Sequence[Hook], payload: dict[str, object]
+    ) -> Opinion:
+        return self._verdict(proposal, kept, await self._runner.ask(fresh, payload))
+
+    def _verdict(self, proposal: Proposal, kept: Sequence[Answer], fresh: Sequence[Answer]) -> Opinion:
+        answers = (*kept, *fresh)
+        refused = _stopped(answers) or _opinion(answers, "deny", "defer")
+        if refused is not None:
+            return refused
+        context = [f"{answer.hook.label}: {answer.context}" for answer in fresh if answer.context]
+        if context:
+            self._memory.made(proposal.call).context += context
+        return self._rewrite(proposal, fresh) or _opinion(answers, "ask", "allow")
+
+    def _rewrite(self, proposal: Proposal, fresh: Sequence[Answer]) -> Verdict | None:
+        """The last hook that wants another input has it; the others are asked again about what it wrote."""
+        wanting = [one for one in fresh if one.changed_input not in (None, proposal.arguments)]
+        for answer in wanting:
+            if not answer.hook.may_change_input:
+                reason = f"{answer.hook.label} wants another input, and only managed hooks may change one"
+                return Verdict(behavior=Behavior.ASK, source="hook", reason=reason, origin=answer.hook.origin)
+        if not wanting:
+            return None
+        last = wanting[-1]
+        self._memory.made(proposal.call).rewrote.append(last)
+        return Verdict(
+            behavior=Behavior.ASK,  # nobody is asked about an input that is being replaced
+            source="hook",
+            reason=f"{last.hook.label} changed the input",
+            origin=last.hook.origin,
+            updated_arguments=last.changed_input,
+        )
+
+
+def _stopped(answers: Sequence[Answer]) -> Verdict | None:
+    for answer in answers:
+        if answer.stops is not None:
+            reason = said(answer, answer.stops)
+            return Verdict(
+                behavior=Behavior.DENY, source="hook", reason=reason, origin=answer.hook.origin, stops=answer.stops
+            )
+    return None
+
+
+def _opinion(answers: Sequence[Answer], *strictest_first: Permission) -> Verdict | None:
+    for permission in strictest_first:
+        for answer in answers:
+            if answer.permission == permission:
+                return _of(answer)
+    return None
+
+
+def _of(answer: Answer) -> Verdict:
+    origin = answer.hook.origin
+    match answer.permission:
+        case "allow":
+            return Verdict(behavior=Behavior.ALLOW, source="hook", reason=said(answer, "allowed"), origin=origin)
+        case "ask":
+            return Verdict(behavior=Behavior.ASK, source="hook", reason=said(answer, "ask first"), origin=origin)
+        case "defer":
+            reason = f"{answer.hook.label} puts it off, which this version can only do by ending here"
+            return Verdict(behavior=Behavior.DENY, source="hook", reason=reason, origin=origin, stops=reason)
+        case _:
+            return Verdict(behavior=Behavior.DENY, source="hook", reason=said(answer, "no"), origin=origin)
+
+
+def said(answer: Answer, otherwise: str) -> str:
+    """Whose words they are, and the words, to stand inside a sentence."""
+    return f"{answer.hook.label} says: {(answer.reason or otherwise).rstrip().removesuffix('.')}"

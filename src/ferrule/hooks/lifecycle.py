@@ -1,0 +1,105 @@
+"""Hooks at the turning points of a session: its start and end, a prompt, the model's last word, and the rest."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Literal
+
+from ..core.ports import Said
+from .answers import Answer
+from .events import MOMENTS
+from .payloads import Scene, common
+from .runner import Runner
+
+MOST_BLOCKS: Final = 8
+"""How often in a row hooks may send the model back to work before its turn ends all the same."""
+
+
+class Lifecycle:
+    """Each method runs the hooks of one event and gives what they say. Satisfies `core.ports.TurnHooks`."""
+
+    def __init__(self, runner: Runner, scene: Scene, look: Callable[[], None] = lambda: None) -> None:
+        """`look` is called before each event, to see whether hooks have changed."""
+        self._runner = runner
+        self._scene = scene
+        self._look = look
+
+    async def session_started(self, cwd: str, *, source: str = "startup", model: str = "") -> Said:
+        return await self.tell("SessionStart", cwd, source=source, **({"model": model} if model else {}))
+
+    async def session_ended(self, cwd: str, *, reason: str = "other") -> None:
+        await self.tell("SessionEnd", cwd, reason=reason)
+
+    async def prompt_submitted(self, cwd: str, prompt: str) -> Said:
+        return await self.tell("UserPromptSubmit", cwd, prompt=prompt)
+
+    async def stopping(self, cwd: str, last: str, *, blocked: int = 0) -> Said:
+        """The model is done. A block sends it back to work, but not for ever: `blocked` counts those before."""
+        said = await self.tell(
+            "Stop",
+            cwd,
+            stop_hook_active=blocked > 0,
+            last_assistant_message=last,
+            background_tasks=[],
+            session_crons=[],
+        )
+        return said if blocked < MOST_BLOCKS else said.without_block()
+
+    async def agent_started(self, cwd: str, *, agent: str, kind: str) -> Said:
+        return await self.tell("SubagentStart", cwd, agent_id=agent, agent_type=kind)
+
+    async def agent_stopping(
+        self, cwd: str, last: str, *, agent: str, kind: str, transcript: str = "", blocked: int = 0
+    ) -> Said:
+        said = await self.tell(
+            "SubagentStop",
+            cwd,
+            agent_id=agent,
+            agent_type=kind,
+            agent_transcript_path=transcript,
+            stop_hook_active=blocked > 0,
+            last_assistant_message=last,
+            background_tasks=[],
+            session_crons=[],
+        )
+        return said if blocked < MOST_BLOCKS else said.without_block()
+
+    async def compacting(self, cwd: str, *, trigger: Literal["manual", "auto"], instructions: str = "") -> Said:
+        return await self.tell("PreCompact", cwd, trigger=trigger, custom_instructions=instructions)
+
+    async def compacted(self, cwd: str, *, trigger: Literal["manual", "auto"], summary: str) -> Said:
+        return await self.tell("PostCompact", cwd, trigger=trigger, compact_summary=summary)
+
+    async def notified(self, cwd: str, message: str, *, kind: str, title: str = "") -> Said:
+        told = {"message": message, "notification_type": kind, **({"title": title} if title else {})}
+        return await self.tell("Notification", cwd, **told)
+
+    async def tell(self, event: str, cwd: str, /, **fields: Any) -> Said:
+        """Any event, with the fields that it has beside those that all have."""
+        self._look()
+        hooks = self._runner.chosen(event, _subject(event, fields))
+        if not hooks:
+            return Said()
+        payload = common(self._scene, event, cwd) | fields
+        return _said(await self._runner.ask(hooks, payload))
+
+
+def _subject(event: str, fields: dict[str, Any]) -> str:
+    """What matchers look at. Files are told apart by their own name, not by where they are."""
+    value = str(fields.get(MOMENTS[event].matched_on, ""))
+    return os.path.basename(value) if event == "FileChanged" else value
+
+
+def _said(answers: Sequence[Answer]) -> Said:
+    special: dict[str, Any] = {}
+    for answer in answers:
+        special |= answer.special
+    blocks = [f"{answer.hook.label}: {answer.reason}" for answer in answers if answer.blocks]
+    return Said(
+        context=tuple(f"{answer.hook.label}: {answer.context}" for answer in answers if answer.context),
+        blocks="\n".join(blocks),
+        stops=next((answer.stops for answer in answers if answer.stops is not None), ""),
+        special=special,
+        text=next((answer.text for answer in answers if answer.text), ""),
+    )

@@ -1,0 +1,80 @@
+"""What hooks are told: the JSON of each event."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from ..core.calls import Status, ToolOutcome
+from ..core.content import plain_text
+from ..core.ports import Proposal
+from ..core.values import named_value
+from .hook import Payload
+
+Response: TypeAlias = Callable[[Proposal, ToolOutcome], Any]
+"""A tool's output in the shape that hooks know."""
+
+
+@named_value
+class Scene:
+    """What every event tells of the session."""
+
+    session_id: str
+    project: str
+    """Where the session was opened, wherever it works by now."""
+    transcript: str = ""
+    mode: Callable[[], str] = lambda: "default"
+
+
+def common(scene: Scene, event: str, cwd: str, agent: str = "main", kind: str = "") -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "session_id": scene.session_id,
+        "transcript_path": scene.transcript,
+        "cwd": cwd,
+        "permission_mode": scene.mode(),
+        "hook_event_name": event,
+    }
+    if agent != "main":
+        told["agent_id"] = agent
+        told["agent_type"] = kind or agent
+    return told
+
+
+def of_call(scene: Scene, event: str, proposal: Proposal) -> dict[str, Any]:
+    """Of a call that is about to run, or that was asked about or has run."""
+    told = common(scene, event, proposal.ctx.cwd, proposal.ctx.facts.agent)
+    told["tool_name"] = proposal.tool.name
+    told["tool_input"] = dict(proposal.arguments)
+    if event != "PermissionRequest":
+        told["tool_use_id"] = proposal.call.id
+    return told
+
+
+def of_outcome(scene: Scene, proposal: Proposal, outcome: ToolOutcome, response: Response) -> dict[str, Any]:
+    """`PostToolUse` for a call that went well, `PostToolUseFailure` for one that did not."""
+    failed = outcome.status is not Status.OK
+    told = of_call(scene, "PostToolUseFailure" if failed else "PostToolUse", proposal)
+    if failed:
+        told["error"] = plain_text(outcome.content)
+        told["is_interrupt"] = outcome.status is Status.CANCELLED
+    else:
+        told["tool_response"] = response(proposal, outcome)
+    if outcome.record is not None:
+        told["duration_ms"] = _milliseconds(outcome, "call")
+    return told
+
+
+def written(payload: Payload) -> bytes:
+    """As one line, for a program or an address. What JSON has no word for is written as its text."""
+    return json.dumps(payload, default=str, ensure_ascii=True).encode() + b"\n"
+
+
+def plain_response(proposal: Proposal, outcome: ToolOutcome) -> Any:
+    """For a tool whose output has no shape of its own: what the model reads of it."""
+    return plain_text(outcome.content)
+
+
+def _milliseconds(outcome: ToolOutcome, stage: str) -> int:
+    stages = outcome.record.stages if outcome.record else []
+    return round(1000 * sum(seconds for name, seconds in stages if name == stage))

@@ -1,0 +1,199 @@
+"""Hooks as they stand in settings files, trusted or not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ferrule import Settings, ToolCall, open_session
+from ferrule.app.layers import ReloadedPolicy, SettingsError, open_layers, understood
+from ferrule.core.calls import Status
+from ferrule.hooks.hook import Condition, Hook
+from ferrule.hooks.loading import Loading, load_hooks
+from ferrule.permissions.modes import Mode
+from ferrule.settings.layers import SourcedHook
+from ferrule.settings.levels import Level, Source
+from ferrule.settings.reload import LiveSettings
+from tests.requirement import requirement
+from tests.settings.folders import put
+
+REFUSE = {"type": "command", "command": "echo no >&2; exit 2"}
+
+
+def refusing(event: Mapping[str, Any]) -> dict[str, Any]:
+    return {"decision": "block", "reason": "from a module"}
+
+
+def saying(event: str = "PreToolUse", matcher: str = "Read", **handler: Any) -> dict[str, Any]:
+    return {"hooks": {event: [{"matcher": matcher, "hooks": [handler or REFUSE]}]}}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    put(tmp_path / "project" / "a.txt", "one\n")
+    return tmp_path / "home" / ".claude" / "settings.json"
+
+
+def live(folder: Path, **more: Any) -> LiveSettings:
+    return open_layers(str(folder / "project"), folder / "state", **more)
+
+
+def hooks_of(folder: Path, content: Mapping[str, Any]) -> tuple[Hook, ...]:
+    found = understood(live(folder, settings=json.dumps(content)).current(), str(folder / "project"))
+    return found.hooks.of("PreToolUse")
+
+
+async def statuses(folder: Path, *steps: Any, **more: Any) -> list[Status]:
+    """Of the same call, before any and after each of the steps."""
+    base = Settings(cwd=str(folder / "project"), state_folder=folder / "state")
+    settings = live(folder, **more)
+    found = []
+    async with open_session(replace(base, reload=ReloadedPolicy(settings, Mode.DEFAULT, base.cwd))) as session:
+        for step in (lambda: None, *steps):
+            step()
+            (outcome,) = await session.run([ToolCall("1", "Read", {"file_path": "a.txt"})])
+            found.append(outcome.status)
+    return found
+
+
+@requirement("HOOK-1", "SET-3")
+async def test_a_hook_of_the_user_counts_as_soon_as_it_is_written(home: Path, tmp_path: Path) -> None:
+    found = await statuses(tmp_path, lambda: put(home, saying()), home.unlink)
+
+    assert found == [Status.OK, Status.DENIED, Status.OK]
+
+
+@requirement("SET-4", "SEC-2")
+async def test_a_hook_of_a_folder_runs_only_within_trust(home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "project" / ".claude" / "settings.json"
+    trace = {"type": "command", "command": "touch ran; exit 2"}
+    put(file, saying(**trace))
+
+    assert await statuses(tmp_path) == [Status.OK]
+    assert not (tmp_path / "project" / "ran").exists()
+    assert await statuses(tmp_path, trusting=True) == [Status.DENIED]
+
+
+@requirement("SET-4")
+async def test_a_hook_that_changes_after_trust_does_not_run(home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "project" / ".claude" / "settings.json"
+    put(file, saying(type="command", command="true"))
+    changed = saying(type="command", command="touch ran; exit 0")
+
+    await statuses(tmp_path, lambda: put(file, changed), trusting=True)
+
+    assert not (tmp_path / "project" / "ran").exists()
+
+
+async def test_hooks_can_be_switched_off(home: Path, tmp_path: Path) -> None:
+    put(home, saying() | {"disableAllHooks": True})
+
+    assert await statuses(tmp_path) == [Status.OK]
+
+
+@requirement("HOOK-4")
+async def test_a_function_of_an_installed_module_is_a_hook(home: Path, tmp_path: Path) -> None:
+    put(home, saying(type="python", function=f"{__name__}:refusing"))
+
+    assert await statuses(tmp_path) == [Status.DENIED]
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        ("nowhere_at_all:x", "ModuleNotFoundError"),
+        ("json:nothing", "AttributeError"),
+        ("json:__name__", "is no function"),
+        ("planted:x", "the module planted lies in the workspace"),
+    ],
+)
+def test_a_function_that_cannot_be_had_is_an_error(
+    function: str, words: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path / "project" / "planted.py", "raise SystemExit('it ran')\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "project"))
+
+    with pytest.raises(SettingsError, match=words):
+        hooks_of(tmp_path, saying(type="python", function=function))
+
+
+@pytest.mark.parametrize("kind", ["mcp_tool", "prompt", "agent"])
+def test_a_type_that_nothing_answers_for_is_an_error_where_it_could_forbid(
+    kind: str, home: Path, tmp_path: Path
+) -> None:
+    chosen = {"type": kind, **({"server": "s", "tool": "t"} if kind == "mcp_tool" else {"prompt": "p"})}
+
+    with pytest.raises(SettingsError, match=f"hooks of the type {kind} are not supported here"):
+        hooks_of(tmp_path, saying(**chosen))
+    current = live(tmp_path, settings=json.dumps(saying("Stop", **chosen))).current()
+    assert f"hooks of the type {kind} are not" in "".join(understood(current).warnings)
+
+
+def test_the_keys_of_a_hook_are_understood(home: Path, tmp_path: Path) -> None:
+    (hook,) = hooks_of(
+        tmp_path,
+        saying(type="command", command="x", timeout=3, failClosed=True, asyncRewake=True, **{"if": "Bash"}),
+    )
+
+    assert (hook.seconds, hook.fails_closed, hook.beside, hook.rewakes) == (3.0, True, True, True)
+    assert hook.condition is not None
+    assert hook.origin == "--settings:1"
+
+
+def test_a_condition_that_is_not_understood_keeps_no_hook_from_running() -> None:
+    def cannot(text: str) -> Condition:
+        raise ValueError(f"{text} is too new")
+
+    source = Source(Level.USER, "settings.json")
+    found = SourcedHook(event="PreToolUse", matcher="", hook={**REFUSE, "if": "Bash(x)"}, source=source)
+    loaded = load_hooks([found], Loading(workspace="/project", condition=cannot, services={}))
+
+    assert loaded.book.of("PreToolUse")[0].condition is None
+
+
+@requirement("HOOK-1")
+async def test_a_condition_chooses_calls(home: Path, tmp_path: Path) -> None:
+    put(home, saying(matcher="*", **REFUSE, **{"if": "Bash"}))
+    others = await statuses(tmp_path)
+    put(home, saying(matcher="*", **REFUSE, **{"if": "Read"}))
+
+    assert (others, await statuses(tmp_path)) == ([Status.OK], [Status.DENIED])
+
+
+@requirement("PIPE-3")
+def test_a_setting_leaves_changing_input_to_managed_hooks(home: Path, tmp_path: Path) -> None:
+    free = hooks_of(tmp_path, saying())
+    bound = hooks_of(tmp_path, saying() | {"allowManagedInputChangesOnly": True})
+
+    assert [hook.may_change_input for hook in (*free, *bound)] == [True, False]
+
+
+@requirement("HOOK-1")
+@pytest.mark.parametrize(
+    ("command", "runs"),
+    [
+        ("git push origin", True),
+        ("cd x && git push", True),
+        ("ls", False),
+        ("python3 -V", False),
+        ("$(printf git) push", True),
+    ],
+    ids=["the command itself", "a part of it", "another", "one with unknown effects", "one that cannot be read"],
+)
+async def test_a_condition_with_a_specifier_looks_into_a_command(
+    command: str, runs: bool, home: Path, tmp_path: Path
+) -> None:
+    put(home, saying(matcher="Bash", **REFUSE, **{"if": "Bash(git push *)"}))
+    settings = live(tmp_path)
+    base = Settings(cwd=str(tmp_path / "project"), state_folder=tmp_path / "state", mode=Mode.BYPASS)
+    async with open_session(replace(base, hooks=understood(settings.current(), base.cwd).hooks)) as session:
+        (outcome,) = await session.run([ToolCall("1", "Bash", {"command": command})])
+
+    assert (outcome.status is Status.DENIED) is runs
