@@ -10,9 +10,11 @@ from typing import Literal, Protocol, TypeAlias
 
 from .calls import ToolCall, ToolOutcome
 from .content import View
-from .model import Retrying, Usage
+from .model import AssistantTurn, ResultTurn, Retrying, StopReason, Thought, Usage
 from .values import plain_value
 from .verdicts import Verdict
+
+TurnEnding: TypeAlias = Literal["end", "max_tokens", "refusal", "interrupted", "error", "max_turns", "max_budget", "blocked", "stopped"]
 
 
 @plain_value
@@ -22,12 +24,13 @@ class TurnStarted:
 
 @plain_value
 class TurnEnded:
-    """`interrupted` when it was cut short, `error` when the model's service failed.
+    """The model came to its end, or a limit, an interrupt or a failure did.
 
-    `blocked` when the prompt was not let through, `stopped` when a hook ended it; `error` has the words.
+    By then the transcript is on disk. Prompts that were queued follow as turns of their own. `blocked` when the
+    prompt was not let through, `stopped` when a hook ended it; `error` has the words.
     """
 
-    reason: Literal["end", "max_tokens", "refusal", "interrupted", "error", "blocked", "stopped"]
+    reason: TurnEnding
     error: str = ""
 
 
@@ -40,6 +43,18 @@ class MessageStarted:
 class MessageEnded:
     """The model has written its message; calls of it may still run."""
 
+    reason: StopReason = "end"
+    turn: AssistantTurn | None = None
+    """What of it stays in the conversation; `None` where that is nothing and it is asked for again."""
+    usage: Usage = Usage()
+
+
+@plain_value
+class ResultsAdded:
+    """The results of a message stand in the conversation, in the order of its calls."""
+
+    turn: ResultTurn
+
 
 @plain_value
 class TextStreamed:
@@ -49,6 +64,13 @@ class TextStreamed:
 @plain_value
 class ThoughtStreamed:
     text: str
+
+
+@plain_value
+class ThoughtFinished:
+    """A piece of reasoning is whole; where nobody streamed it, it was not seen before."""
+
+    thought: Thought
 
 
 @plain_value
@@ -135,6 +157,25 @@ class NoteAdded:
 
 
 @plain_value
+class PrefixMoved:
+    """The next request does not begin with the one before it, so what was cached of that is lost."""
+
+    reason: Literal["tool_found", "tools_changed", "system_changed", "compaction"]
+
+
+@plain_value
+class Compacted:
+    """Older turns gave way to a summary or, where there was none to be had, their results to a mark.
+
+    The sizes are estimates in tokens.
+    """
+
+    before: int
+    after: int
+    how: Literal["summary", "results_dropped"] = "summary"
+
+
+@plain_value
 class Missed:
     """This subscriber was too slow; `count` events are gone at this place."""
 
@@ -146,8 +187,10 @@ Event: TypeAlias = (
     | TurnEnded
     | MessageStarted
     | MessageEnded
+    | ResultsAdded
     | TextStreamed
     | ThoughtStreamed
+    | ThoughtFinished
     | CallDrafted
     | Retried
     | UsageReported
@@ -159,6 +202,8 @@ Event: TypeAlias = (
     | ToolFinished
     | ListChanged
     | NoteAdded
+    | PrefixMoved
+    | Compacted
     | Missed
 )
 

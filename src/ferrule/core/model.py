@@ -141,9 +141,12 @@ class Retrying:
     reason: str
 
 
+StopReason: TypeAlias = Literal["end", "tool_use", "max_tokens", "refusal"]
+
+
 @plain_value
 class Stopped:
-    reason: Literal["end", "tool_use", "max_tokens", "refusal"]
+    reason: StopReason
 
 
 ModelEvent: TypeAlias = TextDelta | ThoughtDelta | ThoughtReady | CallDelta | CallReady | Usage | Retrying | Stopped

@@ -180,6 +180,24 @@ class SpillStore(Protocol):
         ...
 
 
+class TranscriptStore(Protocol):
+    """Keeps the record of one session. Both raise `OSError` where the disk fails."""
+
+    def append(self, line: bytes, /) -> None:
+        """Add one line, which ends in a line feed. Quick: a turn waits for it."""
+        ...
+
+    def sync(self) -> None:
+        """Return when all that was added outlasts a power cut."""
+        ...
+
+
+class Lasting(Protocol):
+    """What must not be lost when older turns give way to a summary: a todo list, a plan, commands that still run."""
+
+    def lasting(self, agent: str, /) -> tuple[Note, ...]: ...
+
+
 class Paths(Protocol):
     """The two questions about paths that need a machine to answer."""
 
