@@ -25,7 +25,7 @@ class ScriptedModel:
     @asynccontextmanager
     async def stream(self, request: Request, /) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
         if self._next >= len(self._messages):
-            raise ModelError(f"The script has {len(self._messages)} messages and was asked for one more.")
+            raise ModelError(f"The script has {len(self._messages)} messages and was asked for one more.", "request")
         self._next += 1
         async with aclosing(self._play(self._messages[self._next - 1])) as events:
             yield events
