@@ -60,6 +60,14 @@ def test_the_page_on_testing_is_a_test_that_passes(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
+def test_the_program_of_the_page_on_sessions_runs(tmp_path: Path) -> None:
+    (program,) = _python(ROOT / "docs" / "sessions.md")
+
+    done = _run(tmp_path, sys.executable, "-c", program)
+
+    assert done.returncode == 0, done.stderr
+
+
 @requirement("CON-14")
 def test_adding_a_tool_works_as_contributing_says(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))

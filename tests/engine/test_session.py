@@ -22,13 +22,13 @@ from ferrule.core.model import (
     CallReady,
     ModelError,
     ModelEvent,
+    ModelFacts,
     Request,
     ResultTurn,
     Stopped,
     TextDelta,
     Thought,
     ThoughtReady,
-    ToolResult,
     Usage,
     UserTurn,
 )
@@ -38,50 +38,8 @@ from ferrule.testing import RecordingModel, well_formed
 from ferrule.tools.tool_search import ToolSearch
 from tests.requirement import requirement
 
-from .stage import Act, Given, Stage, call, run_virtually, stage, steps
-
-
-async def echo(input: Given, ctx: ToolContext) -> str:
-    return input.text
-
-
-async def ask(at: Stage, prompt: str, model: Any) -> list[Event]:
-    async with at.session.ask(prompt, model) as events:
-        return [envelope.event async for envelope in events]
-
-
-def result(id: str, text: str, *, is_error: bool = False) -> ToolResult:
-    return ToolResult(id, (Text(text),), is_error)
-
-
-class Stream:
-    """A model that gives these events and then does what `ending` does."""
-
-    name = "of a test"
-
-    def __init__(self, *events: ModelEvent, ending: BaseException | asyncio.Event | None = None) -> None:
-        self.closed = False
-        self._events = events
-        self._ending = ending
-
-    @asynccontextmanager
-    async def stream(self, request: Request, /) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
-        events = self._play()
-        try:
-            yield events
-        finally:
-            await events.aclose()
-            self.closed = True
-
-    async def _play(self) -> AsyncGenerator[ModelEvent]:
-        for event in self._events:
-            yield event
-            await asyncio.sleep(0)
-        if isinstance(self._ending, BaseException):
-            raise self._ending
-        if self._ending is not None:
-            await self._ending.wait()
-
+from .conversing import Stream, ask, result
+from .stage import Act, Given, call, echo, run_virtually, stage, steps
 
 # A turn
 
@@ -175,44 +133,7 @@ async def test_messages_that_results_add_stand_after_all_results() -> None:
     assert turn.messages == ("note of 1", "note of 3")
 
 
-# When the model fails
-
-
-@requirement("SCHED-4", "PIPE-4")
-async def test_a_stream_that_breaks_keeps_the_results_of_calls_that_were_complete() -> None:
-    ran: list[str] = []
-
-    async def body(input: Given, ctx: ToolContext) -> str:
-        ran.append(ctx.call_id)
-        return "found"
-
-    at = stage(
-        Act("Look", body, effects=Effects.reading("/a")), Act("Write", body, effects=Effects.of(WritesPath("/b")))
-    )
-    model = Stream(
-        *(TextDelta("Looking"), CallReady(call("Look", "1")), CallReady(call("Write", "2")), TextDelta("and")),
-        ending=ModelError("The connection broke."),
-    )
-
-    events = await ask(at, "go", model)
-
-    assert events[-1] == TurnEnded("error", "The connection broke.")
-    assert at.session.history[1:] == [
-        AssistantTurn((Text("Looking"), call("Look", "1"), call("Write", "2"), Text("and"))),
-        ResultTurn((result("1", "found"), result("2", "found"))),
-    ]
-    assert ran == ["1", "2"]
-    assert model.closed
-
-
-@requirement("SCHED-4")
-async def test_a_model_that_fails_at_once_leaves_the_prompt_and_nothing_else() -> None:
-    at = stage(Act())
-
-    events = await ask(at, "go", Stream(ending=ModelError("Overloaded.")))
-
-    assert at.session.history == [UserTurn.saying("go")]
-    assert events[-1] == TurnEnded("error", "Overloaded.")
+# When the provider is broken
 
 
 @requirement("PIPE-2")
@@ -261,7 +182,7 @@ async def test_leaving_the_block_interrupts_a_model_that_never_ends() -> None:
 async def test_leaving_the_block_interrupts_a_model_that_calls_for_ever() -> None:
     class Endless:
         name = "of a test"
-
+        facts = ModelFacts()
         asked = 0
 
         @asynccontextmanager
@@ -331,7 +252,7 @@ def test_interrupted_at_any_step_the_history_is_well_formed_and_the_next_turn_wo
 
     class Model:
         name = "of a test"
-
+        facts = ModelFacts()
         sent = 0
 
         @asynccontextmanager

@@ -17,6 +17,7 @@ from ..core.state import SessionState
 from ..core.tool import AnyTool, Keep
 from ..engine.budget import MESSAGE_LIMIT, Budget
 from ..engine.bus import Bus
+from ..engine.compaction import Compaction, StateNotes
 from ..engine.gate import DEFAULT_LIMIT, Gate
 from ..engine.pipeline import Pipeline
 from ..engine.pool import Registry, available, features, hiding
@@ -29,7 +30,7 @@ from ..host.ledger import Ledgers
 from ..host.paths import LocalPaths
 from ..host.search import Search
 from ..host.shelf import Shelf
-from ..host.shell import FinishedTasks, Shell
+from ..host.shell import FinishedTasks, OpenTasks, Shell
 from ..host.spill import DEFAULT_CLEANUP_DAYS, SessionFolder
 from ..host.web.fetching import Fetcher
 from ..host.web.pages import Pages
@@ -55,6 +56,9 @@ CONCURRENCY_VARIABLES = (
     "CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY",
     "COCODE_MAX_TOOL_USE_CONCURRENCY",
 )
+
+LASTING_STATE = {"todos": "todo_list", "plan": "approved_plan"}
+"""The state that a compaction must not lose, and what the model is told that it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,18 +105,20 @@ def open_session(
     after: Sequence[AfterCall] = (),
     hooks: Iterable[Hook] = (),
     extractor: Extractor | None = None,
+    session_id: str | None = None,
 ) -> Session:
     """A session with the built-in tools and yours, under one policy.
 
     Your judges speak beside the rules, and your hooks beside those of the
     settings: see `ferrule.hook`. Without an approver nobody is asked, so a
     call that would have to ask is refused. Without an extractor a page of
-    the web is given as it is, and nobody answers from it.
+    the web is given as it is, and nobody answers from it. For a session that
+    is kept and can be resumed see `app.sessions`.
     """
     settings = settings or Settings()
     bus = Bus()
     emit = bus.emitter()
-    session_id = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.urandom(4).hex()}"
+    session_id = session_id or new_session_id()
     folder = SessionFolder(_sessions_folder(settings), session_id, cleanup_days=settings.cleanup_days)
     paths = LocalPaths()
     cwd = paths.anchor(settings.cwd, os.getcwd())
@@ -170,12 +176,17 @@ def open_session(
         time_limits=settings.time_limits,
         cut=lambda agent, call_id: files.ledgers.of(agent).not_shown(call_id),
     )
+    state = SessionState(cwd, added_directories=added)
     return Session(
         id=session_id,
         workspace=cwd,
         registry=registry,
         pipeline=pipeline,
         state=state,
+        compaction=Compaction(
+            lasting=(StateNotes(state, LASTING_STATE), OpenTasks(shell.background)),
+            only_these_stand=lambda agent, call_ids: files.ledgers.of(agent).keep_only(call_ids),
+        ),
         bus=bus,
         gate=Gate(settings.max_concurrency),
         note_sources=(
@@ -186,6 +197,10 @@ def open_session(
         closing=(*((parts.runner.close,) if parts else ()), shell.close),
         hooks=parts.lifecycle if parts else None,
     )
+
+
+def new_session_id() -> str:
+    return f"{time.strftime('%Y%m%d-%H%M%S')}-{os.urandom(4).hex()}"
 
 
 def _sessions_folder(settings: Settings) -> Path:

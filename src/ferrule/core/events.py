@@ -14,7 +14,9 @@ from .model import AssistantTurn, ResultTurn, Retrying, StopReason, Thought, Usa
 from .values import plain_value
 from .verdicts import Verdict
 
-TurnEnding: TypeAlias = Literal["end", "max_tokens", "refusal", "interrupted", "error", "max_turns", "max_budget", "blocked", "stopped"]
+TurnEnding: TypeAlias = Literal[
+    "end", "max_tokens", "refusal", "interrupted", "error", "max_turns", "max_budget", "blocked", "stopped"
+]
 
 
 @plain_value
@@ -158,7 +160,7 @@ class NoteAdded:
 
 @plain_value
 class PrefixMoved:
-    """The next request does not begin with the one before it, so what was cached of that is lost."""
+    """The next request does not begin with the one before it, so less of what was cached is of use."""
 
     reason: Literal["tool_found", "tools_changed", "system_changed", "compaction"]
 

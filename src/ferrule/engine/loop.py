@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableSequence, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
-from ..core.calls import ToolOutcome
+from ..core.calls import ToolCall, ToolOutcome
 from ..core.content import Text
 from ..core.events import (
     CallDrafted,
@@ -14,8 +13,10 @@ from ..core.events import (
     MessageEnded,
     MessageStarted,
     NoteAdded,
+    ResultsAdded,
     Retried,
     TextStreamed,
+    ThoughtFinished,
     ThoughtStreamed,
     TurnEnded,
     UsageReported,
@@ -31,62 +32,98 @@ from ..core.model import (
     ResultTurn,
     Retrying,
     Stopped,
+    StopReason,
     TextDelta,
+    Thought,
     ThoughtDelta,
     ThoughtReady,
     ToolResult,
-    Turn,
     Usage,
-    UserTurn,
 )
 from ..core.ports import Note
+from .conversation import Conversation
 from .executor import Executor
+from .spending import NOTHING
+
+TRIES = 3
+"""How often a message is asked for of which nothing whole arrives, or only the half of a call."""
+CUT_SHORT = ("cut", "answer")
+"""Failures after which what was whole keeps its worth, and the same may be asked again."""
+HALF_A_CALL = (
+    "Your message reached its limit of length in the middle of a call of {}, so that call was not made. "
+    "Make it again with less in it, or do it in several calls."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turnstile:
     """What one turn works with: the conversation, a model, and fresh parts for every message."""
 
-    history: MutableSequence[Turn]
+    conversation: Conversation
     model: ModelProvider
+    emit: Emit
     request: Callable[[], Request]
     executor: Callable[[], Executor]
-    emit: Emit
     notes: Callable[[], Awaitable[Sequence[Note]]]
+    wrote: Callable[[AssistantTurn | None, StopReason, Usage], None]
+    """Told of each message as soon as it is written, before the calls of it that change something run."""
+    settled: Callable[[], None]
+    """Told when all calls of a message have their results."""
+    limit: Callable[[int], TurnEnded | None]
+    """Whether a limit ends the turn after this many messages."""
+    make_room: Callable[[bool], Awaitable[bool]]
+    """Shorten the conversation if it is near the end of the window, or if it was found to be beyond it."""
     stopped: Callable[[], bool] = lambda: False
     """Whether a call of the last message wants the turn to end."""
 
 
 async def run_turn(at: Turnstile) -> TurnEnded:
-    """Extend the history until the model answers without a call.
+    """Extend the conversation until the model answers without a call.
 
-    Interrupted, cut off or not: every call in the history is followed by its result.
+    Interrupted, cut off or not: every call in it is followed by its result.
     """
+    messages = 0
+    while True:
+        ended = at.limit(messages) or await _answered(at)
+        if ended:
+            return ended
+        messages += 1
+
+
+async def _answered(at: Turnstile) -> TurnEnded | None:
+    """One message with the results of its calls, or the end of the turn."""
+    await at.make_room(False)
+    attempt = 1
     while True:
         _tell(at, await at.notes())
         message = await _message(at)
-        if message.error:
-            return TurnEnded("error", message.error)
         if message.stops:
             return TurnEnded("stopped", message.stops)
         if at.stopped():
             return TurnEnded("end")
-        if not message.called:
+        if message.goes_on():
+            return None
+        if message.failure is None and not message.half:
             return TurnEnded("end" if message.stopped == "tool_use" else message.stopped)
+        if attempt == TRIES or not await _may_ask_again(at, message, attempt):
+            failure = message.failure
+            return TurnEnded("max_tokens") if failure is None else TurnEnded("error", str(failure))
+        attempt += 1
+
+
+async def _may_ask_again(at: Turnstile, message: _Message, attempt: int) -> bool:
+    failure = message.failure
+    if failure is None:
+        _tell(at, (Note("unfinished_call", HALF_A_CALL.format(message.half)),))
+        return True
+    if failure.kind in CUT_SHORT:
+        at.emit(Retried(Retrying(attempt + 1, TRIES, 0.0, str(failure))))
+        return True
+    return failure.kind == "overflow" and await at.make_room(True)
 
 
 def _tell(at: Turnstile, notes: Sequence[Note]) -> None:
-    """Behind what the model has not read yet, so that nothing it has read moves."""
-    if not notes:
-        return
-    texts = tuple(map(str, notes))
-    match at.history[-1]:
-        case UserTurn(content):
-            at.history[-1] = UserTurn((*content, *map(Text, texts)))
-        case ResultTurn(results, messages):
-            at.history[-1] = ResultTurn(results, (*messages, *texts))
-        case AssistantTurn():
-            at.history.append(UserTurn(tuple(map(Text, texts))))
+    at.conversation.tell(notes)
     for note in notes:
         at.emit(NoteAdded(note.kind, note.text))
 
@@ -97,10 +134,18 @@ class _Message:
 
     parts: list[AssistantPart] = field(default_factory=list[AssistantPart])
     pieces: list[str] = field(default_factory=list[str])
-    stopped: Literal["end", "tool_use", "max_tokens", "refusal"] = "end"
-    error: str = ""
-    called: bool = False
+    stopped: StopReason = "end"
+    is_whole: bool = False
+    usage: Usage = NOTHING
+    failure: ModelError | None = None
+    drafted: str = ""
+    """The tool of a call that is begun and not complete."""
+    half: str = ""
+    """The tool of a call that never came to be complete, for want of room."""
+    turn: AssistantTurn | None = None
+    """What stays of it."""
     stops: str = ""
+    """Why the turn is to end with it, if a call of it was stopped."""
 
     def add(self, part: AssistantPart) -> None:
         self.close_text()
@@ -110,6 +155,29 @@ class _Message:
         if self.pieces:
             self.parts.append(Text("".join(self.pieces)))
             self.pieces.clear()
+
+    def goes_on(self) -> bool:
+        """Whether results of it are to be answered."""
+        if self.failure is not None and self.failure.kind not in CUT_SHORT:
+            return False
+        return self.turn is not None and bool(self.turn.calls)
+
+    def close(self) -> None:
+        """Nothing more will come. What stays is whole, and none of it would stand in the way of a next message."""
+        self.close_text()
+        parts = self.parts
+        if self.stopped == "max_tokens":
+            last = parts[-1] if parts else None
+            if isinstance(last, ToolCall) and last.malformed is not None:
+                self.drafted = last.name
+                parts.pop()
+            self.half = self.drafted
+        elif self.failure is not None and self.failure.kind in CUT_SHORT:
+            while parts and not isinstance(parts[-1], ToolCall):
+                parts.pop()
+        while parts and not self.is_whole and isinstance(parts[-1], Thought):
+            parts.pop()  # a message that ends in its reasoning is not taken back by those who wrote it
+        self.turn = AssistantTurn(tuple(parts)) if parts else None
 
 
 async def _message(at: Turnstile) -> _Message:
@@ -122,12 +190,15 @@ async def _message(at: Turnstile) -> _Message:
             try:
                 await _stream(at, executor, message)
             except ModelError as error:  # calls that were complete before the stream broke keep their results
-                message.error = str(error)
-            at.emit(MessageEnded())
+                message.failure = error
+            finally:
+                message.close()
+                at.wrote(message.turn, message.stopped, message.usage)
+            at.emit(MessageEnded(message.stopped, message.turn, message.usage))
             outcomes = await executor.drain()
             message.stops = next((outcome.stops for outcome in outcomes if outcome.stops), "")
     finally:
-        _remember(at.history, message, executor.outcomes() if outcomes is None else outcomes)
+        _remember(at, message.turn, executor.outcomes() if outcomes is None else outcomes)
     return message
 
 
@@ -139,28 +210,37 @@ async def _stream(at: Turnstile, executor: Executor, message: _Message) -> None:
                     message.pieces.append(text)
                     at.emit(TextStreamed(text))
                 case CallReady(call):
-                    message.called = True
+                    message.drafted = ""
                     message.add(call)
                     executor.submit(call)
                 case ThoughtReady(thought):
                     message.add(thought)
+                    at.emit(ThoughtFinished(thought))
                 case ThoughtDelta(text):
                     at.emit(ThoughtStreamed(text))
                 case CallDelta(call_id, name, json):
+                    message.drafted = name or message.drafted
                     at.emit(CallDrafted(call_id, name, json))
                 case Usage():
+                    message.usage = event
                     at.emit(UsageReported(event))
                 case Retrying():
                     at.emit(Retried(event))
                 case Stopped(reason):
                     message.stopped = reason
+                    message.is_whole = True
                     return
 
 
-def _remember(history: MutableSequence[Turn], message: _Message, outcomes: list[ToolOutcome]) -> None:
-    message.close_text()
-    if message.parts:
-        history.append(AssistantTurn(tuple(message.parts)))
-    if outcomes:
-        results = tuple(ToolResult(outcome.call.id, outcome.content, outcome.is_error) for outcome in outcomes)
-        history.append(ResultTurn(results, tuple(text for outcome in outcomes for text in outcome.messages)))
+def _remember(at: Turnstile, turn: AssistantTurn | None, outcomes: list[ToolOutcome]) -> None:
+    """Results stand in the order of the calls. Half a call has an outcome too, and leaves nothing."""
+    asked = [call.id for call in turn.calls] if turn else []
+    outcomes = outcomes[: len(asked)]
+    if not asked:
+        at.conversation.add_message(turn, None)
+        return
+    results = tuple(ToolResult(outcome.call.id, outcome.content, outcome.is_error) for outcome in outcomes)
+    added = ResultTurn(results, tuple(text for outcome in outcomes for text in outcome.messages))
+    at.conversation.add_message(turn, added)
+    at.settled()
+    at.emit(ResultsAdded(added))

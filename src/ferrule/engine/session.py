@@ -5,25 +5,29 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
 from ..core.calls import ToolCall, ToolOutcome
-from ..core.content import Text
+from ..core.content import Text, plain_text
 from ..core.context import Facts
-from ..core.events import TurnEnded, TurnStarted
-from ..core.model import AssistantTurn, ModelProvider, Prefix, Request, Turn, UserTurn
+from ..core.events import Compacted, PrefixMoved, TurnEnded, TurnStarted
+from ..core.model import AssistantTurn, ModelProvider, Prefix, Request, StopReason, Turn, Usage, UserTurn
 from ..core.ports import Note, NoteSource, Said, TurnHooks
 from ..core.state import SessionState
-from .bus import Bus, Subscription
+from .asking import Asking, Prompt, turn_of
+from .bus import Bus
+from .compaction import Compaction, Shortened, Trigger, shortened, standing
+from .conversation import Conversation
 from .executor import Executor
-from .faults import end
 from .gate import Gate
 from .loop import Turnstile, run_turn
 from .pipeline import Pipeline
 from .pool import Registry, ToolPool
+from .spending import NOTHING, Limits, Spending
+from .transcript import Transcript
 
 log = logging.getLogger(__name__)
 
@@ -37,23 +41,45 @@ class Session:
     state: SessionState
     bus: Bus = field(default_factory=Bus)
     gate: Gate = field(default_factory=Gate)
-    history: list[Turn] = field(default_factory=list[Turn])
+    conversation: Conversation = field(default_factory=Conversation)
+    compaction: Compaction = field(default_factory=Compaction)
     agent: str = "main"
+    system: str = ""
+    """What the model is told before the conversation. It stays the same, so that what follows can be cached."""
+    max_tokens: int | None = None
+    """How long one message may be; what the model can do where it is `None`."""
+    thinking_tokens: int | None = None
+    limits: Limits = field(default_factory=Limits)
+    spending: Spending = field(default_factory=Spending)
     note_sources: tuple[NoteSource, ...] = ()
     closing: tuple[Callable[[], Awaitable[None]], ...] = ()
     """What has to be done when nobody works in the session any more."""
     agents: tuple[str, ...] = ()
     """The kinds of agents that calls of this session may start."""
+    transcript_path: str = ""
+    """Where the transcript is; empty for a session that keeps none."""
     turn: int = 0
     model: str = ""
     """The name of the model that was asked last."""
     is_answering: bool = False
+    running: asyncio.Task[None] | None = None
+    """The turn in progress, if `ask` started it."""
     hooks: TurnHooks | None = None
     has_started: bool = False
     """Whether `hooks` know of it."""
     _opening: tuple[str, ...] = ()
     """What they said at its start, until a prompt is let in."""
     _facts: Facts | None = None
+    _untold: tuple[Note, ...] = ()
+    _last_request: Request | None = None
+
+    @property
+    def history(self) -> list[Turn]:
+        return self.conversation.turns
+
+    @property
+    def transcript(self) -> Transcript | None:
+        return self.conversation.transcript
 
     async def __aenter__(self) -> Self:
         return self
@@ -81,8 +107,8 @@ class Session:
                 executor.submit(call)
             return await executor.drain()
 
-    def ask(self, prompt: str, model: ModelProvider) -> Asking:
-        """Put a prompt to the model and watch the turn.
+    def ask(self, prompt: Prompt, model: ModelProvider) -> Asking:
+        """Put a prompt to the model and watch the turn, and the turns of prompts that are queued meanwhile.
 
         >>> async def example(session: Session, model: ModelProvider) -> None:
         ...     async with session.ask("hello", model) as events:
@@ -93,11 +119,106 @@ class Session:
         """
         return Asking(self, prompt, model)
 
+    def interrupt(self) -> bool:
+        """End the running turn: what runs is cancelled, and the results say so. False if nothing runs."""
+        if self.running is None or self.running.done():
+            return False
+        return self.running.cancel()
+
+    def note(self, note: Note) -> None:
+        """Tell the model something before its next message."""
+        self._untold = (*self._untold, note)
+
+    async def compact(self, model: ModelProvider, instructions: str = "") -> bool:
+        """Shorten the conversation now. False if there is little to gain, or somebody has a reason why not."""
+        if self.is_answering:
+            raise RuntimeError("This session is answering a prompt. Wait for it, then compact.")
+        return await self._compact(model, "manual", instructions=instructions)
+
     def executor(self) -> Executor:
         """For the calls of one message, with the tools and the facts of this moment."""
         pool = self.registry.pool
         facts = self._current_facts(pool)
         return Executor(self.pipeline, pool=pool, gate=self.gate, state=self.state, facts=facts)
+
+    async def converse(self, prompt: Prompt, model: ModelProvider) -> None:
+        """The turn, then those that were queued. What `ask` runs in a task of its own."""
+        try:
+            ended = await self.answer(prompt, model)
+            while self.state.queue and ended.reason in ("end", "max_tokens", "refusal"):
+                queued, *rest = self.state.queue
+                self.state.queue = tuple(rest)
+                ended = await self.answer(queued, model)
+        except asyncio.CancelledError:
+            self.state.queue = ()  # whoever interrupts does not want the next one to start instead
+            raise
+
+    async def answer(self, prompt: Prompt, model: ModelProvider) -> TurnEnded:
+        """One whole turn, told as events."""
+        emit = self.pipeline.emit
+        ended = TurnEnded("interrupted")
+        self.turn += 1
+        self.state.stopped = False
+        self.model = model.name
+        asked = turn_of(prompt)
+        emit(TurnStarted(plain_text(asked.content)))
+        try:
+            ended = await self._answered(asked, model)
+        except Exception as error:  # the turn's exit: whoever watches is told, and the session lives on
+            log.exception("the turn failed")
+            ended = TurnEnded("error", f"{type(error).__name__}: {error}")
+        finally:
+            try:
+                if self.transcript:
+                    await self.transcript.turn_ended(ended.reason, ended.error)
+            finally:  # whoever is in a hurry may cancel the wait for the disk
+                emit(ended)
+        return ended
+
+    async def _answered(self, asked: UserTurn, model: ModelProvider) -> TurnEnded:
+        said = await self._let_in(plain_text(asked.content))
+        if said.blocks or said.stops:
+            return TurnEnded("stopped", said.stops) if said.stops else TurnEnded("blocked", said.blocks)
+        context, self._opening = (*self._opening, *said.context), ()
+        told = (Text(str(Note("hook", text))) for text in context)
+        self.conversation.add_prompt(UserTurn((*asked.content, *told)) if context else asked)
+        at, blocked = self._turnstile(model), 0
+        while True:
+            ended = await run_turn(at)
+            if self.hooks is None or ended.reason != "end" or self.state.stopped:
+                return ended
+            said = await self.hooks.stopping(self.state.cwd, _last_words(self.history), blocked=blocked)
+            if said.stops or not said.blocks:
+                return TurnEnded("stopped", said.stops) if said.stops else ended
+            blocked += 1
+            self.conversation.add_prompt(UserTurn.saying(str(Note("hook", said.blocks))))
+
+    async def _let_in(self, prompt: str) -> Said:
+        """What the hooks say of a prompt, and of the session before its first one."""
+        if self.hooks is None:
+            return Said()
+        if not self.has_started:
+            self.has_started = True
+            said = await self.hooks.session_started(self.state.cwd, model=self.model)
+            self._opening = said.context
+            if said.stops:
+                return said
+        return await self.hooks.prompt_submitted(self.state.cwd, prompt)
+
+    def _turnstile(self, model: ModelProvider) -> Turnstile:
+        return Turnstile(
+            conversation=self.conversation,
+            model=model,
+            emit=self.pipeline.emit,
+            request=self._next_request,
+            executor=self.executor,
+            notes=self._notes,
+            wrote=partial(self._wrote, model),
+            settled=self._settled,
+            limit=lambda messages: self.limits.reached(messages, self.spending, model),
+            make_room=partial(self._make_room, model),
+            stopped=lambda: self.state.stopped,
+        )
 
     def _current_facts(self, pool: ToolPool) -> Facts:
         """Made anew only when one of them has changed."""
@@ -123,12 +244,32 @@ class Session:
         )
         return self._facts
 
+    # What a turn works with
+
     def _request(self) -> Request:
         pool = self.registry.pool
-        return Request(self.history, pool.offered(self.state.found_tools), pool.cache_after)
+        return Request(
+            self.history,
+            pool.offered(self.state.found_tools),
+            pool.cache_after,
+            system=self.system,
+            max_tokens=self.max_tokens,
+            thinking_tokens=self.thinking_tokens,
+        )
+
+    def _next_request(self) -> Request:
+        self.conversation.sending()
+        return self._marked(self._request())
+
+    def _marked(self, request: Request) -> Request:
+        """Say so, if what stands before the conversation is not what stood there last time."""
+        last, self._last_request = self._last_request, request
+        if last is not None and (request.tools != last.tools or request.system != last.system):
+            self.pipeline.emit(PrefixMoved(_what_moved(last, request)))
+        return request
 
     async def _notes(self) -> list[Note]:
-        notes: list[Note] = []
+        notes, self._untold = list(self._untold), ()
         for source in self.note_sources:
             try:
                 notes += await source.notes(self.agent)
@@ -136,59 +277,71 @@ class Session:
                 log.exception("%s could not say what changed", type(source).__name__)
         return notes
 
-    async def answer(self, prompt: str, model: ModelProvider) -> None:
-        """One whole turn, told as events. What `ask` runs in a task of its own."""
-        emit = self.pipeline.emit
-        ended = TurnEnded("interrupted")
-        self.turn += 1
-        self.state.stopped = False
-        self.model = model.name
-        emit(TurnStarted(prompt))
+    def _wrote(self, model: ModelProvider, turn: AssistantTurn | None, stopped: StopReason, usage: Usage) -> None:
+        self._spent(model, usage)
+        self.compaction.used(usage, len(self.history), model.facts, stays=turn is not None)
+        if self.transcript is None:
+            return
+        if turn is not None:
+            self.transcript.assistant(turn, model=model.name, stopped=stopped, usage=usage)
+        elif usage != NOTHING:
+            self.transcript.used(model.name, usage)
+
+    def _settled(self) -> None:
+        if self.transcript:
+            self.transcript.state(self.state)
+
+    def _spent(self, model: ModelProvider, usage: Usage) -> None:
+        if usage != NOTHING:
+            self.spending.add(model.name, usage, model.facts)
+
+    async def _make_room(self, model: ModelProvider, overflowed: bool) -> bool:
+        compaction = self.compaction
+        if overflowed:
+            return compaction.may_follow_overflow() and await self._compact(model, "auto", overflowed=True)
+        return compaction.is_due(self._request(), model.facts) and await self._compact(model, "auto")
+
+    async def _compact(
+        self, model: ModelProvider, trigger: Trigger, *, instructions: str = "", overflowed: bool = False
+    ) -> bool:
+        compaction, request = self.compaction, self._request()
+        before = compaction.meter.measured(request)
+        reason = await compaction.before(trigger) if compaction.before else None
+        made = None if reason else await self._shortened(request, model, instructions, overflowed=overflowed)
+        if made is None:
+            compaction.put_off(model.facts)
+            return False
+        self.conversation.replace(made.turns)
+        self._facts = None
+        after = compaction.done(self._request(), model.facts)
+        compaction.only_these_stand(self.agent, standing(made.turns))
+        if self.transcript:
+            self.transcript.compaction(made.summary, kept=made.kept, whole=made.whole, before=before, after=after)
+        self.pipeline.emit(Compacted(before, after, made.how))
+        return True
+
+    async def _shortened(
+        self, request: Request, model: ModelProvider, instructions: str, *, overflowed: bool
+    ) -> Shortened | None:
+        if overflowed:
+            self.pipeline.emit(PrefixMoved("compaction"))  # the summary is asked for without older results
         try:
-            ended = await self._answered(prompt, model)
-        except Exception as error:  # the turn's exit: whoever watches is told, and the session lives on
-            log.exception("the turn failed")
-            ended = TurnEnded("error", f"{type(error).__name__}: {error}")
-        finally:
-            emit(ended)
+            return await shortened(
+                self._marked(request),
+                model,
+                notes=self.compaction.notes(self.agent),
+                instructions=instructions,
+                overflowed=overflowed,
+                used=partial(self._spent_beside, model),
+            )
+        finally:  # whatever comes of it, what is asked next does not begin with the question for a summary
+            self.pipeline.emit(PrefixMoved("compaction"))
 
-    async def _answered(self, prompt: str, model: ModelProvider) -> TurnEnded:
-        said = await self._let_in(prompt)
-        if said.blocks or said.stops:
-            return TurnEnded("stopped", said.stops) if said.stops else TurnEnded("blocked", said.blocks)
-        context, self._opening = (*self._opening, *said.context), ()
-        self.history.append(UserTurn((Text(prompt), *(Text(str(Note("hook", text))) for text in context))))
-        at = Turnstile(
-            history=self.history,
-            model=model,
-            request=self._request,
-            executor=self.executor,
-            emit=self.pipeline.emit,
-            notes=self._notes,
-            stopped=lambda: self.state.stopped,
-        )
-        blocked = 0
-        while True:
-            ended = await run_turn(at)
-            if self.hooks is None or ended.reason != "end" or self.state.stopped:
-                return ended
-            said = await self.hooks.stopping(self.state.cwd, _last_words(self.history), blocked=blocked)
-            if said.stops or not said.blocks:
-                return TurnEnded("stopped", said.stops) if said.stops else ended
-            blocked += 1
-            self.history.append(UserTurn.saying(str(Note("hook", said.blocks))))
-
-    async def _let_in(self, prompt: str) -> Said:
-        """What the hooks say of a prompt, and of the session before its first one."""
-        if self.hooks is None:
-            return Said()
-        if not self.has_started:
-            self.has_started = True
-            said = await self.hooks.session_started(self.state.cwd, model=self.model)
-            self._opening = said.context
-            if said.stops:
-                return said
-        return await self.hooks.prompt_submitted(self.state.cwd, prompt)
+    def _spent_beside(self, model: ModelProvider, usage: Usage) -> None:
+        """For a message that is no part of the conversation."""
+        self._spent(model, usage)
+        if self.transcript and usage != NOTHING:
+            self.transcript.used(model.name, usage)
 
 
 def _last_words(history: Sequence[Turn]) -> str:
@@ -196,31 +349,7 @@ def _last_words(history: Sequence[Turn]) -> str:
     return last.text if isinstance(last, AssistantTurn) else ""
 
 
-class Asking:
-    """One turn in progress. A context manager and not a generator: whoever enters it also leaves it."""
-
-    def __init__(self, session: Session, prompt: str, model: ModelProvider) -> None:
-        self._session = session
-        self._prompt = prompt
-        self._model = model
-        self._subscribed: AbstractContextManager[Subscription] = session.bus.subscribe()
-        self._task: asyncio.Task[None] | None = None
-
-    async def __aenter__(self) -> Subscription:
-        if self._session.is_answering:
-            raise RuntimeError("This session is already answering a prompt. Wait for it, or open another session.")
-        subscription = self._subscribed.__enter__()
-        self._session.is_answering = True
-        self._task = asyncio.create_task(self._session.answer(self._prompt, self._model))
-        self._task.add_done_callback(lambda _: subscription.close())
-        return subscription
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            if self._task is not None and not self._task.done():
-                await end(self._task, grace=10.0)
-        finally:
-            self._session.is_answering = False
-            self._subscribed.__exit__(kind, error, trace)
+def _what_moved(last: Request, request: Request) -> Literal["tool_found", "tools_changed", "system_changed"]:
+    if request.tools == last.tools:
+        return "system_changed"
+    return "tool_found" if request.tools[: len(last.tools)] == last.tools else "tools_changed"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -130,6 +130,15 @@ class Ledger:
         """What the call gave was cut before the model got it, so nobody knows what was seen: forget it."""
         for real_path in self._calls.pop(call_id, ()):
             self.forget(real_path)
+
+    def keep_only(self, call_ids: Collection[str]) -> None:
+        """Only the results of these calls can still be read: forget each file of which any other showed something."""
+        shown = {path for id, paths in self._calls.items() if id in call_ids for path in paths}
+        gone = {path for id, paths in self._calls.items() if id not in call_ids for path in paths}
+        for real_path in (*self,):
+            if real_path in gone or real_path not in shown:
+                self.forget(real_path)
+        self._calls = {id: paths for id, paths in self._calls.items() if id in call_ids}
 
     def saw_whole(self, identity: FileIdentity, text: str | None) -> None:
         """All of the file was shown; `text` is `None` for what is not text."""

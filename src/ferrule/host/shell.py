@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..core.ports import Note
 from ..core.verdicts import Confinement
-from .background import Background
+from .background import Background, State
 from .command import Command
 from .commands import Commands
 from .covering import TooMany, on_disk
@@ -125,3 +125,15 @@ class FinishedTasks:
     async def notes(self, agent: str) -> tuple[Note, ...]:
         ended = self._background.notices()
         return (Note("finished_tasks", "\n".join(map(str, ended))),) if ended else ()
+
+
+class OpenTasks:
+    """Names the background commands that still run; satisfies `core.ports.Lasting`."""
+
+    def __init__(self, background: Background) -> None:
+        self._background = background
+
+    def lasting(self, agent: str) -> tuple[Note, ...]:
+        running = [task for task in self._background.listing() if task.state is State.RUNNING]
+        lines = [f"{task} Its command: {task.command}" for task in running]
+        return (Note("running_tasks", "\n".join(lines)),) if lines else ()

@@ -1,0 +1,64 @@
+"""The turns of a conversation. They only ever grow at their end, so that what a provider has cached stays of use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..core.content import Text
+from ..core.model import AssistantTurn, ResultTurn, Turn, UserTurn
+from ..core.ports import Note
+from .transcript import Transcript
+
+
+class Conversation:
+    """What the model is sent, and on its way there what the transcript keeps."""
+
+    def __init__(self, turns: Sequence[Turn] = (), transcript: Transcript | None = None) -> None:
+        self.turns: list[Turn] = list(turns)
+        """Another list after a compaction: who holds the old one still has the old conversation."""
+        self.transcript = transcript
+        self._sent = 0
+
+    def sending(self) -> list[Turn]:
+        """What the next request carries. From here on none of it changes."""
+        self._sent = len(self.turns)
+        return self.turns
+
+    def add_prompt(self, turn: UserTurn) -> None:
+        self.turns.append(turn)
+        if self.transcript:
+            self.transcript.user(turn)
+
+    def tell(self, notes: Sequence[Note]) -> None:
+        """Behind what the model has not read yet, so that nothing it has read moves."""
+        if not notes:
+            return
+        texts = tuple(map(str, notes))
+        apart = len(self.turns) == self._sent
+        if apart:
+            self.turns.append(UserTurn(tuple(map(Text, texts))))
+        else:
+            self.turns[-1:] = told(self.turns[-1], texts)
+        if self.transcript:
+            self.transcript.notes(texts, apart=apart)
+
+    def add_message(self, message: AssistantTurn | None, results: ResultTurn | None) -> None:
+        """Both at once: at no time does a call stand there without its result."""
+        self.turns += [turn for turn in (message, results) if turn is not None]
+        if results and self.transcript:
+            self.transcript.results(results)
+
+    def replace(self, turns: Sequence[Turn]) -> None:
+        self.turns = list(turns)
+        self._sent = 0
+
+
+def told(last: Turn, texts: tuple[str, ...]) -> tuple[Turn, ...]:
+    """A turn that nobody has read yet, and what is to be said behind it."""
+    match last:
+        case UserTurn(content):
+            return (UserTurn((*content, *map(Text, texts))),)
+        case ResultTurn(results, messages):
+            return (ResultTurn(results, (*messages, *texts)),)
+        case AssistantTurn():
+            return (last, UserTurn(tuple(map(Text, texts))))

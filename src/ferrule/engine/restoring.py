@@ -1,0 +1,138 @@
+"""A conversation from its transcript, well-formed whatever is missing there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..core.content import Text
+from ..core.model import AssistantTurn, ResultTurn, ToolResult, Turn, UserTurn
+from .compaction import shorter
+from .conversation import told
+from .entries import Unreadable, assistant_turn, entry_of, result_turn, texts, user_turn
+from .transcript import CWD, FOUND, VALUE
+
+NO_RESULT = "The program ended before this call had a result. What it did up to then may remain."
+NO_BEGINNING = "[The beginning of this conversation is lost.]"
+
+
+@dataclass(slots=True)
+class Restored:
+    """What a transcript says of one agent's conversation."""
+
+    turns: list[Turn] = field(default_factory=list[Turn])
+    cwd: str = ""
+    found_tools: tuple[str, ...] = ()
+    values: dict[str, Any] = field(default_factory=dict[str, Any])
+    prompts: int = 0
+    last: str | None = None
+    """The id of the last entry, for the next one to name."""
+    is_cut: bool = False
+    """Whether the last turn never came to its end."""
+    damaged: int = 0
+    """Lines that cannot be read: the last one, if a kill cut it short; others, if a disk failed."""
+
+
+def restored(lines: Iterable[bytes], agent: str = "main") -> Restored:
+    """Every call has its result in the end: one that is missing says that the program ended before it."""
+    found = Restored()
+    for line in lines:
+        try:
+            entry = entry_of(line)
+            if entry.get("agent") == agent:
+                _take(entry, found)
+        except Unreadable:
+            found.damaged += 1
+    _answer_what_is_open(found.turns)
+    return found
+
+
+def _take(entry: Mapping[str, Any], found: Restored) -> None:
+    match entry.get("type"):
+        case "user":
+            _add(found.turns, user_turn(entry))
+            found.prompts += 1
+            found.is_cut = True
+        case "notes":
+            _tell(found.turns, texts(entry, "texts"), apart=entry.get("apart") is True)
+        case "assistant":
+            _add(found.turns, assistant_turn(entry))
+        case "results":
+            _add(found.turns, result_turn(entry))
+        case "compaction":
+            _compact(entry, found)
+        case "state":
+            _set(entry, found)
+        case "end":
+            found.is_cut = False
+        case _:
+            pass  # meta, usage, and what later versions may add
+    if isinstance(id := entry.get("uuid"), str):
+        found.last = id
+
+
+def _add(turns: list[Turn], turn: Turn) -> None:
+    """At the end, so that a result follows each call and nothing else does."""
+    match turn:
+        case UserTurn(content):
+            _answer_what_is_open(turns)
+            if content:
+                turns.append(turn)
+        case AssistantTurn(parts):
+            _answer_what_is_open(turns)
+            if parts:
+                turns += [turn] if turns else [UserTurn.saying(NO_BEGINNING), turn]
+        case ResultTurn(_, messages):
+            if _open_calls(turns):
+                _answer_what_is_open(turns, turn)
+            elif messages:
+                turns.append(UserTurn(tuple(map(Text, messages))))
+
+
+def _tell(turns: list[Turn], words: tuple[str, ...], *, apart: bool) -> None:
+    _answer_what_is_open(turns)
+    if apart or not turns:
+        turns.append(UserTurn(tuple(map(Text, words))))
+    else:
+        turns[-1:] = told(turns[-1], words)
+
+
+def _compact(entry: Mapping[str, Any], found: Restored) -> None:
+    summary, kept, whole = (entry.get(key) for key in ("summary", "kept", "whole"))
+    if not (isinstance(summary, str) and isinstance(kept, int) and isinstance(whole, int)):
+        raise Unreadable("a compaction that does not say what stays")
+    _answer_what_is_open(found.turns)
+    turns, found.turns = found.turns, []
+    for turn in shorter(turns, summary=summary, kept=kept, whole=whole):
+        _add(found.turns, turn)
+
+
+def _set(entry: Mapping[str, Any], found: Restored) -> None:
+    key, value = entry.get("key"), entry.get("value")
+    if key == CWD and isinstance(value, str):
+        found.cwd = value
+    elif key == FOUND:
+        found.found_tools = texts(entry, "value")
+    elif isinstance(key, str) and key.startswith(VALUE):
+        found.values[key.removeprefix(VALUE)] = value
+
+
+def _open_calls(turns: list[Turn]) -> tuple[str, ...]:
+    last = turns[-1] if turns else None
+    return tuple(call.id for call in last.calls) if isinstance(last, AssistantTurn) else ()
+
+
+def _answer_what_is_open(turns: list[Turn], given: ResultTurn | None = None) -> None:
+    """With the results that are given, in the order of the calls, and with a word for each that is not."""
+    calls = _open_calls(turns)
+    if not calls:
+        return
+    results = list(given.results) if given else []
+    answers: list[ToolResult] = []
+    for id in calls:
+        own = next((one for one in results if one.call_id == id), None)
+        if own is not None:
+            results.remove(own)
+        answers.append(own or ToolResult(id, (Text(NO_RESULT),), is_error=True))
+    turns.append(ResultTurn(tuple(answers), given.messages if given else ()))

@@ -1,0 +1,125 @@
+"""The record of a conversation, written while it goes on: one line of JSON for each thing that happens.
+
+Writing is appending, so the two-thousandth turn costs what the twentieth does. docs/sessions.md tells the format.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from ..core.model import AssistantTurn, ResultTurn, StopReason, Usage, UserTurn
+from ..core.ports import TranscriptStore
+from ..core.state import SessionState
+from ..core.threads import in_a_thread
+from .entries import assistant_fields, line_of, results_fields, usage_fields, user_fields
+
+log = logging.getLogger(__name__)
+
+VERSION = 1
+CWD, FOUND, VALUE = "cwd", "found_tools", "value:"
+"""The keys of state entries; the last one stands before a tool's own key."""
+
+
+class Transcript:
+    """One agent's entries in the record of a session. A disk that fails is logged once, and the turn goes on."""
+
+    def __init__(
+        self,
+        store: TranscriptStore,
+        session_id: str,
+        *,
+        agent: str = "main",
+        parent: str | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> None:
+        """`meta` says where the session runs and what it comes from; it goes before the first entry."""
+        self._store = store
+        self._session_id = session_id
+        self._agent = agent
+        self._parent = parent
+        self._meta = meta
+        self._known: dict[str, Any] = {}
+        self._failed = False
+
+    def of_agent(self, agent: str) -> Transcript:
+        """For the entries of another agent in the same record."""
+        return Transcript(self._store, self._session_id, agent=agent)
+
+    def user(self, turn: UserTurn) -> None:
+        self._write("user", user_fields(turn))
+
+    def notes(self, texts: tuple[str, ...], *, apart: bool = False) -> None:
+        """What was said behind the last turn before the model read it; or `apart`, where it had read that already."""
+        self._write("notes", {"texts": list(texts), "apart": apart})
+
+    def assistant(self, turn: AssistantTurn, *, model: str, stopped: StopReason, usage: Usage) -> None:
+        """Written before the calls that change something run, so that a crash leaves word of them."""
+        self._write(
+            "assistant", {**assistant_fields(turn), "model": model, "stopped": stopped, "usage": usage_fields(usage)}
+        )
+
+    def results(self, turn: ResultTurn) -> None:
+        self._write("results", results_fields(turn))
+
+    def used(self, model: str, usage: Usage) -> None:
+        """For a message that does not stay in the conversation."""
+        self._write("usage", {"model": model, "usage": usage_fields(usage)})
+
+    def compaction(self, summary: str, *, kept: int, whole: int, before: int, after: int) -> None:
+        """See `compaction.shorter`; sizes are estimates in tokens."""
+        fields = {"summary": summary, "kept": kept, "whole": whole, "before": before, "after": after}
+        self._write("compaction", fields)
+
+    def state(self, state: SessionState) -> None:
+        """What of the state is another than when it was last written."""
+        now = {CWD: state.cwd, FOUND: state.found_tools, **{VALUE + key: value for key, value in state.values.items()}}
+        known, self._known = self._known, now
+        for key, value in now.items():
+            if key not in known or not (known[key] is value or known[key] == value):
+                self._write("state", {"key": key, "value": value})
+
+    async def turn_ended(self, reason: str, error: str) -> None:
+        """When this returns the turn is on disk."""
+        self._write("end", {"reason": reason, "error": error})
+        try:
+            await in_a_thread(self._store.sync)
+        except OSError as problem:
+            self._complain(problem)
+
+    def _write(self, kind: str, fields: Mapping[str, Any]) -> None:
+        if self._meta is not None:
+            meta, self._meta = self._meta, None
+            self._write("meta", {"version": VERSION, **meta})
+        entry = _entry(kind, self._parent, self._session_id, self._agent, fields)
+        try:
+            self._store.append(line_of(entry))
+        except (OSError, TypeError, ValueError, RecursionError) as problem:
+            self._complain(problem)
+        else:
+            self._parent = entry["uuid"]
+
+    def _complain(self, problem: Exception) -> None:
+        if not self._failed:
+            log.warning("the transcript of %s is not complete: %s", self._session_id, problem)
+        self._failed = True
+
+
+def first_line(session_id: str, meta: Mapping[str, Any]) -> bytes:
+    """The line that a transcript begins with whose other lines come from elsewhere."""
+    return line_of(_entry("meta", None, session_id, "main", {"version": VERSION, **meta}))
+
+
+def _entry(kind: str, parent: str | None, session_id: str, agent: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": kind,
+        "uuid": str(uuid.uuid4()),
+        "parent": parent,
+        "session": session_id,
+        "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "agent": agent,
+        **fields,
+    }

@@ -1,0 +1,97 @@
+"""Whole conversations with real files and real processes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from itertools import pairwise
+from pathlib import Path
+
+from ferrule import Session, Settings, ToolCall
+from ferrule.app.sessions import begin_session, continue_session
+from ferrule.core.content import plain_text
+from ferrule.core.events import Event, ToolProgressed, TurnEnded
+from ferrule.core.model import ModelProvider, ResultTurn
+from ferrule.permissions.modes import Mode
+from ferrule.providers.scripted import says
+from ferrule.testing import RecordingModel, well_formed
+from tests.host.shell import until
+from tests.requirement import requirement
+
+
+async def ask(session: Session, prompt: str, model: ModelProvider) -> list[Event]:
+    async with session.ask(prompt, model) as events:
+        return [envelope.event async for envelope in events]
+
+
+def last_result(session: Session) -> str:
+    turn = [turn for turn in session.history if isinstance(turn, ResultTurn)][-1]
+    return plain_text(turn.results[-1].content)
+
+
+@requirement("PIPE-5", "LOOP-2")
+async def test_an_interrupt_ends_the_processes_and_the_next_process_knows_of_it(tmp_path: Path) -> None:
+    settings = Settings(cwd=str(tmp_path), state_folder=tmp_path / "state", mode=Mode.BYPASS)
+    command = "sleep 1000 & echo $! > inner; echo $$ > outer; mv outer started; wait"
+    async with begin_session(settings) as session, asyncio.timeout(30):
+        model = RecordingModel(says("", ToolCall("1", "Bash", {"command": command})))
+        async with session.ask("go", model) as events:
+            await until((tmp_path / "started").exists)
+            assert session.interrupt()
+            seen = [envelope.event async for envelope in events if not isinstance(envelope.event, ToolProgressed)]
+        processes = [int((tmp_path / name).read_text()) for name in ("inner", "started")]
+
+        assert seen[-1] == TurnEnded("interrupted")
+        assert "interrupted" in last_result(session)
+        await until(lambda: not any(map(is_alive, processes)))
+
+    async with continue_session(settings) as resumed:
+        assert resumed.history == session.history
+
+
+def is_alive(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+@requirement("LOOP-2", "FILE-1")
+async def test_a_file_whose_content_was_compacted_away_must_be_read_again(tmp_path: Path) -> None:
+    for name in ("old.txt", "new.txt"):
+        (tmp_path / name).write_text("line of text\n" * 400)
+    settings = Settings(cwd=str(tmp_path), state_folder=tmp_path / "state", mode=Mode.BYPASS)
+
+    def edit(id: str, name: str) -> ToolCall:
+        arguments = {"file_path": name, "old_string": "line of text\n" * 400, "new_string": "other\n"}
+        return ToolCall(id, "Edit", arguments)
+
+    async with begin_session(settings) as session:
+        reads = [ToolCall(name, "Read", {"file_path": name}) for name in ("old.txt", "new.txt")]
+        await ask(session, "read", RecordingModel(says("", reads[0]), says("x" * 70_000)))
+        await ask(session, "read on", RecordingModel(says("", reads[1]), says("ok")))
+        assert await session.compact(RecordingModel(says("They were read.")))
+        await ask(session, "edit", RecordingModel(says("", edit("1", "old.txt")), says("hm")))
+        refused = last_result(session)
+        await ask(session, "edit", RecordingModel(says("", edit("2", "new.txt")), says("ok")))
+
+    assert "has not been read yet" in refused
+    assert (tmp_path / "old.txt").read_text().startswith("line of text")
+    assert (tmp_path / "new.txt").read_text() == "other\n"
+    assert well_formed(session.history)
+
+
+@requirement("LOOP-2")
+async def test_a_late_turn_writes_no_more_than_an_early_one(tmp_path: Path) -> None:
+    settings = Settings(cwd=str(tmp_path), state_folder=tmp_path / "state", mode=Mode.BYPASS)
+    sizes: list[int] = []
+    async with begin_session(settings) as session:
+        for number in range(100, 160):
+            look = ToolCall(str(number), "Glob", {"pattern": "*.py"})
+            await ask(session, "go", RecordingModel(says("", look), says("ok")))
+            (path,) = settings.state_folder.glob("projects/*/*.jsonl")
+            sizes.append(os.stat(path).st_size)
+
+    written = [after - before for before, after in pairwise(sizes[1:])]
+    assert len(set(written)) == 1
