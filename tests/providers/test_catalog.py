@@ -95,6 +95,8 @@ async def test_a_key_is_not_in_the_words_of_an_error() -> None:
             model = open_model("m", {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": key}, client=client)
             with pytest.raises(ModelError) as caught:
                 await heard(model)
+            assert caught.value.kind == "key"
+            assert "Check ANTHROPIC_API_KEY" in str(caught.value)
             assert "cret" not in str(caught.value)
 
 

@@ -56,7 +56,10 @@ def unreachable(service: Service, error: HttpError) -> Trouble:
     match error.kind:
         case "resolve" | "connect" | "timeout" | "closed":
             return Trouble(f"{service.name} cannot be reached. {error}", "network", passing=True)
-        case "url" | "tls" | "proxy":
+        case "url":
+            hint = f"Check {service.key_variable} and {service.url_variable}."
+            return Trouble(f"{service.name} cannot be asked. {error} {hint}", "key")
+        case "tls" | "proxy":
             hint = f"Check {service.url_variable}, the proxy variables and the certificates of this machine."
             return Trouble(f"{service.name} cannot be reached. {error} {hint}", "network")
         case "protocol":
