@@ -1,0 +1,160 @@
+"""A conversation without a person: prompts in, events to whoever watches, one answer for each prompt."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import TypeAlias
+
+from ..core.calls import Status
+from ..core.content import Block
+from ..core.events import Envelope, MessageEnded, MessageStarted, TextStreamed, ToolFinished, TurnEnded
+from ..core.model import StopReason
+from ..engine.session import Session
+from ..output.answers import Answer, Denial, Ending
+from ..output.stream_json import STOP_REASONS
+from .metering import Meter, MeteredModel
+from .structured import MOST_TRIES, NAME, StructuredOutput
+
+Watch: TypeAlias = Callable[[Envelope], Awaitable[None]]
+WatchLast: TypeAlias = Callable[[Envelope], None]
+Prompt: TypeAlias = str | tuple[Block, ...]
+
+_MISSING = f"You have not called {NAME} yet. Call it now with your final answer; it is the only thing that is read."
+
+
+@dataclass(slots=True)
+class _Heard:
+    """What was heard of one prompt so far."""
+
+    text: list[str] = field(default_factory=list[str])
+    denials: list[Denial] = field(default_factory=list[Denial])
+    stopped: StopReason | None = None
+    ended: TurnEnded | None = None
+
+    def hear(self, envelope: Envelope) -> None:
+        if envelope.agent != "main":
+            return
+        match envelope.event:
+            case MessageStarted():
+                self.text.clear()
+            case TextStreamed(text):
+                self.text.append(text)
+            case MessageEnded(reason):
+                self.stopped = reason
+            case ToolFinished(outcome) if outcome.status is Status.DENIED:
+                verdict = outcome.record.verdict if outcome.record else None
+                self.denials.append(Denial(outcome.call, verdict.reason if verdict else ""))
+            case TurnEnded() as ended:
+                self.ended = ended
+            case _:
+                pass
+
+
+class Headless:
+    """One conversation. `watch` is waited for, so a slow reader slows the model and nothing is lost."""
+
+    def __init__(
+        self,
+        session: Session,
+        model: MeteredModel,
+        meter: Meter,
+        *,
+        watch: Watch,
+        watch_last: WatchLast,
+        structured: StructuredOutput | None = None,
+    ) -> None:
+        """`watch_last` hears what is left to say after an interrupt, when nothing may be waited for."""
+        self._session = session
+        self._model = model
+        self._meter = meter
+        self._watch = watch
+        self._watch_last = watch_last
+        self._structured = structured
+        if structured is not None:
+            model.is_finished = lambda: structured.given or structured.refused >= MOST_TRIES
+
+    async def ask(self, prompt: Prompt) -> Answer:
+        """A cancellation is an interrupt here: it ends the turn, and the answer says so instead of an exception."""
+        began = monotonic()
+        self._meter.begin()
+        heard = _Heard()
+        if self._structured is None:
+            await self._turn(prompt, heard)
+        else:
+            await self._until_structured(prompt, heard, self._structured)
+        return self._answer(heard, monotonic() - began)
+
+    async def _until_structured(self, prompt: Prompt, heard: _Heard, structured: StructuredOutput) -> None:
+        structured.begin()
+        await self._turn(prompt, heard)
+        for _ in range(MOST_TRIES - 1):
+            over = heard.ended is None or heard.ended.reason != "end"
+            if over or structured.given or structured.refused >= MOST_TRIES:
+                return
+            await self._turn(_MISSING, heard)
+
+    async def _turn(self, prompt: Prompt, heard: _Heard) -> None:
+        heard.ended = None
+        asking = self._session.ask(prompt, self._model)
+        events = None
+        try:
+            async with asking as events:
+                async for envelope in events:
+                    heard.hear(envelope)
+                    await self._watch(envelope)
+        except asyncio.CancelledError:
+            _forgive()
+            if events is not None:
+                async for envelope in events:  # closed by now: what is there, and no waiting
+                    heard.hear(envelope)
+                    self._watch_last(envelope)
+
+    def _answer(self, heard: _Heard, seconds: float) -> Answer:
+        ending, errors = self._ending(heard)
+        text = "".join(heard.text)
+        structured = self._structured.answer if self._structured is not None else None
+        if structured is not None and ending is Ending.SUCCESS:
+            text = json.dumps(structured, ensure_ascii=False)
+        return Answer(
+            ending=ending,
+            text=text,
+            errors=errors,
+            stop_reason=STOP_REASONS[heard.stopped] if heard.stopped else None,
+            denials=tuple(heard.denials),
+            turns=self._meter.turns,
+            seconds=seconds,
+            api_seconds=self._meter.api_seconds,
+            usage=self._meter.usage,
+            usd=self._meter.usd,
+            spent=dict(self._meter.spent),
+            structured=structured if ending is Ending.SUCCESS else None,
+        )
+
+    def _ending(self, heard: _Heard) -> tuple[Ending, tuple[str, ...]]:
+        reached = self._meter.reached
+        if reached is not None:
+            ending = Ending.MAX_TURNS if reached.limit == "turns" else Ending.MAX_BUDGET
+            return ending, (str(reached),)
+        match heard.ended:
+            case None | TurnEnded("interrupted"):
+                return Ending.FAILED, ("Interrupted.",)
+            case TurnEnded("error", error):
+                return Ending.FAILED, (error,)
+            case TurnEnded("refusal"):
+                return Ending.FAILED, ("The model refused to answer.",)
+            case _ if self._structured is not None and not self._structured.given:
+                words = f"The model gave no answer that fits the schema, {MOST_TRIES} times."
+                return Ending.MAX_STRUCTURED, (words,)
+            case TurnEnded():
+                return Ending.SUCCESS, ()
+
+
+def _forgive() -> None:
+    """The interrupt is answered, and no longer asks the task to end."""
+    task = asyncio.current_task()
+    while task is not None and task.cancelling():
+        task.uncancel()

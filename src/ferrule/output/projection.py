@@ -1,0 +1,37 @@
+"""The typed output of a call as JSON, for consumers that want more than the text the model reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+from ..core.calls import ToolOutcome
+from ..core.content import encodable, plain_text
+
+LONGEST = 100_000
+"""Characters of one string; the text for the model is bounded already, the output behind it need not be."""
+
+
+def as_json(outcome: ToolOutcome) -> Any:
+    """The output of a call that went well; of any other, and of one that JSON cannot hold, the words for the model."""
+    if not outcome.is_error and outcome.output is not None:
+        try:
+            return _bounded(to_jsonable_python(outcome.output, bytes_mode="base64", inf_nan_mode="strings"))
+        except (PydanticSerializationError, ValueError, RecursionError):
+            pass  # a value of a kind that JSON does not know
+    text = encodable(plain_text(outcome.content))
+    return f"Error: {text}" if outcome.is_error else text
+
+
+def _bounded(value: Any) -> Any:
+    match value:
+        case str():
+            text = encodable(value)
+            return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text):,} characters)"
+        case list():
+            return [_bounded(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+        case dict():
+            return {key: _bounded(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
+        case _:
+            return value

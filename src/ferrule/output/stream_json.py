@@ -1,0 +1,251 @@
+"""A conversation as lines of JSON, in the shapes that consumers of `stream-json` know.
+
+Text and calls of the model come as one `assistant` line for each block, as
+soon as the block is whole. Results come as `user` lines once the message they
+answer is whole, in the order of its calls.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, assert_never
+from uuid import uuid4
+
+from ..core.calls import ToolCall, ToolOutcome
+from ..core.content import Text, encodable, wire
+from ..core.events import (
+    CallDrafted,
+    Envelope,
+    ListChanged,
+    MessageEnded,
+    MessageStarted,
+    Missed,
+    NoteAdded,
+    PermissionDecided,
+    Retried,
+    TextStreamed,
+    ThoughtFinished,
+    ThoughtStreamed,
+    ToolFinished,
+    ToolProgressed,
+    ToolRequested,
+    ToolStarted,
+    TurnEnded,
+    TurnStarted,
+    UsageReported,
+)
+from ..core.model import Retrying, StopReason, Thought, Usage
+from ..core.ports import Note
+from .answers import usage_object
+from .block_events import BlockEvents
+from .projection import as_json
+
+STOP_REASONS: Mapping[StopReason, str] = {
+    "end": "end_turn",
+    "tool_use": "tool_use",
+    "max_tokens": "max_tokens",
+    "refusal": "refusal",
+}
+
+
+@dataclass(slots=True)
+class _Message:
+    """A message of the model that is being written, or whose calls still run."""
+
+    id: str
+    text: list[str] = field(default_factory=list[str])
+    usage: Usage = field(default_factory=Usage)
+    is_whole: bool = False
+    waiting: dict[str, ToolOutcome | None] = field(default_factory=dict[str, ToolOutcome | None])
+    """Calls whose results have not been told, in their order; with the result where there is one."""
+
+
+class StreamJson:
+    """Reads the events of one agent, gives lines. `parent` is the call that an agent other than the main one is for."""
+
+    def __init__(
+        self,
+        session_id: str,
+        *,
+        model: Callable[[], str],
+        partial: bool = False,
+        parent: str | None = None,
+        new_id: Callable[[], str] = lambda: str(uuid4()),
+    ) -> None:
+        self._session_id = session_id
+        self._model = model
+        self._parent = parent
+        self._new_id = new_id
+        self._message: _Message | None = None
+        self._nested: dict[str, ToolCall] = {}
+        self._blocks = BlockEvents() if partial else None
+
+    def lines(self, envelope: Envelope) -> list[dict[str, Any]]:
+        return list(self._lines(envelope))
+
+    def line(self, type: str, **more: Any) -> dict[str, Any]:
+        """A line of any type, with what every line carries."""
+        return {"type": type, **more, "session_id": self._session_id, "uuid": self._new_id()}
+
+    def _lines(self, envelope: Envelope) -> Iterator[dict[str, Any]]:
+        match event := envelope.event:
+            case MessageStarted():
+                yield from self._ended(whole=True)
+                self._message = _Message(f"msg_{self._new_id().replace('-', '')}")
+            case TextStreamed() | ThoughtStreamed() | ThoughtFinished() | CallDrafted() | ToolRequested():
+                yield from self._written(event)
+            case UsageReported(usage):
+                self._writing.usage = usage
+            case MessageEnded(reason):
+                yield from self._text()
+                yield from self._partial(lambda blocks: blocks.ended(STOP_REASONS[reason], self._writing.usage))
+                yield from self._ended(whole=True)
+            case ToolFinished(outcome):
+                yield from self._finished(outcome)
+            case TurnEnded():
+                yield from self._text()
+                yield from self._ended(whole=True)
+                self._message = None
+            case NoteAdded(kind, text):
+                yield self._user([_text_block(str(Note(kind, text)))], isSynthetic=True)
+            case Retried(retrying):
+                yield self._retry(retrying)
+            case Missed(count):
+                yield self.line("system", subtype="events_missed", count=count)
+            case TurnStarted() | ToolStarted() | ToolProgressed() | PermissionDecided() | ListChanged():
+                pass
+            case _:
+                assert_never(event)
+
+    @property
+    def _writing(self) -> _Message:
+        if self._message is None:
+            self._message = _Message(f"msg_{self._new_id().replace('-', '')}")
+        return self._message
+
+    def _written(
+        self, event: TextStreamed | ThoughtStreamed | ThoughtFinished | CallDrafted | ToolRequested
+    ) -> Iterator[dict[str, Any]]:
+        message = self._writing
+        yield from self._partial(lambda blocks: blocks.begun(message.id, self._model(), message.usage))
+        match event:
+            case TextStreamed(text):
+                message.text.append(text)
+                yield from self._partial(lambda blocks: blocks.text(text))
+            case ThoughtStreamed(text):
+                yield from self._text()
+                yield from self._partial(lambda blocks: blocks.thought(text))
+            case ThoughtFinished(thought):
+                yield from self._text()
+                yield from self._partial(lambda blocks: blocks.thought_done(thought))
+                yield self._assistant(_thought_block(thought))
+            case CallDrafted(call_id, name, piece):
+                yield from self._text()
+                yield from self._partial(lambda blocks: blocks.call(call_id, name, piece))
+            case ToolRequested(call):
+                yield from self._requested(call)
+
+    def _requested(self, call: ToolCall) -> Iterator[dict[str, Any]]:
+        parent = call.id.rpartition(".")[0]
+        if parent and (parent in self._writing.waiting or parent in self._nested):
+            self._nested[call.id] = call  # a call that another call makes is no part of the conversation
+            return
+        yield from self._text()
+        yield from self._partial(lambda blocks: blocks.call_done(call))
+        self._writing.waiting[call.id] = None
+        yield self._assistant(_call_block(call))
+
+    def _text(self) -> Iterator[dict[str, Any]]:
+        """The text that was streamed so far, as the block it is once something else follows."""
+        message = self._message
+        if message is not None and message.text:
+            text = "".join(message.text)
+            message.text.clear()
+            yield from self._partial(lambda blocks: blocks.close())
+            yield self._assistant(_text_block(text))
+
+    def _finished(self, outcome: ToolOutcome) -> Iterator[dict[str, Any]]:
+        if self._nested.pop(outcome.call.id, None) is not None:
+            return
+        message = self._writing
+        message.waiting[outcome.call.id] = outcome
+        yield from self._ended(whole=message.is_whole)
+
+    def _ended(self, *, whole: bool) -> Iterator[dict[str, Any]]:
+        """The results that can be told: of a whole message, each once all before it have been."""
+        message = self._message
+        if message is None or not whole:
+            return
+        message.is_whole = True
+        while message.waiting:
+            call_id, outcome = next(iter(message.waiting.items()))
+            if outcome is None:
+                return
+            del message.waiting[call_id]
+            yield self._result(outcome)
+
+    def _result(self, outcome: ToolOutcome) -> dict[str, Any]:
+        block: dict[str, Any] = {"type": "tool_result", "tool_use_id": outcome.call.id}
+        match outcome.content:
+            case (Text(text),):
+                block["content"] = encodable(text)
+            case content:
+                block["content"] = [wire(part) for part in content]
+        if outcome.is_error:
+            block["is_error"] = True
+        texts = [_text_block(text) for text in outcome.messages]
+        return self._user([block, *texts], tool_use_result=as_json(outcome))
+
+    def _assistant(self, block: dict[str, Any]) -> dict[str, Any]:
+        message = {
+            "id": self._writing.id,
+            "type": "message",
+            "role": "assistant",
+            "model": self._model(),
+            "content": [block],
+            "stop_reason": None,
+            "stop_sequence": None,
+            "usage": usage_object(self._writing.usage),
+        }
+        return self.line("assistant", message=message, parent_tool_use_id=self._parent)
+
+    def _user(self, content: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+        message = {"role": "user", "content": content}
+        return self.line("user", message=message, parent_tool_use_id=self._parent, **more)
+
+    def _retry(self, retrying: Retrying) -> dict[str, Any]:
+        return self.line(
+            "system",
+            subtype="api_retry",
+            attempt=retrying.attempt - 1,
+            max_retries=retrying.attempts - 1,
+            retry_delay_ms=round(retrying.seconds * 1000),
+            error_status=None,
+            error=retrying.reason,
+        )
+
+    def _partial(self, make: Callable[[BlockEvents], Iterator[dict[str, Any]]]) -> Iterator[dict[str, Any]]:
+        if self._blocks is not None:
+            for event in make(self._blocks):
+                yield self.line("stream_event", event=event, parent_tool_use_id=self._parent)
+
+
+def encoded(line: Mapping[str, Any]) -> bytes:
+    """One line, whatever stands in it: JSON escapes line breaks, and half a character becomes a replacement."""
+    return json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+
+
+def _text_block(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": encodable(text)}
+
+
+def _thought_block(thought: Thought) -> dict[str, Any]:
+    if thought.redacted:
+        return {"type": "redacted_thinking", "data": thought.redacted}
+    return {"type": "thinking", "thinking": thought.text, "signature": thought.signature}
+
+
+def _call_block(call: ToolCall) -> dict[str, Any]:
+    return {"type": "tool_use", "id": call.id, "name": call.name, "input": dict(call.arguments)}
