@@ -74,6 +74,9 @@ class Headless:
         self._watch = watch
         self._watch_last = watch_last
         self._structured = structured
+        self._free = asyncio.Event()
+        self._free.set()
+        model.ready = self._free.wait
         if structured is not None:
             model.is_finished = lambda: structured.given or structured.refused >= MOST_TRIES
 
@@ -105,13 +108,21 @@ class Headless:
             async with asking as events:
                 async for envelope in events:
                     heard.hear(envelope)
-                    await self._watch(envelope)
+                    await self._shown(envelope)
         except asyncio.CancelledError:
             _forgive()
             if events is not None:
                 async for envelope in events:  # closed by now: what is there, and no waiting
                     heard.hear(envelope)
                     self._watch_last(envelope)
+
+    async def _shown(self, envelope: Envelope) -> None:
+        """While this takes its time, the model's stream stands still."""
+        self._free.clear()
+        try:
+            await self._watch(envelope)
+        finally:
+            self._free.set()
 
     def _answer(self, heard: _Heard, seconds: float) -> Answer:
         ending, errors = self._ending(heard)

@@ -81,11 +81,11 @@ class Meter:
 class MeteredModel:
     """A model whose every request is counted, and that can be another one from the next request on."""
 
-    def __init__(self, model: ModelProvider, meter: Meter, *, ready: Callable[[], Awaitable[None]] = _no_wait) -> None:
-        """`ready` is awaited before each event: whoever writes the conversation down sets the pace."""
+    def __init__(self, model: ModelProvider, meter: Meter) -> None:
         self.model = model
         self._meter = meter
-        self._ready = ready
+        self.ready: Callable[[], Awaitable[object]] = _no_wait
+        """Awaited before each event: whoever writes the conversation down sets the pace."""
         self.is_finished: Callable[[], bool] = bool
         """Asked before each request; once it is true, the model has nothing more to say."""
 
@@ -103,7 +103,7 @@ class MeteredModel:
             yield _nothing_more()
             return
         self._meter.admit()
-        model, counted = self.model, _Counted(self._ready)
+        model, counted = self.model, _Counted(self.ready)
         began = monotonic()
         try:
             async with model.stream(request) as events:
@@ -114,7 +114,7 @@ class MeteredModel:
 
 @dataclass(slots=True)
 class _Counted:
-    ready: Callable[[], Awaitable[None]]
+    ready: Callable[[], Awaitable[object]]
     usage: Usage = field(default_factory=Usage)
 
     async def passing(self, events: AsyncIterator[ModelEvent]) -> AsyncIterator[ModelEvent]:

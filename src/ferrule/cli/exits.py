@@ -3,6 +3,8 @@
 OK = 0
 FAILED = 1
 USAGE = 2
+INTERRUPTED = 130
+"""128 + SIGINT."""
 CLOSED_PIPE = 141
 """128 + SIGPIPE: whoever read the output has gone."""
 

@@ -11,40 +11,42 @@ from typing import TYPE_CHECKING, Any
 from .exits import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from ..app.build import Settings
     from ..permissions.rules import Rule
     from ..settings.levels import Level
 
 MODES = ("default", "acceptEdits", "plan", "dontAsk", "bypassPermissions")
+EVERY_TOOL = "default"
+"""What `--tools` says for all of them."""
 
 
 def add_session_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("session")
     group.add_argument("--cwd", metavar="DIR", help="the working directory (default: this one)")
+    group.add_argument("--add-dir", metavar="DIR", action="append", default=[], help="a further directory to work in")
     group.add_argument("--permission-mode", metavar="MODE", choices=MODES, help=", ".join(MODES))
     group.add_argument(
-        "--allow",
-        "--allowedTools",
-        metavar="RULE",
-        action="append",
-        default=[],
-        help="allow a tool, or some of its calls",
+        "--dangerously-skip-permissions",
+        action="store_true",
+        help="the mode bypassPermissions: everything that no rule denies is allowed",
     )
-    group.add_argument(
-        "--deny",
-        "--disallowedTools",
-        metavar="RULE",
-        action="append",
-        default=[],
-        help="deny a tool, or some of its calls",
-    )
+    _add_rules(group.add_argument, ("--allow", "--allowedTools", "--allowed-tools"), "allow")
+    _add_rules(group.add_argument, ("--deny", "--disallowedTools", "--disallowed-tools"), "deny")
+    group.add_argument("--tools", metavar="NAMES", help='only these tools, with commas between; "" for none')
     group.add_argument("--settings", metavar="FILE", help="a settings file, or its JSON")
     group.add_argument(
         "--setting-sources", metavar="LEVELS", help="user, project and local, or some of them with commas between"
     )
+    group.add_argument("--mcp-config", metavar="FILE", action="append", default=[], help="MCP servers, a file or JSON")
+    group.add_argument("--strict-mcp-config", action="store_true", help="no MCP servers but those of --mcp-config")
     group.add_argument("--trust", action="store_true", help="for this run, trust the folder as it is now")
+
+
+def _add_rules(add: Callable[..., Any], names: tuple[str, ...], verb: str) -> None:
+    more = "rules with commas between; may be given again"
+    add(*names, metavar="RULES", action="append", default=[], help=f"{verb} tools, or some of their calls: {more}")
 
 
 def settings_from(chosen: argparse.Namespace) -> Settings:
@@ -53,13 +55,14 @@ def settings_from(chosen: argparse.Namespace) -> Settings:
     from ..app.layers import ReloadedPolicy, SettingsError, open_layers, understood
     from ..permissions.modes import Mode
 
+    _refuse_what_is_not_built(chosen)
     base = Settings(cwd=_working_directory(chosen.cwd))
     try:
         live = open_layers(
             base.cwd,
             base.state_folder,
             settings=chosen.settings,
-            flags=_as_settings(chosen),
+            flags=_as_settings(chosen, base.cwd),
             levels=_levels(chosen.setting_sources),
             trusting=chosen.trust,
         )
@@ -75,6 +78,7 @@ def settings_from(chosen: argparse.Namespace) -> Settings:
         added_directories=found.directories,
         rules=found.rules,
         mode=found.mode or base.mode,
+        only_tools=_only_tools(chosen.tools),
         cleanup_days=found.cleanup_days or base.cleanup_days,
         result_limit=found.result_limit,
         result_keep=found.result_keep,
@@ -84,14 +88,58 @@ def settings_from(chosen: argparse.Namespace) -> Settings:
     )
 
 
-def _as_settings(chosen: argparse.Namespace) -> dict[str, dict[str, Any]]:
+def _refuse_what_is_not_built(chosen: argparse.Namespace) -> None:
+    if chosen.mcp_config:
+        raise Usage("--mcp-config: this version has no MCP client yet, so no server would be started.")
+
+
+def _as_settings(chosen: argparse.Namespace, cwd: str) -> dict[str, dict[str, Any]]:
     """The flags as what a settings file would say, so that one set of rules decides what counts."""
+    mode = chosen.permission_mode
+    if chosen.dangerously_skip_permissions:
+        if mode not in (None, "bypassPermissions"):
+            raise Usage(f"--dangerously-skip-permissions and --permission-mode {mode} contradict each other.")
+        mode = "bypassPermissions"
     flags = {
-        "--allow": {"allow": chosen.allow},
-        "--deny": {"deny": chosen.deny},
-        "--permission-mode": {"defaultMode": chosen.permission_mode},
+        "--allow": {"allow": [rule for text in chosen.allow for rule in split_rules(text)]},
+        "--deny": {"deny": [rule for text in chosen.deny for rule in split_rules(text)]},
+        "--permission-mode": {"defaultMode": mode},
+        "--add-dir": {"additionalDirectories": list(_directories(chosen.add_dir, cwd))},
     }
     return {flag: {"permissions": said} for flag, said in flags.items() if any(said.values())}
+
+
+def split_rules(text: str) -> list[str]:
+    """Rules with commas or spaces between them; what stands in parentheses is part of its rule.
+
+    >>> split_rules("Bash(git log *, now),Edit  Read")
+    ['Bash(git log *, now)', 'Edit', 'Read']
+    """
+    rules, depth = [""], 0
+    for char in text:
+        depth += (char == "(") - (char == ")" and depth > 0)
+        if depth == 0 and (char == "," or char.isspace()):
+            rules.append("")
+        else:
+            rules[-1] += char
+    return [rule for rule in rules if rule]
+
+
+def _directories(given: Iterable[str], cwd: str) -> Iterator[str]:
+    for directory in given:
+        path = os.path.abspath(os.path.join(cwd, os.path.expanduser(directory)))
+        if not directory or not os.path.isdir(path):
+            raise Usage(f"--add-dir: {directory or 'an empty name'} is not a directory.")
+        yield path
+
+
+def _only_tools(names: str | None) -> frozenset[str] | None:
+    if names is None or names.strip() == EVERY_TOOL:
+        return None
+    chosen = [name.strip() for name in names.split(",") if name.strip()]
+    for warning in _unknown(chosen):
+        raise Usage(f"--tools: {warning}")
+    return frozenset(chosen)
 
 
 def _levels(names: str | None) -> frozenset[Level]:
@@ -119,12 +167,20 @@ def _working_directory(given: str | None) -> str:
 
 def _rules_for_no_tool(rules: tuple[Rule, ...]) -> Iterator[str]:
     """A rule for a name that no tool has is most likely a slip, and a slip in a deny allows."""
+    for rule in rules:
+        for warning in _unknown([rule.tool]):
+            first, _, guess = warning.partition(".")
+            yield f"{rule.origin}: {first}, so the rule does nothing.{guess}"
+
+
+def _unknown(names: list[str]) -> Iterator[str]:
+    """A sentence for each name that no tool has, and the one that may have been meant."""
     from ..app import build
     from ..engine.pool import assemble, select
 
-    pool = assemble(select(build.builtin_tools()))
-    for rule in rules:
-        if pool.get(rule.tool) is None and not rule.tool.startswith("mcp__") and not set("*?") & set(rule.tool):
-            near = pool.nearest(rule.tool)
-            guess = f" Did you mean {near[0]}?" if near else ""
-            yield f"{rule.origin}: there is no tool named {rule.tool}, so the rule does nothing.{guess}"
+    wanted = [name for name in names if not name.startswith("mcp__") and not set("*?") & set(name)]
+    pool = assemble(select(build.builtin_tools())) if wanted else None
+    for name in wanted:
+        if pool is not None and pool.get(name) is None:
+            near = pool.nearest(name)
+            yield f"there is no tool named {name}." + (f" Did you mean {near[0]}?" if near else "")

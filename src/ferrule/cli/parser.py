@@ -6,24 +6,48 @@ import argparse
 import sys
 
 from .._version import __version__
-from .exits import FAILED, USAGE, Failed, Usage
+from .exits import FAILED, INTERRUPTED, USAGE, Failed, Usage
 from .options import add_session_options
 
 DESCRIPTION = "Carry out the calls of a language model: safely, fast and in order."
+COMMANDS = ("call", "demo", "doctor", "explain", "sessions", "tools", "trust")
 
 
 def run(arguments: list[str]) -> int:
     """Parse, then hand over to the command. A wrong flag or a bad setting is exit code 2, with words on stderr."""
-    parser = make_parser()
-    chosen = parser.parse_args(arguments)
-    if chosen.command is None:
-        parser.print_help(sys.stderr)
-        return USAGE
+    name = "ferrule"
     try:
+        if is_prompt(arguments):
+            from .prompt_parser import make_prompt_parser
+
+            chosen = make_prompt_parser().parse_args(arguments)
+            name = "ferrule -p"
+            return _prompt(chosen)
+        parser = make_parser()
+        chosen = parser.parse_args(arguments)
+        if chosen.command is None:
+            parser.print_help(sys.stderr)
+            return USAGE
+        name = f"ferrule {chosen.command}"
         return _run(chosen)
     except (Usage, Failed) as error:
-        print(f"ferrule {chosen.command}: {error}", file=sys.stderr)
+        print(f"{name}: {error}", file=sys.stderr)
         return USAGE if isinstance(error, Usage) else FAILED
+    except KeyboardInterrupt:  # before anything ran that could be ended in an orderly way
+        return INTERRUPTED
+
+
+def is_prompt(arguments: list[str]) -> bool:
+    """Whether this is a prompt and not a command: it has -p, and does not begin with a command."""
+    if not arguments or arguments[0] in COMMANDS:
+        return False
+    return any(argument in ("-p", "--print") for argument in arguments)
+
+
+def _prompt(chosen: argparse.Namespace) -> int:
+    from .commands import headless
+
+    return headless.run(chosen)
 
 
 def _run(chosen: argparse.Namespace) -> int:
@@ -48,6 +72,10 @@ def _run(chosen: argparse.Namespace) -> int:
             from .commands import trust
 
             return trust.run(chosen)
+        case "sessions":
+            from .commands import sessions
+
+            return sessions.run(chosen)
         case _:
             from .commands import demo
 
@@ -55,7 +83,13 @@ def _run(chosen: argparse.Namespace) -> int:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="ferrule", description=DESCRIPTION, allow_abbrev=False)
+    parser = argparse.ArgumentParser(
+        prog="ferrule",
+        usage="ferrule [-h] [-V] COMMAND ...\n       ferrule -p [PROMPT] [options]",
+        description=DESCRIPTION,
+        epilog="ferrule -p PROMPT asks a model, carries out its calls and prints its answer. See ferrule -p --help.",
+        allow_abbrev=False,
+    )
     parser.add_argument("-V", "--version", action="version", version=f"ferrule {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
 
@@ -108,11 +142,21 @@ def make_parser() -> argparse.ArgumentParser:
     answer.add_argument("--revoke", action="store_true", help="take an earlier agreement back")
     answer.add_argument("--yes", action="store_true", help="agree without being asked")
 
+    sessions = commands.add_parser(
+        "sessions",
+        allow_abbrev=False,
+        help="list the conversations that can be gone on with",
+        description="List the conversations of this directory, the latest first. Go on with one: ferrule -p --resume ID.",
+    )
+    sessions.add_argument("--all", action="store_true", help="of every directory")
+    sessions.add_argument("--json", action="store_true", help="as JSON")
+
     demo = commands.add_parser(
         "demo",
         allow_abbrev=False,
         help="watch a scripted model work",
         description="Watch a scripted model explore a sample project through the real engine. Needs no network.",
     )
+    demo.add_argument("--script", metavar="FILE", help="play this script in the current directory instead")
     demo.add_argument("--fast", action="store_true", help="do not wait between the model's words")
     return parser

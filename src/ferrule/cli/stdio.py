@@ -31,19 +31,33 @@ class Output:
             os.dup2(nowhere, 1)
             os.close(nowhere)
         cast(TextIOWrapper, sys.stdout).reconfigure(line_buffering=True)
+        self._unsaid = bytearray()
+        self._lock = asyncio.Lock()
 
     async def write(self, data: bytes) -> None:
-        """Wait for a slow reader without blocking the loop: no more at a time than a ready pipe is sure to take."""
-        for start in range(0, len(data), select.PIPE_BUF):
-            await _ready(self._descriptor, asyncio.get_running_loop().add_writer, _stop_writing)
-            _write_all(self._descriptor, data[start : start + select.PIPE_BUF])
+        """Wait for a slow reader without blocking the loop.
+
+        Whole pieces follow each other whoever writes them; what a cancellation leaves unsaid comes before the next.
+        """
+        self._unsaid += data
+        async with self._lock:
+            while self._unsaid:
+                await _ready(self._descriptor, asyncio.get_running_loop().add_writer, _stop_writing)
+                self._push()
 
     def write_last(self, data: bytes) -> None:
         """What is left to say when the run is being ended: as far as the reader takes it within a moment."""
-        for start in range(0, len(data), select.PIPE_BUF):
-            if not select.select([], [self._descriptor], [], PATIENCE)[1]:
-                return
-            _write_all(self._descriptor, data[start : start + select.PIPE_BUF])
+        self._unsaid += data
+        while self._unsaid and select.select([], [self._descriptor], [], PATIENCE)[1]:
+            self._push()
+
+    def _push(self) -> None:
+        """No more than a ready pipe is sure to take."""
+        try:
+            written = os.write(self._descriptor, self._unsaid[: select.PIPE_BUF])
+        except BlockingIOError:
+            return  # somebody made it non-blocking, and it is not as ready as it said
+        del self._unsaid[:written]
 
 
 class InputLines:
@@ -71,6 +85,22 @@ class InputLines:
                 return rest or None
             searched = len(self._buffer)
             await self._fill()
+
+    async def all(self, most: int) -> bytes:
+        """Everything up to the end. Raises `Usage` where that is more than `most` bytes."""
+        while not self._ended:
+            if len(self._buffer) > most:
+                raise Usage(f"stdin is longer than {most:,} bytes. Put it into a file and name that in the prompt.")
+            await self._fill()
+        return bytes(self._buffer)
+
+    async def begins_within(self, seconds: float) -> bool:
+        """Whether anything comes, be it the end."""
+        try:
+            await asyncio.wait_for(self._fill(), seconds)
+        except TimeoutError:
+            return False
+        return True
 
     async def _fill(self) -> None:
         await _ready(self._descriptor, asyncio.get_running_loop().add_reader, _stop_reading)
@@ -106,8 +136,3 @@ def _stop_writing(descriptor: int) -> None:
 def _wake(ready: asyncio.Future[None]) -> None:
     if not ready.done():
         ready.set_result(None)
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(descriptor, data) :]

@@ -115,7 +115,9 @@ def _blocks(content: Any) -> tuple[Block, ...]:
 
 
 def _block(part: Any) -> Block:
-    block = cast(Mapping[str, Any], part) if isinstance(part, dict) else {}
+    if not isinstance(part, dict):
+        raise _Bad("a block of a message must be an object.")
+    block = cast(Mapping[str, Any], part)
     match block.get("type"):
         case "text":
             return Text(_text(block, "text"))

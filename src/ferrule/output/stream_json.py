@@ -77,7 +77,7 @@ class StreamJson:
         self._session_id = session_id
         self._model = model
         self._parent = parent
-        self._new_id = new_id
+        self.new_id = new_id
         self._message: _Message | None = None
         self._nested: dict[str, ToolCall] = {}
         self._blocks = BlockEvents() if partial else None
@@ -87,13 +87,13 @@ class StreamJson:
 
     def line(self, type: str, **more: Any) -> dict[str, Any]:
         """A line of any type, with what every line carries."""
-        return {"type": type, **more, "session_id": self._session_id, "uuid": self._new_id()}
+        return {"type": type, **more, "session_id": self._session_id, "uuid": self.new_id()}
 
     def _lines(self, envelope: Envelope) -> Iterator[dict[str, Any]]:
         match event := envelope.event:
             case MessageStarted():
                 yield from self._ended(whole=True)
-                self._message = _Message(f"msg_{self._new_id().replace('-', '')}")
+                self._message = _Message(f"msg_{self.new_id().replace('-', '')}")
             case TextStreamed() | ThoughtStreamed() | ThoughtFinished() | CallDrafted() | ToolRequested():
                 yield from self._written(event)
             case UsageReported(usage):
@@ -122,7 +122,7 @@ class StreamJson:
     @property
     def _writing(self) -> _Message:
         if self._message is None:
-            self._message = _Message(f"msg_{self._new_id().replace('-', '')}")
+            self._message = _Message(f"msg_{self.new_id().replace('-', '')}")
         return self._message
 
     def _written(

@@ -1,0 +1,133 @@
+"""`ferrule -p`: one prompt, or a conversation over stdin, without a person at the terminal."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...app.logs import log_to_file
+from ...app.metering import Meter, MeteredModel
+from ...core.model import ModelError, ModelProvider
+from ..exits import CLOSED_PIPE, Failed, Usage
+from ..options import settings_from
+from ..prompting import prompt_from
+from ..signals import Interruptible
+from ..stdio import InputLines, Output
+
+if TYPE_CHECKING:
+    from ...app.build import Settings
+    from ...app.structured import StructuredOutput
+
+MODEL_VARIABLES = ("FERRULE_MODEL", "ANTHROPIC_MODEL")
+
+
+def run(chosen: argparse.Namespace) -> int:
+    _check(chosen)
+    settings = settings_from(chosen)
+    structured = _structured(chosen.json_schema)
+    model = open_model_by_name(_model_name(chosen.model))
+    if chosen.max_budget_usd is not None and model.facts.input_price is None:
+        raise Usage(f"--max-budget-usd: nobody knows what {model.name} costs, so no budget can be kept.")
+    log_to_file(settings.state_folder)
+    incoming = _stdin(chosen)
+    out = Output()
+    meter = Meter(max_turns=chosen.max_turns, max_usd=chosen.max_budget_usd)
+    try:
+        return asyncio.run(_run(chosen, settings, MeteredModel(model, meter), meter, structured, incoming, out))
+    except BrokenPipeError:
+        return CLOSED_PIPE
+    except OSError as error:
+        raise Failed(f"the result cannot be written: {error.strerror or error}.") from None
+
+
+async def _run(
+    chosen: argparse.Namespace,
+    settings: Settings,
+    model: MeteredModel,
+    meter: Meter,
+    structured: StructuredOutput | None,
+    incoming: InputLines | None,
+    out: Output,
+) -> int:
+    from ..conversing import Conversing
+
+    with Interruptible() as signals:
+        try:
+            talk = Conversing(chosen, settings, model, meter, structured, out, signals)
+            if chosen.input_format == "stream-json":
+                assert incoming is not None
+                return await talk.over(incoming)
+            return await talk.once(await prompt_from(chosen.prompt, incoming))
+        except asyncio.CancelledError:
+            if signals.exit_code is None:
+                raise
+            return signals.exit_code
+
+
+def open_model_by_name(name: str) -> ModelProvider:
+    """Raises `Usage` where there is no such model, or no key for it."""
+    from ...providers.catalog import open_model
+
+    try:
+        return open_model(name, os.environ)
+    except ModelError as error:
+        raise Usage(f"--model: {error}") from None
+    except OSError as error:
+        raise Usage(f"--model: {name} cannot be read: {error.strerror or error}.") from None
+
+
+def _model_name(given: str | None) -> str:
+    if given is not None:
+        return given
+    for variable in MODEL_VARIABLES:
+        if name := os.environ.get(variable, "").strip():
+            return name
+    raise Usage(
+        f"no model is chosen. Give --model anthropic:NAME, openai:NAME or scripted:FILE, or set {MODEL_VARIABLES[0]}."
+    )
+
+
+def _check(chosen: argparse.Namespace) -> None:
+    if chosen.input_format == "stream-json" and chosen.output_format != "stream-json":
+        raise Usage("--input-format stream-json needs --output-format stream-json.")
+    if chosen.input_format == "stream-json" and chosen.prompt:
+        raise Usage("--input-format stream-json reads the prompts from stdin; leave PROMPT out.")
+    if chosen.include_partial_messages and chosen.output_format != "stream-json":
+        raise Usage("--include-partial-messages needs --output-format stream-json.")
+    if chosen.permission_prompt_tool not in (None, "stdio"):
+        raise Usage("--permission-prompt-tool: only `stdio` is supported, and it needs --input-format stream-json.")
+    if chosen.permission_prompt_tool and chosen.input_format != "stream-json":
+        raise Usage("--permission-prompt-tool stdio needs --input-format stream-json.")
+
+
+def _structured(schema: str | None) -> StructuredOutput | None:
+    if schema is None:
+        return None
+    from ...app.structured import SchemaError, StructuredOutput, read_schema
+
+    text = schema
+    if not schema.lstrip().startswith(("{", "[", '"')):
+        try:
+            text = Path(schema).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise Usage(f"--json-schema: {schema} is no JSON and cannot be read as a file: {error}.") from None
+    try:
+        return StructuredOutput(read_schema(text))
+    except SchemaError as error:
+        raise Usage(f"--json-schema: {error}.") from None
+
+
+def _stdin(chosen: argparse.Namespace) -> InputLines | None:
+    """`None` where a person sits at it: what they type is not meant for us unless no prompt is given."""
+    if chosen.input_format == "stream-json":
+        return InputLines()
+    try:
+        if os.isatty(0):
+            return None
+        os.fstat(0)
+    except OSError:
+        return None
+    return InputLines()

@@ -1,0 +1,212 @@
+"""A headless conversation from its first line to its exit code."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from .._version import __version__
+from ..app.headless import Headless
+from ..app.live_rules import Policy
+from ..app.opening import open_conversation
+from ..app.switching import SwitchedPolicy
+from ..output.answers import Answer
+from ..output.stream_json import StreamJson
+from .control import AsksTheOtherSide, CannotDo, Channel
+from .exits import OK, Usage
+from .printers import JsonPrinter, Printer, StreamPrinter, TextPrinter
+
+if TYPE_CHECKING:
+    from ..app.build import Settings
+    from ..app.metering import Meter, MeteredModel
+    from ..app.structured import StructuredOutput
+    from ..core.content import Block
+    from ..core.ports import Approver
+    from ..engine.session import Session
+    from ..output.stream_input import ControlRequest
+    from .signals import Interruptible
+    from .stdio import InputLines, Output
+
+
+class Conversing:
+    """What belongs to one run of `ferrule -p`."""
+
+    def __init__(
+        self,
+        chosen: argparse.Namespace,
+        settings: Settings,
+        model: MeteredModel,
+        meter: Meter,
+        structured: StructuredOutput | None,
+        out: Output,
+        signals: Interruptible,
+    ) -> None:
+        self._chosen = chosen
+        self._policy = SwitchedPolicy(settings.reload or (lambda: Policy(settings.rules, settings.mode)))
+        self._settings = replace(settings, reload=self._policy)
+        self._model = model
+        self._meter = meter
+        self._structured = structured
+        self._out = out
+        self._signals = signals
+        self._asking: asyncio.Task[Any] | None = None
+
+    async def once(self, prompt: str) -> int:
+        session = self._open(None)
+        async with session:
+            printer = self._printer(session)
+            await printer.begin(self._init(session, printer))
+            return await self._ask(prompt, self._headless(session, printer), printer)
+
+    async def over(self, incoming: InputLines) -> int:
+        """Every message of stdin in turn. The exit code is that of the last one."""
+        channel = Channel(incoming, self._say)
+        approver = AsksTheOtherSide(channel, self._interrupt) if self._chosen.permission_prompt_tool else None
+        session = self._open(approver)
+        async with session:
+            printer = self._printer(session)
+            stream = StreamJson(session.id, model=lambda: self._model.name)
+            channel.answer_request = self._carry_out
+            channel.malformed = lambda bad: stream.line(
+                "system", subtype="input_error", line=bad.number, error=f"Line {bad.number} is not taken: {bad.reason}"
+            )
+            await printer.begin(self._init(session, printer))
+            reading = asyncio.create_task(channel.read())
+            try:
+                return await self._converse(channel, self._headless(session, printer), printer)
+            finally:
+                reading.cancel()
+                with suppress(asyncio.CancelledError, OSError, Usage):
+                    await reading
+
+    async def _converse(self, channel: Channel, headless: Headless, printer: Printer) -> int:
+        code = OK
+        while self._signals.exit_code is None and (content := await channel.next_message()) is not None:
+            code = await self._ask(content, headless, printer)
+        return code
+
+    async def _ask(self, prompt: str | tuple[Block, ...], headless: Headless, printer: Printer) -> int:
+        self._asking = asyncio.current_task()
+        try:
+            answer = await headless.ask(prompt)
+        finally:
+            self._asking = None
+        if self._signals.exit_code is not None:
+            printer.end_last(self._signalled(answer))
+            return self._signals.exit_code
+        await printer.end(answer)
+        return answer.exit_code
+
+    def _signalled(self, answer: Answer) -> Answer:
+        return replace(answer, errors=(f"Interrupted by signal {(self._signals.exit_code or 128) - 128}.",))
+
+    def _interrupt(self) -> None:
+        """End the turn that is under way, if there is one; the conversation goes on."""
+        if self._asking is not None:
+            self._asking.cancel()
+
+    def _open(self, approver: Approver | None) -> Session:
+        opened = open_conversation(
+            self._settings,
+            system_prompt=self._chosen.system_prompt,
+            append=self._chosen.append_system_prompt,
+            tools=(self._structured,) if self._structured else (),
+            approver=approver,
+        )
+        for warning in opened.warnings:
+            print(f"ferrule: {warning}", file=sys.stderr)
+        return opened.session
+
+    def _headless(self, session: Session, printer: Printer) -> Headless:
+        return Headless(
+            session,
+            self._model,
+            self._meter,
+            watch=printer.watch,
+            watch_last=printer.watch_last,
+            structured=self._structured,
+        )
+
+    def _printer(self, session: Session) -> Printer:
+        chosen = self._chosen
+        if chosen.output_format == "text":
+            return TextPrinter(self._out, verbose=chosen.verbose)
+        stream = StreamJson(session.id, model=lambda: self._model.name, partial=chosen.include_partial_messages)
+        if chosen.output_format == "json":
+            return JsonPrinter(self._out, stream, session.id, verbose=chosen.verbose)
+        return StreamPrinter(self._out, stream, session.id)
+
+    def _init(self, session: Session, printer: Printer) -> dict[str, Any]:
+        stream = StreamJson(session.id, model=lambda: self._model.name)
+        return stream.line(
+            "system",
+            subtype="init",
+            cwd=session.workspace,
+            tools=[tool.name for tool in session.registry.pool],
+            mcp_servers=[],
+            model=self._model.name,
+            permissionMode=str(self._policy.mode),
+            slash_commands=[],
+            apiKeySource="none",
+            output_style="default",
+            agents=list(session.agents),
+            skills=[],
+            plugins=[],
+            ferrule_version=__version__,
+        )
+
+    async def _say(self, line: dict[str, Any]) -> None:
+        from ..output.stream_json import encoded
+
+        await self._out.write(encoded(line))
+
+    async def _carry_out(self, request: ControlRequest) -> Mapping[str, Any]:
+        known: Mapping[str, Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]] = {
+            "initialize": self._initialize,
+            "interrupt": self._interrupted,
+            "set_permission_mode": self._set_mode,
+            "set_model": self._set_model,
+        }
+        if request.subtype not in known:
+            raise CannotDo(f"`{request.subtype}` is not supported by this version.")
+        return await known[request.subtype](request.request)
+
+    async def _initialize(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What would have to be called back and cannot be is refused: a hook that is not run could allow too much."""
+        for part in ("hooks", "sdkMcpServers", "agents"):
+            if request.get(part):
+                raise CannotDo(f"`{part}` over the control protocol are not supported by this version.")
+        return {"commands": [], "output_style": "default", "available_output_styles": ["default"], "models": []}
+
+    async def _interrupted(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        self._interrupt()
+        return {}
+
+    async def _set_mode(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        from ..permissions.modes import Mode
+
+        try:
+            mode = Mode(str(request.get("mode")))
+        except ValueError:
+            raise CannotDo(f"`mode` must be one of {', '.join(Mode)}.") from None
+        if mode is Mode.BYPASS and self._settings.mode is not Mode.BYPASS:
+            raise CannotDo("bypassPermissions must be chosen when the run is started.")
+        self._policy.switch(mode)
+        return {"mode": str(mode)}
+
+    async def _set_model(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        from .commands.headless import open_model_by_name
+
+        name = request.get("model")
+        if not isinstance(name, str) or not name:
+            raise CannotDo("`model` must be the name of a model.")
+        try:
+            self._model.model = open_model_by_name(name)
+        except Usage as error:
+            raise CannotDo(str(error)) from None
+        return {"model": self._model.name}

@@ -1,0 +1,144 @@
+"""What a headless run writes: the answer alone, the result as JSON, or every event as a line of JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..core.content import encodable
+from ..core.events import Envelope, Retried, ToolFinished, ToolStarted
+from ..output.answers import Answer, Ending, result_line
+from ..output.plain import summary
+from ..output.stream_json import StreamJson, encoded
+
+if TYPE_CHECKING:
+    from .stdio import Output
+
+
+class Printer(Protocol):
+    async def begin(self, init: dict[str, Any], /) -> None: ...
+
+    async def watch(self, envelope: Envelope, /) -> None: ...
+
+    def watch_last(self, envelope: Envelope, /) -> None:
+        """After an interrupt: write without waiting."""
+        ...
+
+    async def end(self, answer: Answer, /) -> None: ...
+
+    def end_last(self, answer: Answer, /) -> None: ...
+
+
+class TextPrinter:
+    """The answer on stdout; whatever else there is to say, on stderr."""
+
+    def __init__(self, out: Output, *, verbose: bool) -> None:
+        self._out = out
+        self._verbose = verbose
+
+    async def begin(self, init: dict[str, Any], /) -> None:
+        if self._verbose:
+            _say(f"session {init['session_id']}, model {init['model']}, mode {init['permissionMode']}")
+
+    async def watch(self, envelope: Envelope, /) -> None:
+        self.watch_last(envelope)
+
+    def watch_last(self, envelope: Envelope, /) -> None:
+        match envelope.event:
+            case Retried(retrying):
+                _say(f"{retrying.reason} Trying again in {retrying.seconds:.0f} s.")
+            case ToolStarted(_, view) if self._verbose:
+                _say(summary(view))
+            case ToolFinished(outcome) if self._verbose and outcome.is_error:
+                _say(f"{outcome.call.name} {outcome.status}: {summary(outcome.view)}")
+            case _:
+                pass
+
+    async def end(self, answer: Answer, /) -> None:
+        await self._out.write(self._told(answer))
+
+    def end_last(self, answer: Answer, /) -> None:
+        self._out.write_last(self._told(answer))
+
+    def _told(self, answer: Answer) -> bytes:
+        for error in answer.errors:
+            _say(error)
+        for denial in answer.denials:
+            _say(f"{denial.call.name} was not allowed: {denial.reason}")
+        text = answer.text.rstrip("\n")
+        return encodable(text).encode() + b"\n" if text and answer.ending is Ending.SUCCESS else b""
+
+
+class StreamPrinter:
+    """One JSON object for each line, as it happens."""
+
+    def __init__(self, out: Output, stream: StreamJson, session_id: str) -> None:
+        self._out = out
+        self._stream = stream
+        self._session_id = session_id
+
+    async def begin(self, init: dict[str, Any], /) -> None:
+        await self.say(init)
+
+    async def say(self, line: dict[str, Any]) -> None:
+        await self._out.write(encoded(line))
+
+    async def watch(self, envelope: Envelope, /) -> None:
+        if lines := self._lines(envelope):
+            await self._out.write(lines)
+
+    def watch_last(self, envelope: Envelope, /) -> None:
+        if lines := self._lines(envelope):
+            self._out.write_last(lines)
+
+    async def end(self, answer: Answer, /) -> None:
+        await self._out.write(encoded(self._result(answer)))
+
+    def end_last(self, answer: Answer, /) -> None:
+        self._out.write_last(encoded(self._result(answer)))
+
+    def _lines(self, envelope: Envelope) -> bytes:
+        if envelope.agent != "main":
+            return b""
+        return b"".join(encoded(line) for line in self._stream.lines(envelope))
+
+    def _result(self, answer: Answer) -> dict[str, Any]:
+        return result_line(answer, session_id=self._session_id, uuid=self._stream.new_id())
+
+
+class JsonPrinter:
+    """The result as one JSON object; with `verbose`, all the lines of the stream as one list."""
+
+    def __init__(self, out: Output, stream: StreamJson, session_id: str, *, verbose: bool) -> None:
+        self._out = out
+        self._stream = stream
+        self._session_id = session_id
+        self._lines: list[dict[str, Any]] | None = [] if verbose else None
+
+    async def begin(self, init: dict[str, Any], /) -> None:
+        if self._lines is not None:
+            self._lines.append(init)
+
+    async def watch(self, envelope: Envelope, /) -> None:
+        self.watch_last(envelope)
+
+    def watch_last(self, envelope: Envelope, /) -> None:
+        if self._lines is not None and envelope.agent == "main":
+            self._lines += self._stream.lines(envelope)
+
+    async def end(self, answer: Answer, /) -> None:
+        await self._out.write(self._told(answer))
+
+    def end_last(self, answer: Answer, /) -> None:
+        self._out.write_last(self._told(answer))
+
+    def _told(self, answer: Answer) -> bytes:
+        result = result_line(answer, session_id=self._session_id, uuid=self._stream.new_id())
+        if self._lines is None:
+            return encoded(result)
+        return json.dumps([*self._lines, result], ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+
+
+def _say(text: str) -> None:
+    print(f"ferrule: {encodable(text)}", file=sys.stderr)
