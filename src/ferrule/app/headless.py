@@ -12,11 +12,12 @@ from typing import TypeAlias
 from ..core.calls import Status
 from ..core.content import Block
 from ..core.events import Envelope, MessageEnded, MessageStarted, TextStreamed, ToolFinished, TurnEnded
-from ..core.model import StopReason
+from ..core.model import ModelFacts, StopReason, Usage
 from ..engine.session import Session
-from ..output.answers import Answer, Denial, Ending
+from ..engine.spending import added
+from ..output.answers import Answer, Denial, Ending, Spent
 from ..output.stream_json import STOP_REASONS
-from .metering import Meter, MeteredModel
+from .asked_model import AskedModel
 from .structured import MOST_TRIES, NAME, StructuredOutput
 
 Watch: TypeAlias = Callable[[Envelope], Awaitable[None]]
@@ -34,6 +35,8 @@ class _Heard:
     denials: list[Denial] = field(default_factory=list[Denial])
     stopped: StopReason | None = None
     ended: TurnEnded | None = None
+    turns: int = 0
+    usage: Usage = field(default_factory=Usage)
 
     def hear(self, envelope: Envelope) -> None:
         if envelope.agent != "main":
@@ -43,8 +46,10 @@ class _Heard:
                 self.text.clear()
             case TextStreamed(text):
                 self.text.append(text)
-            case MessageEnded(reason):
+            case MessageEnded(reason, turn, usage):
                 self.stopped = reason
+                self.turns += turn is not None
+                self.usage = added(self.usage, usage)
             case ToolFinished(outcome) if outcome.status is Status.DENIED:
                 verdict = outcome.record.verdict if outcome.record else None
                 self.denials.append(Denial(outcome.call, verdict.reason if verdict else ""))
@@ -60,8 +65,7 @@ class Headless:
     def __init__(
         self,
         session: Session,
-        model: MeteredModel,
-        meter: Meter,
+        model: AskedModel,
         *,
         watch: Watch,
         watch_last: WatchLast,
@@ -70,7 +74,6 @@ class Headless:
         """`watch_last` hears what is left to say after an interrupt, when nothing may be waited for."""
         self._session = session
         self._model = model
-        self._meter = meter
         self._watch = watch
         self._watch_last = watch_last
         self._structured = structured
@@ -82,14 +85,13 @@ class Headless:
 
     async def ask(self, prompt: Prompt) -> Answer:
         """A cancellation is an interrupt here: it ends the turn, and the answer says so instead of an exception."""
-        began = monotonic()
-        self._meter.begin()
+        began, asked = monotonic(), self._model.seconds
         heard = _Heard()
         if self._structured is None:
             await self._turn(prompt, heard)
         else:
             await self._until_structured(prompt, heard, self._structured)
-        return self._answer(heard, monotonic() - began)
+        return self._answer(heard, monotonic() - began, self._model.seconds - asked)
 
     async def _until_structured(self, prompt: Prompt, heard: _Heard, structured: StructuredOutput) -> None:
         structured.begin()
@@ -124,7 +126,7 @@ class Headless:
         finally:
             self._free.set()
 
-    def _answer(self, heard: _Heard, seconds: float) -> Answer:
+    def _answer(self, heard: _Heard, seconds: float, api_seconds: float) -> Answer:
         ending, errors = self._ending(heard)
         text = "".join(heard.text)
         structured = self._structured.answer if self._structured is not None else None
@@ -136,21 +138,29 @@ class Headless:
             errors=errors,
             stop_reason=STOP_REASONS[heard.stopped] if heard.stopped else None,
             denials=tuple(heard.denials),
-            turns=self._meter.turns,
+            turns=heard.turns,
             seconds=seconds,
-            api_seconds=self._meter.api_seconds,
-            usage=self._meter.usage,
-            usd=self._meter.usd,
-            spent=dict(self._meter.spent),
+            api_seconds=api_seconds,
+            usage=heard.usage,
+            spent=self._spent(),
             structured=structured if ending is Ending.SUCCESS else None,
         )
 
+    def _spent(self) -> dict[str, Spent]:
+        facts = self._model.facts_by_name
+        spending = self._session.spending.by_model
+        return {
+            name: Spent(facts=facts.get(name, ModelFacts()), usage=usage, usd=dollars)
+            for name, (usage, dollars) in spending.items()
+        }
+
     def _ending(self, heard: _Heard) -> tuple[Ending, tuple[str, ...]]:
-        reached = self._meter.reached
-        if reached is not None:
-            ending = Ending.MAX_TURNS if reached.limit == "turns" else Ending.MAX_BUDGET
-            return ending, (str(reached),)
+        limits = self._session.limits
         match heard.ended:
+            case TurnEnded("max_turns"):
+                return Ending.MAX_TURNS, (f"The limit of {limits.max_turns} turns was reached.",)
+            case TurnEnded("max_budget"):
+                return Ending.MAX_BUDGET, (f"The budget of {limits.max_budget:g} dollars is spent.",)
             case None | TurnEnded("interrupted"):
                 return Ending.FAILED, ("Interrupted.",)
             case TurnEnded("error", error):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ..core.ports import Approver
 from ..core.tool import AnyTool
 from ..engine.session import Session
+from ..engine.spending import Limits
 from .build import Settings, open_session
 
 
@@ -25,7 +26,9 @@ def open_conversation(
     append: str | None = None,
     tools: Iterable[AnyTool] = (),
     approver: Approver | None = None,
+    limits: Limits | None = None,
 ) -> Opened:
     session = open_session(settings, tools=tools, approver=approver)
     session.system = "\n\n".join(part for part in (system_prompt, append) if part)
+    session.limits = limits or Limits()
     return Opened(session)

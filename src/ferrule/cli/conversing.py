@@ -15,6 +15,7 @@ from ..app.headless import Headless
 from ..app.live_rules import Policy
 from ..app.opening import open_conversation
 from ..app.switching import SwitchedPolicy
+from ..engine.spending import Limits
 from ..output.answers import Answer
 from ..output.stream_json import StreamJson
 from .control import AsksTheOtherSide, CannotDo, Channel
@@ -22,8 +23,8 @@ from .exits import OK, Usage
 from .printers import JsonPrinter, Printer, StreamPrinter, TextPrinter
 
 if TYPE_CHECKING:
+    from ..app.asked_model import AskedModel
     from ..app.build import Settings
-    from ..app.metering import Meter, MeteredModel
     from ..app.structured import StructuredOutput
     from ..core.content import Block
     from ..core.ports import Approver
@@ -40,8 +41,7 @@ class Conversing:
         self,
         chosen: argparse.Namespace,
         settings: Settings,
-        model: MeteredModel,
-        meter: Meter,
+        model: AskedModel,
         structured: StructuredOutput | None,
         out: Output,
         signals: Interruptible,
@@ -50,11 +50,10 @@ class Conversing:
         self._policy = SwitchedPolicy(settings.reload or (lambda: Policy(settings.rules, settings.mode)))
         self._settings = replace(settings, reload=self._policy)
         self._model = model
-        self._meter = meter
         self._structured = structured
         self._out = out
         self._signals = signals
-        self._asking: asyncio.Task[Any] | None = None
+        self._session: Session | None = None
 
     async def once(self, prompt: str) -> int:
         session = self._open(None)
@@ -91,11 +90,7 @@ class Conversing:
         return code
 
     async def _ask(self, prompt: str | tuple[Block, ...], headless: Headless, printer: Printer) -> int:
-        self._asking = asyncio.current_task()
-        try:
-            answer = await headless.ask(prompt)
-        finally:
-            self._asking = None
+        answer = await headless.ask(prompt)
         if self._signals.exit_code is not None:
             printer.end_last(self._signalled(answer))
             return self._signals.exit_code
@@ -107,8 +102,8 @@ class Conversing:
 
     def _interrupt(self) -> None:
         """End the turn that is under way, if there is one; the conversation goes on."""
-        if self._asking is not None:
-            self._asking.cancel()
+        if self._session is not None:
+            self._session.interrupt()
 
     def _open(self, approver: Approver | None) -> Session:
         opened = open_conversation(
@@ -117,16 +112,17 @@ class Conversing:
             append=self._chosen.append_system_prompt,
             tools=(self._structured,) if self._structured else (),
             approver=approver,
+            limits=Limits(max_turns=self._chosen.max_turns, max_budget=self._chosen.max_budget_usd),
         )
         for warning in opened.warnings:
             print(f"ferrule: {warning}", file=sys.stderr)
+        self._session = opened.session
         return opened.session
 
     def _headless(self, session: Session, printer: Printer) -> Headless:
         return Headless(
             session,
             self._model,
-            self._meter,
             watch=printer.watch,
             watch_last=printer.watch_last,
             structured=self._structured,

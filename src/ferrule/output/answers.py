@@ -29,13 +29,11 @@ class Ending(StrEnum):
 
 @named_value
 class Spent:
-    """What one model was asked and what that cost; `usd` is `None` where nobody knows the price."""
+    """What one model used and what that cost; `usd` is `None` where nobody knows the price."""
 
     facts: ModelFacts
     usage: Usage
     usd: float | None
-    requests: int
-    api_seconds: float
 
 
 @plain_value
@@ -46,7 +44,7 @@ class Denial:
 
 @named_value
 class Answer:
-    """`spent` and `usd` are sums over the whole run, everything else is about this one prompt."""
+    """`spent` is the sum over the whole run, everything else is about this one prompt."""
 
     ending: Ending
     text: str = ""
@@ -57,9 +55,14 @@ class Answer:
     seconds: float = 0.0
     api_seconds: float = 0.0
     usage: Usage = field(default_factory=Usage)
-    usd: float | None = 0.0
     spent: Mapping[str, Spent] = field(default_factory=dict[str, Spent])
     structured: Any = None
+
+    @property
+    def usd(self) -> float | None:
+        """Of the whole run; `None` where a model was asked whose price nobody knows."""
+        costs = [spent.usd for spent in self.spent.values()]
+        return None if None in costs else sum(cost or 0.0 for cost in costs)
 
     @property
     def exit_code(self) -> int:

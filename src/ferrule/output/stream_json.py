@@ -17,6 +17,7 @@ from ..core.calls import ToolCall, ToolOutcome
 from ..core.content import Text, encodable, wire
 from ..core.events import (
     CallDrafted,
+    Compacted,
     Envelope,
     ListChanged,
     MessageEnded,
@@ -24,6 +25,8 @@ from ..core.events import (
     Missed,
     NoteAdded,
     PermissionDecided,
+    PrefixMoved,
+    ResultsAdded,
     Retried,
     TextStreamed,
     ThoughtFinished,
@@ -98,7 +101,9 @@ class StreamJson:
                 yield from self._written(event)
             case UsageReported(usage):
                 self._writing.usage = usage
-            case MessageEnded(reason):
+            case MessageEnded(reason, turn):
+                if turn is None or not isinstance(turn.parts[-1], Text):
+                    self._writing.text.clear()  # it was cut off, and is asked for again
                 yield from self._text()
                 yield from self._partial(lambda blocks: blocks.ended(STOP_REASONS[reason], self._writing.usage))
                 yield from self._ended(whole=True)
@@ -114,7 +119,18 @@ class StreamJson:
                 yield self._retry(retrying)
             case Missed(count):
                 yield self.line("system", subtype="events_missed", count=count)
-            case TurnStarted() | ToolStarted() | ToolProgressed() | PermissionDecided() | ListChanged():
+            case Compacted(before, after):
+                sizes = {"trigger": "auto", "pre_tokens": before, "post_tokens": after}
+                yield self.line("system", subtype="compact_boundary", compact_metadata=sizes)
+            case (
+                PrefixMoved()
+                | ResultsAdded()
+                | TurnStarted()
+                | ToolStarted()
+                | ToolProgressed()
+                | PermissionDecided()
+                | ListChanged()
+            ):
                 pass
             case _:
                 assert_never(event)

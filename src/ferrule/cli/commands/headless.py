@@ -8,8 +8,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...app.asked_model import AskedModel
 from ...app.logs import log_to_file
-from ...app.metering import Meter, MeteredModel
 from ...core.model import ModelError, ModelProvider
 from ..exits import CLOSED_PIPE, Failed, Usage
 from ..options import settings_from
@@ -34,9 +34,8 @@ def run(chosen: argparse.Namespace) -> int:
     log_to_file(settings.state_folder)
     incoming = _stdin(chosen)
     out = Output()
-    meter = Meter(max_turns=chosen.max_turns, max_usd=chosen.max_budget_usd)
     try:
-        return asyncio.run(_run(chosen, settings, MeteredModel(model, meter), meter, structured, incoming, out))
+        return asyncio.run(_run(chosen, settings, AskedModel(model), structured, incoming, out))
     except BrokenPipeError:
         return CLOSED_PIPE
     except OSError as error:
@@ -46,8 +45,7 @@ def run(chosen: argparse.Namespace) -> int:
 async def _run(
     chosen: argparse.Namespace,
     settings: Settings,
-    model: MeteredModel,
-    meter: Meter,
+    model: AskedModel,
     structured: StructuredOutput | None,
     incoming: InputLines | None,
     out: Output,
@@ -56,7 +54,7 @@ async def _run(
 
     with Interruptible() as signals:
         try:
-            talk = Conversing(chosen, settings, model, meter, structured, out, signals)
+            talk = Conversing(chosen, settings, model, structured, out, signals)
             if chosen.input_format == "stream-json":
                 assert incoming is not None
                 return await talk.over(incoming)
