@@ -1,34 +1,68 @@
-"""A session with everything the model is told: instructions, environment, and notes on the way."""
+"""A session with everything the model is told: instructions, environment, and what folders add on the way."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import date
 
 from ..core.ports import Approver
 from ..core.tool import AnyTool
 from ..engine.session import Session
 from ..engine.spending import Limits
+from ..host.checkouts import checkout_of
+from ..instructions.environment import environment
+from ..instructions.loading import Reader
+from ..instructions.nested import NestedInstructions
+from ..instructions.places import starting_places
+from ..instructions.prompt import system_prompt
+from ..settings.levels import Level, surroundings
+from ..settings.reload import EVERY_LEVEL
 from .build import Settings, open_session
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Telling:
+    """What the model is told besides the prompt."""
+
+    base: str | None = None
+    """Instead of the built-in words."""
+    append: str | None = None
+    levels: frozenset[Level] = EVERY_LEVEL
+    """Whose instructions count."""
+    trusting: bool = False
+    """Whether a project's instructions may import from outside of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
     session: Session
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...]
     """For a person: instructions that were left out, and why."""
 
 
 def open_conversation(
     settings: Settings,
+    telling: Telling | None = None,
     *,
-    system_prompt: str | None = None,
-    append: str | None = None,
     tools: Iterable[AnyTool] = (),
     approver: Approver | None = None,
     limits: Limits | None = None,
 ) -> Opened:
-    session = open_session(settings, tools=tools, approver=approver)
-    session.system = "\n\n".join(part for part in (system_prompt, append) if part)
+    telling = telling or Telling()
+    checkout = checkout_of(settings.cwd)
+    inside = (settings.cwd, *settings.added_directories, *((checkout.root,) if checkout else ()))
+    reader = Reader(roots=tuple(map(os.path.realpath, inside)), trusting=telling.trusting)
+    found = reader.read(starting_places(surroundings(settings.cwd, os.environ), telling.levels))
+    nested = NestedInstructions(settings.cwd, reader, telling.levels, [one for one in found if one.paths])
+    session = open_session(settings, tools=tools, approver=approver, after=(nested,))
     session.limits = limits or Limits()
-    return Opened(session)
+    session.system = system_prompt(
+        base=telling.base,
+        append=telling.append,
+        instructions=[one for one in found if not one.paths],
+        deferred=session.registry.pool.deferred,
+        environment=environment(session.workspace, settings.added_directories, date.today()),
+    )
+    return Opened(session, tuple(reader.warnings))

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 from .._version import __version__
 from ..app.headless import Headless
 from ..app.live_rules import Policy
-from ..app.opening import open_conversation
+from ..app.opening import Telling, open_conversation
 from ..app.switching import SwitchedPolicy
 from ..engine.spending import Limits
 from ..output.answers import Answer
 from ..output.stream_json import StreamJson
 from .control import AsksTheOtherSide, CannotDo, Channel
 from .exits import OK, Usage
+from .options import chosen_levels
 from .printers import JsonPrinter, Printer, StreamPrinter, TextPrinter
 
 if TYPE_CHECKING:
@@ -108,8 +109,12 @@ class Conversing:
     def _open(self, approver: Approver | None) -> Session:
         opened = open_conversation(
             self._settings,
-            system_prompt=self._chosen.system_prompt,
-            append=self._chosen.append_system_prompt,
+            Telling(
+                base=self._chosen.system_prompt,
+                append=self._chosen.append_system_prompt,
+                levels=chosen_levels(self._chosen.setting_sources),
+                trusting=self._chosen.trust,
+            ),
             tools=(self._structured,) if self._structured else (),
             approver=approver,
             limits=Limits(max_turns=self._chosen.max_turns, max_budget=self._chosen.max_budget_usd),

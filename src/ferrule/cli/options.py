@@ -63,7 +63,7 @@ def settings_from(chosen: argparse.Namespace) -> Settings:
             base.state_folder,
             settings=chosen.settings,
             flags=_as_settings(chosen, base.cwd),
-            levels=_levels(chosen.setting_sources),
+            levels=chosen_levels(chosen.setting_sources),
             trusting=chosen.trust,
         )
         found = understood(live.current(), base.cwd)
@@ -142,7 +142,7 @@ def _only_tools(names: str | None) -> frozenset[str] | None:
     return frozenset(chosen)
 
 
-def _levels(names: str | None) -> frozenset[Level]:
+def chosen_levels(names: str | None) -> frozenset[Level]:
     from ..app.layers import LEVELS
     from ..settings.reload import EVERY_LEVEL
 

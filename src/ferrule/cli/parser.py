@@ -146,7 +146,7 @@ def make_parser() -> argparse.ArgumentParser:
         "sessions",
         allow_abbrev=False,
         help="list the conversations that can be gone on with",
-        description="List the conversations of this directory, the latest first. Go on with one: ferrule -p --resume ID.",
+        description="List the conversations of this directory, the latest first. Go on with one by --resume ID.",
     )
     sessions.add_argument("--all", action="store_true", help="of every directory")
     sessions.add_argument("--json", action="store_true", help="as JSON")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, assert_never
+from typing import Any, TypeAlias, assert_never
 from uuid import uuid4
 
 from ..core.calls import ToolCall, ToolOutcome
@@ -51,6 +51,20 @@ STOP_REASONS: Mapping[StopReason, str] = {
     "max_tokens": "max_tokens",
     "refusal": "refusal",
 }
+
+_Beside: TypeAlias = (
+    NoteAdded
+    | Retried
+    | Compacted
+    | Missed
+    | TurnStarted
+    | ToolStarted
+    | ToolProgressed
+    | PermissionDecided
+    | ListChanged
+    | PrefixMoved
+    | ResultsAdded
+)
 
 
 @dataclass(slots=True)
@@ -113,24 +127,24 @@ class StreamJson:
                 yield from self._text()
                 yield from self._ended(whole=True)
                 self._message = None
+            case _:
+                yield from self._beside(event)
+
+    def _beside(self, event: _Beside) -> Iterator[dict[str, Any]]:
+        """What is not written by the model, nor a result."""
+        match event:
             case NoteAdded(kind, text):
                 yield self._user([_text_block(str(Note(kind, text)))], isSynthetic=True)
             case Retried(retrying):
                 yield self._retry(retrying)
-            case Missed(count):
-                yield self.line("system", subtype="events_missed", count=count)
             case Compacted(before, after):
                 sizes = {"trigger": "auto", "pre_tokens": before, "post_tokens": after}
                 yield self.line("system", subtype="compact_boundary", compact_metadata=sizes)
-            case (
-                PrefixMoved()
-                | ResultsAdded()
-                | TurnStarted()
-                | ToolStarted()
-                | ToolProgressed()
-                | PermissionDecided()
-                | ListChanged()
-            ):
+            case Missed(count):
+                yield self.line("system", subtype="events_missed", count=count)
+            case TurnStarted() | ToolStarted() | ToolProgressed() | PermissionDecided():
+                pass
+            case ListChanged() | PrefixMoved() | ResultsAdded():
                 pass
             case _:
                 assert_never(event)

@@ -1,0 +1,113 @@
+"""Branch, latest commits and changed files of a checkout, read from its files.
+
+Git itself is never started: it reads the repository's configuration, and
+that can name programs to run.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+from typing import Final
+
+from ..core.values import named_value
+from ..host.checkouts import checkout_of
+from .git_index import Changed, changed_files
+from .git_objects import Objects, Unreadable
+
+COMMITS: Final = 5
+_NAME: Final = re.compile(r"[0-9a-f]{40}")
+_DEEPEST: Final = 5
+_LONGEST: Final = 1 << 20
+_SUBJECT: Final = 100
+
+
+@named_value
+class GitFacts:
+    root: str
+    branch: str | None
+    """`None` where no branch is checked out."""
+    commits: tuple[str, ...] = ()
+    """The latest first: the short name and the first line of each."""
+    changed: Changed | None = None
+    """`None` where it is not known."""
+
+
+def git_facts(folder: str) -> GitFacts | None:
+    """`None` outside of a checkout. What cannot be read is left out; nothing here raises."""
+    checkout = checkout_of(folder)
+    if checkout is None:
+        return None
+    own = _git_folder(checkout.root)
+    common = _common_folder(own)
+    head = _line(os.path.join(own, "HEAD")) or ""
+    branch = head.removeprefix("ref: ").removeprefix("refs/heads/") if head.startswith("ref: ") else None
+    return GitFacts(
+        root=checkout.root,
+        branch=branch,
+        commits=_commits(common, _commit_of(head, own, common)),
+        changed=changed_files(checkout.root, os.path.join(own, "index")),
+    )
+
+
+def _git_folder(root: str) -> str:
+    entry = os.path.join(root, ".git")
+    pointer = _line(entry) if os.path.isfile(entry) else None
+    return os.path.join(root, pointer.removeprefix("gitdir: ")) if pointer else entry
+
+
+def _common_folder(own: str) -> str:
+    shared = _line(os.path.join(own, "commondir"))
+    return os.path.normpath(os.path.join(own, shared)) if shared else own
+
+
+def _commit_of(head: str, own: str, common: str) -> str | None:
+    """What HEAD, or the branch it names, points at."""
+    for _ in range(_DEEPEST):
+        if not head.startswith("ref: "):
+            return head if _NAME.fullmatch(head) else None
+        reference = head.removeprefix("ref: ")
+        if ".." in reference.split("/") or reference.startswith("/"):
+            return None
+        loose = _line(os.path.join(own, reference)) or _line(os.path.join(common, reference))
+        head = loose or _packed_reference(os.path.join(common, "packed-refs"), reference) or ""
+    return None
+
+
+def _packed_reference(path: str, reference: str) -> str | None:
+    for line in (_text(path) or "").split("\n"):
+        name, _, known = line.partition(" ")
+        if known == reference:
+            return name
+    return None
+
+
+def _commits(common: str, name: str | None) -> tuple[str, ...]:
+    found: list[str] = []
+    try:
+        objects = Objects(os.path.join(common, "objects"))
+        while name is not None and len(found) < COMMITS:
+            head, _, message = objects.commit(name).partition(b"\n\n")
+            subject = message.decode("utf-8", "replace").strip().split("\n", 1)[0]
+            found.append(f"{name[:7]} {subject[:_SUBJECT]}".rstrip())
+            parents = [line[7:] for line in head.decode("ascii", "replace").split("\n") if line.startswith("parent ")]
+            name = parents[0] if parents and _NAME.fullmatch(parents[0]) else None
+    except (Unreadable, OSError, ValueError, IndexError, struct.error):
+        pass  # a shallow clone ends somewhere; a broken repository is no reason not to work
+    return tuple(found)
+
+
+def _line(path: str) -> str | None:
+    text = _text(path)
+    return None if text is None else text.split("\n", 1)[0].rstrip("\r")
+
+
+def _text(path: str) -> str | None:
+    try:
+        if not os.path.isfile(path):
+            return None
+        with open(path, "rb") as file:
+            return os.fsdecode(file.read(_LONGEST))
+    except (OSError, ValueError):
+        return None

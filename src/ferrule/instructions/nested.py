@@ -1,0 +1,89 @@
+"""Instructions of folders below the workspace, and of rules for some files, told when a file there is touched."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from ..core.calls import ToolOutcome
+from ..core.ports import Amendment, Note, Proposal
+from ..core.threads import in_a_thread
+from ..host.globs import BadGlob, compiled
+from ..settings.levels import Level
+from .loading import Instruction, Reader
+from .places import places_in
+
+KIND = "instructions"
+MOST_FILES = 50
+"""Files of one call that are looked at; one that touches more is a sweep over a tree, and about none of them."""
+
+
+class NestedInstructions:
+    """Satisfies `core.ports.AfterCall`. Each agent is told once of each file."""
+
+    def __init__(
+        self, workspace: str, reader: Reader, levels: frozenset[Level], waiting: Iterable[Instruction] = ()
+    ) -> None:
+        """`waiting` are rules for some files, already read."""
+        self._workspace = os.path.realpath(workspace)
+        self._reader = reader
+        self._levels = levels
+        self._known: dict[str, tuple[Instruction, ...]] = {}
+        self._waiting = list(waiting)
+        self._told: dict[str, set[str]] = {}
+
+    async def after(self, proposal: Proposal, outcome: ToolOutcome, /) -> Amendment | None:
+        files = [] if outcome.is_error else self._files(proposal)
+        if not files:
+            return None
+        new = await in_a_thread(self._news, proposal.ctx.facts.agent, files)
+        return Amendment(messages=tuple(str(Note(KIND, str(one))) for one in new)) if new else None
+
+    def _files(self, proposal: Proposal) -> list[str]:
+        touches = (*proposal.effects.reads, *proposal.effects.writes)
+        paths = {touch.real or touch.path for touch in touches}
+        below = sorted(path for path in paths if path.startswith(self._workspace.rstrip("/") + "/"))
+        return below if len(below) <= MOST_FILES else []
+
+    def _news(self, agent: str, paths: list[str]) -> list[Instruction]:
+        told = self._told.setdefault(agent, set())
+        new: list[Instruction] = []
+        for path in paths:
+            if not os.path.isfile(path):
+                continue
+            for instruction in self._about(path):
+                if instruction.path not in told:
+                    told.add(instruction.path)
+                    new.append(instruction)
+        return new
+
+    def _about(self, path: str) -> list[Instruction]:
+        for folder in self._folders(os.path.dirname(path)):
+            if folder not in self._known:
+                self._known[folder] = tuple(self._reader.read(places_in(folder, self._levels)))
+        here = [one for folder in self._folders(os.path.dirname(path)) for one in self._known[folder]]
+        return [one for one in (*self._waiting, *here) if _concerns(one, path)]
+
+    def _folders(self, folder: str) -> list[str]:
+        """From the one below the workspace down to this one."""
+        below = os.path.relpath(folder, self._workspace)
+        if below == ".":
+            return []
+        parts = below.split("/")
+        return [os.path.join(self._workspace, *parts[:count]) for count in range(1, len(parts) + 1)]
+
+
+def _concerns(instruction: Instruction, path: str) -> bool:
+    if not instruction.paths:
+        return True
+    relative = os.path.relpath(path, os.path.realpath(instruction.base))
+    return any(_matches(pattern, relative) for pattern in instruction.paths)
+
+
+def _matches(pattern: str, relative: str) -> bool:
+    """A pattern without a slash is about names at any depth."""
+    glob = pattern.removeprefix("./").removeprefix("/")
+    try:
+        return bool(compiled(glob if "/" in glob else f"**/{glob}").fullmatch(relative))
+    except BadGlob:
+        return False

@@ -1,0 +1,53 @@
+"""The system prompt: what never changes first, what is about this project next, what is about this moment last.
+
+It is put together once for each session, so that every request begins with the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from ..core.tool import ToolSpec
+from .loading import Instruction
+
+_HEADING = (
+    "# Instructions of this person and project\n\n"
+    "They come from files, in order: what stands later is nearer to the work and counts more. "
+    "Follow them, except where they are about something else than the task."
+)
+_MOMENT = "# Where you are\n\nAs it was when this conversation began; it does not follow what changes."
+
+
+def built_in() -> str:
+    """How to work, for any model and any project."""
+    return Path(__file__).with_suffix(".md").read_text(encoding="utf-8").strip()
+
+
+def system_prompt(
+    *,
+    base: str | None = None,
+    append: str | None = None,
+    instructions: Sequence[Instruction] = (),
+    deferred: Iterable[ToolSpec] = (),
+    environment: str = "",
+) -> str:
+    """`base` stands in the place of the built-in words and of the facts about the machine."""
+    parts = [built_in() if base is None else base.strip()]
+    parts.append((append or "").strip())
+    parts.append(_deferred(deferred))
+    if instructions:
+        parts.append("\n\n".join((_HEADING, *map(str, instructions))))
+    if base is None and environment:
+        parts.append(
+            f"# Where you are\n\nAs it was when this conversation began; it does not follow what changes.\n\n{environment}"
+        )
+    return "\n\n".join(part for part in parts if part)
+
+
+def _deferred(specs: Iterable[ToolSpec]) -> str:
+    """Names only: ToolSearch has the rest."""
+    lines = [f"- {spec.name}: {spec.hint or spec.summary}" for spec in specs]
+    if not lines:
+        return ""
+    return "\n".join(("# Tools that are known by name\n\nLoad one with ToolSearch before you call it.\n", *lines))
