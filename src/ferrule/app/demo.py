@@ -1,14 +1,26 @@
-"""The demo: a small project, and the script of a model that explores it."""
+"""The demo: a small project with a bug, and the script of a model that finds it, mends it and proves it."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 from ..core.calls import ToolCall
 from ..core.model import CallReady, ModelEvent, Stopped
+from ..core.verdicts import Behavior
+from ..permissions.rules import Rule, parse_rule
 from ..providers.scripted import says, words
 
-PROMPT = "The receipt's total is wrong when there is a discount. Where is the bug?"
+PROMPT = "The receipt's total is wrong when there is a discount. Find the bug and fix it."
+TEST_BEFORE = "test-before"
+TEST_AFTER = "test-after"
+"""The calls that run the project's own test."""
+
+_TEST = "{python} -m unittest -q tests.test_receipt"
+_BUG = "    return cents - cents * discount_percent\n"
+_FIX = "    return cents - cents * discount_percent // 100\n"
+_STEPS = ("Run the test to see it fail", "Divide the percentage by 100", "Run the test again")
 
 _FILES = {
     "README.md": "# Receipts\n\nAdds up what was bought. Prices are in cents.\n",
@@ -23,22 +35,25 @@ class Item:
     cents: int
     count: int = 1
 """,
-    "shop/receipt.py": '''\
+    "shop/receipt.py": f'''\
 from shop.items import Item
 
 
 def total(items: list[Item], discount_percent: int = 0) -> int:
     """What is to be paid, in cents."""
     cents = sum(item.cents * item.count for item in items)
-    return cents - cents * discount_percent
-''',
+{_BUG}''',
+    "tests/__init__.py": "",
     "tests/test_receipt.py": """\
+import unittest
+
 from shop.items import Item
 from shop.receipt import total
 
 
-def test_a_tenth_off() -> None:
-    assert total([Item("tea", 500, 2)], discount_percent=10) == 900
+class TestTotal(unittest.TestCase):
+    def test_a_tenth_off(self) -> None:
+        self.assertEqual(total([Item("tea", 500, 2)], discount_percent=10), 900)
 """,
 }
 
@@ -50,8 +65,14 @@ def make_sample_project(folder: Path) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def script() -> list[list[ModelEvent]]:
-    """Calls that start while the message streams, calls side by side, one that fails, one refused; then an answer."""
+def rules() -> tuple[Rule, ...]:
+    """What the person of the demo has allowed: changes and commands in a folder made for it. Nothing outside."""
+    return tuple(parse_rule(tool, Behavior.ALLOW, "the demo") for tool in ("Bash", "Edit"))
+
+
+def script(tools: Collection[str], python: str = "python3") -> list[list[ModelEvent]]:
+    """Calls that start while the message streams, calls side by side, one that fails, one refused; then the work."""
+    test = _TEST.format(python=python)
     return [
         [
             *words("First the sources and their tests; "),
@@ -70,15 +91,33 @@ def script() -> list[list[ModelEvent]]:
             _call("read-outside", "Read", file_path="/etc/hostname"),
         ),
         says(
-            "That name was a slip, and files outside the project need a person's yes. Once more, just the line I need.",
-            _call("read-line", "Read", file_path="shop/receipt.py", offset="7", limit="1"),
+            "That name was a slip, and files outside the project need a person's yes. Line 7 multiplies by the "
+            f"discount in percent and never divides by 100. The plan: {'; '.join(_STEPS).lower()}.",
+            *_plan(tools, done=0),
+            _call(TEST_BEFORE, "Bash", command=test, description="Run the failing test"),
         ),
         says(
-            "Found it. shop/receipt.py, line 7 multiplies by the discount in percent and never divides by 100: "
-            "ten percent off 1000 cents takes away 10000. It should be: return cents - cents * discount_percent // 100"
+            "It fails as reported: ten percent off 1000 cents gives -9000. The fix, and the test behind it in the same "
+            "message: the test waits until the file is written.",
+            _call("fix", "Edit", file_path="shop/receipt.py", old_string=_BUG, new_string=_FIX),
+            _call(TEST_AFTER, "Bash", command=test, description="Run the test again"),
+            *_plan(tools, done=3),
+        ),
+        says(
+            "Fixed. shop/receipt.py:7 took the discount in percent as a factor; it is divided by 100 now. "
+            "tests/test_receipt.py failed before the change and passes after it. Nothing else was touched."
         ),
     ]
 
 
-def _call(id: str, name: str, **arguments: str) -> ToolCall:
+def _plan(tools: Collection[str], *, done: int) -> tuple[ToolCall, ...]:
+    """The steps as a todo list, where there is a tool for one."""
+    if "TodoWrite" not in tools:
+        return ()
+    states = ["completed" if number < done else "pending" for number in range(len(_STEPS))]
+    todos = [{"content": step, "status": state, "activeForm": step} for step, state in zip(_STEPS, states, strict=True)]
+    return (_call(f"plan-{done}", "TodoWrite", todos=todos),)
+
+
+def _call(id: str, name: str, **arguments: Any) -> ToolCall:
     return ToolCall(id, name, arguments)

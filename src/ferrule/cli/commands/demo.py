@@ -5,13 +5,18 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import shlex
+import shutil
 import sys
 import tempfile
 from pathlib import Path
 
 from ...app.build import Settings, open_session
-from ...app.demo import PROMPT, make_sample_project, script
-from ...core.events import TurnEnded
+from ...app.demo import PROMPT, TEST_AFTER, TEST_BEFORE, make_sample_project, rules, script
+from ...core.calls import Status
+from ...core.events import Envelope, ToolFinished, TurnEnded
+from ...core.model import ModelProvider
+from ...engine.session import Session
 from ...output.plain import Style, width_of
 from ...output.timeline import Timeline
 from ...providers.scripted import ScriptedModel
@@ -19,44 +24,89 @@ from ..exits import CLOSED_PIPE, FAILED, OK
 from ..signals import Interruptible
 
 WORD_PAUSE = 0.02
+MOST_WIDTH = 120
 
 
 def run(chosen: argparse.Namespace) -> int:
-    style = Style.of(sys.stdout, os.environ)
     try:
-        with tempfile.TemporaryDirectory(prefix="ferrule-demo-") as folder:
-            workspace = Path(folder).resolve()
-            make_sample_project(workspace)
-            timeline = Timeline(
-                _print, style=style, width=min(width_of(sys.stdout, os.environ), 120), base=str(workspace)
-            )
-            _print(style.paint("A scripted model and the real engine, in", "dim"))
-            _print(style.paint(str(workspace), "dim"))
-            _print("")
-            return asyncio.run(_play(workspace, timeline, 0.0 if chosen.fast else WORD_PAUSE))
+        return _play_file(chosen.script) if chosen.script else _play_sample(0.0 if chosen.fast else WORD_PAUSE)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return CLOSED_PIPE
 
 
-async def _play(workspace: Path, timeline: Timeline, pause: float) -> int:
-    session = open_session(Settings(cwd=str(workspace), state_folder=workspace / ".state"))
-    model = ScriptedModel(script(), seconds_between_words=pause)
-    reason = "interrupted"
+def _play_sample(pause: float) -> int:
+    style = Style.of(sys.stdout, os.environ)
+    with tempfile.TemporaryDirectory(prefix="ferrule-demo-") as folder:
+        workspace = Path(folder).resolve()
+        make_sample_project(workspace)
+        _print(style.paint("A scripted model and the real engine, in", "dim"))
+        _print(style.paint(str(workspace), "dim"))
+        _print("")
+        session = open_session(Settings(cwd=str(workspace), state_folder=workspace / ".state", rules=rules()))
+        python = "python3" if shutil.which("python3") else shlex.quote(sys.executable)
+        tools = {tool.name for tool in session.registry.pool}
+        model = ScriptedModel(script(tools, python), seconds_between_words=pause)
+        seen = asyncio.run(_play(session, PROMPT, model))
+        if seen.exit_code is not None:
+            return seen.exit_code
+        if seen.reason == "end" and not seen.proved:
+            _print("The test did not fail before the change and pass after it.")
+        return OK if seen.reason == "end" and seen.proved else FAILED
+
+
+def _play_file(name: str) -> int:
+    from .headless import open_model_by_name
+
+    model = open_model_by_name(f"scripted:{name}")
+    seen = asyncio.run(_play(open_session(Settings()), f"Play {name}.", model))
+    if seen.exit_code is not None:
+        return seen.exit_code
+    return OK if seen.reason == "end" else FAILED
+
+
+class _Seen:
+    """What of a play decides about its exit code."""
+
+    def __init__(self) -> None:
+        self.reason = "interrupted"
+        self.exit_code: int | None = None
+        self._tests: dict[str, Status] = {}
+
+    def __call__(self, envelope: Envelope) -> None:
+        match envelope.event:
+            case TurnEnded(reason):
+                self.reason = reason
+            case ToolFinished(outcome) if outcome.call.id in (TEST_BEFORE, TEST_AFTER):
+                self._tests[outcome.call.id] = outcome.status
+            case _:
+                pass
+
+    @property
+    def proved(self) -> bool:
+        """Whether the project's test failed before the change and passes after it."""
+        return self._tests == {TEST_BEFORE: Status.FAILED, TEST_AFTER: Status.OK}
+
+
+async def _play(session: Session, prompt: str, model: ModelProvider) -> _Seen:
+    style = Style.of(sys.stdout, os.environ)
+    width = min(width_of(sys.stdout, os.environ), MOST_WIDTH)
+    timeline = Timeline(_print, style=style, width=width, base=session.workspace)
+    seen = _Seen()
     with Interruptible() as signals:
         try:
-            async with session.ask(PROMPT, model) as events:
+            async with session, session.ask(prompt, model) as events:
                 async for envelope in events:
                     timeline(envelope)
-                    if isinstance(envelope.event, TurnEnded):
-                        reason = envelope.event.reason
+                    seen(envelope)
         except asyncio.CancelledError:
             if signals.exit_code is None:
                 raise
             _print("Interrupted.")
-            return signals.exit_code
+            seen.exit_code = signals.exit_code
+            return seen
     timeline.close()
-    return OK if reason == "end" else FAILED
+    return seen
 
 
 def _print(line: str) -> None:

@@ -65,27 +65,19 @@ async def _run(
             return signals.exit_code
 
 
-def open_model_by_name(name: str) -> ModelProvider:
+def open_model_by_name(name: str | None) -> ModelProvider:
     """Raises `Usage` where there is no such model, or no key for it."""
     from ...providers.catalog import open_model
 
     try:
         return open_model(name, os.environ)
     except ModelError as error:
-        raise Usage(f"--model: {error}") from None
-    except OSError as error:
-        raise Usage(f"--model: {name} cannot be read: {error.strerror or error}.") from None
+        raise Usage(str(error)) from None
 
 
-def _model_name(given: str | None) -> str:
-    if given is not None:
-        return given
-    for variable in MODEL_VARIABLES:
-        if name := os.environ.get(variable, "").strip():
-            return name
-    raise Usage(
-        f"no model is chosen. Give --model anthropic:NAME, openai:NAME or scripted:FILE, or set {MODEL_VARIABLES[0]}."
-    )
+def _model_name(given: str | None) -> str | None:
+    """`None` leaves it to whoever has a key."""
+    return given or next(filter(None, (os.environ.get(variable, "").strip() for variable in MODEL_VARIABLES)), None)
 
 
 def _check(chosen: argparse.Namespace) -> None:
