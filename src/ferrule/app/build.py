@@ -20,7 +20,7 @@ from ..engine.bus import Bus
 from ..engine.compaction import Compaction, StateNotes
 from ..engine.gate import DEFAULT_LIMIT, Gate
 from ..engine.pipeline import Pipeline
-from ..engine.pool import Registry, available, features, hiding
+from ..engine.pool import Layer, Registry, available, features, hiding, without
 from ..engine.session import Session
 from ..hooks.hook import NO_HOOKS, Hook, HookBook
 from ..hooks.payloads import Scene
@@ -72,6 +72,8 @@ class Settings:
     pre_approval: PreApproval = field(default_factory=PreApproval)
     path_lists: PathLists = DEFAULT_LISTS
     """Which paths are protected, sensitive and secret."""
+    only_tools: frozenset[str] | None = None
+    """The built-in tools there are; `None` for all of them."""
     features: frozenset[str] = frozenset()
     state_folder: Path = field(default_factory=lambda: user_state_path("ferrule"))
     cleanup_days: int = DEFAULT_CLEANUP_DAYS
@@ -145,7 +147,8 @@ def open_session(
         extractor=extractor,
         searches=_searches(os.environ),
     )
-    all_tools = (*builtin_tools(services), *tools)
+    builtin = builtin_tools(services)
+    all_tools = (*builtin, *tools)
     approver = approver or NobodyToAsk()
     own = tuple(hooks)
     scene = Scene(session_id=session_id, project=cwd, mode=lambda: str(rules.last_mode))
@@ -157,6 +160,7 @@ def open_session(
     registry = Registry(
         all_tools,
         features(settings.features),
+        _chosen(settings, builtin),
         hiding(hidden_tools(settings.rules, places)),
         available(),
         changed=lambda names: emit(ListChanged("tools", names)),
@@ -201,6 +205,14 @@ def open_session(
 
 def new_session_id() -> str:
     return f"{time.strftime('%Y%m%d-%H%M%S')}-{os.urandom(4).hex()}"
+
+
+def _chosen(settings: Settings, builtin: Iterable[AnyTool]) -> Layer:
+    """Only built-in tools are chosen from: a tool that somebody passes to the session is wanted by that."""
+    kept = settings.only_tools
+    named = {tool.name: {tool.name, *(alias.name for alias in tool.aliases)} for tool in builtin}
+    left_out = [name for name, names in named.items() if kept is not None and not names & kept]
+    return without(left_out, "it is not among the tools chosen for this run")
 
 
 def _sessions_folder(settings: Settings) -> Path:
