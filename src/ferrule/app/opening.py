@@ -19,7 +19,8 @@ from ..instructions.places import starting_places
 from ..instructions.prompt import system_prompt
 from ..settings.levels import Level, surroundings
 from ..settings.reload import EVERY_LEVEL
-from .build import Settings, open_session
+from .build import Settings
+from .sessions import Parts, begin_session, last_session, resume_session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +36,19 @@ class Telling:
     """Whether a project's instructions may import from outside of it."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Which:
+    """The conversation to open: a new one unless a kept one is named."""
+
+    resume: str | None = None
+    latest: bool = False
+    """The one that was used last in the working directory."""
+    fork: bool = False
+    """Go on with it under an id of its own, and leave it as it is."""
+    session_id: str | None = None
+    """The id of a new one, or of a fork."""
+
+
 @dataclass(frozen=True, slots=True)
 class Opened:
     session: Session
@@ -45,18 +59,20 @@ class Opened:
 def open_conversation(
     settings: Settings,
     telling: Telling | None = None,
+    which: Which | None = None,
     *,
     tools: Iterable[AnyTool] = (),
     approver: Approver | None = None,
     limits: Limits | None = None,
 ) -> Opened:
+    """Raises `TranscriptError` where the conversation is not there, or its id is taken."""
     telling = telling or Telling()
     checkout = checkout_of(settings.cwd)
     inside = (settings.cwd, *settings.added_directories, *((checkout.root,) if checkout else ()))
     reader = Reader(roots=tuple(map(os.path.realpath, inside)), trusting=telling.trusting)
     found = reader.read(starting_places(surroundings(settings.cwd, os.environ), telling.levels))
     nested = NestedInstructions(settings.cwd, reader, telling.levels, [one for one in found if one.paths])
-    session = open_session(settings, tools=tools, approver=approver, after=(nested,))
+    session = _session(settings, which or Which(), {"tools": tools, "approver": approver, "after": (nested,)})
     session.limits = limits or Limits()
     session.system = system_prompt(
         base=telling.base,
@@ -66,3 +82,10 @@ def open_conversation(
         environment=environment(session.workspace, settings.added_directories, date.today()),
     )
     return Opened(session, tuple(reader.warnings))
+
+
+def _session(settings: Settings, which: Which, parts: Parts) -> Session:
+    if which.resume is None and not which.latest:
+        return begin_session(settings, session_id=which.session_id, **parts)
+    kept = which.resume or last_session(settings)
+    return resume_session(kept, settings, fork=which.fork, fork_id=which.session_id, **parts)

@@ -59,10 +59,15 @@ def list_sessions(settings: Settings | None = None) -> tuple[Listed, ...]:
 def continue_session(settings: Settings | None = None, *, fork: bool = False, **parts: Unpack[Parts]) -> Session:
     """The last used session of the settings' directory. Raises `TranscriptError` where there is none."""
     settings = settings or Settings()
+    return resume_session(last_session(settings), settings, fork=fork, **parts)
+
+
+def last_session(settings: Settings) -> str:
+    """The id of the session that was used last. Raises `TranscriptError` where there is none."""
     listed = list_sessions(settings)
     if not listed:
         raise TranscriptError(f"There is no session of {settings.cwd} to go on with. Begin one.")
-    return resume_session(listed[0].id, settings, fork=fork, **parts)
+    return listed[0].id
 
 
 def resume_session(

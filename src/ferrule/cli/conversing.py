@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .._version import __version__
 from ..app.headless import Headless
 from ..app.live_rules import Policy
-from ..app.opening import Telling, open_conversation
+from ..app.opening import Telling, Which, open_conversation
 from ..app.switching import SwitchedPolicy
 from ..engine.spending import Limits
 from ..output.answers import Answer
@@ -107,17 +107,22 @@ class Conversing:
             self._session.interrupt()
 
     def _open(self, approver: Approver | None) -> Session:
+        chosen = self._chosen
+        which = Which(
+            resume=chosen.resume, latest=chosen.latest, fork=chosen.fork_session, session_id=chosen.session_id
+        )
         opened = open_conversation(
             self._settings,
             Telling(
-                base=self._chosen.system_prompt,
-                append=self._chosen.append_system_prompt,
-                levels=chosen_levels(self._chosen.setting_sources),
-                trusting=self._chosen.trust,
+                base=chosen.system_prompt,
+                append=chosen.append_system_prompt,
+                levels=chosen_levels(chosen.setting_sources),
+                trusting=chosen.trust,
             ),
+            which,
             tools=(self._structured,) if self._structured else (),
             approver=approver,
-            limits=Limits(max_turns=self._chosen.max_turns, max_budget=self._chosen.max_budget_usd),
+            limits=Limits(max_turns=chosen.max_turns, max_budget=chosen.max_budget_usd),
         )
         for warning in opened.warnings:
             print(f"ferrule: {warning}", file=sys.stderr)

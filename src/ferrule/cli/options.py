@@ -56,7 +56,7 @@ def settings_from(chosen: argparse.Namespace) -> Settings:
     from ..permissions.modes import Mode
 
     _refuse_what_is_not_built(chosen)
-    base = Settings(cwd=_working_directory(chosen.cwd))
+    base = Settings(cwd=working_directory(chosen.cwd))
     try:
         live = open_layers(
             base.cwd,
@@ -155,7 +155,7 @@ def chosen_levels(names: str | None) -> frozenset[Level]:
     return frozenset(LEVELS[name] for name in chosen)
 
 
-def _working_directory(given: str | None) -> str:
+def working_directory(given: str | None) -> str:
     try:
         cwd = os.path.abspath(os.getcwd() if given is None else given)
     except FileNotFoundError:

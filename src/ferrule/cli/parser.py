@@ -148,7 +148,7 @@ def make_parser() -> argparse.ArgumentParser:
         help="list the conversations that can be gone on with",
         description="List the conversations of this directory, the latest first. Go on with one by --resume ID.",
     )
-    sessions.add_argument("--all", action="store_true", help="of every directory")
+    sessions.add_argument("--cwd", metavar="DIR", help="the directory whose conversations to list (default: this one)")
     sessions.add_argument("--json", action="store_true", help="as JSON")
 
     demo = commands.add_parser(

@@ -50,6 +50,7 @@ async def _run(
     incoming: InputLines | None,
     out: Output,
 ) -> int:
+    from ...app.sessions import TranscriptError
     from ..conversing import Conversing
 
     with Interruptible() as signals:
@@ -59,6 +60,8 @@ async def _run(
                 assert incoming is not None
                 return await talk.over(incoming)
             return await talk.once(await prompt_from(chosen.prompt, incoming))
+        except TranscriptError as error:
+            raise Usage(str(error)) from None
         except asyncio.CancelledError:
             if signals.exit_code is None:
                 raise
@@ -87,6 +90,12 @@ def _check(chosen: argparse.Namespace) -> None:
         raise Usage("--input-format stream-json reads the prompts from stdin; leave PROMPT out.")
     if chosen.include_partial_messages and chosen.output_format != "stream-json":
         raise Usage("--include-partial-messages needs --output-format stream-json.")
+    if chosen.resume and chosen.latest:
+        raise Usage("--resume and --continue name two sessions; give one of them.")
+    if chosen.fork_session and not (chosen.resume or chosen.latest):
+        raise Usage("--fork-session needs --resume ID or --continue.")
+    if chosen.session_id and (chosen.resume or chosen.latest) and not chosen.fork_session:
+        raise Usage("--session-id is for a new session, or with --fork-session.")
     if chosen.permission_prompt_tool not in (None, "stdio"):
         raise Usage("--permission-prompt-tool: only `stdio` is supported, and it needs --input-format stream-json.")
     if chosen.permission_prompt_tool and chosen.input_format != "stream-json":

@@ -3,9 +3,51 @@
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import sys
+from datetime import datetime
 
-from ..exits import Usage
+from ...app.build import Settings
+from ...app.sessions import Listed, list_sessions
+from ...output.plain import Style, clean, fit, width_of
+from ..exits import CLOSED_PIPE, OK
+from ..options import working_directory
 
 
 def run(chosen: argparse.Namespace) -> int:
-    raise Usage("this version keeps no conversations yet.")
+    listed = list_sessions(Settings(cwd=working_directory(chosen.cwd)))
+    try:
+        if chosen.json:
+            print(json.dumps([_described(one) for one in listed], indent=2, ensure_ascii=False))
+        else:
+            _list(listed)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return CLOSED_PIPE
+    return OK
+
+
+def _described(one: Listed) -> dict[str, object]:
+    return {
+        "session_id": one.id,
+        "first_prompt": one.first_prompt,
+        "last_used": _when(one),
+        "turns": one.turns,
+        "path": str(one.path),
+    }
+
+
+def _list(listed: tuple[Listed, ...]) -> None:
+    style, width = Style.of(sys.stdout, os.environ), width_of(sys.stdout, os.environ)
+    if not listed:
+        print("There is none here yet.", file=sys.stderr)
+    for one in listed:
+        lead = f"{one.id}  {_when(one)}  "
+        room = max(10, width - len(lead))
+        print(style.paint(lead, "dim") + fit(clean(one.first_prompt), room, ellipsis=style.ellipsis).rstrip())
+
+
+def _when(one: Listed) -> str:
+    return datetime.fromtimestamp(one.last_used).astimezone().isoformat(" ", "minutes")[:16]
