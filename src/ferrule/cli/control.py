@@ -112,6 +112,8 @@ class AsksTheOtherSide:
     def __init__(self, channel: Channel, interrupt: Callable[[], None]) -> None:
         self._channel = channel
         self._interrupt = interrupt
+        self.told_of: Callable[[str], Awaitable[None]] = _at_once
+        """Awaited before a question about the call of this id: it must be known to the other side by then."""
 
     async def approve(self, proposal: Proposal, verdict: Verdict, /) -> Verdict:
         request: dict[str, Any] = {
@@ -123,6 +125,7 @@ class AsksTheOtherSide:
             "decision_reason": verdict.reason,
             "tool_use_id": proposal.call.id,
         }
+        await self.told_of(proposal.call.id)
         try:
             answer = await self._channel.ask(request)
         except CannotDo as error:
@@ -150,6 +153,10 @@ class AsksTheOtherSide:
 
 def _no(reason: str) -> Verdict:
     return Verdict(behavior=Behavior.DENY, source="user", reason=reason)
+
+
+async def _at_once(call_id: str) -> None:
+    """Nobody is told of calls."""
 
 
 async def _nothing(request: ControlRequest) -> Mapping[str, Any]:

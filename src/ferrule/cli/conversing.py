@@ -17,7 +17,7 @@ from ..app.opening import Telling, Which, open_conversation
 from ..app.switching import SwitchedPolicy
 from ..engine.spending import Limits
 from ..output.answers import Answer
-from ..output.stream_json import StreamJson
+from ..output.stream_json import StreamJson, encoded
 from .control import AsksTheOtherSide, CannotDo, Channel
 from .exits import OK, Usage
 from .options import chosen_levels
@@ -60,7 +60,7 @@ class Conversing:
         session = self._open(None)
         async with session:
             printer = self._printer(session)
-            await printer.begin(self._init(session, printer))
+            await printer.begin(self._init(session))
             return await self._ask(prompt, self._headless(session, printer), printer)
 
     async def over(self, incoming: InputLines) -> int:
@@ -69,13 +69,17 @@ class Conversing:
         approver = AsksTheOtherSide(channel, self._interrupt) if self._chosen.permission_prompt_tool else None
         session = self._open(approver)
         async with session:
-            printer = self._printer(session)
-            stream = StreamJson(session.id, model=lambda: self._model.name)
+            stream = StreamJson(
+                session.id, model=lambda: self._model.name, partial=self._chosen.include_partial_messages
+            )
+            printer = StreamPrinter(self._out, stream, session.id)
+            if approver is not None:
+                approver.told_of = printer.has_told_of
             channel.answer_request = self._carry_out
             channel.malformed = lambda bad: stream.line(
                 "system", subtype="input_error", line=bad.number, error=f"Line {bad.number} is not taken: {bad.reason}"
             )
-            await printer.begin(self._init(session, printer))
+            await printer.begin(self._init(session))
             reading = asyncio.create_task(channel.read())
             try:
                 return await self._converse(channel, self._headless(session, printer), printer)
@@ -147,7 +151,7 @@ class Conversing:
             return JsonPrinter(self._out, stream, session.id, verbose=chosen.verbose)
         return StreamPrinter(self._out, stream, session.id)
 
-    def _init(self, session: Session, printer: Printer) -> dict[str, Any]:
+    def _init(self, session: Session) -> dict[str, Any]:
         stream = StreamJson(session.id, model=lambda: self._model.name)
         return stream.line(
             "system",
@@ -167,8 +171,6 @@ class Conversing:
         )
 
     async def _say(self, line: dict[str, Any]) -> None:
-        from ..output.stream_json import encoded
-
         await self._out.write(encoded(line))
 
     async def _carry_out(self, request: ControlRequest) -> Mapping[str, Any]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..core.content import encodable
-from ..core.events import Envelope, Retried, ToolFinished, ToolStarted
+from ..core.events import Envelope, Retried, ToolFinished, ToolRequested, ToolStarted
 from ..output.answers import Answer, Ending, result_line
 from ..output.plain import summary
 from ..output.stream_json import StreamJson, encoded
@@ -77,6 +78,7 @@ class StreamPrinter:
         self._out = out
         self._stream = stream
         self._session_id = session_id
+        self._told: dict[str, asyncio.Event] = {}
 
     async def begin(self, init: dict[str, Any], /) -> None:
         await self.say(init)
@@ -84,9 +86,20 @@ class StreamPrinter:
     async def say(self, line: dict[str, Any]) -> None:
         await self._out.write(encoded(line))
 
+    async def has_told_of(self, call_id: str) -> None:
+        """Return when the line with this call is written, so that a question about it comes after it."""
+        await self._told.setdefault(call_id, asyncio.Event()).wait()
+
     async def watch(self, envelope: Envelope, /) -> None:
         if lines := self._lines(envelope):
             await self._out.write(lines)
+        match envelope.event:
+            case ToolRequested(call):
+                self._told.setdefault(call.id, asyncio.Event()).set()
+            case ToolFinished(outcome):
+                self._told.pop(outcome.call.id, None)
+            case _:
+                pass
 
     def watch_last(self, envelope: Envelope, /) -> None:
         if lines := self._lines(envelope):
