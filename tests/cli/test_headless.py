@@ -146,33 +146,6 @@ def test_prompt_and_pipe_are_joined(tmp_path: Path, flags: list[str], stdin: str
     assert _prompts(tmp_path) == [prompt]
 
 
-@pytest.mark.parametrize(
-    ("flags", "words"),
-    [
-        ([], "there is no prompt"),
-        (["Hi", "--outputformat", "json"], "--outputformat"),
-        (["Hi", "there"], "there"),
-        (["Hi", "--max-turns", "0"], "0 is not a number above 0"),
-        (["Hi", "--tools", "Raed"], "Did you mean Read?"),
-        (["Hi", "--add-dir", "nowhere"], "nowhere is not a directory"),
-        (["Hi", "--include-partial-messages"], "needs --output-format stream-json"),
-        (["--input-format", "stream-json"], "needs --output-format stream-json"),
-        (["Hi", "--json-schema", "[1]"], "must be a JSON object"),
-        (["Hi", "--json-schema", '{"type": "objekt"}'], "`type` must be"),
-        (["Hi", "--json-schema", '{"properties": 3}'], "--json-schema: properties: 3 is not of type"),
-        (["Hi", "--json-schema", "nowhere.json"], "nowhere.json is no JSON and cannot be read"),
-        (["Hi", "--dangerously-skip-permissions", "--permission-mode", "default"], "contradict each other"),
-    ],
-)
-@requirement("CLI-1")
-def test_wrong_usage_is_exit_code_two_with_a_sentence(tmp_path: Path, flags: list[str], words: str) -> None:
-    done = ask(tmp_path, [DONE], *flags)
-
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert words in done.stderr.decode()
-    assert b"Traceback" not in done.stderr
-
-
 def test_no_model_and_no_key_says_what_to_set(tmp_path: Path) -> None:
     keys = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 

@@ -6,14 +6,13 @@ import os
 from collections.abc import Iterable
 
 from ..core.calls import ToolOutcome
-from ..core.ports import Amendment, Note, Proposal
+from ..core.ports import Amendment, Proposal
 from ..core.threads import in_a_thread
 from ..host.globs import BadGlob, compiled
 from ..settings.levels import Level
 from .loading import Instruction, Reader
 from .places import places_in
 
-KIND = "instructions"
 MOST_FILES = 50
 """Files of one call that are looked at; one that touches more is a sweep over a tree, and about none of them."""
 
@@ -37,7 +36,7 @@ class NestedInstructions:
         if not files:
             return None
         new = await in_a_thread(self._news, proposal.ctx.facts.agent, files)
-        return Amendment(messages=tuple(str(Note(KIND, str(one))) for one in new)) if new else None
+        return Amendment(messages=tuple(map(str, new))) if new else None
 
     def _files(self, proposal: Proposal) -> list[str]:
         touches = (*proposal.effects.reads, *proposal.effects.writes)

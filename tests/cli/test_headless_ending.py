@@ -1,0 +1,97 @@
+"""How a headless run ends when something from outside ends it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.prompting import call, fits, kinds, script
+from tests.cli.running import FERRULE, HANG, environment
+from tests.requirement import requirement
+
+SLEEP = {"text": "Waiting.", "calls": [call("Bash", "b", command="sleep 100", timeout=200_000)]}
+
+
+def start(folder: Path, *flags: str, **more: Any) -> subprocess.Popen[bytes]:
+    command = [*FERRULE, "-p", "--model", script(folder, SLEEP, {"text": "Done."}), "--allow", "Bash", *flags]
+    return subprocess.Popen(command, cwd=folder, env=environment(folder), stdout=subprocess.PIPE, **more)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@requirement("CLI-1", "PIPE-5")
+def test_a_signal_ends_the_turn_and_the_result_is_still_written(tmp_path: Path, number: int, code: int) -> None:
+    with start(tmp_path, "Hi", "--output-format", "stream-json", stdin=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        lines = [json.loads(process.stdout.readline()) for _ in range(3)]
+
+        process.send_signal(number)
+
+        lines += [json.loads(line) for line in process.stdout]
+        assert process.wait(HANG) == code
+    for line in lines:
+        fits(line)
+    assert kinds(lines) == ["system/init", "assistant", "assistant", "user", "result/error_during_execution"]
+    assert lines[-1]["errors"] == [f"Interrupted by signal {int(number)}."]
+    assert lines[3]["message"]["content"][0]["tool_use_id"] == "b"
+
+
+@requirement("CLI-1")
+def test_a_reader_that_goes_away_ends_it_quietly(tmp_path: Path) -> None:
+    with start(
+        tmp_path, "Hi", "--output-format", "stream-json", stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        process.send_signal(signal.SIGTERM)
+
+        assert process.stderr.read() == b""
+        assert process.wait(HANG) in (141, 143)
+
+
+def test_background_work_is_ended_and_not_waited_for(tmp_path: Path) -> None:
+    started = tmp_path / "pid"
+    background = call("Bash", command=f"echo $$ > {started}; sleep 100", run_in_background=True)
+    waits = call("Bash", command=f"until [ -s {started} ]; do sleep 0.05; done")
+    model = script(tmp_path, {"calls": [background]}, {"calls": [waits]}, {"text": "Done."})
+
+    done = subprocess.run(
+        [*FERRULE, "-p", "Hi", "--model", model, "--allow", "Bash"],
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=HANG,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout) == (0, b"Done.\n")
+    assert not os.path.exists(f"/proc/{started.read_text().strip()}")
+
+
+def test_a_pipe_that_never_begins_does_not_hold_up_a_prompt(tmp_path: Path) -> None:
+    command = [*FERRULE, "-p", "Hi", "--model", script(tmp_path, {"text": "Done."})]
+    reading, writing = os.pipe()
+    try:
+        done = subprocess.run(
+            command,
+            cwd=tmp_path,
+            env=environment(tmp_path),
+            stdin=reading,
+            capture_output=True,
+            timeout=HANG,
+            check=False,
+        )
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+    assert (done.returncode, done.stdout) == (0, b"Done.\n")
+    assert b"nothing came on stdin" in done.stderr

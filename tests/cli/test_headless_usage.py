@@ -1,0 +1,57 @@
+"""What `ferrule -p` refuses before anything runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ferrule.cli.options import split_rules
+from ferrule.cli.parser import run
+from tests.cli.prompting import script
+from tests.requirement import requirement
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["Hi", "--outputformat", "json"], "--outputformat"),
+        (["Hi", "there"], "there"),
+        (["Hi", "--max-turns", "0"], "0 is not a number above 0"),
+        (["Hi", "--tools", "Raed"], "Did you mean Read?"),
+        (["Hi", "--add-dir", "nowhere"], "nowhere is not a directory"),
+        (["Hi", "--include-partial-messages"], "needs --output-format stream-json"),
+        (["--input-format", "stream-json"], "needs --output-format stream-json"),
+        (["Hi", "--json-schema", "[1]"], "must be a JSON object"),
+        (["Hi", "--json-schema", '{"type": "objekt"}'], "`type` must be"),
+        (["Hi", "--json-schema", '{"properties": 3}'], "--json-schema: properties: 3 is not of type"),
+        (["Hi", "--json-schema", "nowhere.json"], "nowhere.json is no JSON and cannot be read"),
+        (["Hi", "--dangerously-skip-permissions", "--permission-mode", "default"], "contradict each other"),
+    ],
+)
+@requirement("CLI-1")
+def test_wrong_usage_is_exit_code_two_with_a_sentence(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    flags: list[str],
+    words: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+    try:
+        code: object = run(["-p", *flags, "--model", script(tmp_path, {"text": "Not reached."})])
+    except SystemExit as ended:  # of argparse
+        code = ended.code
+
+    said = capfd.readouterr()
+    assert (code, said.out) == (2, "")
+    assert words in said.err
+
+
+def test_rules_are_split_at_commas_and_spaces_outside_of_parentheses() -> None:
+    assert split_rules("Bash(git log *, now),Edit  Read") == ["Bash(git log *, now)", "Edit", "Read"]
+    assert split_rules("Bash(a (b), c) Read(") == ["Bash(a (b), c)", "Read("]
+    assert split_rules(" ,, ") == []
