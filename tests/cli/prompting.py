@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ def script(folder: Path, *turns: Mapping[str, Any]) -> str:
 
 
 def ask(
-    folder: Path, turns: list[Mapping[str, Any]], *flags: str, stdin: bytes | str = b""
+    folder: Path, turns: Sequence[Mapping[str, Any]], *flags: str, stdin: bytes | str = b""
 ) -> subprocess.CompletedProcess[bytes]:
     return ferrule(folder, "-p", *flags, "--model", script(folder, *turns), stdin=stdin)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,7 @@ class Program:
 
 
 @contextmanager
-def program(folder: Path, *turns: dict[str, Any], flags: tuple[str, ...] = ()) -> Iterator[Program]:
+def program(folder: Path, *turns: dict[str, Any], flags: tuple[str, ...] = ()) -> Generator[Program]:
     formats = ("--input-format", "stream-json", "--output-format", "stream-json")
     with subprocess.Popen(
         [*FERRULE, "-p", "--model", script(folder, *turns), *formats, *flags],
@@ -125,7 +125,7 @@ def test_an_interrupt_ends_the_turn_and_the_conversation_goes_on(tmp_path: Path)
 
 def test_requests_that_cannot_be_honoured_are_answered(tmp_path: Path) -> None:
     with program(tmp_path, {"text": "One."}) as other:
-        refused = [
+        refused: list[tuple[str, dict[str, Any], str]] = [
             ("set_permission_mode", {"mode": "bypassPermissions"}, "must be chosen when the run is started"),
             ("set_permission_mode", {"mode": "yolo"}, "`mode` must be one of"),
             ("set_model", {"model": "scripted:/nowhere.json"}, "nowhere.json"),

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,15 +17,22 @@ from tests.requirement import requirement
 SLEEP = {"text": "Waiting.", "calls": [call("Bash", "b", command="sleep 100", timeout=200_000)]}
 
 
-def start(folder: Path, *flags: str, **more: Any) -> subprocess.Popen[bytes]:
+def start(folder: Path, *flags: str, stderr: int | None = None) -> subprocess.Popen[bytes]:
     command = [*FERRULE, "-p", "--model", script(folder, SLEEP, {"text": "Done."}), "--allow", "Bash", *flags]
-    return subprocess.Popen(command, cwd=folder, env=environment(folder), stdout=subprocess.PIPE, **more)
+    return subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment(folder),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+    )
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @requirement("CLI-1", "PIPE-5")
 def test_a_signal_ends_the_turn_and_the_result_is_still_written(tmp_path: Path, number: int, code: int) -> None:
-    with start(tmp_path, "Hi", "--output-format", "stream-json", stdin=subprocess.DEVNULL) as process:
+    with start(tmp_path, "Hi", "--output-format", "stream-json") as process:
         assert process.stdout is not None
         lines = [json.loads(process.stdout.readline()) for _ in range(3)]
 
@@ -43,9 +49,7 @@ def test_a_signal_ends_the_turn_and_the_result_is_still_written(tmp_path: Path, 
 
 @requirement("CLI-1")
 def test_a_reader_that_goes_away_ends_it_quietly(tmp_path: Path) -> None:
-    with start(
-        tmp_path, "Hi", "--output-format", "stream-json", stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
-    ) as process:
+    with start(tmp_path, "Hi", "--output-format", "stream-json", stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.readline()

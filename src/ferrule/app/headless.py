@@ -79,7 +79,7 @@ class Headless:
         self._structured = structured
         self._free = asyncio.Event()
         self._free.set()
-        model.ready = self._free.wait
+        model.ready = self._reader_is_free
         if structured is not None:
             model.is_finished = lambda: structured.given or structured.refused >= MOST_TRIES
 
@@ -117,6 +117,11 @@ class Headless:
                 async for envelope in events:  # closed by now: what is there, and no waiting
                     heard.hear(envelope)
                     self._watch_last(envelope)
+
+    async def _reader_is_free(self) -> None:
+        """Whoever reads along comes first, so that the model is never far ahead of what is written down."""
+        await asyncio.sleep(0)
+        await self._free.wait()
 
     async def _shown(self, envelope: Envelope) -> None:
         """While this takes its time, the model's stream stands still."""

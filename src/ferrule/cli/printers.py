@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -150,7 +149,7 @@ class JsonPrinter:
         result = result_line(answer, session_id=self._session_id, uuid=self._stream.new_id())
         if self._lines is None:
             return encoded(result)
-        return json.dumps([*self._lines, result], ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+        return encoded([*self._lines, result])
 
 
 def _say(text: str) -> None:

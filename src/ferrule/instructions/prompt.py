@@ -39,9 +39,7 @@ def system_prompt(
     if instructions:
         parts.append("\n\n".join((_HEADING, *map(str, instructions))))
     if base is None and environment:
-        parts.append(
-            f"# Where you are\n\nAs it was when this conversation began; it does not follow what changes.\n\n{environment}"
-        )
+        parts.append(f"{_MOMENT}\n\n{environment}")
     return "\n\n".join(part for part in parts if part)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, cast
 
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
@@ -17,11 +18,24 @@ def as_json(outcome: ToolOutcome) -> Any:
     """The output of a call that went well; of any other, and of one that JSON cannot hold, the words for the model."""
     if not outcome.is_error and outcome.output is not None:
         try:
-            return _bounded(to_jsonable_python(outcome.output, bytes_mode="base64", inf_nan_mode="strings"))
+            return _bounded(to_jsonable_python(outcome.output, bytes_mode="base64"))
         except (PydanticSerializationError, ValueError, RecursionError):
             pass  # a value of a kind that JSON does not know
     text = encodable(plain_text(outcome.content))
     return f"Error: {text}" if outcome.is_error else text
+
+
+def without_nan(value: Any) -> Any:
+    """With text for the numbers that JSON has no word for."""
+    match value:
+        case float() if not math.isfinite(value):
+            return str(value)
+        case list():
+            return [without_nan(item) for item in cast(list[Any], value)]
+        case dict():
+            return {key: without_nan(item) for key, item in cast(dict[Any, Any], value).items()}
+        case _:
+            return value
 
 
 def _bounded(value: Any) -> Any:
@@ -30,8 +44,8 @@ def _bounded(value: Any) -> Any:
             text = encodable(value)
             return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text):,} characters)"
         case list():
-            return [_bounded(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+            return [_bounded(item) for item in cast(list[Any], value)]
         case dict():
-            return {key: _bounded(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
+            return {key: _bounded(item) for key, item in cast(dict[Any, Any], value).items()}
         case _:
             return value

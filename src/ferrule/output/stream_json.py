@@ -43,7 +43,7 @@ from ..core.model import Retrying, StopReason, Thought, Usage
 from ..core.ports import Note
 from .answers import usage_object
 from .block_events import BlockEvents
-from .projection import as_json
+from .projection import as_json, without_nan
 
 STOP_REASONS: Mapping[StopReason, str] = {
     "end": "end_turn",
@@ -262,9 +262,13 @@ class StreamJson:
                 yield self.line("stream_event", event=event, parent_tool_use_id=self._parent)
 
 
-def encoded(line: Mapping[str, Any]) -> bytes:
+def encoded(line: dict[str, Any] | list[dict[str, Any]]) -> bytes:
     """One line, whatever stands in it: JSON escapes line breaks, and half a character becomes a replacement."""
-    return json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+    try:
+        text = json.dumps(line, ensure_ascii=False, allow_nan=False)
+    except ValueError:  # a model may write a number that JSON has no word for
+        text = json.dumps(without_nan(line), ensure_ascii=False)
+    return text.encode("utf-8", "replace") + b"\n"
 
 
 def _text_block(text: str) -> dict[str, Any]:
