@@ -77,6 +77,7 @@ async def test_the_system_prompt_is_the_same_in_every_request(tmp_path: Path) ->
     assert system.index("# How to work") < system.index("Use tabs.") < system.index(f"Working directory: {folder}")
 
 
+@requirement("LOOP-4")
 def test_every_built_in_tool_has_a_guide_of_more_than_a_sentence(tmp_path: Path) -> None:
     tmp_path.joinpath("w").mkdir()
 

@@ -33,6 +33,12 @@ class AskedModel:
     def facts(self) -> ModelFacts:
         return self.model.facts
 
+    async def close(self) -> None:
+        """Leave the connections of a model that has some."""
+        close: Callable[[], Awaitable[None]] | None = getattr(self.model, "close", None)
+        if close is not None:
+            await close()
+
     @asynccontextmanager
     async def stream(self, request: Request, /) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
         if self.is_finished():

@@ -66,6 +66,8 @@ async def _run(
             if signals.exit_code is None:
                 raise
             return signals.exit_code
+        finally:
+            await model.close()
 
 
 def open_model_by_name(name: str | None) -> ModelProvider:
