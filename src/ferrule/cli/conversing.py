@@ -16,7 +16,7 @@ from ..app.live_rules import Policy
 from ..app.opening import Telling, Which, open_conversation
 from ..app.switching import SwitchedPolicy
 from ..engine.spending import Limits
-from ..output.answers import Answer
+from ..output.answers import Answer, Ending
 from ..output.stream_json import StreamJson, encoded
 from .control import AsksTheOtherSide, CannotDo, Channel
 from .exits import OK, Usage
@@ -48,7 +48,8 @@ class Conversing:
         signals: Interruptible,
     ) -> None:
         self._chosen = chosen
-        self._policy = SwitchedPolicy(settings.reload or (lambda: Policy(settings.rules, settings.mode)))
+        policy = Policy(settings.rules, settings.mode)  # as long as nobody reloads it
+        self._policy = SwitchedPolicy(settings.reload or (lambda: policy))
         self._settings = replace(settings, reload=self._policy)
         self._model = model
         self._structured = structured
@@ -85,7 +86,7 @@ class Conversing:
                 return await self._converse(channel, self._headless(session, printer), printer)
             finally:
                 reading.cancel()
-                with suppress(asyncio.CancelledError, OSError, Usage):
+                with suppress(asyncio.CancelledError, BrokenPipeError):
                     await reading
 
     async def _converse(self, channel: Channel, headless: Headless, printer: Printer) -> int:
@@ -103,7 +104,9 @@ class Conversing:
         return answer.exit_code
 
     def _signalled(self, answer: Answer) -> Answer:
-        return replace(answer, errors=(f"Interrupted by signal {(self._signals.exit_code or 128) - 128}.",))
+        """Whatever the turn came to: the run was ended, and its exit code says so."""
+        number = (self._signals.exit_code or 128) - 128
+        return replace(answer, ending=Ending.FAILED, errors=(f"Interrupted by signal {number}.",), structured=None)
 
     def _interrupt(self) -> None:
         """End the turn that is under way, if there is one; the conversation goes on."""
