@@ -19,6 +19,7 @@ from ..core.events import (
     CallDrafted,
     Compacted,
     Envelope,
+    HookRan,
     ListChanged,
     MessageEnded,
     MessageStarted,
@@ -61,6 +62,7 @@ _Beside: TypeAlias = (
     | ToolStarted
     | ToolProgressed
     | PermissionDecided
+    | HookRan
     | ListChanged
     | PrefixMoved
     | ResultsAdded
@@ -140,6 +142,9 @@ class StreamJson:
             case Compacted(before, after):
                 sizes = {"trigger": "auto", "pre_tokens": before, "post_tokens": after}
                 yield self.line("system", subtype="compact_boundary", compact_metadata=sizes)
+            case HookRan(moment, name, outcome, _, message):
+                said = {"hook_event": moment, "hook_name": name, "outcome": outcome, "output": message}
+                yield self.line("system", subtype="hook_response", **said)
             case Missed(count):
                 yield self.line("system", subtype="events_missed", count=count)
             case TurnStarted() | ToolStarted() | ToolProgressed() | PermissionDecided():
