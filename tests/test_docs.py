@@ -90,6 +90,11 @@ def test_adding_a_tool_works_as_contributing_says(tmp_path: Path) -> None:
 def test_the_table_of_effects_is_true(tmp_path: Path) -> None:
     rows = dict(re.findall(r"^\| (\w+) \| (.*?) \|", (ROOT / "docs/effects.md").read_text(), re.MULTILINE))
     samples = {
+        "AskUserQuestion": (
+            {"questions": [{"question": "Which?", "options": [{"label": "a"}, {"label": "b"}]}]},
+            [],
+            "nothing",
+        ),
         "Bash": (
             {"command": "ls sub"},
             [RunsCommand(("ls", "sub"), "ls sub", accounted=True), ReadsPath(f"{tmp_path}/sub"), ReadsState("cwd")],
@@ -102,6 +107,12 @@ def test_the_table_of_effects_is_true(tmp_path: Path) -> None:
             [WritesPath("/a", Change.REPLACES)],
             "replaces `file_path`",
         ),
+        "EnterPlanMode": ({}, [ChangesState("mode")], "changes the session's mode"),
+        "ExitPlanMode": (
+            {"plan": "x"},
+            [ChangesState("mode"), ChangesState("plan"), ChangesState("turn")],
+            "changes the session's mode, plan and turn",
+        ),
         "Glob": ({"pattern": "*"}, [ReadsPath(str(tmp_path))], "reads `path`"),
         "Grep": ({"pattern": "x", "path": "/a"}, [ReadsPath("/a")], "reads `path`"),
         "NotebookEdit": (
@@ -110,6 +121,7 @@ def test_the_table_of_effects_is_true(tmp_path: Path) -> None:
             "reads and replaces `notebook_path`",
         ),
         "Read": ({"file_path": "/a"}, [ReadsPath("/a")], "reads `file_path`"),
+        "TodoWrite": ({"todos": []}, [ChangesState("todos")], "changes the session's todos"),
         "ToolSearch": ({"query": "x"}, [ChangesState("found_tools")], "changes the session's found_tools"),
         "WebFetch": (
             {"url": "http://example.com/a"},

@@ -5,21 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..core.ports import Extractor
+from ..core.ports import Extractor, Modes, Questioner
 from ..core.tool import AnyTool
 from ..host.search import Search
 from ..host.shell import Shell
 from ..host.web.pages import Pages
 from ..host.web.searching import WebSearches
 from ..host.workfiles import Workfiles
+from .ask_user_question import AskUserQuestion
 from .bash import Bash
 from .edit import Edit
+from .enter_plan_mode import EnterPlanMode
+from .exit_plan_mode import ExitPlanMode
 from .glob import Glob
 from .grep import Grep
 from .kill_shell import KillShell
 from .notebook_edit import NotebookEdit
 from .read import REMINDER, TOKENS, Read
 from .task_output import TaskOutput
+from .todo_write import TodoWrite
 from .tool_search import ToolSearch
 from .web_fetch import WebFetch
 from .web_search import WebSearch
@@ -47,13 +51,22 @@ class Services:
     extractor: Extractor | None = None
     """Answers from a page; without one WebFetch gives the page."""
     searches: WebSearches = field(default_factory=WebSearches)
+    questioner: Questioner | None = None
+    """Who answers questions; nobody does without one."""
+    approver_answers: bool = False
+    """Whether whoever approves calls fills in the answers instead."""
+    modes: Modes | None = None
+    """The permission modes; without them nobody can plan."""
 
 
 def builtin_tools(services: Services | None = None) -> tuple[AnyTool, ...]:
     at = services or Services()
     return (
+        AskUserQuestion(at.questioner, by_approver=at.approver_answers),
         Bash(at.shell),
         Edit(at.files),
+        EnterPlanMode(at.modes),
+        ExitPlanMode(at.modes, at.questioner),
         Glob(at.search),
         Grep(at.search, at.files.ledgers),
         KillShell(at.shell),
@@ -66,6 +79,7 @@ def builtin_tools(services: Services | None = None) -> tuple[AnyTool, ...]:
             reminder_off_for=at.reminder_off_for,
         ),
         TaskOutput(at.shell),
+        TodoWrite(),
         ToolSearch(),
         WebFetch(at.pages, at.extractor),
         WebSearch(at.searches),

@@ -1,0 +1,112 @@
+"""Ask the person something."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
+
+from ..core.content import Block, Table, Text, View
+from ..core.context import ToolContext
+from ..core.effects import Effects
+from ..core.inputs import ToolInput
+from ..core.ports import Answer, Choice, Question, Questioner, Unanswered
+from ..core.tool import Tool, ToolError, load_guide
+from ..core.verdicts import Behavior, Verdict
+
+NOBODY = (
+    "Nobody is there to answer. Decide yourself by what is known, say in your answer what you assumed, "
+    "and do not ask again."
+)
+DECLINED = "The person did not want to answer. Go on without it, or end here and say what you would need to know."
+
+
+class OptionInput(ToolInput):
+    label: str = Field(min_length=1, max_length=200, description="The answer, in one to five words.")
+    description: str = Field(default="", max_length=2000, description="What it means, and what follows from it.")
+    preview: str = Field(default="", max_length=10_000, description="What it would look like, in Markdown.")
+
+
+class QuestionInput(ToolInput):
+    question: str = Field(min_length=1, max_length=2000, description="The question, whole and with its question mark.")
+    header: str = Field(default="", max_length=40, description="One or two words that stand for the question.")
+    options: list[OptionInput] = Field(min_length=2, max_length=4, description="The answers to choose from.")
+    multi_select: bool = Field(default=False, alias="multiSelect", description="Whether several may be chosen.")
+
+
+class AskUserQuestionInput(ToolInput):
+    questions: list[QuestionInput] = Field(min_length=1, max_length=4, description="What to ask, all at once.")
+    answers: SkipJsonSchema[dict[str, str] | None] = Field(default=None)
+    """By question, filled in by whoever approves the call; counts only where `by_approver` says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    answers: tuple[tuple[str, str], ...]
+    """Each question with its answer; several choices are separated by commas."""
+
+
+class AskUserQuestion(Tool[AskUserQuestionInput, Answered]):
+    name = "AskUserQuestion"
+    description = load_guide(__file__)
+    hint = "ask the person a question"
+    input_model = AskUserQuestionInput
+
+    _UNSEEN: ClassVar = Verdict(behavior=Behavior.ASK, source="tool", reason="the person has to answer it")
+
+    def __init__(self, questioner: Questioner | None = None, *, by_approver: bool = False) -> None:
+        """Without a questioner nobody answers, unless whoever approves calls fills in `answers`."""
+        self._questioner = questioner
+        self._by_approver = by_approver and questioner is None
+
+    def effects(self, input: AskUserQuestionInput, ctx: ToolContext) -> Effects:
+        return Effects.of()
+
+    def check(self, input: AskUserQuestionInput, ctx: ToolContext) -> None:
+        texts = [question.question for question in input.questions]
+        if len(set(texts)) < len(texts):
+            raise ToolError("Two of the questions are the same. Ask each of them once.")
+        for question in input.questions:
+            labels = [option.label for option in question.options]
+            if len(set(labels)) < len(labels):
+                raise ToolError(f"`{question.question}` has the same answer twice. Give answers that differ.")
+
+    async def opinion(self, input: AskUserQuestionInput, ctx: ToolContext) -> Verdict | None:
+        return self._UNSEEN if self._by_approver else None
+
+    async def call(self, input: AskUserQuestionInput, ctx: ToolContext) -> Answered:
+        if self._by_approver and input.answers:
+            return Answered(tuple((one.question, _given(input.answers, one)) for one in input.questions))
+        if self._questioner is None:
+            raise ToolError(NOBODY)
+        answers = await self._questioner.ask(tuple(map(_question, input.questions)), asker=ctx.facts.agent)
+        match answers:
+            case Unanswered(why):
+                raise ToolError(NOBODY if why == "nobody" else DECLINED)
+            case _:
+                texts = (one.question for one in input.questions)
+                return Answered(tuple(zip(texts, map(_words, answers), strict=True)))
+
+    def to_model(self, output: Answered) -> tuple[Block, ...]:
+        return (Text("\n\n".join(f"Question: {question}\nAnswer: {answer}" for question, answer in output.answers)),)
+
+    def describe(self, input: AskUserQuestionInput) -> str:
+        return f"AskUserQuestion {' '.join(input.questions[0].question.split())[:80]}"
+
+    def show_result(self, input: AskUserQuestionInput, output: Answered) -> View:
+        return Table(("question", "answer"), output.answers)
+
+
+def _question(input: QuestionInput) -> Question:
+    choices = tuple(Choice(option.label, option.description, option.preview) for option in input.options)
+    return Question(input.question, input.header, choices, several=input.multi_select)
+
+
+def _given(answers: dict[str, str], question: QuestionInput) -> str:
+    return answers.get(question.question) or answers.get(question.header) or "(no answer)"
+
+
+def _words(answer: Answer) -> str:
+    return ", ".join((*answer.chosen, *filter(None, (answer.text.strip(),)))) or "(no answer)"

@@ -1,0 +1,60 @@
+"""Begin to plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..core.content import Block, Line, Text, View
+from ..core.context import ToolContext
+from ..core.effects import MODE, ChangesState, Effects
+from ..core.inputs import ToolInput
+from ..core.ports import Modes
+from ..core.state import ModeChanged
+from ..core.tool import Exposure, Result, Tool, ToolError, load_guide
+
+PLAN = "plan"
+
+
+class EnterPlanModeInput(ToolInput):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class PlanModeEntered:
+    pass
+
+
+class EnterPlanMode(Tool[EnterPlanModeInput, PlanModeEntered]):
+    name = "EnterPlanMode"
+    description = load_guide(__file__)
+    hint = "plan before changing anything"
+    input_model = EnterPlanModeInput
+    exposure = Exposure.DEFERRED
+
+    def __init__(self, modes: Modes | None = None) -> None:
+        self._modes = modes
+
+    def unavailable(self) -> str | None:
+        return None if self._modes else "this session has no permission modes"
+
+    def effects(self, input: EnterPlanModeInput, ctx: ToolContext) -> Effects:
+        return Effects.of(ChangesState(MODE))
+
+    async def call(self, input: EnterPlanModeInput, ctx: ToolContext) -> Result[PlanModeEntered]:
+        if self._modes is not None and self._modes.current() == PLAN:
+            raise ToolError("Plan mode is on already. Look around, then call ExitPlanMode with your plan.")
+        return Result(PlanModeEntered(), changes=(ModeChanged(PLAN),))
+
+    def to_model(self, output: PlanModeEntered) -> tuple[Block, ...]:
+        return (
+            Text(
+                "Plan mode is on: nothing is changed until a person approves your plan. Look around, ask what is "
+                "open, then call ExitPlanMode with the plan."
+            ),
+        )
+
+    def describe(self, input: EnterPlanModeInput) -> str:
+        return self.name
+
+    def show_result(self, input: EnterPlanModeInput, output: PlanModeEntered) -> View:
+        return Line("plan mode is on")

@@ -1,0 +1,113 @@
+"""Ask for the approval of a plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pydantic import Field
+
+from ..core.content import Block, Line, Markdown, Text, View
+from ..core.context import ToolContext
+from ..core.effects import MODE, ChangesState, Effects
+from ..core.inputs import ToolInput
+from ..core.ports import Answer, Choice, Modes, Question, Questioner, Unanswered
+from ..core.state import ModeChanged, StateChange, StateSet, TurnStopped
+from ..core.tool import Exposure, Result, Tool, ToolError, load_guide
+
+PLAN = "plan"
+"""The name of the mode, and the state key of the plan that was approved."""
+APPROVE = Choice("Yes", "Carry out the plan.")
+REJECT = Choice("No", "Stop here. Nothing is changed.")
+QUESTION = "Carry out this plan? Other words are taken as what to change in it."
+NOBODY = (
+    "Nobody is there to approve the plan, so plan mode stays on and nothing may be changed. "
+    "Give the plan as your answer and end."
+)
+
+
+class ExitPlanModeInput(ToolInput):
+    plan: str = Field(min_length=1, description="The plan, in Markdown.")
+
+
+class Answered(StrEnum):
+    APPROVED = "approved"
+    CHANGED = "changed"
+    REJECTED = "rejected"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanAnswer:
+    answered: Answered
+    words: str = ""
+    """What the person wants changed in the plan, or had to add to their approval."""
+    mode: str = ""
+    """The mode that holds now, where the plan was approved."""
+
+
+class ExitPlanMode(Tool[ExitPlanModeInput, PlanAnswer]):
+    name = "ExitPlanMode"
+    description = load_guide(__file__)
+    hint = "show the plan for approval"
+    input_model = ExitPlanModeInput
+    exposure = Exposure.DEFERRED
+
+    def __init__(self, modes: Modes | None = None, questioner: Questioner | None = None) -> None:
+        self._modes = modes
+        self._questioner = questioner
+
+    def unavailable(self) -> str | None:
+        return None if self._modes else "this session has no permission modes"
+
+    def effects(self, input: ExitPlanModeInput, ctx: ToolContext) -> Effects:
+        return Effects.of(ChangesState(MODE), ChangesState(PLAN), ChangesState("turn"))
+
+    async def call(self, input: ExitPlanModeInput, ctx: ToolContext) -> Result[PlanAnswer]:
+        assert self._modes is not None, "a tool without modes is off"
+        if self._modes.current() != PLAN:
+            raise ToolError("Plan mode is not on, so there is nothing to leave. Go on with the work.")
+        if self._questioner is None:
+            raise ToolError(NOBODY)
+        question = Question(QUESTION, "Plan", (APPROVE, REJECT), about=Markdown(input.plan))
+        answers = await self._questioner.ask((question,), asker=ctx.facts.agent)
+        match answers:
+            case Unanswered("nobody"):
+                raise ToolError(NOBODY)
+            case Unanswered():
+                return _rejected()
+            case _:
+                return self._answered(answers[0], input.plan, self._modes.before())
+
+    def _answered(self, answer: Answer, plan: str, before: str) -> Result[PlanAnswer]:
+        words = answer.text.strip()
+        if APPROVE.label in answer.chosen:
+            changes: tuple[StateChange, ...] = (ModeChanged(before), StateSet(PLAN, plan))
+            return Result(PlanAnswer(Answered.APPROVED, words, before), changes=changes)
+        if words and REJECT.label not in answer.chosen:
+            return Result(PlanAnswer(Answered.CHANGED, words))
+        return _rejected(words)
+
+    def to_model(self, output: PlanAnswer) -> tuple[Block, ...]:
+        match output.answered:
+            case Answered.APPROVED:
+                said = f" The person adds: {output.words}" if output.words else ""
+                text = f"The plan is approved and the mode is `{output.mode}` again. Carry it out.{said}"
+            case Answered.CHANGED:
+                text = f"The plan is not approved as it is, and plan mode stays on. The person says: {output.words}"
+            case Answered.REJECTED:
+                said = f" The person says: {output.words}" if output.words else ""
+                text = f"The plan is rejected and plan mode stays on. The turn ends here.{said}"
+        return (Text(text),)
+
+    def describe(self, input: ExitPlanModeInput) -> str:
+        return self.name
+
+    def show_call(self, input: ExitPlanModeInput) -> View:
+        return Markdown(input.plan)
+
+    def show_result(self, input: ExitPlanModeInput, output: PlanAnswer) -> View:
+        return Line(f"the plan is {output.answered}")
+
+
+def _rejected(words: str = "") -> Result[PlanAnswer]:
+    return Result(PlanAnswer(Answered.REJECTED, words), changes=(TurnStopped(),))
