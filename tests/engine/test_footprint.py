@@ -220,3 +220,20 @@ def test_a_statement_may_go_stale_where_its_paths_can_come_to_lead_elsewhere(
     first: object, then: object, moved: bool
 ) -> None:
     assert of(first).moves(of(then)) is moved
+
+
+@requirement("TASK-3")
+@given(footprints)
+def test_a_change_of_mode_conflicts_with_whatever_touches_anything(other: Footprint) -> None:
+    assert of(ChangesState("mode")).conflicts(other) == (not other.is_empty)
+
+
+@requirement("SCHED-7")
+def test_each_agent_has_a_working_directory_of_its_own() -> None:
+    moves = Effects.of(ChangesState("cwd"))
+    main, one, other = (Footprint.of(moves, agent=agent) for agent in ("main", "main/a", "main/b"))
+    leaning = Footprint.of(Effects.reading("/x"), reads_cwd=True, agent="main/a")
+
+    assert [mover.conflicts(leaning) for mover in (main, one, other)] == [False, True, False]
+    assert [mover.moves(leaning) for mover in (main, one, other)] == [False, True, False]
+    assert not one.conflicts(other)

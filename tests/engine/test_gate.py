@@ -249,6 +249,22 @@ async def test_a_nested_call_needs_no_lane() -> None:
     assert may_run(inner)
 
 
+@requirement("SCHED-7", "SCHED-2")
+async def test_what_runs_inside_a_call_that_stands_aside_needs_lanes_of_its_own() -> None:
+    gate = Gate(limit=1)
+    first, second = admitted(gate, NOTHING), gate.enter(NOTHING)
+
+    gate.stand_aside(first)
+    gate.confirm(second, NOTHING)
+    gate.stand_aside(second)
+    inside = admitted(gate, READS_A, first)
+    waiting = gate.enter(READS_A, second)
+
+    assert not may_run(waiting)
+    gate.leave(inside)
+    assert may_run(waiting)
+
+
 @requirement("CON-17", "SCHED-1", "SCHED-7")
 async def test_a_nested_call_waits_for_other_running_calls_and_they_for_it() -> None:
     gate = Gate()

@@ -127,8 +127,8 @@ def numbered(name: str, plans: Sequence[Any]) -> list[ToolCall]:
 touches = st.one_of(
     st.sampled_from(PATHS).map(ReadsPath),
     st.builds(WritesPath, st.sampled_from(PATHS), st.sampled_from(Change)),
-    st.sampled_from(["todo", "mode"]).map(ReadsState),
-    st.sampled_from(["todo", "mode"]).map(ChangesState),
+    st.sampled_from(["todo", "notes"]).map(ReadsState),
+    st.sampled_from(["todo", "notes"]).map(ChangesState),
     st.builds(ReachesHost, st.sampled_from(["x.org", "y.org"]), st.booleans()),
     st.just(Opaque()),
 )
@@ -360,8 +360,8 @@ class Takes(Tool[Number, None]):
 steady_touches = st.one_of(
     st.sampled_from(PATHS).map(ReadsPath),
     st.sampled_from(PATHS).map(lambda path: WritesPath(path, Change.REPLACES)),
-    st.sampled_from(["todo", "mode"]).map(ReadsState),
-    st.sampled_from(["todo", "mode"]).map(ChangesState),
+    st.sampled_from(["todo", "notes"]).map(ReadsState),
+    st.sampled_from(["todo", "notes"]).map(ChangesState),
     st.builds(ReachesHost, st.sampled_from(["x.org", "y.org"]), st.booleans()),
     st.just(Opaque()),
 )

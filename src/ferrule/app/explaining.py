@@ -321,6 +321,7 @@ class _Nobody:
     cancelled = False
     effects: Effects | None = None
     verdict: Verdict | None = None
+    place: Any = None
 
     def report(self, view: View, /) -> None:
         """Nobody watches."""

@@ -52,6 +52,9 @@ class CallPort(Protocol):
     @property
     def verdict(self) -> Verdict | None: ...
 
+    @property
+    def place(self) -> Any: ...
+
     def report(self, view: View, /) -> None: ...
 
     async def invoke(self, name: str, arguments: Mapping[str, Any], /) -> ToolOutcome: ...
@@ -105,6 +108,11 @@ class ToolContext:
     def verdict(self) -> Verdict | None:
         """Why the call may run, and inside of what; `None` before that is decided."""
         return self._port.verdict
+
+    @property
+    def place(self) -> Any:
+        """The call's place in the order of calls, for a service that runs further calls inside of this one."""
+        return self._port.place
 
     @property
     def kept(self) -> Any:

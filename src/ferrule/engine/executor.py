@@ -334,6 +334,10 @@ class _Life:
     def verdict(self) -> Verdict | None:
         return self.record.verdict
 
+    @property
+    def place(self) -> Ticket | None:
+        return self._ticket
+
     def report(self, view: View, /) -> None:
         if self.settled:
             return

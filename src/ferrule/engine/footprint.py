@@ -58,6 +58,8 @@ class Footprint:
     """Those of `writes` where a link may come, go or lead elsewhere afterwards."""
     follows: tuple[str, ...] = ()
     """Links on the way: read themselves, not what is below them."""
+    cwd: str = CWD
+    """The key of the working directory: each agent has its own."""
 
     @property
     def only_reads(self) -> bool:
@@ -68,16 +70,17 @@ class Footprint:
         return self.only_reads and not (self.reads or self.state_reads)
 
     @classmethod
-    def of(cls, effects: Effects, *, reads_cwd: bool = False) -> Footprint:
+    def of(cls, effects: Effects, *, reads_cwd: bool = False, agent: str = "main") -> Footprint:
         """Of grounded effects. A path counts as written, as resolved, and by each link on the way.
 
         A call that touches nothing does not depend on the working directory either.
         """
         if not effects.touches:
             return NOTHING
+        cwd = CWD if agent == "main" else f"{CWD} of {agent}"
         reads: list[str] = []
         writes: list[str] = []
-        state_reads: list[str] = [CWD] if reads_cwd else []
+        state_reads: list[str] = [cwd] if reads_cwd else []
         state_writes: list[str] = []
         makes: list[str] = []
         follows: list[str] = []
@@ -100,9 +103,9 @@ class Footprint:
                 case ReachesHost(host, sends):
                     (state_writes if sends else state_reads).append(f"host:{host}")
                 case ReadsState(key):
-                    state_reads.append(key)
+                    state_reads.append(cwd if key == CWD else key)
                 case ChangesState(key):
-                    state_writes.append(key)
+                    state_writes.append(cwd if key == CWD else key)
                     unknown = unknown or key == MODE
                 case Opaque():
                     unknown = True
@@ -116,6 +119,7 @@ class Footprint:
             _set(state_writes),
             tuple(makes),
             tuple(follows),
+            cwd,
         )
 
     def conflicts(self, other: Footprint) -> bool:
@@ -144,7 +148,7 @@ class Footprint:
 
     def moves(self, other: Footprint) -> bool:
         """Whether `other`, which conflicts, may have to be stated differently once this one is over."""
-        if self.unknown or (CWD in self.state_writes and CWD in other.state_reads):
+        if self.unknown or (self.cwd in self.state_writes and self.cwd in other.state_reads):
             return not other.unknown
         return bool(self.makes) and _redirects(self.makes, other.reads + other.writes + other.follows)
 

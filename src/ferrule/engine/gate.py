@@ -40,6 +40,7 @@ class Ticket:
         "movers",
         "order",
         "parent",
+        "rides",
         "running",
         "stale",
         "urgent",
@@ -60,7 +61,9 @@ class Ticket:
         self.running = False
         self.urgent = False
         """A nested call waits for this one while its ancestor holds a lane: it runs without one if it must."""
-        self.has_lane = parent is not None
+        self.rides = parent is not None and parent.has_lane
+        """On the lane of an ancestor."""
+        self.has_lane = self.rides
         self._wake: asyncio.Future[None] | None = None
 
     def ancestors(self) -> Iterator[Ticket]:
@@ -136,7 +139,10 @@ class Gate:
         return ticket.running
 
     def stand_aside(self, ticket: Ticket) -> None:
-        """Let others use the lane while the ticket waits for something that is not a call."""
+        """Let others use the lane while the ticket waits for something that is not a call, or for a whole agent.
+
+        What is called inside of it from then on needs a lane of its own.
+        """
         self._give_up_lane(ticket)
 
     def stand_by(self, ticket: Ticket) -> None:
@@ -307,7 +313,7 @@ class Gate:
         ticket.wake()
 
     def _give_up_lane(self, ticket: Ticket) -> None:
-        if ticket.parent or not ticket.has_lane:
+        if ticket.rides or not ticket.has_lane:
             return
         ticket.has_lane = False
         self._lanes += 1

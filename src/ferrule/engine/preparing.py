@@ -82,7 +82,7 @@ def _stated(
 ) -> Prepared:
     input, arguments, leans_on_cwd = _anchored(parsed, given, ctx.cwd, paths)
     effects = ground(_effects(tool, input, ctx), paths)
-    footprint = Footprint.of(effects, reads_cwd=leans_on_cwd)
+    footprint = Footprint.of(effects, reads_cwd=leans_on_cwd, agent=ctx.facts.agent)
     return Prepared(Proposal(call, tool, input, arguments, effects, ctx), parsed, given, footprint)
 
 

@@ -22,7 +22,7 @@ from .bus import Bus
 from .compaction import Compaction, Shortened, Trigger, shortened, standing
 from .conversation import Conversation
 from .executor import Executor
-from .gate import Gate
+from .gate import Gate, Ticket
 from .loop import Turnstile, run_turn
 from .pipeline import Pipeline
 from .pool import Registry, ToolPool
@@ -44,6 +44,10 @@ class Session:
     conversation: Conversation = field(default_factory=Conversation)
     compaction: Compaction = field(default_factory=Compaction)
     agent: str = "main"
+    chain: tuple[str, ...] = ()
+    """The calls that this session is carried out inside of, outermost first."""
+    place: Ticket | None = None
+    """The innermost of them in the order of calls."""
     system: str = ""
     """What the model is told before the conversation. It stays the same, so that what follows can be cached."""
     max_tokens: int | None = None
@@ -139,7 +143,7 @@ class Session:
         """For the calls of one message, with the tools and the facts of this moment."""
         pool = self.registry.pool
         facts = self._current_facts(pool)
-        return Executor(self.pipeline, pool=pool, gate=self.gate, state=self.state, facts=facts)
+        return Executor(self.pipeline, pool=pool, gate=self.gate, state=self.state, facts=facts, parent=self.place)
 
     async def converse(self, prompt: Prompt, model: ModelProvider) -> None:
         """The turn, then those that were queued. What `ask` runs in a task of its own."""
@@ -235,6 +239,7 @@ class Session:
             session_id=self.id,
             turn=self.turn,
             agent=self.agent,
+            chain=self.chain,
             model=self.model,
             workspace=self.workspace,
             added_directories=self.state.added_directories,

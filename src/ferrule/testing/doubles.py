@@ -78,6 +78,7 @@ class NoPort:
     effects: Effects | None = None
     verdict: Verdict | None = None
     kept: Any = None
+    place: Any = None
     reported: list[View] = field(default_factory=list[View])
 
     def report(self, view: View, /) -> None:
