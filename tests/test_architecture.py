@@ -33,6 +33,7 @@ LATE_IMPORTS = {
     "app",
     "testing/plugin.py",
     "host/http/tls.py",  # certificates take longer to load than a start may last, and http needs none
+    "host/front_matter.py",  # YAML takes longer to load than most sessions without such files take to start
     "host/images.py",  # Pillow takes longer to load than most files take to read
     "host/covering.py",  # the same
     "permissions/paths.py",  # pathspec takes 40 ms to load, and few sessions have a path rule

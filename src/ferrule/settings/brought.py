@@ -66,7 +66,7 @@ def brought_by_folder(ground: Ground) -> Iterator[Item]:
     left = MOST_FILES
     for folder in _folders(ground):
         for place, kind in PLACES:
-            for path in _markdown_below(os.path.join(folder, place)):
+            for path in markdown_below(os.path.join(folder, place)):
                 if left == 0:
                     return
                 left -= 1
@@ -119,7 +119,7 @@ def _folders(ground: Ground) -> Iterator[str]:
         yield folder
 
 
-def _markdown_below(folder: str) -> Iterator[str]:
+def markdown_below(folder: str) -> Iterator[str]:
     """Links are followed, as those who load such files do, and each folder is entered once."""
     seen = set[str]()
     for path, folders, names in os.walk(folder, followlinks=True):

@@ -1,0 +1,107 @@
+"""The files of skills, commands and agents: where they stand, what they say, and whether what they bring counts.
+
+A file of the folder that leads out of its checkout by a link is skipped: what
+it holds would be read without any rule being asked. Files of the user and of
+an administrator may be links to anywhere.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from ..core.values import named_value, plain_value
+from ..host.front_matter import BadHead, Page, parted
+from ..host.text import NotText
+from .brought import item_of_file
+from .files import FOLDERS
+from .grants import Ground, Item, Kind, is_below, printable
+from .levels import Level, Surroundings
+from .loading import content_of
+from .trust import ground_of
+
+_NAMES: Final = {Kind.AGENT: "agents", Kind.SKILL: "skills", Kind.COMMAND: "commands"}
+_SHARED: Final = ".agents"
+"""Where other programs look for skills too."""
+
+
+class BadPage(ValueError):
+    """The file cannot be used. The message names it and says why."""
+
+
+@plain_value
+class Shelf:
+    """A folder for files of one kind, whether or not it is there."""
+
+    level: Level
+    kind: Kind
+    path: str
+
+
+@named_value
+class WrittenPage:
+    shelf: Shelf
+    path: str
+    page: Page
+    counts: bool
+    """Whether it may do more than say something: give permissions, run commands, bring hooks or servers."""
+
+
+class Pages:
+    """Reads such files on the ground of one session."""
+
+    def __init__(self, around: Surroundings, trusts: Callable[[Item], bool] = lambda item: False) -> None:
+        """`trusts` says whether what a file of the folder brings counts; files from elsewhere are a user's own."""
+        self._around = around
+        self._ground: Ground = ground_of(around)
+        self._trusts = trusts
+
+    def shelves(self, kind: Kind) -> Iterator[Shelf]:
+        """From the most important level to the least, and from where one works up to the root of the checkout."""
+        name = _NAMES[kind]
+        hidden = (*reversed(FOLDERS), *([_SHARED] if kind is Kind.SKILL else []))
+        for managed in reversed(self._around.managed_folders):
+            yield Shelf(Level.MANAGED, kind, os.path.join(managed, FOLDERS[0], name))
+        for folder in self._folders():
+            yield from (Shelf(Level.PROJECT, kind, os.path.join(folder, one, name)) for one in hidden)
+        config = {FOLDERS[0]: self._around.config_folder}
+        for one in hidden:
+            yield Shelf(Level.USER, kind, os.path.join(config.get(one, os.path.join(self._around.home, one)), name))
+
+    def read(self, shelf: Shelf, path: str) -> WrittenPage:
+        """Raises `BadPage`."""
+        shown = printable(path)
+        if shelf.level is Level.PROJECT and not self._is_inside(path):
+            raise BadPage(f"{shown} is skipped: it is a link that leads out of the folder")
+        try:
+            content = content_of(path)
+            page = parted(content.decode())
+        except OSError as error:
+            raise BadPage(f"{shown} is skipped: {error.strerror or error}") from None
+        except UnicodeDecodeError:
+            raise BadPage(f"{shown} is skipped: it is no text in UTF-8") from None
+        except (NotText, BadHead) as error:
+            raise BadPage(f"{shown} is skipped: {error}") from None
+        return WrittenPage(shelf=shelf, path=path, page=page, counts=self._counts(shelf, path, content))
+
+    def _counts(self, shelf: Shelf, path: str, content: bytes) -> bool:
+        if shelf.level is not Level.PROJECT:
+            return True
+        item = item_of_file(shelf.kind, path, content, self._ground)
+        return item is None or self._trusts(item)
+
+    def _is_inside(self, path: str) -> bool:
+        real = os.path.realpath(path)
+        return any(is_below(real, root) for root in self._ground.roots)
+
+    def _folders(self) -> Iterator[str]:
+        """Each folder of the checkout that stands around the start, but for the home, whose files are the user's."""
+        folder, root = self._ground.real_cwd, self._ground.roots[0]
+        home = os.path.realpath(self._around.home)
+        while True:
+            if folder != home:
+                yield folder
+            if not is_below(folder, root):
+                return
+            folder = os.path.dirname(folder)
