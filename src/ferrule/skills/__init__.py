@@ -1,0 +1,1 @@
+"""Skills: found by name and description, read when they are used."""

@@ -1,0 +1,93 @@
+"""What the head of a skill says."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from ..core.values import named_value
+from ..settings.grants import Kind
+from ..settings.heads import names_of, text_of, truth_of
+from ..settings.levels import Level
+from ..settings.pages import BadPage, WrittenPage
+
+LONGEST_DESCRIPTION: Final = 1536
+"""Characters of a description that are listed."""
+
+_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,62}[A-Za-z0-9_])?")
+
+_FOLDER: Final = re.compile(r"\$\{(?:CLAUDE|FERRULE)_SKILL_DIR\}")
+
+
+@named_value
+class Skill:
+    name: str
+    description: str
+    path: str
+    folder: str
+    """Where its other files stand."""
+    level: Level
+    body: str
+    argument_names: tuple[str, ...] = ()
+    argument_hint: str = ""
+    allowed: tuple[str, ...] = ()
+    """Rules that hold for the turn in which it is used; none where the folder is not trusted."""
+    disallowed: tuple[str, ...] = ()
+    may_run: bool = True
+    """Whether the commands in its text are run."""
+    forks: bool = False
+    agent: str = ""
+    """The kind of agent that carries it out where it forks."""
+    model: str = ""
+    for_model: bool = True
+    for_user: bool = True
+    paths: tuple[str, ...] = ()
+    """Globs: it is made known when a file that matches one is read. Without any it is known from the start."""
+
+
+def skill_of(written: WrittenPage, name: str) -> Skill:
+    """Raises `BadPage` where the file is no skill."""
+    head = written.page.head
+    if not all(_NAME.fullmatch(part) for part in name.split(":")):
+        raise BadPage(f"{written.path!r} is skipped: {name!r} is no name for a skill. Use letters, digits, `-` and `_`")
+    words = " ".join(filter(None, (text_of(head, "description"), text_of(head, "when_to_use"))))
+    is_command = written.shelf.kind is Kind.COMMAND
+    description = words or (_first_line(written.page.body) if is_command else "")
+    if not description:
+        raise BadPage(f"{written.path} is skipped: it has no `description`, so nobody knows when to use it")
+    return Skill(
+        name=name,
+        description=description[:LONGEST_DESCRIPTION],
+        path=written.path,
+        folder=os.path.dirname(written.path),
+        level=written.shelf.level,
+        body=written.page.body.strip(),
+        argument_names=names_of(head, "arguments") or (),
+        argument_hint=text_of(head, "argument-hint"),
+        allowed=_rules(names_of(head, "allowed-tools"), written.path) if written.counts else (),
+        disallowed=names_of(head, "disallowed-tools") or (),
+        may_run=written.counts,
+        forks=text_of(head, "context") == "fork",
+        agent=text_of(head, "agent"),
+        model=text_of(head, "model"),
+        for_model=not truth_of(head, "disable-model-invocation", default=False),
+        for_user=truth_of(head, "user-invocable", default=True),
+        paths=() if is_command else tuple(_globs(names_of(head, "paths"))),
+    )
+
+
+def _rules(given: tuple[str, ...] | None, path: str) -> tuple[str, ...]:
+    folder = os.path.dirname(path)
+    return tuple(_FOLDER.sub(lambda _: folder, rule) for rule in given or ())
+
+
+def _globs(given: tuple[str, ...] | None) -> Iterator[str]:
+    for glob in given or ():
+        yield from filter(None, glob.split(","))
+
+
+def _first_line(body: str) -> str:
+    lines = (line.strip("# \t") for line in body.splitlines())
+    return next((line for line in lines if line), "")

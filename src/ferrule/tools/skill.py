@@ -1,0 +1,129 @@
+"""Use a skill."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from ..core.calls import Status
+from ..core.content import Block, Line, Text, View, plain_text
+from ..core.context import ToolContext
+from ..core.effects import ChangesState, Effects
+from ..core.inputs import ToolInput
+from ..core.state import StateSet
+from ..core.tool import Result, Tool, ToolError, load_guide
+from ..settings.pages import BadPage
+from ..skills.catalog import NoSuchSkill, Skills
+from ..skills.definition import Skill as Definition
+from ..skills.rendering import NotRendered, Surrounding, rendered
+from ..skills.turn_rules import KEY, SkillRules, TurnRules
+
+
+class SkillInput(ToolInput):
+    skill: str = Field(min_length=1, max_length=200, description="The name of the skill.")
+    args: str = Field(default="", max_length=20_000, description="What the skill is given to work on.")
+
+
+@dataclass(frozen=True, slots=True)
+class SkillUsed:
+    name: str
+    folder: str
+    text: str
+    """What the model reads: the skill's text, or the answer of the agent that carried it out."""
+    by_agent: bool = False
+
+
+class Skill(Tool[SkillInput, SkillUsed]):
+    name = "Skill"
+    description = load_guide(__file__)
+    hint = "use a skill by name"
+    input_model = SkillInput
+    result_limit = 100_000
+    keep = "head"
+
+    def __init__(self, skills: Skills | None = None, rules: TurnRules | None = None) -> None:
+        """Without `rules` a skill allows nothing that was not allowed before."""
+        self._skills = skills
+        self._rules = rules
+
+    def unavailable(self) -> str | None:
+        return None if self._skills and self._skills.all else "there are no skills here"
+
+    def guide(self) -> str:
+        listed = self._skills.listed() if self._skills else ""
+        return f"{self.description}\n\nSkills:\n{listed}" if listed else self.description
+
+    def effects(self, input: SkillInput, ctx: ToolContext) -> Effects:
+        """Nothing itself: what it runs are calls of their own."""
+        known = self._skills.all.get(_name(input)) if self._skills else None
+        if known is None or known.forks or not (known.allowed or known.disallowed):
+            return Effects.of()
+        return Effects.of(ChangesState(KEY))
+
+    def matches(self, specifier: str, input: SkillInput) -> bool | None:
+        """`Skill(name)`, and `Skill(name *)` or `Skill(name:*)` for any arguments."""
+        pattern = specifier.strip().lstrip("/")
+        for ending in (":*", " *"):
+            if pattern.endswith(ending):
+                return _name(input) == pattern.removesuffix(ending)
+        return _name(input) == pattern
+
+    async def call(self, input: SkillInput, ctx: ToolContext) -> SkillUsed | Result[SkillUsed]:
+        skill = self._read(_name(input))
+        rules = SkillRules(skill.allowed, skill.disallowed, skill.path)
+        facts = ctx.facts
+        around = Surrounding(session_id=facts.session_id, project=facts.workspace, cwd=ctx.cwd)
+        try:
+            if self._rules is None or not rules:
+                return await self._used(skill, input, around, ctx)
+            with self._rules.during(ctx.call_id, rules):
+                used = await self._used(skill, input, around, ctx)
+        except NotRendered as reason:
+            raise ToolError(str(reason)) from None
+        if used.by_agent:
+            return used
+        saved = rules.saved(facts.turn, self._rules.of_turn(facts.agent))
+        return Result(used, changes=(StateSet(KEY, saved),))
+
+    async def _used(self, skill: Definition, input: SkillInput, around: Surrounding, ctx: ToolContext) -> SkillUsed:
+        text = await rendered(skill, input.args, around, ctx.invoke)
+        if not skill.forks:
+            return SkillUsed(skill.name, skill.folder, text)
+        asked = {"description": f"skill {skill.name}"[:80], "prompt": text}
+        chosen = {"subagent_type": skill.agent, "model": skill.model}
+        outcome = await ctx.invoke("Agent", {**asked, **{key: value for key, value in chosen.items() if value}})
+        if outcome.status is not Status.OK:
+            raise ToolError(f"The agent for the skill {skill.name} failed: {plain_text(outcome.content)}")
+        return SkillUsed(skill.name, skill.folder, plain_text(outcome.content), by_agent=True)
+
+    def _read(self, name: str) -> Definition:
+        try:
+            skill = self._at.read(name)
+        except NoSuchSkill as error:
+            raise ToolError(str(error.args[0])) from None
+        except BadPage as error:
+            raise ToolError(f"{error}. Correct the file, or go on without the skill.") from None
+        if not skill.for_model:
+            raise ToolError(f"Only a person may use the skill {name}. Ask them to write `/{name}`.")
+        return skill
+
+    @property
+    def _at(self) -> Skills:
+        assert self._skills is not None, "a tool without skills is off"
+        return self._skills
+
+    def to_model(self, output: SkillUsed) -> tuple[Block, ...]:
+        if output.by_agent:
+            return (Text(output.text),)
+        return (Text(f'<skill name="{output.name}" folder="{output.folder}">\n{output.text}\n</skill>'),)
+
+    def describe(self, input: SkillInput) -> str:
+        return f"Skill {_name(input)} {' '.join(input.args.split())[:60]}".rstrip()
+
+    def show_result(self, input: SkillInput, output: SkillUsed) -> View:
+        return Line(f"carried out by an agent: {output.name}" if output.by_agent else f"loaded {output.name}")
+
+
+def _name(input: SkillInput) -> str:
+    return input.skill.strip().lstrip("/")
