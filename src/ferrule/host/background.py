@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import count
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from .command import Command, CommandFailed, Ran
 from .commands import Commands
 from .line_filter import matching
-from .output_ring import MODEL_CHARACTERS, decoded, within
+from .output_ring import MODEL_CHARACTERS, OutputRing, decoded, within
 from .running import GRACE, Running
 from .terminal_text import cleaned
 
@@ -79,10 +80,31 @@ class News:
     """The file with all of it, where there is one."""
 
 
+class Work(Protocol):
+    """Something that runs, prints and ends: a command, or an agent."""
+
+    @property
+    def output(self) -> OutputRing: ...
+
+    @property
+    def seconds(self) -> float: ...
+
+    async def wait(self) -> Ran:
+        """Raises `CommandFailed` where it was lost."""
+        ...
+
+    async def end(self, *, grace: float) -> None: ...
+
+    def watch(self, watcher: Callable[[], None], /) -> None:
+        """Call it after each piece of output, once more at the end, and now if either was already."""
+        ...
+
+
 class _Task:
-    def __init__(self, id: str, running: Running) -> None:
+    def __init__(self, id: str, running: Work, title: str) -> None:
         self.id = id
         self.running = running
+        self.title = title
         self.seen = 0
         self.told = False
         self.killed = False
@@ -107,7 +129,7 @@ class _Task:
     def status(self) -> Status:
         return Status(
             id=self.id,
-            command=self.running.command.text,
+            command=self.title,
             state=self._state(),
             exit_code=self.ran.exit_code if self.ran else None,
             signal=self.ran.signal if self.ran else None,
@@ -141,8 +163,12 @@ class Background:
     def adopt(self, running: Running) -> str:
         """Goes on with a command that was waited for, such as one whose time was up."""
         id = f"bash_{next(self._numbers)}"
-        self._tasks[id] = _Task(id, running)
+        self.follow(id, running, running.command.text)
         return id
+
+    def follow(self, id: str, work: Work, title: str) -> None:
+        """Anything else that runs beside the conversation, under an id of its own."""
+        self._tasks[id] = _Task(id, work, title)
 
     async def output(
         self,
@@ -211,7 +237,7 @@ class Background:
     def _task(self, id: str) -> _Task:
         if (task := self._tasks.get(id)) is None:
             known = ", ".join(self._tasks) or "none is running"
-            raise NoSuchCommand(f"There is no background command {id}. Those there are: {known}.")
+            raise NoSuchCommand(f"There is no background command or agent {id}. Those there are: {known}.")
         return task
 
     def _forget(self, task: _Task) -> None:

@@ -123,6 +123,8 @@ class FinishedTasks:
         self._background = background
 
     async def notes(self, agent: str) -> tuple[Note, ...]:
+        if agent != "main":
+            return ()  # each is told once, and to whom the session belongs
         ended = self._background.notices()
         return (Note("finished_tasks", "\n".join(map(str, ended))),) if ended else ()
 
