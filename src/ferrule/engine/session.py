@@ -65,6 +65,8 @@ class Session:
     turn: int = 0
     model: str = ""
     """The name of the model that was asked last."""
+    provider: ModelProvider | None = None
+    """That model itself."""
     is_answering: bool = False
     running: asyncio.Task[None] | None = None
     """The turn in progress, if `ask` started it."""
@@ -163,7 +165,7 @@ class Session:
         ended = TurnEnded("interrupted")
         self.turn += 1
         self.state.stopped = False
-        self.model = model.name
+        self.model, self.provider = model.name, model
         asked = turn_of(prompt)
         emit(TurnStarted(plain_text(asked.content)))
         try:

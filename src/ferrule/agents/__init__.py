@@ -1,0 +1,1 @@
+"""Agents that a conversation starts: what kinds there are, and how one is given its work."""

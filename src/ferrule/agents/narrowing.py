@@ -1,0 +1,64 @@
+"""What an agent may do less than the session, and never more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import Final
+
+from ..core.ports import Proposal
+from ..core.tool import AnyTool
+from ..core.verdicts import Behavior, Verdict
+from ..engine.pool import Layer, Selection
+from .kinds import AgentKind
+
+NOT_FOR_AGENTS: Final = ("AskUserQuestion", "EnterPlanMode", "ExitPlanMode")
+"""Their answers belong to the conversation that a person leads."""
+AGENT: Final = "Agent"
+
+
+def tools_of(kind: AgentKind, *, deepest: bool) -> Layer:
+    """The tools that an agent of this kind has; `deepest` ones start no further agents."""
+
+    def why(tool: AnyTool) -> str | None:
+        if _named(tool, NOT_FOR_AGENTS):
+            return "only the conversation with the person has it"
+        if deepest and tool.name == AGENT:
+            return "agents are nested as deep as they may be"
+        if _named(tool, kind.without) or (kind.tools is not None and not _named(tool, kind.tools)):
+            return f"an agent of the kind {kind.name} does not have it"
+        return None
+
+    def narrowed(selection: Selection) -> Selection:
+        return selection.dropping(why)
+
+    return narrowed
+
+
+def _named(tool: AnyTool, names: Sequence[str]) -> bool:
+    """`mcp__server` stands for all tools of a server, and `*` for any characters."""
+    own = (tool.name, *(alias.name for alias in tool.aliases))
+    return any(fnmatchcase(one, name) or one.startswith(f"{name}__") for one in own for name in names)
+
+
+class OnlyLooks:
+    """The judge of an agent whose kind has the mode `plan`."""
+
+    def __init__(self, name: str) -> None:
+        self._denied = Verdict(
+            behavior=Behavior.DENY, source="mode", reason=f"an agent of the kind {name} changes nothing"
+        )
+
+    def judge(self, proposal: Proposal, /) -> Verdict | None:
+        effects = proposal.effects
+        if effects.unknown or effects.writes or any(host.sends for host in effects.hosts):
+            return self._denied
+        return None
+
+
+class AsksNobody:
+    """The approver of an agent whose kind has the mode `dontAsk`."""
+
+    async def approve(self, proposal: Proposal, verdict: Verdict, /) -> Verdict:
+        reason = f"{verdict.reason}, and this agent asks nobody"
+        return Verdict(behavior=Behavior.DENY, source="mode", reason=reason, rule=verdict.rule, origin=verdict.origin)

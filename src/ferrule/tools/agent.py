@@ -1,0 +1,134 @@
+"""Give a task to another agent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
+
+from ..agents.background import AgentAtWork
+from ..agents.kinds import GENERAL, AgentKind
+from ..agents.reports import framed, tokens_of
+from ..agents.spawner import Errand, NotStarted, Report, Spawner
+from ..core.content import Block, Line, Markdown, Text, View
+from ..core.context import ToolContext
+from ..core.effects import Effects
+from ..core.inputs import ToolInput
+from ..core.model import Usage
+from ..core.tool import Alias, Tool, ToolError, load_guide
+from ..host.background import Background
+
+
+class AgentInput(ToolInput):
+    description: str = Field(min_length=1, max_length=200, description="The task in three to five words, for people.")
+    prompt: str = Field(min_length=1, description="The whole task, for an agent that knows nothing of it yet.")
+    subagent_type: str = Field(default=GENERAL, min_length=1, max_length=100, description="The kind of agent.")
+    model: str | None = Field(default=None, min_length=1, description="Another model than that of its kind.")
+    run_in_background: bool = Field(default=False, description="Whether to get its id at once and go on.")
+    name: SkipJsonSchema[str | None] = None
+    isolation: SkipJsonSchema[str | None] = None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentOutput:
+    status: Literal["completed", "async_launched"]
+    agent_id: str
+    content: str
+    """For the model: the report, or what to do to get it."""
+    total_tokens: int = 0
+    total_duration_ms: int = 0
+    total_tool_use_count: int = 0
+    usage: Usage = field(default_factory=Usage)
+
+
+class Agent(Tool[AgentInput, AgentOutput]):
+    name = "Agent"
+    description = load_guide(__file__)
+    hint = "give a task to another agent"
+    input_model = AgentInput
+    aliases = (Alias("Task"),)
+    result_limit = 32_000
+
+    def __init__(self, spawner: Spawner | None = None, background: Background | None = None) -> None:
+        self._spawner = spawner
+        self._background = background
+
+    def unavailable(self) -> str | None:
+        return None if self._spawner else "this session starts no agents"
+
+    def guide(self) -> str:
+        listed = self._spawner.agents.listed() if self._spawner else ""
+        return f"{self.description}\n\nKinds of agents:\n{listed}" if listed else self.description
+
+    def effects(self, input: AgentInput, ctx: ToolContext) -> Effects:
+        """Nothing itself: what the agent does are calls of their own."""
+        return Effects.of()
+
+    def matches(self, specifier: str, input: AgentInput) -> bool | None:
+        """`Agent(kind)`."""
+        return input.subagent_type.lower() == specifier.strip().lower()
+
+    def check(self, input: AgentInput, ctx: ToolContext) -> None:
+        if input.isolation is not None:
+            raise ToolError("`isolation` is not supported: an agent works in the folder of this session. Leave it out.")
+        if input.name is not None:
+            raise ToolError("`name` is not supported: an agent is called by the id in its result. Leave it out.")
+        if self._spawner is not None:
+            self._kind(input, self._spawner)
+
+    async def call(self, input: AgentInput, ctx: ToolContext) -> AgentOutput:
+        assert self._spawner is not None, "a tool without a spawner is off"
+        kind = self._kind(input, self._spawner)
+        errand = Errand(kind=kind, title=input.description, prompt=input.prompt, model=input.model or "")
+        try:
+            if input.run_in_background or (kind.background and self._background is not None):
+                return self._launched(self._spawner, errand, ctx)
+            report = await self._spawner.run(errand, ctx)
+        except NotStarted as reason:
+            raise ToolError(str(reason)) from None
+        if report.ended.reason == "error" and not report.text:
+            raise ToolError(f"The agent {report.id} failed: {report.ended.error} Start it again, or do it yourself.")
+        return _output(report)
+
+    def _launched(self, spawner: Spawner, errand: Errand, ctx: ToolContext) -> AgentOutput:
+        if self._background is None:
+            raise NotStarted("Nothing can run in the background here. Leave `run_in_background` out.")
+        child = spawner.prepared(errand, ctx, inside=False)
+        id = child.agent.rpartition("/")[2]
+        work = AgentAtWork(spawner.carried_out(errand, child), framed, lambda: spawner.dismiss(child))
+        self._background.follow(id, work, f"{errand.kind.name}: {errand.title}")
+        words = f"The agent {id} works in the background. You are told when it ends; TaskOutput then has its report."
+        return AgentOutput("async_launched", id, words)
+
+    def _kind(self, input: AgentInput, spawner: Spawner) -> AgentKind:
+        kind = spawner.agents.get(input.subagent_type)
+        if kind is None:
+            known = ", ".join(spawner.agents.all)
+            raise ToolError(f"There is no kind of agent named {input.subagent_type}. There are: {known}.")
+        return kind
+
+    def to_model(self, output: AgentOutput) -> tuple[Block, ...]:
+        return (Text(output.content),)
+
+    def describe(self, input: AgentInput) -> str:
+        return f"{input.subagent_type}: {' '.join(input.description.split())[:80]}"
+
+    def show_call(self, input: AgentInput) -> View:
+        return Line(self.describe(input))
+
+    def show_result(self, input: AgentInput, output: AgentOutput) -> View:
+        return Markdown(output.content)
+
+
+def _output(report: Report) -> AgentOutput:
+    return AgentOutput(
+        "completed",
+        report.id,
+        framed(report),
+        total_tokens=tokens_of(report.usage),
+        total_duration_ms=round(report.seconds * 1000),
+        total_tool_use_count=report.calls,
+        usage=report.usage,
+    )
