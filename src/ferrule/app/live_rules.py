@@ -87,7 +87,12 @@ class LiveRules:
     @property
     def mode(self) -> Mode:
         """What counts now."""
-        return Mode(self._state.mode) if self._state.mode else self._policy().mode
+        return Mode(self._state.mode) if self._state.mode else self.configured
+
+    @property
+    def configured(self) -> Mode:
+        """What the settings say, whatever was chosen since."""
+        return self._policy().mode
 
     def look(self) -> None:
         """Ask for the policy where nothing is to be decided. While there is none to be had, the last one stands."""
@@ -105,6 +110,14 @@ class LiveRules:
         if self._state.mode:
             return Mode(self._state.mode)
         return Mode.DEFAULT if self._known is None else self._known[0].mode
+
+    def would_allow(self, proposal: Proposal, more: tuple[str, ...]) -> bool:
+        """Whether these rules, beside those there are, would let the call be."""
+        policy = self._current()
+        granted = _granted((*self._state.grants, *more))
+        judge = RuleJudge((*policy.rules, *granted), self.mode, self._places, lists=self._lists, domains=self._domains)
+        verdict = _unless_lost(policy, judge.judge(proposal))
+        return verdict is not None and verdict.behavior is Behavior.ALLOW
 
     def hidden(self) -> Callable[[str], bool] | None:
         """Whether an absolute path is to be in no result of a search; `None` where no rule hides any."""

@@ -19,8 +19,8 @@ from ..instructions.places import starting_places
 from ..instructions.prompt import system_prompt
 from ..settings.levels import Level, surroundings
 from ..settings.reload import EVERY_LEVEL
-from .build import Settings
-from .sessions import Parts, begin_session, last_session, resume_session
+from .sessions import begin_session, last_session, resume_session
+from .settings import Parts, Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

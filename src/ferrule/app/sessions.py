@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 from .._version import __version__
-from ..core.ports import AfterCall, Approver, Judge, Note
-from ..core.tool import AnyTool
+from ..core.ports import Note
 from ..engine.conversation import Conversation
 from ..engine.restoring import Restored, restored
 from ..engine.session import Session
 from ..engine.transcript import Transcript, first_line
 from ..host.paths import LocalPaths
 from ..host.transcripts import Listed, TranscriptError, TranscriptFile, Transcripts, lines_of
-from .build import Settings, new_session_id, open_session
+from .build import new_session_id, open_session
+from .settings import Parts, Settings
 
 __all__ = ["Listed", "TranscriptError", "begin_session", "continue_session", "list_sessions", "resume_session"]
 
@@ -25,15 +24,6 @@ RESUMED = (
     "before you change it. Commands that ran in the background have ended. The working directory is {}."
 )
 CUT_OFF = " The last turn was cut off before it came to its end."
-
-
-class Parts(TypedDict, total=False):
-    """What `open_session` takes besides the settings."""
-
-    tools: Iterable[AnyTool]
-    judges: Sequence[Judge]
-    approver: Approver | None
-    after: Sequence[AfterCall]
 
 
 def begin_session(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..agents.spawner import Spawner
 from ..core.ports import Extractor, Modes, Questioner
 from ..core.tool import AnyTool
 from ..host.search import Search
@@ -12,6 +13,9 @@ from ..host.shell import Shell
 from ..host.web.pages import Pages
 from ..host.web.searching import WebSearches
 from ..host.workfiles import Workfiles
+from ..skills.catalog import Skills
+from ..skills.turn_rules import TurnRules
+from .agent import Agent
 from .ask_user_question import AskUserQuestion
 from .bash import Bash
 from .edit import Edit
@@ -22,6 +26,7 @@ from .grep import Grep
 from .kill_shell import KillShell
 from .notebook_edit import NotebookEdit
 from .read import REMINDER, TOKENS, Read
+from .skill import Skill
 from .task_output import TaskOutput
 from .todo_write import TodoWrite
 from .tool_search import ToolSearch
@@ -57,11 +62,18 @@ class Services:
     """Whether whoever approves calls fills in the answers instead."""
     modes: Modes | None = None
     """The permission modes; without them nobody can plan."""
+    skills: Skills | None = None
+    skill_rules: TurnRules | None = None
+    """What makes the rules that skills bring count."""
+    spawner: Spawner | None = None
+    """What starts agents."""
 
 
 def builtin_tools(services: Services | None = None) -> tuple[AnyTool, ...]:
     at = services or Services()
+    background = at.shell.background if at.shell else None
     return (
+        Agent(at.spawner, background),
         AskUserQuestion(at.questioner, by_approver=at.approver_answers),
         Bash(at.shell),
         Edit(at.files),
@@ -78,6 +90,7 @@ def builtin_tools(services: Services | None = None) -> tuple[AnyTool, ...]:
             reminder=at.reminder,
             reminder_off_for=at.reminder_off_for,
         ),
+        Skill(at.skills, at.skill_rules),
         TaskOutput(at.shell),
         TodoWrite(),
         ToolSearch(),

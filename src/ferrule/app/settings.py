@@ -1,0 +1,110 @@
+"""What a session is made from, as values."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypedDict
+
+from platformdirs import user_state_path
+
+from ..agents.caps import Caps
+from ..agents.spawner import Models
+from ..core.ports import AfterCall, Approver, Extractor, Judge, Questioner
+from ..core.tool import AnyTool, Keep
+from ..engine.budget import MESSAGE_LIMIT
+from ..engine.gate import DEFAULT_LIMIT
+from ..hooks.hook import NO_HOOKS, Hook, HookBook
+from ..host.spill import DEFAULT_CLEANUP_DAYS
+from ..permissions.asking import Person
+from ..permissions.domains import PreApproval
+from ..permissions.modes import Mode
+from ..permissions.protected import DEFAULT_LISTS, PathLists
+from ..permissions.rules import Rule
+from ..settings.pages import Pages
+from ..tools.read import REMINDER, TOKENS
+from .live_rules import Policy
+
+CONCURRENCY_VARIABLES = (
+    "FERRULE_MAX_TOOL_CONCURRENCY",
+    "CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY",
+    "COCODE_MAX_TOOL_USE_CONCURRENCY",
+)
+
+
+def concurrency_from(environment: Mapping[str, str]) -> int:
+    """The cap that the environment sets; a bad or zero value means the default.
+
+    >>> concurrency_from({"FERRULE_MAX_TOOL_CONCURRENCY": "4"}), concurrency_from({})
+    (4, 10)
+    """
+    for name in CONCURRENCY_VARIABLES:
+        if name in environment:
+            text = environment[name].strip()
+            return int(text) if text.isascii() and text.isdecimal() and 0 < int(text) < 10_000 else DEFAULT_LIMIT
+    return DEFAULT_LIMIT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What a session is made from. Every field has the default a careful user would choose."""
+
+    cwd: str = field(default_factory=os.getcwd)
+    added_directories: tuple[str, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    mode: Mode = Mode.DEFAULT
+    pre_approval: PreApproval = field(default_factory=PreApproval)
+    path_lists: PathLists = DEFAULT_LISTS
+    """Which paths are protected, sensitive and secret."""
+    only_tools: frozenset[str] | None = None
+    """The built-in tools there are; `None` for all of them."""
+    features: frozenset[str] = frozenset()
+    state_folder: Path = field(default_factory=lambda: user_state_path("ferrule"))
+    cleanup_days: int = DEFAULT_CLEANUP_DAYS
+    max_concurrency: int = field(default_factory=lambda: concurrency_from(os.environ))
+    result_limits: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
+    result_limit: int | None = None
+    """For every tool that has a limit and none of its own in `result_limits`."""
+    result_keep: Keep | None = None
+    results_folder: Path | None = None
+    """Where sessions keep their results, if not in the state folder."""
+    message_limit: int = MESSAGE_LIMIT
+    time_limits: Mapping[str, float] = field(default_factory=dict[str, float])
+    read_tokens: int = TOKENS
+    """What one page of Read may cost."""
+    reminder: str | None = REMINDER
+    """What Read says below the text of a file, and the models for which it says nothing."""
+    reminder_off_for: tuple[str, ...] = ()
+    tell_changes: bool = True
+    """Whether the model is told when somebody else changed a file that it has seen."""
+    hooks: HookBook = NO_HOOKS
+    pages: Pages | None = None
+    """Where skills and agents are read from; without it there are none but those that are built in."""
+    agent_caps: Caps = field(default_factory=lambda: Caps.from_environment(os.environ))
+    reload: Callable[[], Policy] | None = None
+    """Asked before each decision; `rules`, `mode` and `hooks` are what it says at the start."""
+
+
+class Parts(TypedDict, total=False):
+    """What a program may plug into a session."""
+
+    tools: Iterable[AnyTool]
+    builtin: bool
+    """Whether the built-in tools are there beside these; they are where nothing is said."""
+    judges: Sequence[Judge]
+    """They speak beside the rules."""
+    hooks: Iterable[Hook]
+    """They run beside those of the settings: see `ferrule.hook`."""
+    after: Sequence[AfterCall]
+    approver: Approver | None
+    """Without one nobody is asked, so a call that would have to ask is refused."""
+    person: Person | None
+    """Asked one question at a time, with a rule for "always"; in the place of an approver."""
+    questioner: Questioner | None
+    """Without one nobody answers questions."""
+    extractor: Extractor | None
+    """Without one a page of the web is given as it is."""
+    models: Models | None
+    """Other models than the session's, for agents that want one."""
