@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +13,7 @@ from ..core.effects import ChangesState, Effects
 from ..core.inputs import ToolInput
 from ..core.state import ToolsFound
 from ..core.tool import Alias, Exposure, Result, Tool, ToolSpec, load_guide
+from ..text.ranking import ranked
 
 _SELECT = "select:"
 
@@ -81,33 +80,12 @@ def _selected(query: str, specs: Sequence[ToolSpec]) -> Matches | None:
 
 
 def _ranked(input: ToolSearchInput, deferred: Sequence[ToolSpec]) -> Matches:
-    """By words in name, hint and guide; a rare word says more than a common one."""
-    words = set(_words(input.query))
-    fields = {spec.name: (_words(spec.name), _words(spec.hint), _words(spec.description)) for spec in deferred}
-    weight = {
-        word: math.log(1 + len(fields) / (1 + sum(any(word in field for field in three) for three in fields.values())))
-        for word in words
-    }
-
-    def score(spec: ToolSpec) -> float:
-        name, hint, guide = fields[spec.name]
-        return sum(weight[word] * (5 * (word in name) + 3 * (word in hint) + (word in guide)) for word in words)
-
-    scored = sorted(((-score(spec), spec.name, spec) for spec in deferred), key=lambda row: row[:2])
-    best = tuple(spec for points, _, spec in scored if points < 0)[: input.max_results]
-    return Matches(best, available=_deferred_names(deferred))
+    """By words in name, hint and guide."""
+    by_name = {spec.name: spec for spec in deferred}
+    fields = {spec.name: ((spec.name, 5.0), (spec.hint, 3.0), (spec.description, 1.0)) for spec in deferred}
+    best = ranked(input.query, fields)[: input.max_results]
+    return Matches(tuple(by_name[name] for name in best), available=_deferred_names(deferred))
 
 
 def _deferred_names(specs: Sequence[ToolSpec]) -> tuple[str, ...]:
     return tuple(spec.name for spec in specs if spec.exposure is Exposure.DEFERRED)
-
-
-def _words(text: str) -> frozenset[str]:
-    """Lower-case words; `NotebookEdit` and `mcp__a__read_file` are several.
-
-    >>> sorted(_words("NotebookEdit read_file"))
-    ['edit', 'file', 'notebook', 'notebookedit', 'read']
-    """
-    parts = re.findall(r"[A-Za-z0-9]+", text)
-    split = [piece for part in parts for piece in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", part)]
-    return frozenset(word.lower() for word in (*parts, *split))
