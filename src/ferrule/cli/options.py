@@ -54,6 +54,8 @@ def settings_from(chosen: argparse.Namespace) -> Settings:
     from ..app.build import Settings
     from ..app.layers import ReloadedPolicy, SettingsError, open_layers, understood
     from ..permissions.modes import Mode
+    from ..settings.levels import surroundings
+    from ..settings.pages import Pages
 
     _refuse_what_is_not_built(chosen)
     base = Settings(cwd=working_directory(chosen.cwd))
@@ -85,6 +87,11 @@ def settings_from(chosen: argparse.Namespace) -> Settings:
         results_folder=found.results_folder,
         hooks=found.hooks,
         reload=ReloadedPolicy(live, base.mode, base.cwd),
+        pages=Pages(
+            surroundings(base.cwd, os.environ),
+            lambda item: live.current().standing.counts(item),  # noqa: PLW0108 - of the moment it is asked
+            levels=_levels(chosen.setting_sources),
+        ),
     )
 
 

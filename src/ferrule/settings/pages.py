@@ -51,13 +51,26 @@ class WrittenPage:
 class Pages:
     """Reads such files on the ground of one session."""
 
-    def __init__(self, around: Surroundings, trusts: Callable[[Item], bool] = lambda item: False) -> None:
-        """`trusts` says whether what a file of the folder brings counts; files from elsewhere are a user's own."""
+    def __init__(
+        self,
+        around: Surroundings,
+        trusts: Callable[[Item], bool] = lambda item: False,
+        *,
+        levels: frozenset[Level] = frozenset(Level),
+    ) -> None:
+        """`trusts` says whether what a file of the folder brings counts; files from elsewhere are a user's own.
+
+        What an administrator has written counts whatever the `levels`.
+        """
         self._around = around
+        self._levels = levels | {Level.MANAGED}
         self._ground: Ground = ground_of(around)
         self._trusts = trusts
 
     def shelves(self, kind: Kind) -> Iterator[Shelf]:
+        return (shelf for shelf in self._all_shelves(kind) if shelf.level in self._levels)
+
+    def _all_shelves(self, kind: Kind) -> Iterator[Shelf]:
         """From the most important level to the least, and from where one works up to the root of the checkout."""
         name = _NAMES[kind]
         hidden = (*reversed(FOLDERS), *([_SHARED] if kind is Kind.SKILL else []))
