@@ -90,6 +90,8 @@ def test_adding_a_tool_works_as_contributing_says(tmp_path: Path) -> None:
 def test_the_table_of_effects_is_true(tmp_path: Path) -> None:
     rows = dict(re.findall(r"^\| (\w+) \| (.*?) \|", (ROOT / "docs/effects.md").read_text(), re.MULTILINE))
     samples = {
+        "Agent": ({"description": "x", "prompt": "y"}, [], "nothing itself"),
+        "Skill": ({"skill": "x"}, [], "nothing itself"),
         "AskUserQuestion": (
             {"questions": [{"question": "Which?", "options": [{"label": "a"}, {"label": "b"}]}]},
             [],

@@ -75,7 +75,9 @@ async def test_a_call_knows_its_place_and_its_surroundings(tmp_path: Path) -> No
     assert (ctx.call_id, ctx.cwd, ctx.depth, ctx.cancelled) == ("toolu_1", str(tmp_path), 0, False)
     assert (ctx.facts.session_id, ctx.facts.agent, ctx.facts.chain) == (session.id, "main", ())
     assert (ctx.facts.workspace, ctx.facts.added_directories) == (str(tmp_path), ("/opt",))
-    assert [spec.name for spec in ctx.facts.tools] == sorted(["Keeps", *(tool.name for tool in builtin_tools())])
+    assert [spec.name for spec in ctx.facts.tools] == sorted(
+        ["Keeps", *(tool.name for tool in builtin_tools() if tool.name != "Skill")]
+    )
     assert list(ctx.facts.conversation) == [UserTurn.saying("hello")]
 
 

@@ -203,7 +203,7 @@ def test_schemas_have_the_same_bytes_in_every_process() -> None:
     )
 
     assert first == second
-    assert first.count(b"additionalProperties") == len(builtin_tools())
+    assert first.count(b'{"additionalProperties"') >= len(builtin_tools())
 
 
 @requirement("CON-3")
@@ -345,7 +345,7 @@ async def test_a_tool_that_switched_itself_off_is_not_in_the_list(tmp_path: Path
 
     await run_calls(tmp_path, [ToolCall("1", "Lists", {})], Missing(), Lists())
 
-    assert names == sorted(["Lists", *(tool.name for tool in builtin_tools())])
+    assert names == sorted(["Lists", *(tool.name for tool in builtin_tools() if tool.name != "Skill")])
 
 
 # Invalid is not denied
