@@ -7,8 +7,8 @@ from pathlib import Path
 from ferrule.app.build import Settings, open_session
 from ferrule.core.calls import Status, ToolCall
 from ferrule.core.content import Markdown, plain_text
-from ferrule.core.events import TurnEnded
-from ferrule.core.ports import Answer, Judge, Proposal, Unanswered
+from ferrule.core.events import NoteAdded, TurnEnded
+from ferrule.core.ports import Answer, Unanswered
 from ferrule.core.state import SessionState
 from ferrule.engine.session import Session
 from ferrule.permissions.modes import Mode
@@ -55,10 +55,10 @@ class TestExitPlanModeContract(ToolContract):
         return ExitPlanMode(Planning(), Person(YES))
 
 
-def _session(tmp_path: Path, person: Person | None, *, mode: str = "", judges: tuple[Judge, ...] = ()) -> Session:
+def _session(tmp_path: Path, person: Person | None, *, mode: str = "") -> Session:
     modes = ModesOf()
     settings = Settings(cwd=str(tmp_path), mode=Mode.BYPASS, state_folder=tmp_path / "state")
-    session = open_session(settings, tools=[EnterPlanMode(modes), ExitPlanMode(modes, person)], judges=judges)
+    session = open_session(settings, tools=[EnterPlanMode(modes), ExitPlanMode(modes, person)])
     modes.state = session.state
     session.state.mode = mode
     return session
@@ -147,19 +147,14 @@ async def test_with_nobody_there_plan_mode_stays_on(tmp_path: Path) -> None:
 
 @requirement("TASK-3")
 async def test_a_change_of_mode_keeps_its_place_among_the_calls_of_a_message(tmp_path: Path) -> None:
+    session = _session(tmp_path, Person(YES))
     before, after = ({"file_path": str(tmp_path / name), "content": "x"} for name in ("before", "after"))
-    seen: list[tuple[str, str]] = []
 
-    class Watching:
-        def judge(self, proposal: Proposal, /) -> None:
-            seen.append((proposal.call.id, session.state.mode))
-
-    session = _session(tmp_path, Person(YES), judges=(Watching(),))
-    await session.run(
+    outcomes = await session.run(
         [ToolCall("1", "Write", before), ToolCall("2", "EnterPlanMode", {}), ToolCall("3", "Write", after)]
     )
 
-    assert seen == [("1", ""), ("2", ""), ("3", "plan")]
+    assert [outcome.status for outcome in outcomes] == [Status.OK, Status.OK, Status.DENIED]
 
 
 async def test_entering_twice_is_an_error(tmp_path: Path) -> None:
@@ -172,3 +167,37 @@ async def test_entering_twice_is_an_error(tmp_path: Path) -> None:
 
 def test_without_modes_they_are_off() -> None:
     assert EnterPlanMode().unavailable() == ExitPlanMode().unavailable() == "this session has no permission modes"
+
+
+# With the modes of a session
+
+
+async def _statuses(session: Session, *calls: ToolCall) -> list[Status]:
+    return [outcome.status for outcome in await session.run(calls)]
+
+
+@requirement("TASK-3")
+async def test_nothing_is_changed_until_the_plan_is_approved(tmp_path: Path) -> None:
+    settings = Settings(cwd=str(tmp_path), mode=Mode.ACCEPT_EDITS, state_folder=tmp_path / "state")
+    session = open_session(settings, questioner=Person(YES))
+    write = ToolCall("w", "Write", {"file_path": str(tmp_path / "new.txt"), "content": "x"})
+
+    planning = await _statuses(session, ToolCall("1", "EnterPlanMode", {}), write)
+    approved = await _statuses(session, _exit(), write)
+
+    assert planning == [Status.OK, Status.DENIED]
+    assert approved == [Status.OK, Status.OK]
+    assert (tmp_path / "new.txt").read_text() == "x"
+
+
+@requirement("TASK-3")
+async def test_a_session_that_began_with_planning_goes_on_with_the_default(tmp_path: Path) -> None:
+    settings = Settings(cwd=str(tmp_path), mode=Mode.PLAN, state_folder=tmp_path / "state")
+    session = open_session(settings, questioner=Person(YES))
+    model = RecordingModel(says("", _exit()), says("Now I begin."))
+
+    async with session.ask("Do it", model) as events:
+        notes = [one.event.kind async for one in events if isinstance(one.event, NoteAdded)]
+
+    assert notes == ["plan_mode"]
+    assert session.state.mode == "default"

@@ -51,17 +51,18 @@ class TurnRules:
     def __init__(self, states: Mapping[str, SessionState], make_judge: MakeJudge) -> None:
         self._states = states
         self._make_judge = make_judge
-        self._during: dict[str, SkillRules] = {}
+        self._during: dict[tuple[str, str], SkillRules] = {}
+        """By the agent and the id of the call: some services give the same ids in every conversation."""
         self._made: dict[SkillRules, Judging] = {}
 
     @contextmanager
-    def during(self, call_id: str, rules: SkillRules) -> Generator[None]:
-        """For calls made inside of this one."""
-        self._during[call_id] = rules
+    def during(self, agent: str, call_id: str, rules: SkillRules) -> Generator[None]:
+        """For calls made inside of this one, by the agent itself and by agents that it starts there."""
+        self._during[agent, call_id] = rules
         try:
             yield
         finally:
-            del self._during[call_id]
+            del self._during[agent, call_id]
 
     def of_turn(self, agent: str) -> Mapping[str, Any] | None:
         state = self._states.get(agent)
@@ -69,7 +70,11 @@ class TurnRules:
 
     def judge(self, proposal: Proposal, /) -> Verdict | None:
         facts = proposal.ctx.facts
-        held = [self._during[id] for id in facts.chain if id in self._during]
+        held = [
+            rules
+            for (agent, id), rules in self._during.items()
+            if id in facts.chain and f"{facts.agent}/".startswith(f"{agent}/")
+        ]
         saved = self.of_turn(facts.agent)
         if saved and saved.get("turn") == facts.turn:
             held.append(SkillRules(tuple(saved["allow"]), tuple(saved["deny"]), str(saved["origin"])))

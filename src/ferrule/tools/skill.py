@@ -77,7 +77,7 @@ class Skill(Tool[SkillInput, SkillUsed]):
         try:
             if self._rules is None or not rules:
                 return await self._used(skill, input, around, ctx)
-            with self._rules.during(ctx.call_id, rules):
+            with self._rules.during(facts.agent, ctx.call_id, rules):
                 used = await self._used(skill, input, around, ctx)
         except NotRendered as reason:
             raise ToolError(str(reason)) from None
