@@ -264,6 +264,12 @@ def _pipeline(
     )
 
 
+def _warn(agents: Agents, skills: Skills | None) -> None:
+    """Of files that are skipped, once all are found."""
+    for warning in (*agents.warnings, *(skills.warnings if skills else ())):
+        log.warning("%s", warning)
+
+
 def _skill_text(skills: Skills | None, name: str) -> str | None:
     skill = skills.all.get(name) if skills else None
     return skill.body if skill else None

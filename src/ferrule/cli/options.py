@@ -90,7 +90,7 @@ def settings_from(chosen: argparse.Namespace) -> Settings:
         pages=Pages(
             surroundings(base.cwd, os.environ),
             lambda item: live.current().standing.counts(item),  # noqa: PLW0108 - of the moment it is asked
-            levels=_levels(chosen.setting_sources),
+            levels=chosen_levels(chosen.setting_sources),
         ),
     )
 

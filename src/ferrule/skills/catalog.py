@@ -31,12 +31,21 @@ class Skills:
 
     def __init__(self, pages: Pages) -> None:
         self._pages = pages
-        self.warnings: list[str] = []
 
-    @cached_property
+    @property
     def all(self) -> Mapping[str, Skill]:
         """By name. The listing depends on it, so it stays as it was found."""
+        return self._found[0]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Of files that are skipped."""
+        return self._found[1]
+
+    @cached_property
+    def _found(self) -> tuple[Mapping[str, Skill], tuple[str, ...]]:
         found = dict[str, Skill]()
+        warnings: list[str] = []
         seen = set[str]()
         for shelf, path, name in self._files():
             real = os.path.realpath(path)
@@ -46,13 +55,13 @@ class Skills:
             try:
                 skill = skill_of(self._pages.read(shelf, path), name)
             except BadPage as reason:
-                self.warnings.append(str(reason))
+                warnings.append(str(reason))
                 continue
             if len(found) == MOST:
-                self.warnings.append(f"There are more than {MOST} skills; {path} and what follows is skipped.")
+                warnings.append(f"There are more than {MOST} skills; {path} and what follows is skipped.")
                 break
             found.setdefault(name, skill)
-        return found
+        return found, tuple(warnings)
 
     def read(self, name: str) -> Skill:
         """As its file is now. Raises `NoSuchSkill`, or `BadPage` where the file has become unusable."""

@@ -60,7 +60,7 @@ class Agent(Tool[AgentInput, AgentOutput]):
 
     def guide(self) -> str:
         listed = self._spawner.agents.listed() if self._spawner else ""
-        return f"{self.description}\n\nKinds of agents:\n{listed}" if listed else self.description
+        return f"{self.description.strip()}\n\nKinds of agents:\n{listed}" if listed else self.description
 
     def effects(self, input: AgentInput, ctx: ToolContext) -> Effects:
         """Nothing itself: what the agent does are calls of their own."""

@@ -52,7 +52,7 @@ class Skill(Tool[SkillInput, SkillUsed]):
 
     def guide(self) -> str:
         listed = self._skills.listed() if self._skills else ""
-        return f"{self.description}\n\nSkills:\n{listed}" if listed else self.description
+        return f"{self.description.strip()}\n\nSkills:\n{listed}" if listed else self.description
 
     def effects(self, input: SkillInput, ctx: ToolContext) -> Effects:
         """Nothing itself: what it runs are calls of their own."""
