@@ -93,6 +93,7 @@ def open_session(settings: Settings | None = None, *, session_id: str | None = N
         hooks=hooks.lifecycle if hooks else None,
     )
     delegated.spawner.attach(session)
+    _warn(delegated.spawner.agents, delegated.skills)
     return session
 
 

@@ -43,6 +43,7 @@ _USED: Final = frozenset(
         "sandbox",
         "disableAllHooks",
         "allowManagedInputChangesOnly",
+        "mcpServers",
     }
 )
 _NOT_LOADED: Final = frozenset({Kind.AGENT, Kind.SKILL, Kind.COMMAND})

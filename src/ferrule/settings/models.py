@@ -18,7 +18,7 @@ from .fields import ClosedObject, Given, Items, Named, OpenObject, RuleText
 from .files import SettingsKind
 from .hooks import HOOK_TAGS, Hooks, HooksFile
 from .sandbox import Sandbox
-from .servers import SERVER_TAGS, McpFile, ServerMatch
+from .servers import SERVER_TAGS, McpFile, NamedServers, ServerMatch
 
 ModeName: TypeAlias = Literal["default", "manual", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"]
 Theme: TypeAlias = Literal[
@@ -116,6 +116,13 @@ class Settings(OpenObject):
     allowed_http_hook_urls: Given[Items[Named]] = None
     http_hook_allowed_env_vars: Given[Items[Named]] = None
 
+    mcp_servers: NamedServers = Field(default_factory=dict)
+    trusted_mcp_servers: Given[Items[Named]] = Field(
+        default=None, description="Servers whose own word on what their tools do is believed."
+    )
+    concurrent_mcp_servers: Given[Items[Named]] = Field(
+        default=None, description="Servers whose calls may run side by side."
+    )
     enable_all_project_mcp_servers: Given[bool] = None
     enabled_mcpjson_servers: Given[Items[Named]] = None
     disabled_mcpjson_servers: Given[Items[Named]] = None

@@ -1,4 +1,4 @@
-"""MCP servers as they stand in .mcp.json."""
+"""MCP servers as they stand in .mcp.json and in settings files."""
 
 from __future__ import annotations
 
@@ -79,10 +79,13 @@ def _not_reserved(name: str) -> str:
     return name
 
 
+NamedServers: TypeAlias = Mapping[Annotated[str, AfterValidator(_not_reserved)], AnyServer]
+
+
 class McpFile(OpenObject):
     """A .mcp.json."""
 
-    mcp_servers: Mapping[Annotated[str, AfterValidator(_not_reserved)], AnyServer]
+    mcp_servers: NamedServers
 
 
 class ServerMatch(OpenObject):
