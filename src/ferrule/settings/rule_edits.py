@@ -7,22 +7,17 @@ way to write a colon. Nothing is added that stands there already.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import Final
 
 from ..core.verdicts import Behavior
 from ..text.json_layout import Layout, encoded, escapes, without
 from ..text.json_spans import Array, BadJson, Object, Value, array_at, object_at, whole
 from ..text.lines import LF, dominant_ending
 from ..text.matching import Edit, Span
+from .object_edits import UNIT, NotEdited, ObjectText, layout_of_root
 from .strict_json import NotJson, parse
 
 KEYS: Final[Mapping[Behavior, str]] = {Behavior.ALLOW: "allow", Behavior.ASK: "ask", Behavior.DENY: "deny"}
-UNIT: Final = "  "
-"""What a level is indented by where nothing shows it."""
-
-
-class NotEdited(ValueError):
-    """The file is not one that a rule can be put into. The message says what is wrong with it."""
 
 
 def adding(text: str, behavior: Behavior, rule: str) -> tuple[Edit, ...]:
@@ -31,7 +26,7 @@ def adding(text: str, behavior: Behavior, rule: str) -> tuple[Edit, ...]:
         return (Edit(0, len(text), _new_text(text, behavior, rule)),)
     root, unit = _root(text), _unit(text)
     quoted = encoded(rule, ascii_only=escapes(text) is True)
-    top = _Level(text, root, _layout_of_root(text, root), unit)
+    top = ObjectText(text, root, layout_of_root(text, root), unit)
     permissions = top.member("permissions")
     if permissions is None:
         inner = top.layout.inner(unit)
@@ -56,7 +51,7 @@ def removing(text: str, behavior: Behavior, rule: str) -> tuple[Edit, ...]:
     if not text.strip():
         return ()
     root = _root(text)
-    top = _Level(text, root, _layout_of_root(text, root), UNIT)
+    top = ObjectText(text, root, layout_of_root(text, root), UNIT)
     permissions = top.member("permissions")
     found = top.inside(permissions, "permissions").member(KEYS[behavior]) if permissions else None
     if found is None:
@@ -64,47 +59,6 @@ def removing(text: str, behavior: Behavior, rule: str) -> tuple[Edit, ...]:
     items = _items(found, behavior)
     gone = {at for at, item in enumerate(items) if item.value == rule}
     return tuple(without(items, gone, Span(found.start + 1, found.end - 1))) if gone else ()
-
-
-class _Level:
-    """An object of the file, and how it is laid out."""
-
-    def __init__(self, text: str, value: Value, layout: Layout, unit: str, colon: str = ": ") -> None:
-        self._text = text
-        self._spare_colon = colon
-        self._value = value
-        self._object = cast(Object, value.value)
-        self._unit = unit
-        self.layout = layout
-
-    def member(self, key: str) -> Value | None:
-        found = self._object.get(key)
-        return found.value if found else None
-
-    def inside(self, value: Value, name: str) -> _Level:
-        if not isinstance(value.value, Object):
-            raise NotEdited(f"`{name}` is no object.")
-        span = Span(value.start + 1, value.end - 1)
-        layout = Layout.of(self._text, span, value.value.members, spare=self.layout.on_one_line)
-        return _Level(self._text, value, layout or self.layout.inner(self._unit), self._unit, self._colon)
-
-    def key(self, name: str) -> str:
-        return encoded(name, ascii_only=True) + self._colon
-
-    @property
-    def _colon(self) -> str:
-        """As the first member has it, or else the object around this one."""
-        if not self._object.members:
-            return self._spare_colon
-        first = self._object.members[0]
-        between = self._text[first.start : first.value.start]
-        return between[len(between.rstrip(" \t\r\n:")) :]
-
-    def with_member(self, name: str, value: str) -> Edit:
-        members, written = self._object.members, f"{self.key(name)}{value}"
-        if members:
-            return Edit(members[-1].end, members[-1].end, self.layout.separator + written)
-        return Edit(self._value.start + 1, self._value.end - 1, self.layout.around([written]))
 
 
 def _root(text: str) -> Value:
@@ -128,15 +82,9 @@ def _items(found: Value, behavior: Behavior) -> tuple[Value, ...]:
     return found.value.items
 
 
-def _layout_of_root(text: str, root: Value) -> Layout:
-    span, ending = Span(root.start + 1, root.end - 1), dominant_ending(text) or LF
-    fresh = Layout(open=f"{ending}{UNIT}", separator=f",{ending}{UNIT}", close=ending)
-    return Layout.of(text, span, cast(Object, root.value).members) or fresh
-
-
 def _unit(text: str) -> str:
     """What the members of the root are indented by, as everything below them is by multiples of it."""
-    return _layout_of_root(text, _root(text)).indent or UNIT
+    return layout_of_root(text, _root(text)).indent or UNIT
 
 
 def _new_text(text: str, behavior: Behavior, rule: str) -> str:

@@ -1,8 +1,10 @@
-"""A rule saved in a settings file, so that nothing else in it changes and no other writer loses anything."""
+"""Rules and servers saved in settings files, so that nothing else changes and no other writer loses anything."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from ..core.verdicts import Behavior
 from ..host.files import read_document
@@ -11,12 +13,14 @@ from ..host.text import Document, NotEditable, NotText
 from ..host.writing import NotWritten, write_file
 from ..text.matching import Edit
 from .entries import Entry
-from .files import FOLDERS
+from .files import FOLDERS, PROJECT_SERVERS
 from .grants import is_below, item_of_entry
 from .layers import ALLOW
 from .levels import LOCAL_NAME, Level, Source, Surroundings
-from .rule_edits import NotEdited, adding, removing
+from .object_edits import NotEdited
+from .rule_edits import adding, removing
 from .rules import why_no_rule
+from .server_edits import KEY, adding_server, removing_server
 from .trust import TrustStore, ground_of
 
 MOST_TRIES = 100
@@ -24,7 +28,7 @@ MOST_TRIES = 100
 
 
 class NotSaved(Exception):
-    """The rule was not saved, and the file is as it was. The message says why and what to do."""
+    """Nothing was saved, and the file is as it was. The message says why and what to do."""
 
 
 def rule_file(around: Surroundings, level: Level) -> str:
@@ -61,18 +65,45 @@ def add_rule(path: str, behavior: Behavior, rule: str) -> bool:
     """Whether it was added; `False` where it stands there already. Raises `NotSaved`."""
     if words := why_no_rule(rule):
         raise NotSaved(words)
-    return _change(path, behavior, rule, add=True)
+    return _change(path, lambda text: adding(text, behavior, rule))
 
 
 def remove_rule(path: str, behavior: Behavior, rule: str) -> bool:
     """Whether it stood there. Raises `NotSaved`."""
-    return _change(path, behavior, rule, add=False)
+    return _change(path, lambda text: removing(text, behavior, rule))
 
 
-def _change(path: str, behavior: Behavior, rule: str, *, add: bool) -> bool:
+def server_file(around: Surroundings, level: Level) -> str:
+    """Where a server of this level is saved. Those of a project are in the file that other programs share."""
+    return os.path.join(around.cwd, PROJECT_SERVERS) if level is Level.PROJECT else rule_file(around, level)
+
+
+def save_server(around: Surroundings, store: TrustStore, level: Level, name: str, entry: Mapping[str, Any]) -> str:
+    """A person adds it, so it is trusted too. Where it was saved.
+
+    Raises `NotSaved`, or `NotStored` where it is saved and will have to be trusted by hand.
+    """
+    path = server_file(around, level)
+    if level.in_folder:
+        _check_inside(path, around)
+    _change(path, lambda text: adding_server(text, name, entry))
+    ground = ground_of(around)
+    item = item_of_entry(Entry(key=(KEY, name), value=dict(entry), source=Source(level, path)), ground)
+    if item is not None:
+        store.agree_to_one(ground, item)
+    return path
+
+
+def remove_server(around: Surroundings, level: Level, name: str) -> str | None:
+    """Where it stood; `None` where it did not. Raises `NotSaved`."""
+    path = server_file(around, level)
+    return path if _change(path, lambda text: removing_server(text, name)) else None
+
+
+def _change(path: str, edits_for: Callable[[str], tuple[Edit, ...]]) -> bool:
     for _ in range(MOST_TRIES):
         try:
-            return _change_once(path, behavior, rule, add=add)
+            return _change_once(path, edits_for)
         except ChangedMeanwhile:
             continue
         except NotEdited as error:
@@ -86,13 +117,13 @@ def _change(path: str, behavior: Behavior, rule: str, *, add: bool) -> bool:
     raise NotSaved(f"{path} is being changed all the time. Try again later.")
 
 
-def _change_once(path: str, behavior: Behavior, rule: str, *, add: bool) -> bool:
+def _change_once(path: str, edits_for: Callable[[str], tuple[Edit, ...]]) -> bool:
     try:
         found = read_document(path)
     except FileNotFoundError:
         found = None
     document = found.document if found else Document.decode(b"")
-    edits: tuple[Edit, ...] = (adding if add else removing)(document.text, behavior, rule)
+    edits = edits_for(document.text)
     if not edits:
         return False
     write_file(path, document.splice(edits), expected=found.identity if found else None)

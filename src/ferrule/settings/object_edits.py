@@ -1,0 +1,64 @@
+"""An object in the text of a settings file, and how a member is added to it so that it looks like the others."""
+
+from __future__ import annotations
+
+from typing import Final, cast
+
+from ..text.json_layout import Layout, encoded
+from ..text.json_spans import Object, Value
+from ..text.lines import LF, dominant_ending
+from ..text.matching import Edit, Span
+
+UNIT: Final = "  "
+"""What a level is indented by where nothing shows it."""
+
+
+class NotEdited(ValueError):
+    """The file is not one that this can be put into. The message says what is wrong with it."""
+
+
+class ObjectText:
+    """An object of the file, and how it is laid out."""
+
+    def __init__(self, text: str, value: Value, layout: Layout, unit: str, colon: str = ": ") -> None:
+        self._text = text
+        self._spare_colon = colon
+        self._value = value
+        self._object = cast(Object, value.value)
+        self._unit = unit
+        self.layout = layout
+
+    def member(self, key: str) -> Value | None:
+        found = self._object.get(key)
+        return found.value if found else None
+
+    def inside(self, value: Value, name: str) -> ObjectText:
+        if not isinstance(value.value, Object):
+            raise NotEdited(f"`{name}` is no object.")
+        span = Span(value.start + 1, value.end - 1)
+        layout = Layout.of(self._text, span, value.value.members, spare=self.layout.on_one_line)
+        return ObjectText(self._text, value, layout or self.layout.inner(self._unit), self._unit, self._colon)
+
+    def key(self, name: str) -> str:
+        return encoded(name, ascii_only=True) + self._colon
+
+    @property
+    def _colon(self) -> str:
+        """As the first member has it, or else the object around this one."""
+        if not self._object.members:
+            return self._spare_colon
+        first = self._object.members[0]
+        between = self._text[first.start : first.value.start]
+        return between[len(between.rstrip(" \t\r\n:")) :]
+
+    def with_member(self, name: str, value: str) -> Edit:
+        members, written = self._object.members, f"{self.key(name)}{value}"
+        if members:
+            return Edit(members[-1].end, members[-1].end, self.layout.separator + written)
+        return Edit(self._value.start + 1, self._value.end - 1, self.layout.around([written]))
+
+
+def layout_of_root(text: str, root: Value) -> Layout:
+    span, ending = Span(root.start + 1, root.end - 1), dominant_ending(text) or LF
+    fresh = Layout(open=f"{ending}{UNIT}", separator=f",{ending}{UNIT}", close=ending)
+    return Layout.of(text, span, cast(Object, root.value).members) or fresh

@@ -1,0 +1,71 @@
+"""A server put into the text of a settings file, or taken out, with all the rest as it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from ..text.json_layout import without
+from ..text.json_spans import BadJson, Object, Value, object_at, whole
+from ..text.lines import LF, dominant_ending
+from ..text.matching import Edit, Span
+from .object_edits import UNIT, NotEdited, ObjectText, layout_of_root
+from .strict_json import NotJson, parse
+
+KEY: Final = "mcpServers"
+
+
+def adding_server(text: str, name: str, entry: Mapping[str, Any]) -> tuple[Edit, ...]:
+    """The edits that add it, or put it in the place of the one of that name. Raises `NotEdited`."""
+    ending = dominant_ending(text) or LF
+    if not text.strip():
+        new = json.dumps({KEY: {name: entry}}, indent=2, ensure_ascii=False) + "\n"
+        return (Edit(0, len(text), new.replace("\n", ending)),)
+    root = _root(text)
+    top = ObjectText(text, root, layout_of_root(text, root), _unit(text, root))
+    servers = top.member(KEY)
+    if servers is None:
+        return (top.with_member(KEY, _written({name: entry}, top, text, root)),)
+    inside = top.inside(servers, KEY)
+    there = cast(Object, servers.value).get(name)
+    written = _written(entry, inside, text, root)
+    if there is None:
+        return (inside.with_member(name, written),)
+    return (Edit(there.value.start, there.value.end, written),)
+
+
+def removing_server(text: str, name: str) -> tuple[Edit, ...]:
+    """The edits that take it out; none where it is not there. Raises `NotEdited`."""
+    if not text.strip():
+        return ()
+    found = cast(Object, _root(text).value).get(KEY)
+    if found is None or not isinstance(found.value.value, Object):
+        return ()
+    members = found.value.value.members
+    gone = {at for at, member in enumerate(members) if member.key == name}
+    return tuple(without(members, gone, Span(found.value.start + 1, found.value.end - 1))) if gone else ()
+
+
+def _written(value: Mapping[str, Any], around: ObjectText, text: str, root: Value) -> str:
+    """Indented like the object that it is put into; on one line where that is on one."""
+    if not around.layout.indent:
+        return json.dumps(value, ensure_ascii=False)
+    ending = dominant_ending(text) or LF
+    lines = json.dumps(value, indent=_unit(text, root), ensure_ascii=False).split("\n")
+    return f"{ending}{around.layout.indent}".join(lines)
+
+
+def _root(text: str) -> Value:
+    try:
+        parse(text)
+        root = whole(text, lambda text, at: object_at(text, at, {KEY: object_at}))
+    except (NotJson, BadJson) as error:
+        raise NotEdited(f"it is broken: {error}") from None
+    if not isinstance(root.value, Object):
+        raise NotEdited("it holds no object.")
+    return root
+
+
+def _unit(text: str, root: Value) -> str:
+    return layout_of_root(text, root).indent or UNIT
