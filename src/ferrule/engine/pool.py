@@ -215,6 +215,16 @@ class Registry:
         (self._remote if remote else self._builtin)[tool.name] = tool
         self._renew(tool.name)
 
+    def replace_remote(self, gone: Iterable[str], come: Iterable[AnyTool]) -> None:
+        """Take remote tools away and put others in, as one change. One that breaks the contract is refused here."""
+        new = {tool.spec.name: tool for tool in come}
+        names = tuple(dict.fromkeys((*gone, *new)))
+        for name in names:
+            self._remote.pop(name, None)
+        self._remote.update(new)
+        if names:
+            self._renew(*names)
+
     def remove(self, name: str) -> None:
         """Take a tool away for good; a name that is not there is no error."""
         found = (self._builtin.pop(name, None), self._remote.pop(name, None))

@@ -56,6 +56,10 @@ class Session:
     limits: Limits = field(default_factory=Limits)
     spending: Spending = field(default_factory=Spending)
     note_sources: tuple[NoteSource, ...] = ()
+    opening: tuple[Callable[[], None], ...] = ()
+    """What starts in the background when somebody begins to work in the session."""
+    settling: tuple[Callable[[float], Awaitable[None]], ...] = ()
+    """Ways to wait for it, each for so many seconds at most."""
     closing: tuple[Callable[[], Awaitable[None]], ...] = ()
     """What has to be done when nobody works in the session any more."""
     agents: tuple[str, ...] = ()
@@ -88,6 +92,8 @@ class Session:
         return self.conversation.transcript
 
     async def __aenter__(self) -> Self:
+        for step in self.opening:
+            step()
         return self
 
     async def __aexit__(
@@ -104,6 +110,11 @@ class Session:
         finally:
             for step in self.closing:
                 await step()
+
+    async def settled(self, seconds: float) -> None:
+        """Wait for tools that nobody knows yet, such as those of a server that was never up, but not longer."""
+        for step in self.settling:
+            await step(seconds)
 
     async def run(self, calls: Iterable[ToolCall]) -> list[ToolOutcome]:
         """Carry out the calls of one message; one outcome each, in their order."""
