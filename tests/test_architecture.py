@@ -25,6 +25,7 @@ BROAD_CATCHES = {
     "hooks/loading.py": "importing a function runs somebody else's code",
     "hooks/runner.py": "a function that is a hook is somebody else's code",
     "permissions/matching.py": "a tool that reads its own specifiers is somebody else's code",
+    "mcp/connection.py": "whatever the protocol's package raises for a server is that server's trouble alone",
 }
 
 LATE_IMPORTS = {
@@ -39,6 +40,7 @@ LATE_IMPORTS = {
     "permissions/paths.py",  # pathspec takes 40 ms to load, and few sessions have a path rule
     "host/web/fetching.py",  # h11 is loaded by the first fetch
     "providers/catalog.py",  # one kind of model is asked for, and the others are not loaded
+    "mcp/late.py",  # the protocol's package and the checks of JSON Schemas take seconds
     "host/text.py",  # detection for the few files that are not UTF-8 takes longer to load than they do to read
 }
 

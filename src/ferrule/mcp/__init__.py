@@ -1,0 +1,1 @@
+"""Other people's tools: servers of the Model Context Protocol, and what they offer."""

@@ -1,0 +1,103 @@
+"""What a server is: how it is reached, and on what terms."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, TypeAlias, assert_never
+
+from ..core.values import named_value, plain_value
+from .naming import server_parts
+
+
+@plain_value
+class Stdio:
+    """A program that is started, and spoken to over its standard input and output."""
+
+    command: str
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] | None = None
+    cwd: str | None = None
+
+    def __str__(self) -> str:
+        return shlex.join((self.command, *self.args))
+
+
+@plain_value
+class Remote:
+    kind: Literal["http", "sse"]
+    url: str
+    headers: Mapping[str, str] | None = None
+    headers_helper: str | None = None
+    """A command that prints further headers as JSON."""
+    client_id: str | None = None
+    callback_port: int | None = None
+    scopes: str | None = None
+
+    def __str__(self) -> str:
+        return self.url
+
+
+@plain_value
+class InProcess:
+    """A server object of the `mcp` package, which runs in this very process."""
+
+    server: Any
+
+    def __str__(self) -> str:
+        return "in this process"
+
+
+Transport: TypeAlias = Stdio | Remote | InProcess
+
+
+@named_value
+class ServerConfig:
+    name: str
+    transport: Transport
+    part: str = ""
+    """What stands for it in the names of its tools."""
+    origin: str = ""
+    """Where it was configured."""
+    timeout: float | None = None
+    """Seconds that one call may take without a sign of life."""
+    always_load: bool = False
+    """Its tools are never deferred."""
+    trusted: bool = False
+    """What it says of its own tools is believed."""
+    concurrent: bool = False
+    """Its calls may run side by side."""
+
+    @property
+    def kind(self) -> str:
+        match self.transport:
+            case Stdio():
+                return "stdio"
+            case Remote(kind):
+                return kind
+            case InProcess():
+                return "in-process"
+            case _:
+                assert_never(self.transport)
+
+
+def in_process(**servers: Any) -> tuple[ServerConfig, ...]:
+    """Server objects by name, for programs that bring their own."""
+    parts = server_parts(servers)
+    return tuple(
+        ServerConfig(name=name, transport=InProcess(server), part=parts[name], origin="this program")
+        for name, server in servers.items()
+    )
+
+
+def endpoint(transport: Transport) -> Iterator[str]:
+    """What makes it another server if it changes. Values of variables and headers may be secrets, and are not in it."""
+    match transport:
+        case Stdio(command, args, env, cwd):
+            yield from ("stdio", command, *args, *sorted(env or {}), cwd or "")
+        case Remote(kind, url, headers):
+            yield from (kind, url, *sorted(headers or {}))
+        case InProcess():
+            yield "in-process"
+        case _:
+            assert_never(transport)

@@ -1,0 +1,203 @@
+"""The servers of one session, and their tools in its pool.
+
+Tools come from the cache of lists at once, from the server when it is up, and
+anew when it says that they changed. Once the schemas of all of them take more
+than a part of the context window, they are deferred, and stay so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from ..core.events import Emit, ListChanged
+from ..core.tool import ToolDefinitionError
+from ..core.values import named_value, plain_value
+from ..engine.pool import Registry
+from .around import Around, ServerTrouble
+from .config import ServerConfig
+from .connection import Connection
+from .hooks import Kind
+from .listing import PromptInfo
+from .naming import tool_name
+from .results import SavedFiles
+from .tools import CHARACTERS_PER_TOKEN, DEFAULT_TOKENS, McpTool
+
+log = logging.getLogger(__name__)
+
+WINDOW: Final = 200_000
+"""Tokens, where nobody says how many the model has."""
+
+
+@named_value
+class Limits:
+    window: int = WINDOW
+    defer_beyond: float | None = 0.1
+    """The part of the window that schemas may take before tools are deferred; `None` for never."""
+    result_tokens: int = DEFAULT_TOKENS
+
+
+@plain_value
+class Prompt:
+    """A prompt that a server offers, under the name that a person calls it by."""
+
+    name: str
+    server: str
+    info: PromptInfo
+
+
+class McpServers:
+    """Made without starting anything. Whoever opened it closes it."""
+
+    def __init__(self, configs: Iterable[ServerConfig], around: Around, limits: Limits | None = None) -> None:
+        self._limits = limits or Limits()
+        self._connections = {config.name: Connection(config, around, self._on_change) for config in configs}
+        self._tools: dict[str, dict[str, McpTool]] = {name: {} for name in self._connections}
+        self._registry: Registry | None = None
+        self._emit: Emit | None = None
+        self.files = SavedFiles(around.state_folder / "mcp" / "files")
+        self._deferred = False
+
+    def attach(self, registry: Registry, emit: Emit, folder: Path) -> None:
+        """To a session: its pool takes the tools that are known, and its folder what no model can read."""
+        self._registry, self._emit = registry, emit
+        self.files = SavedFiles(folder)
+        self._renew(self._connections.values())
+
+    def start(self) -> None:
+        """All of them, in the background. One that was not started is started by its first use."""
+        for connection in self._connections.values():
+            connection.start()
+
+    async def settled(self, seconds: float) -> None:
+        """Wait until each whose tools are not known is up or has failed, but not longer than this."""
+        unknown = [connection for connection in self._connections.values() if connection.listing is None]
+        waiting = [asyncio.ensure_future(_tried(connection)) for connection in unknown]
+        if waiting:
+            _, late = await asyncio.wait(waiting, timeout=seconds)
+            for task in late:
+                task.cancel()
+
+    async def close(self) -> None:
+        if self._connections:
+            await asyncio.gather(*(connection.close() for connection in self._connections.values()))
+
+    # What there is
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._connections)
+
+    @property
+    def connections(self) -> tuple[Connection, ...]:
+        return tuple(self._connections.values())
+
+    def get(self, name: str) -> Connection:
+        """By its name, or by what stands for it in the names of tools. Raises `ServerTrouble`."""
+        for connection in self._connections.values():
+            if name in (connection.config.name, connection.config.part):
+                return connection
+        there = ", ".join(self._connections) or "none at all"
+        raise ServerTrouble(f"There is no server `{name}`. There are: {there}.")
+
+    def tools(self) -> tuple[McpTool, ...]:
+        return tuple(tool for tools in self._tools.values() for tool in tools.values())
+
+    def prompts(self) -> tuple[Prompt, ...]:
+        return tuple(
+            Prompt(tool_name(connection.config.part, info.name), connection.config.name, info)
+            for connection in self._connections.values()
+            if connection.listing is not None
+            for info in connection.listing.prompts
+        )
+
+    # Changes
+
+    def _on_change(self, connection: Connection, kind: Kind) -> None:
+        if kind == "tools":
+            self._renew((connection,))
+        elif self._emit is not None:
+            prompts = [prompt.name for prompt in self.prompts() if prompt.server == connection.config.name]
+            self._emit(ListChanged(kind, tuple(prompts) if kind == "prompts" else (connection.config.name,)))
+
+    def _renew(self, connections: Iterable[Connection]) -> None:
+        """Bring the pool up to what these servers offer, as one change."""
+        gone, come = dict[str, McpTool](), dict[str, McpTool]()
+        for connection in connections:
+            before = self._tools[connection.config.name]
+            after = self._made(connection, before)
+            self._tools[connection.config.name] = after
+            gone |= {name: tool for name, tool in before.items() if after.get(name) is not tool}
+            come |= {name: tool for name, tool in after.items() if before.get(name) is not tool}
+        if not self._deferred and self._is_too_much():
+            self._deferred = True
+            gone |= {tool.name: tool for tool in self.tools()}
+            for connection in self._connections.values():
+                self._tools[connection.config.name] = self._made(connection, {})
+            come = {tool.name: tool for tool in self.tools()}
+        if self._registry is not None and (gone or come):
+            self._registry.replace_remote(gone, come.values())
+
+    def _made(self, connection: Connection, before: Mapping[str, McpTool]) -> dict[str, McpTool]:
+        """The tools of a server; one that is as it was is the same object."""
+        made = dict[str, McpTool]()
+        for info in connection.listing.tools if connection.listing is not None else ():
+            name = tool_name(connection.config.part, info.name, made)
+            known = before.get(name)
+            if known is not None and known.info == info:
+                made[name] = known
+                continue
+            tool = McpTool(
+                info,
+                connection,
+                name=name,
+                files=self.files,
+                tokens=self._limits.result_tokens,
+                deferred=self._deferred,
+            )
+            try:
+                _ = tool.spec
+            except (ToolDefinitionError, ValueError, TypeError, RecursionError) as error:
+                log.warning("%s: the tool %s is left out: %s", connection.config.name, info.name, error)
+                continue
+            made[name] = tool
+        return made
+
+    def _is_too_much(self) -> bool:
+        if self._limits.defer_beyond is None:
+            return False
+        room = self._limits.window * self._limits.defer_beyond * CHARACTERS_PER_TOKEN
+        return sum(tool.cost for tool in self.tools()) > room
+
+
+def limits_from(environment: Mapping[str, str], window: int = WINDOW) -> Limits:
+    """
+    >>> limits_from({"MAX_MCP_OUTPUT_TOKENS": "5000", "ENABLE_TOOL_SEARCH": "auto:25"}).defer_beyond
+    0.25
+    """
+    tokens = environment.get("MAX_MCP_OUTPUT_TOKENS", "")
+    return Limits(
+        window=window,
+        defer_beyond=_defer_beyond(environment.get("ENABLE_TOOL_SEARCH", "")),
+        result_tokens=int(tokens) if tokens.isascii() and tokens.isdecimal() and int(tokens) else DEFAULT_TOKENS,
+    )
+
+
+def _defer_beyond(wish: str) -> float | None:
+    kind, _, percent = wish.strip().lower().partition(":")
+    if kind == "false":
+        return None
+    if kind == "true":
+        return 0.0
+    number = percent if percent.isascii() and percent.isdecimal() else "10"
+    return min(int(number), 100) / 100
+
+
+async def _tried(connection: Connection) -> None:
+    try:
+        await connection.ready()
+    except ServerTrouble:
+        return  # whoever needs it will be told

@@ -1,0 +1,158 @@
+"""The two streams of a connection, as the protocol's package wants them. Imported through `late.py` only."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from types import TracebackType
+from typing import Any, Final, Self
+
+import anyio
+from mcp import types
+from mcp.shared.message import SessionMessage
+from mcp.types import jsonrpc_message_adapter
+
+from .config import Stdio
+from .hooks import Hooks
+from .process import ErrorLog, ServerProcess, TooLong
+
+log = logging.getLogger(__name__)
+
+GARBAGE_TOLD: Final = 5
+"""Lines that are no messages and are told of; further ones are passed over in silence."""
+
+
+class _Stream:
+    """What the package expects of a stream beside its one method."""
+
+    async def aclose(self) -> None:
+        """Nothing is held by it."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class WatchedStream(_Stream):
+    def __init__(self, inner: Any, hooks: Hooks) -> None:
+        self._inner = inner
+        self._hooks = hooks
+
+    @property
+    def last_context(self) -> Any:
+        return getattr(self._inner, "last_context", None)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self._inner.__anext__()
+        except (StopAsyncIteration, anyio.ClosedResourceError):
+            self._hooks.lost("the connection ended")
+            raise
+
+    async def receive(self) -> SessionMessage | Exception:
+        return await self._inner.receive()
+
+
+class StdioTransport:
+    def __init__(self, stdio: Stdio, hooks: Hooks, errors: ErrorLog) -> None:
+        self._stdio = stdio
+        self._hooks = hooks
+        self._errors = errors
+        self._process: ServerProcess | None = None
+
+    async def __aenter__(self) -> tuple[_Incoming, _Outgoing]:
+        stdio = self._stdio
+        self._process = await ServerProcess.start(
+            (stdio.command, *stdio.args), env=stdio.env or {}, cwd=stdio.cwd, errors=self._errors
+        )
+        return _Incoming(self._process, self._hooks), _Outgoing(self._process)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process is not None:
+            closing = asyncio.ensure_future(self._process.close())
+            try:
+                await asyncio.shield(closing)
+            except asyncio.CancelledError:
+                await asyncio.wait((closing,))  # bounded, and nothing may be left running
+                raise
+
+
+class _Incoming(_Stream):
+    """Messages, one for each line; lines that are none are passed over."""
+
+    def __init__(self, process: ServerProcess, hooks: Hooks) -> None:
+        self._process = process
+        self._hooks = hooks
+        self._lines = process.lines(self._too_long)
+        self._injected = deque[SessionMessage]()
+        self._garbage = 0
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage:
+        while True:
+            if self._injected:
+                return self._injected.popleft()
+            try:
+                line = await anext(self._lines)
+            except (StopAsyncIteration, OSError):
+                self._hooks.lost(self._process.end)
+                raise StopAsyncIteration from None
+            if (message := self._message(line)) is not None:
+                return message
+
+    async def receive(self) -> SessionMessage:
+        try:
+            return await self.__anext__()
+        except StopAsyncIteration:
+            raise anyio.EndOfStream from None
+
+    def _message(self, line: bytes) -> SessionMessage | None:
+        if not line.strip():
+            return None
+        try:
+            return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+        except ValueError:
+            self._garbage += 1
+            if self._garbage <= GARBAGE_TOLD:
+                log.warning("%s wrote what is no message: %s", self._hooks.server, _excerpt(line))
+            return None
+
+    def _too_long(self, trouble: TooLong) -> None:
+        log.warning("%s: a message was thrown away: %s", self._hooks.server, trouble)
+        if trouble.id is not None:
+            error = types.ErrorData(code=types.INTERNAL_ERROR, message=f"The answer was thrown away: {trouble}.")
+            self._injected.append(SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=trouble.id, error=error)))
+
+
+class _Outgoing(_Stream):
+    def __init__(self, process: ServerProcess) -> None:
+        self._process = process
+        self._turn = asyncio.Lock()
+
+    async def send(self, item: SessionMessage, /) -> None:
+        line = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode("utf-8", "replace")
+        try:
+            async with self._turn:
+                await self._process.send(line)
+        except OSError:
+            raise anyio.BrokenResourceError from None
+
+
+def _excerpt(line: bytes) -> str:
+    text = line[:200].decode("utf-8", "replace")
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)

@@ -1,0 +1,216 @@
+"""The protocol itself, through the official package: connections out, plain data back.
+
+The package takes seconds to load, so nobody imports this module but `late.py`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, Final, assert_never, cast
+
+import httpx2
+from mcp import types
+from mcp.client import Client
+from mcp.client.session import ClientRequestContext, IncomingMessage
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
+from mcp.shared.exceptions import MCPError
+
+from .._version import __version__
+from .config import InProcess, Remote, ServerConfig, Stdio
+from .headers import further_headers
+from .hooks import Hooks, OnProgress
+from .listing import Listing, ResourceInfo
+from .oauth import authorisation
+from .offers import prompt_info, resource_info, template_info, tool_info
+from .process import ErrorLog
+from .streams import StdioTransport, WatchedStream
+
+log = logging.getLogger(__name__)
+
+MOST_PAGES: Final = 100
+"""Of a list; a server that never comes to an end of it is not followed any further."""
+CONNECT_SECONDS: Final = 30.0
+LONGEST_SILENCE: Final = 3 * 3600.0
+"""Seconds without a byte of an answer over HTTP. Calls have time limits of their own, which are shorter."""
+
+
+class Link:
+    """An open connection."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    @property
+    def protocol(self) -> str:
+        return self._client.protocol_version
+
+    @property
+    def instructions(self) -> str:
+        return self._client.instructions or ""
+
+    @property
+    def has_resources(self) -> bool:
+        return self._client.server_capabilities.resources is not None
+
+    async def listing(self) -> Listing:
+        offers = self._client.server_capabilities
+        tools: list[types.Tool] = []
+        prompts: list[types.Prompt] = []
+        if offers.tools is not None:
+            async for page in _pages(self._client.list_tools):
+                tools += page.tools
+        if offers.prompts is not None:
+            async for page in _pages(self._client.list_prompts):
+                prompts += page.prompts
+        return Listing(tuple(map(tool_info, tools)), tuple(map(prompt_info, prompts)))
+
+    async def call(self, name: str, arguments: Mapping[str, Any], on_progress: OnProgress) -> dict[str, Any]:
+        return _plain(await self._client.call_tool(name, dict(arguments), progress_callback=on_progress))
+
+    async def resources(self) -> tuple[ResourceInfo, ...]:
+        found: list[ResourceInfo] = []
+        async for page in _pages(self._client.list_resources):
+            found += map(resource_info, page.resources)
+        try:
+            async for page in _pages(self._client.list_resource_templates):
+                found += map(template_info, page.resource_templates)
+        except MCPError as error:
+            if error.code != types.METHOD_NOT_FOUND:  # few servers have templates
+                raise
+        return tuple(found)
+
+    async def read(self, uri: str) -> dict[str, Any]:
+        return _plain(await self._client.read_resource(uri))
+
+    async def prompt(self, name: str, arguments: Mapping[str, str]) -> dict[str, Any]:
+        return _plain(await self._client.get_prompt(name, dict(arguments)))
+
+    async def follow_changes(self, hooks: Hooks) -> None:
+        """Until the server ends it. Older servers tell of changes by themselves."""
+        if self.protocol < "2026-07-28":
+            return
+        changes = self._client.listen(tools_list_changed=True, prompts_list_changed=True, resources_list_changed=True)
+        async with changes as events:
+            async for event in events:
+                kind = type(event).__name__.removesuffix("ListChanged").lower()
+                if kind in ("tools", "prompts", "resources"):
+                    hooks.changed(kind)
+
+
+@asynccontextmanager
+async def connected(config: ServerConfig, hooks: Hooks, errors: ErrorLog) -> AsyncGenerator[Link]:
+    """A connection that is through with its greeting. Entered and left in the same task."""
+
+    async def on_message(message: IncomingMessage) -> None:
+        match message:
+            case types.ToolListChangedNotification():
+                hooks.changed("tools")
+            case types.PromptListChangedNotification():
+                hooks.changed("prompts")
+            case types.ResourceListChangedNotification():
+                hooks.changed("resources")
+            case _:
+                pass
+
+    async def on_elicitation(
+        context: ClientRequestContext, params: types.ElicitRequestParams
+    ) -> types.ElicitResult | types.ErrorData:
+        assert hooks.elicit is not None, "it is asked only where it is there"
+        answer = await hooks.elicit(params.model_dump(by_alias=True, mode="json", exclude_none=True))
+        return types.ElicitResult.model_validate(answer)
+
+    async def on_roots(context: ClientRequestContext) -> types.ListRootsResult | types.ErrorData:
+        return types.ListRootsResult.model_validate({"roots": [{"uri": uri} for uri in hooks.roots]})
+
+    client = Client(
+        _transport(config, hooks, errors),
+        message_handler=on_message,
+        elicitation_callback=on_elicitation if hooks.elicit else None,
+        list_roots_callback=on_roots if hooks.roots else None,
+        client_info=types.Implementation(name="ferrule", version=__version__),
+        mode=hooks.negotiation,
+        cache=None,
+    )
+    async with client:
+        yield Link(client)
+
+
+def in_words(error: BaseException) -> str:
+    """What went wrong, without a trace: the first cause of a group, its kind where it has no words."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast(BaseExceptionGroup[BaseException], error).exceptions[0]
+    if isinstance(error, httpx2.HTTPStatusError):
+        return f"it answered with HTTP status {error.response.status_code}"
+    words = " ".join(str(error).split())[:500]
+    return words or type(error).__name__
+
+
+def code_of(error: BaseException) -> int | None:
+    """The protocol's number for an error that the server gave."""
+    return error.code if isinstance(error, MCPError) else None
+
+
+def is_closed(error: BaseException) -> bool:
+    """Whether the package says so. Its number for it is one that servers use for anything."""
+    return code_of(error) == types.CONNECTION_CLOSED and str(error) == "Connection closed"
+
+
+def is_stale(error: BaseException) -> bool:
+    """Whether a server over HTTP has forgotten the session, as it does when it was started anew."""
+    return code_of(error) == types.INVALID_REQUEST and "Session terminated" in str(error)
+
+
+def _transport(config: ServerConfig, hooks: Hooks, errors: ErrorLog) -> Any:
+    match config.transport:
+        case Stdio() as stdio:
+            return StdioTransport(stdio, hooks, errors)
+        case Remote() as remote:
+            return _watched(_remote(config.name, remote, hooks), hooks)
+        case InProcess(server):
+            return server
+        case _:
+            assert_never(config.transport)
+
+
+@asynccontextmanager
+async def _remote(name: str, remote: Remote, hooks: Hooks) -> AsyncGenerator[Any]:
+    headers = {**(remote.headers or {}), **await further_headers(remote)}
+    signed = any(key.lower() == "authorization" for key in headers)
+    auth = None if signed else authorisation(name, remote, hooks.tokens, hooks.sign_in)
+    if remote.kind == "sse":
+        async with sse_client(
+            remote.url, headers=headers, timeout=CONNECT_SECONDS, sse_read_timeout=LONGEST_SILENCE, auth=auth
+        ) as streams:
+            yield streams
+        return
+    timeout = httpx2.Timeout(CONNECT_SECONDS, read=LONGEST_SILENCE)
+    async with (
+        create_mcp_http_client(headers=headers, timeout=timeout, auth=auth) as client,
+        streamable_http_client(remote.url, http_client=client) as streams,
+    ):
+        yield streams
+
+
+@asynccontextmanager
+async def _watched(inner: AbstractAsyncContextManager[Any], hooks: Hooks) -> AsyncGenerator[Any]:
+    """The same streams, and word of the end of what comes in."""
+    async with inner as (incoming, outgoing):
+        yield WatchedStream(incoming, hooks), outgoing
+
+
+async def _pages(fetch: Any) -> AsyncIterator[Any]:
+    cursor: str | None = None
+    for _ in range(MOST_PAGES):
+        page = await fetch(cursor=cursor)
+        yield page
+        cursor = page.next_cursor
+        if not cursor:
+            return
+
+
+def _plain(result: Any) -> dict[str, Any]:
+    return result.model_dump(by_alias=True, mode="json", exclude_none=True)
