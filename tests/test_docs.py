@@ -102,6 +102,13 @@ def test_the_table_of_effects_is_true(tmp_path: Path) -> None:
             [RunsCommand(("ls", "sub"), "ls sub", accounted=True), ReadsPath(f"{tmp_path}/sub"), ReadsState("cwd")],
             "what its syntax tree says",
         ),
+        "CallMcpTool": ({"tool": "x"}, [], "nothing by itself"),
+        "ListMcpResources": ({}, [ReadsState("mcp")], "depends on the servers"),
+        "ReadMcpResource": (
+            {"server": "x", "uri": "file:///a"},
+            [ReadsState("mcp:x"), ReadsPath("/a")],
+            "reads the path of a `file:` URI",
+        ),
         "KillShell": ({"shell_id": "x"}, [ChangesState("task x")], "changes the session's task"),
         "TaskOutput": ({"task_id": "x"}, [ChangesState("task x")], "changes the session's task"),
         "Edit": (

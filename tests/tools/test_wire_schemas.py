@@ -18,6 +18,7 @@ from tests.tools import (
     test_edit,
     test_glob,
     test_grep,
+    test_mcp_tools,
     test_notebook_edit,
     test_plan_mode,
     test_read,
@@ -37,14 +38,17 @@ WRITTEN_OUT = (
     "Agent",
     "AskUserQuestion",
     "Bash",
+    "CallMcpTool",
     "Edit",
     "EnterPlanMode",
     "ExitPlanMode",
     "Glob",
     "Grep",
     "KillShell",
+    "ListMcpResources",
     "NotebookEdit",
     "Read",
+    "ReadMcpResource",
     "Skill",
     "TaskOutput",
     "TodoWrite",
@@ -683,6 +687,77 @@ def test_the_schema_of_task_output() -> None:
 """)
 
 
+@requirement("CON-3")
+def test_the_schema_of_call_mcp_tool() -> None:
+    assert SCHEMAS["CallMcpTool"] == snapshot("""\
+{
+  "additionalProperties": false,
+  "properties": {
+    "server": {
+      "type": "string",
+      "description": "The server that has the tool."
+    },
+    "tool": {
+      "description": "The tool's name, as its server has it.",
+      "minLength": 1,
+      "type": "string"
+    },
+    "arguments": {
+      "additionalProperties": true,
+      "description": "What the tool is given.",
+      "type": "object"
+    }
+  },
+  "required": [
+    "tool"
+  ],
+  "type": "object"
+}\
+""")
+
+
+@requirement("CON-3")
+def test_the_schema_of_list_mcp_resources() -> None:
+    assert SCHEMAS["ListMcpResources"] == snapshot("""\
+{
+  "additionalProperties": false,
+  "properties": {
+    "server": {
+      "type": "string",
+      "description": "The server to ask. Leave it out to ask all."
+    }
+  },
+  "type": "object"
+}\
+""")
+
+
+@requirement("CON-3")
+def test_the_schema_of_read_mcp_resource() -> None:
+    assert SCHEMAS["ReadMcpResource"] == snapshot("""\
+{
+  "additionalProperties": false,
+  "properties": {
+    "server": {
+      "description": "The server that has it.",
+      "minLength": 1,
+      "type": "string"
+    },
+    "uri": {
+      "description": "Its URI, as ListMcpResources gives it.",
+      "minLength": 1,
+      "type": "string"
+    }
+  },
+  "required": [
+    "server",
+    "uri"
+  ],
+  "type": "object"
+}\
+""")
+
+
 @requirement("CON-14")
 def test_every_builtin_tool_has_a_contract() -> None:
     modules = (
@@ -693,6 +768,7 @@ def test_every_builtin_tool_has_a_contract() -> None:
         test_edit,
         test_glob,
         test_grep,
+        test_mcp_tools,
         test_notebook_edit,
         test_plan_mode,
         test_read,

@@ -13,19 +13,23 @@ from ..host.shell import Shell
 from ..host.web.pages import Pages
 from ..host.web.searching import WebSearches
 from ..host.workfiles import Workfiles
+from ..mcp.servers import McpServers
 from ..skills.catalog import Skills
 from ..skills.turn_rules import TurnRules
 from .agent import Agent
 from .ask_user_question import AskUserQuestion
 from .bash import Bash
+from .call_mcp_tool import CallMcpTool
 from .edit import Edit
 from .enter_plan_mode import EnterPlanMode
 from .exit_plan_mode import ExitPlanMode
 from .glob import Glob
 from .grep import Grep
 from .kill_shell import KillShell
+from .list_mcp_resources import ListMcpResources
 from .notebook_edit import NotebookEdit
 from .read import REMINDER, TOKENS, Read
+from .read_mcp_resource import ReadMcpResource
 from .skill import Skill
 from .task_output import TaskOutput
 from .todo_write import TodoWrite
@@ -45,6 +49,8 @@ class Services:
     """Where Read puts what no page can hold."""
     shell: Shell | None = None
     """Where commands run; without one the tools for that are off."""
+    mcp: McpServers | None = None
+    """Other people's servers; without any, the tools for them are off."""
     read_tokens: int = TOKENS
     """What one page of Read may cost."""
     reminder: str | None = REMINDER
@@ -76,12 +82,14 @@ def builtin_tools(services: Services | None = None) -> tuple[AnyTool, ...]:
         Agent(at.spawner, background),
         AskUserQuestion(at.questioner, by_approver=at.approver_answers),
         Bash(at.shell),
+        CallMcpTool(at.mcp),
         Edit(at.files),
         EnterPlanMode(at.modes),
         ExitPlanMode(at.modes, at.questioner),
         Glob(at.search),
         Grep(at.search, at.files.ledgers),
         KillShell(at.shell),
+        ListMcpResources(at.mcp),
         NotebookEdit(at.files),
         Read(
             at.files.ledgers,
@@ -90,6 +98,7 @@ def builtin_tools(services: Services | None = None) -> tuple[AnyTool, ...]:
             reminder=at.reminder,
             reminder_off_for=at.reminder_off_for,
         ),
+        ReadMcpResource(at.mcp),
         Skill(at.skills, at.skill_rules),
         TaskOutput(at.shell),
         TodoWrite(),
