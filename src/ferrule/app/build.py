@@ -37,6 +37,8 @@ from ..host.web.fetching import Fetcher
 from ..host.web.pages import Pages
 from ..host.web.searching import SEARCH_VARIABLES, WebSearches
 from ..host.workfiles import Objection, Workfiles
+from ..mcp.around import Around, timing_from
+from ..mcp.servers import McpServers, limits_from
 from ..permissions.approvers import NobodyToAsk
 from ..permissions.hiding import hidden_tools
 from ..permissions.paths import Places
@@ -66,15 +68,17 @@ def open_session(settings: Settings | None = None, *, session_id: str | None = N
     a session that is kept and can be resumed see `app.sessions`.
     """
     settings = settings or Settings()
-    ground = _prepared(settings, session_id or new_session_id())
+    ground = _prepared(settings, session_id or new_session_id(), parts)
     delegated = _delegated(settings, ground, parts)
     builtin = builtin_tools(_services(settings, ground, delegated, parts)) if parts.get("builtin", True) else ()
     all_tools = (*builtin, *parts.get("tools", ()))
     hooks = _hooks(settings, ground, parts)
+    registry = _registry(settings, ground, builtin, all_tools)
+    ground.servers.attach(registry, ground.emit, ground.folder.path / "mcp")
     session = Session(
         id=ground.session_id,
         workspace=ground.cwd,
-        registry=_registry(settings, ground, builtin, all_tools),
+        registry=registry,
         pipeline=_pipeline(settings, ground, delegated, hooks, all_tools, parts),
         state=ground.state,
         compaction=Compaction(
@@ -89,7 +93,9 @@ def open_session(settings: Settings | None = None, *, session_id: str | None = N
             delegated.modes,
             *ground.changes,
         ),
-        closing=(*((hooks.runner.close,) if hooks else ()), ground.shell.close),
+        opening=(ground.servers.start,),
+        settling=(ground.servers.settled,),
+        closing=(*((hooks.runner.close,) if hooks else ()), ground.shell.close, ground.servers.close),
         hooks=hooks.lifecycle if hooks else None,
     )
     delegated.spawner.attach(session)
@@ -117,6 +123,7 @@ class _Ground:
     rules: LiveRules
     shell: Shell
     changes: tuple[ChangedFiles, ...]
+    servers: McpServers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +136,7 @@ class _Delegated:
     spawner: Spawner
 
 
-def _prepared(settings: Settings, session_id: str) -> _Ground:
+def _prepared(settings: Settings, session_id: str, parts: Parts) -> _Ground:
     bus = Bus()
     folder = SessionFolder(_sessions_folder(settings), session_id, cleanup_days=settings.cleanup_days)
     paths = LocalPaths()
@@ -160,6 +167,7 @@ def _prepared(settings: Settings, session_id: str) -> _Ground:
         rules=rules,
         shell=shell,
         changes=(ChangedFiles(files.ledgers, paths.resolve(cwd)[0]),) if settings.tell_changes else (),
+        servers=parts.get("mcp") or _servers(settings, cwd, parts),
     )
 
 
@@ -187,6 +195,7 @@ def _services(settings: Settings, ground: _Ground, delegated: _Delegated, parts:
         files=ground.files,
         search=Search(hidden=ground.rules.hidden),
         shell=ground.shell,
+        mcp=ground.servers,
         parts_folder=folder / "parts",
         read_tokens=settings.read_tokens,
         reminder=settings.reminder,
@@ -263,6 +272,17 @@ def _pipeline(
         time_limits=settings.time_limits,
         cut=lambda agent, call_id: ledgers.of(agent).not_shown(call_id),
     )
+
+
+def _servers(settings: Settings, cwd: str, parts: Parts) -> McpServers:
+    around = Around(
+        state_folder=settings.state_folder,
+        timing=timing_from(os.environ),
+        questioner=parts.get("questioner"),
+        roots=(Path(cwd).as_uri(),),
+        negotiation="legacy" if os.environ.get("MCP_PROTOCOL_NEGOTIATION") == "legacy" else "auto",
+    )
+    return McpServers(settings.servers, around, limits_from(os.environ))
 
 
 def _warn(agents: Agents, skills: Skills | None) -> None:

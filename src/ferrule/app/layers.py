@@ -9,7 +9,7 @@ it, that is an error; if a broken file lost it, every call has to be asked about
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -84,13 +84,15 @@ def open_layers(
     flags: Mapping[str, Mapping[str, Any]] | None = None,
     levels: frozenset[Level] = EVERY_LEVEL,
     trusting: bool = False,
+    more: Iterable[Loaded] = (),
 ) -> LiveSettings:
     """The settings for a working directory. Raises `SettingsError`.
 
     `settings` is a file, or JSON that begins with a brace. `flags` are
-    settings by the name of the flag that stands for them.
+    settings by the name of the flag that stands for them. `more` are files
+    that belong to a level and are none of its own.
     """
-    given = [] if settings is None else [_given(settings)]
+    given = [*more] if settings is None else [*more, _given(settings)]
     for flag, content in (flags or {}).items():
         given.append(Loaded(SettingsPath(Level.COMMAND_LINE, flag, SettingsKind.SETTINGS), content))
     around = surroundings(cwd, os.environ)

@@ -18,6 +18,8 @@ from ..engine.budget import MESSAGE_LIMIT
 from ..engine.gate import DEFAULT_LIMIT
 from ..hooks.hook import NO_HOOKS, Hook, HookBook
 from ..host.spill import DEFAULT_CLEANUP_DAYS
+from ..mcp.config import ServerConfig
+from ..mcp.servers import McpServers
 from ..permissions.asking import Person
 from ..permissions.domains import PreApproval
 from ..permissions.modes import Mode
@@ -77,6 +79,8 @@ class Settings:
     reminder: str | None = REMINDER
     """What Read says below the text of a file, and the models for which it says nothing."""
     reminder_off_for: tuple[str, ...] = ()
+    servers: tuple[ServerConfig, ...] = ()
+    """MCP servers, which are started in the background and closed with the session."""
     tell_changes: bool = True
     """Whether the model is told when somebody else changed a file that it has seen."""
     hooks: HookBook = NO_HOOKS
@@ -106,5 +110,7 @@ class Parts(TypedDict, total=False):
     """Without one nobody answers questions."""
     extractor: Extractor | None
     """Without one a page of the web is given as it is."""
+    mcp: McpServers | None
+    """In the place of the settings' servers, for whoever wants to hold them; the session closes them."""
     models: Models | None
     """Other models than the session's, for agents that want one."""
