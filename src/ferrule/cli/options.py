@@ -39,7 +39,13 @@ def add_session_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--setting-sources", metavar="LEVELS", help="user, project and local, or some of them with commas between"
     )
-    group.add_argument("--mcp-config", metavar="FILE", action="append", default=[], help="MCP servers, a file or JSON")
+    group.add_argument(
+        "--mcp-config",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="MCP servers: a file like .mcp.json, or its JSON",
+    )
     group.add_argument("--strict-mcp-config", action="store_true", help="no MCP servers but those of --mcp-config")
     group.add_argument("--trust", action="store_true", help="for this run, trust the folder as it is now")
 
@@ -53,25 +59,32 @@ def settings_from(chosen: argparse.Namespace) -> Settings:
     """Raises `Usage` for anything that cannot be honoured: a rule that is not understood must not be dropped."""
     from ..app.build import Settings
     from ..app.layers import ReloadedPolicy, SettingsError, open_layers, understood
+    from ..app.servers import claude_servers, given_servers
+    from ..mcp.configured import configured
     from ..permissions.modes import Mode
-    from ..settings.levels import surroundings
+    from ..settings.levels import Level, surroundings
     from ..settings.pages import Pages
 
-    _refuse_what_is_not_built(chosen)
     base = Settings(cwd=working_directory(chosen.cwd))
     try:
+        levels = chosen_levels(chosen.setting_sources)
+        own = claude_servers(os.path.expanduser("~"), base.cwd) if Level.USER in levels else ()
         live = open_layers(
             base.cwd,
             base.state_folder,
             settings=chosen.settings,
             flags=_as_settings(chosen, base.cwd),
-            levels=chosen_levels(chosen.setting_sources),
+            levels=levels,
             trusting=chosen.trust,
+            more=(*own, *given_servers(chosen.mcp_config)),
         )
         found = understood(live.current(), base.cwd)
+        servers = configured(
+            live.current().layered, cwd=base.cwd, environment=os.environ, strict=chosen.strict_mcp_config
+        )
     except SettingsError as error:
         raise Usage(str(error)) from None
-    for warning in (*found.warnings, *_rules_for_no_tool(found.given_rules)):
+    for warning in (*found.warnings, *servers.warnings, *_rules_for_no_tool(found.given_rules)):
         print(f"ferrule: {warning}", file=sys.stderr)
     if found.mode is Mode.BYPASS and hasattr(os, "geteuid") and os.geteuid() == 0:
         print("ferrule: bypassPermissions as root: any call may change anything on this machine.", file=sys.stderr)
@@ -85,6 +98,7 @@ def settings_from(chosen: argparse.Namespace) -> Settings:
         result_limit=found.result_limit,
         result_keep=found.result_keep,
         results_folder=found.results_folder,
+        servers=servers.servers,
         hooks=found.hooks,
         reload=ReloadedPolicy(live, base.mode, base.cwd),
         pages=Pages(
@@ -93,11 +107,6 @@ def settings_from(chosen: argparse.Namespace) -> Settings:
             levels=chosen_levels(chosen.setting_sources),
         ),
     )
-
-
-def _refuse_what_is_not_built(chosen: argparse.Namespace) -> None:
-    if chosen.mcp_config:
-        raise Usage("--mcp-config: this version has no MCP client yet, so no server would be started.")
 
 
 def _as_settings(chosen: argparse.Namespace, cwd: str) -> dict[str, dict[str, Any]]:

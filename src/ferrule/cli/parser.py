@@ -7,6 +7,7 @@ import sys
 
 from .._version import __version__
 from .exits import FAILED, INTERRUPTED, USAGE, Failed, Usage
+from .mcp_options import add_mcp_options
 from .options import add_session_options
 
 DESCRIPTION = "Carry out the calls of a language model: safely, fast and in order."
@@ -64,6 +65,10 @@ def _run(chosen: argparse.Namespace) -> int:
             from .commands import doctor
 
             return doctor.run(chosen)
+        case "mcp":
+            from .commands import mcp
+
+            return mcp.run(chosen)
         case "tools":
             from .commands import tools
 
@@ -125,6 +130,8 @@ def make_parser() -> argparse.ArgumentParser:
         description="Try what Ferrule needs here: programs, sandbox, limits. Exit code 1 if something is missing.",
     )
     doctor.add_argument("--json", action="store_true", help="as JSON")
+
+    add_mcp_options(commands)
 
     tools = commands.add_parser("tools", allow_abbrev=False, help="list the tools", description="List the tools.")
     tools.add_argument("--json", action="store_true", help="with descriptions and schemas, as JSON")

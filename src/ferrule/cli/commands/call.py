@@ -16,6 +16,9 @@ from ..options import settings_from
 from ..signals import Interruptible
 from ..stdio import InputLines, Output
 
+SERVERS_WITHIN = 30.0
+"""Seconds that a call waits for servers whose tools nobody knows yet."""
+
 
 def run(chosen: argparse.Namespace) -> int:
     if chosen.jsonl and (chosen.tool or chosen.json):
@@ -58,6 +61,7 @@ async def _many(session: Session, incoming: InputLines | None, out: Output) -> i
 
 async def _answer_line(session: Session, asked: list[Asked | Rejected], out: Output) -> None:
     """Also when a signal cuts it short, every call that was asked for gets its line."""
+    await _settled(session, *(part.call for part in asked if isinstance(part, Asked)))
     executor = session.executor()
     try:
         async with executor:
@@ -69,6 +73,12 @@ async def _answer_line(session: Session, asked: list[Asked | Rejected], out: Out
         out.write_last(_answers(asked, executor.outcomes()))
         raise
     await out.write(_answers(asked, outcomes))
+
+
+async def _settled(session: Session, *calls: ToolCall) -> None:
+    """A tool that nobody knows may be one of a server that was never up before."""
+    if any(session.registry.pool.get(call.name) is None for call in calls):
+        await session.settled(SERVERS_WITHIN)
 
 
 def _answers(asked: list[Asked | Rejected], outcomes: list[ToolOutcome]) -> bytes:
@@ -83,6 +93,8 @@ async def _one(session: Session, chosen: argparse.Namespace, incoming: InputLine
     asked = Asked("call", ToolCall("call", chosen.tool, {}))
     with Interruptible() as signals:
         try:
+            await _settled(session, asked.call)
+            executor = session.executor()  # with the tools that there are by now
             text = await _all_of(incoming) if incoming else chosen.input or "{}"
             asked = Asked("call", ToolCall.from_text("call", chosen.tool, text))
             async with executor:

@@ -1,0 +1,206 @@
+"""`ferrule mcp`: servers listed, added, removed and tried."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any, assert_never
+
+from platformdirs import user_state_path
+from pydantic import TypeAdapter, ValidationError
+
+from ...app.build import Settings
+from ...app.layers import LEVELS
+from ...app.logs import log_to_file
+from ...core.content import encodable
+from ...mcp.around import Around, ServerTrouble, Timing
+from ...mcp.config import InProcess, Remote, ServerConfig, Stdio
+from ...mcp.connection import Connection
+from ...settings.levels import Level, surroundings
+from ...settings.servers import RESERVED_NAMES, AnyServer
+from ...settings.trust import NotStored, TrustStore
+from ...settings.writing import NotSaved, remove_server, save_server
+from ..exits import CLOSED_PIPE, FAILED, OK, Failed, Usage
+from ..options import settings_from
+from ..sign_in import TerminalSignIn
+
+_SERVER: TypeAdapter[Any] = TypeAdapter(AnyServer)
+
+
+def run(chosen: argparse.Namespace) -> int:
+    try:
+        match chosen.action:
+            case "add":
+                return _add(chosen)
+            case "remove":
+                return _remove(chosen)
+            case "list":
+                return _list(settings_from(chosen), chosen)
+            case "get":
+                return _get(_named(settings_from(chosen), chosen.name), chosen)
+            case _:
+                return _test(settings_from(chosen), chosen)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return CLOSED_PIPE
+
+
+def _list(settings: Settings, chosen: argparse.Namespace) -> int:
+    described = [_described(server) for server in settings.servers]
+    if chosen.json:
+        _print(json.dumps(described, indent=2, ensure_ascii=False))
+    elif not described:
+        _print("There are no MCP servers. Add one with `ferrule mcp add`.")
+    else:
+        widest = max(len(server.name) for server in settings.servers)
+        for server in settings.servers:
+            _print(f"{server.name.ljust(widest)}  {server.kind:10}  {server.transport}  ({server.origin})")
+    return OK
+
+
+def _get(server: ServerConfig, chosen: argparse.Namespace) -> int:
+    described = _described(server)
+    if chosen.json:
+        _print(json.dumps(described, indent=2, ensure_ascii=False))
+    else:
+        for key, value in described.items():
+            _print(f"{key}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}")
+    return OK
+
+
+def _described(server: ServerConfig) -> dict[str, Any]:
+    """Without the values of variables and headers, which are often secret."""
+    described: dict[str, Any] = {"name": server.name, "type": server.kind}
+    match server.transport:
+        case Stdio(command, args, env):
+            described |= {"command": command, "args": list(args), "env": sorted(env or {})}
+        case Remote(_, url, headers):
+            described |= {"url": url, "headers": sorted(headers or {})}
+        case InProcess():
+            pass
+        case _:
+            assert_never(server.transport)
+    terms = {"timeout": server.timeout, "trusted": server.trusted, "concurrent": server.concurrent}
+    return {**described, "origin": server.origin, **terms}
+
+
+def _named(settings: Settings, name: str) -> ServerConfig:
+    for server in settings.servers:
+        if server.name == name:
+            return server
+    there = ", ".join(server.name for server in settings.servers) or "none"
+    raise Failed(f"there is no server `{name}` that may be started. There are: {there}.")
+
+
+def _test(settings: Settings, chosen: argparse.Namespace) -> int:
+    server = _named(settings, chosen.name)
+    log_to_file(settings.state_folder)
+    found = asyncio.run(_tried(server, settings, chosen.timeout))
+    if chosen.json:
+        _print(json.dumps(found, indent=2, ensure_ascii=False))
+    elif "trouble" in found:
+        print(f"ferrule mcp: {encodable(found['trouble'])}", file=sys.stderr)
+    else:
+        _print(f"{server.name} is up, and speaks {found['protocol']}.")
+        for kind in ("tools", "prompts", "resources"):
+            _print(f"{kind}: {', '.join(found[kind]) or 'none'}")
+    return FAILED if "trouble" in found else OK
+
+
+async def _tried(server: ServerConfig, settings: Settings, seconds: float) -> dict[str, Any]:
+    timing = Timing(begin_after=0, start=seconds, call=seconds)
+    person = TerminalSignIn.of(server.transport) if sys.stdin.isatty() and sys.stderr.isatty() else None
+    around = Around(state_folder=settings.state_folder, timing=timing, sign_in=person)
+    connection = Connection(server, around, lambda connection, kind: None)
+    try:
+        protocol = await connection.ready()
+        listing = connection.listing
+        assert listing is not None, "a server that is up has told what it offers"
+        return {
+            "name": server.name,
+            "protocol": protocol,
+            "instructions": connection.instructions,
+            "tools": [tool.name for tool in listing.tools],
+            "prompts": [prompt.name for prompt in listing.prompts],
+            "resources": [resource.uri for resource in await connection.resources()],
+        }
+    except ServerTrouble as trouble:
+        return {"name": server.name, "trouble": connection.trouble or str(trouble)}
+    finally:
+        await connection.close()
+
+
+def _add(chosen: argparse.Namespace) -> int:
+    entry = _entry(chosen)
+    level = LEVELS[chosen.scope]
+    around = surroundings(_folder(chosen), os.environ)
+    try:
+        path = save_server(around, TrustStore(user_state_path("ferrule")), level, chosen.name, entry)
+    except (NotSaved, NotStored) as error:
+        raise Failed(str(error)) from None
+    _print(f"Added {chosen.name} to {path}.")
+    return OK
+
+
+def _remove(chosen: argparse.Namespace) -> int:
+    around = surroundings(_folder(chosen), os.environ)
+    levels = [LEVELS[chosen.scope]] if chosen.scope else [Level.LOCAL, Level.PROJECT, Level.USER]
+    try:
+        found = next((path for level in levels if (path := remove_server(around, level, chosen.name))), None)
+    except NotSaved as error:
+        raise Failed(str(error)) from None
+    if found is None:
+        raise Failed(f"there is no server `{chosen.name}` to remove.")
+    _print(f"Removed {chosen.name} from {found}.")
+    return OK
+
+
+def _entry(chosen: argparse.Namespace) -> Mapping[str, Any]:
+    """What is saved, checked as it would be when it is read."""
+    first, *rest = chosen.target
+    is_url = first.startswith(("http://", "https://"))
+    kind = chosen.transport or ("http" if is_url else "stdio")
+    entry: dict[str, Any] = {"type": kind}
+    if kind == "stdio":
+        entry |= {"command": first, "args": rest, "env": _pairs(chosen.env, "=", "--env")}
+    elif rest or not is_url:
+        raise Usage(f"a server over {kind} has an address that begins with http:// or https://, and nothing after it.")
+    else:
+        entry |= {"url": first, "headers": _pairs(chosen.header, ":", "--header")}
+    if (chosen.header and kind == "stdio") or (chosen.env and kind != "stdio"):
+        raise Usage("--env is for commands, and --header for addresses.")
+    if chosen.timeout is not None:
+        entry["timeout"] = chosen.timeout
+    if chosen.name in RESERVED_NAMES or not chosen.name.strip():
+        raise Usage(f"the name `{chosen.name}` is reserved. Give the server another one.")
+    entry = {key: value for key, value in entry.items() if value not in ([], {})}
+    try:
+        _SERVER.validate_python(entry)
+    except ValidationError as error:
+        raise Usage(f"such a server cannot be saved: {error.errors()[0]['msg']}.") from None
+    return entry
+
+
+def _pairs(texts: list[str], sign: str, flag: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in texts:
+        name, there, value = text.partition(sign)
+        if not there or not name.strip():
+            raise Usage(f"{flag}: {text} is not NAME{sign}VALUE.")
+        found[name.strip()] = value.strip() if sign == ":" else value
+    return found
+
+
+def _folder(chosen: argparse.Namespace) -> str:
+    folder = os.path.abspath(chosen.cwd or os.getcwd())
+    if not os.path.isdir(folder):
+        raise Usage(f"--cwd: {chosen.cwd} is not a directory.")
+    return folder
+
+
+def _print(line: str) -> None:
+    print(encodable(line), flush=True)

@@ -1,0 +1,84 @@
+"""`ferrule mcp`, and servers in a call of the command line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from ferrule.cli.main import main
+from tests.cli.running import ferrule
+from tests.mcp.running import RAW
+from tests.requirement import requirement
+from tests.settings.folders import put
+
+SERVER = (sys.executable, "-S", str(RAW))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "home").mkdir()
+    return tmp_path
+
+
+@requirement("MCP-1")
+def test_a_server_is_added_tried_used_and_removed(folder: Path) -> None:
+    before = '{\n\t"model": "x"\n}\n'
+    file = put(folder / ".ferrule" / "settings.local.json", before)
+
+    added = ferrule(folder, "mcp", "add", "raw", "-e", "A=b", "--", *SERVER)
+    listed = ferrule(folder, "mcp", "list", "--json")
+    tried = ferrule(folder, "mcp", "test", "raw", "--json")
+    called = ferrule(folder, "call", "mcp__raw__echo", '{"text": "hello"}', "--allow", "mcp__raw__echo")
+    removed = ferrule(folder, "mcp", "remove", "raw")
+
+    assert [done.returncode for done in (added, listed, tried, called, removed)] == [0, 0, 0, 0, 0]
+    (one,) = json.loads(listed.stdout)
+    assert (one["name"], one["type"], one["env"], one["origin"]) == ("raw", "stdio", ["A"], f"{file}:4")
+    assert "echo" in json.loads(tried.stdout)["tools"]
+    assert called.stdout == b"hello\n"
+    assert file.read_text() == '{\n\t"model": "x",\n\t"mcpServers": {}\n}\n'
+
+
+@requirement("MCP-1")
+def test_a_server_for_a_project_goes_to_the_file_that_all_share(folder: Path) -> None:
+    done = ferrule(folder, "mcp", "add", "--scope", "project", "web", "https://a.test/mcp", "-H", "X-Key: ${KEY}")
+
+    assert done.returncode == 0
+    assert json.loads((folder / ".mcp.json").read_text()) == {
+        "mcpServers": {"web": {"type": "http", "url": "https://a.test/mcp", "headers": {"X-Key": "${KEY}"}}}
+    }
+
+
+@requirement("MCP-2")
+def test_a_server_that_does_not_start_is_said_with_its_reason(folder: Path) -> None:
+    server = json.dumps({"mcpServers": {"raw": {"command": SERVER[0], "args": [*SERVER[1:], "die-at-start"]}}})
+
+    done = ferrule(folder, "mcp", "test", "raw", "--mcp-config", server)
+
+    assert done.returncode == 1
+    assert b"exit code 3. Its last words: no configuration found" in done.stderr
+
+
+def test_what_cannot_be_done_is_said(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(folder / "home"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
+    monkeypatch.chdir(folder)
+    broken = put(folder / ".mcp.json", "{")
+    wrong = {
+        ("mcp", "add", "x", "--transport", "http", "command"): (2, "address that begins with http"),
+        ("mcp", "add", "workspace", "command"): (2, "is reserved"),
+        ("mcp", "add", "--scope", "project", "x", "command"): (1, "was not changed"),
+        ("mcp", "remove", "--scope", "user", "x"): (1, "there is no server `x` to remove"),
+        ("mcp", "get", "x", "--strict-mcp-config"): (1, "there is no server `x`"),
+        ("mcp", "list", "--mcp-config", "missing"): (2, "no such file"),
+    }
+
+    for arguments, (code, words) in wrong.items():
+        assert main([*arguments]) == code, arguments
+        assert words in capsys.readouterr().err
+    assert broken.read_text() == "{"
