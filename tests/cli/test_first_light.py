@@ -14,7 +14,9 @@ from ferrule.tools import builtin_tools
 from tests.cli.running import FERRULE, environment, ferrule
 from tests.requirement import requirement
 
-BUILTIN = [tool.name for tool in builtin_tools()]
+OFF = {"Skill", "WebSearch", "CallMcpTool", "ListMcpResources", "ReadMcpResource"}
+"""Without skills, a search service and a server."""
+OFFERED = [tool.name for tool in builtin_tools() if tool.name not in OFF]
 
 
 @requirement("CLI-3")
@@ -97,7 +99,7 @@ Write            Write a whole file: make a new one, or replace all of an
 def test_tools_are_listed_for_programs(tmp_path: Path) -> None:
     tools = json.loads(ferrule(tmp_path, "tools", "--json").stdout)
 
-    assert [tool["name"] for tool in tools] == [tool.name for tool in builtin_tools() if tool.name not in ("Skill", "WebSearch")]
+    assert [tool["name"] for tool in tools] == OFFERED
     assert {tool["name"]: tool["aliases"] for tool in tools}["Read"] == ["read_file", "FileRead"]
     assert {tool["name"]: tool["input_schema"].get("required") for tool in tools}["Read"] == ["file_path"]
 
@@ -106,9 +108,7 @@ def test_tools_are_listed_for_programs(tmp_path: Path) -> None:
 def test_a_denied_tool_is_not_listed(tmp_path: Path) -> None:
     tools = json.loads(ferrule(tmp_path, "tools", "--json", "--deny", "Glob").stdout)
 
-    assert [tool["name"] for tool in tools] == [
-        tool.name for tool in builtin_tools() if tool.name not in ("Glob", "Skill", "WebSearch")
-    ]
+    assert [tool["name"] for tool in tools] == [name for name in OFFERED if name != "Glob"]
 
 
 @requirement("CLI-2")

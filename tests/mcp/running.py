@@ -38,7 +38,7 @@ def config(transport: Transport, name: str = "raw", **terms: Any) -> ServerConfi
 async def connected(
     folder: Path, transport: Transport, *, questioner: Questioner | None = None, timing: Timing = QUICK, **terms: Any
 ) -> AsyncGenerator[Connection]:
-    around = Around(state_folder=folder, timing=timing, questioner=questioner, roots=("file:///work",))
+    around = Around(state_folder=folder, timing=timing, questioner=questioner, roots=("file:///project",))
     connection = Connection(config(transport, **terms), around, lambda connection, kind: None)
     try:
         yield connection

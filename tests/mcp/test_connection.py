@@ -217,7 +217,7 @@ async def test_a_person_who_thinks_long_does_not_run_out_the_clock(tmp_path: Pat
 
 async def test_a_server_that_asks_for_the_roots_gets_the_workspace(tmp_path: Path) -> None:
     async with connected(tmp_path, raw()) as server:
-        assert json.loads(await text_of(server, "roots")) == {"roots": [{"uri": "file:///work"}]}
+        assert json.loads(await text_of(server, "roots")) == {"roots": [{"uri": "file:///project"}]}
 
 
 @requirement("MCP-2")
