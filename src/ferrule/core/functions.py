@@ -39,6 +39,7 @@ class FunctionTool(Tool[ToolInput, Any]):
         self._function = function
         self._is_coroutine = inspect.iscoroutinefunction(function)
         self._effects = effects
+        self.only_reads = isinstance(effects, Effects) and effects.read_only
         self._context = next((key for key, kind in hints.items() if kind is ToolContext and key != "return"), None)
         self.input_model = _input_model(self.name, function, hints, skip=self._context)
         self.output_model = _output_model(hints)

@@ -155,6 +155,8 @@ class Tool(ABC, Generic[InT, OutT]):
     """Which part of an oversized result the model sees."""
     time_limit: float | None = None
     """Seconds after which the engine ends a call."""
+    only_reads: bool = False
+    """Whether the effects of every input only read. The engine holds the tool to it."""
 
     # What the tool is
 

@@ -93,7 +93,12 @@ def _effects(tool: AnyTool, input: Any, ctx: ToolContext) -> Effects:
     except Exception:  # a statement that fails says nothing, and nothing means the worst
         log.exception("%s could not state its effects", tool.name)
         return Effects()
-    return effects if isinstance(effects, Effects) else Effects()  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(effects, Effects):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return Effects()
+    if tool.only_reads and not effects.read_only:
+        log.error("%s promises to only read, and would do more", tool.name)
+        return Effects()
+    return effects
 
 
 def _anchored(parsed: Any, arguments: Mapping[str, Any], cwd: str, paths: Paths) -> tuple[Any, Mapping[str, Any], bool]:

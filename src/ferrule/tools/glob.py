@@ -41,6 +41,7 @@ class Glob(Tool[GlobInput, Found]):
     input_model = GlobInput
     aliases = (Alias("list_files"),)
     time_limit = 60.0
+    only_reads = True
 
     def __init__(self, search: Search | None = None) -> None:
         self._search = search or Search()

@@ -106,6 +106,7 @@ class Grep(Tool[GrepInput, Grepped]):
     aliases = (Alias("grep_search", rename={"include": "glob"}, fixed={"output_mode": "content"}),)
     result_limit = RESULT_LIMIT
     time_limit = 60.0
+    only_reads = True
 
     def __init__(self, search: Search | None = None, ledgers: Ledgers | None = None) -> None:
         self._search = search or Search()

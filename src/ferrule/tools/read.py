@@ -60,6 +60,7 @@ class Read(Tool[ReadInput, ReadOutput]):
     input_model = ReadInput
     aliases = (Alias("read_file"), Alias("FileRead"))
     result_limit = 100_000
+    only_reads = True
 
     def __init__(
         self,
