@@ -1,0 +1,110 @@
+"""`ferrule serve`: our tools for any MCP client, over stdio or HTTP."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Coroutine
+from functools import partial
+from typing import Any, Final
+
+from ...app.build import Settings, open_session
+from ...app.logs import log_to_file
+from ...core.ports import Approver
+from ...engine.session import Session
+from ..exits import OK, Failed, Usage
+from ..options import settings_from
+from ..signals import Interruptible
+from ..stdio import InputLines, Output
+
+TOKEN_VARIABLE: Final = "FERRULE_SERVE_TOKEN"
+
+
+def run(chosen: argparse.Namespace) -> int:
+    if chosen.http is None and (chosen.token or chosen.allowed_host or chosen.idle_timeout):
+        raise Usage("--token, --allowed-host and --idle-timeout belong to --http. Give that too, or leave them out.")
+    address = None if chosen.http is None else _address(chosen.http)
+    token = _token(chosen.token)
+    settings = settings_from(chosen)
+    log_to_file(settings.state_folder)
+    if address is None:
+        return _over_stdio(settings)
+    return _over_http(settings, address, token, chosen)
+
+
+def _over_stdio(settings: Settings) -> int:
+    lines, output = InputLines(), Output()  # before anything is loaded that might print
+    from ...server.protocol import Desk
+    from ...server.stdio import serve_stdio
+
+    desk = Desk(partial(_session, settings))
+    server = desk.server(instructions=_instructions(settings))
+    return asyncio.run(_until_told(serve_stdio(desk, server, lines, output)))
+
+
+def _over_http(settings: Settings, address: tuple[str, int], token: str | None, chosen: argparse.Namespace) -> int:
+    from ...server.guard import Guard, is_loopback
+    from ...server.http import IDLE_SECONDS, PATH, listen, serve_http
+    from ...server.protocol import Desk
+
+    host, port = address
+    if token is None and not is_loopback(host):
+        raise Usage(f"{host} can be reached by others, so a token is needed. Set {TOKEN_VARIABLE}, or give --token.")
+    try:
+        listening = listen(host, port)
+    except OSError as error:
+        raise Failed(f"{host} port {port} cannot be listened on: {error.strerror or error}.") from None
+    with listening:
+        bound = listening.getsockname()[1]
+        guard = Guard(host=host, port=bound, names=tuple(chosen.allowed_host), token=token)
+        desk = Desk(partial(_session, settings))
+        server = desk.server(instructions=_instructions(settings))
+        idle_seconds = chosen.idle_timeout or IDLE_SECONDS
+        print(f"ferrule serve: listening at http://{guard.authority}{PATH}", file=sys.stderr, flush=True)
+        return asyncio.run(_until_told(serve_http(desk, server, listening, guard, idle_seconds=idle_seconds)))
+
+
+async def _until_told(serving: Coroutine[Any, Any, None]) -> int:
+    """Serve until the client leaves or a signal comes; whichever it is, all that was started has ended."""
+    with Interruptible() as signals:
+        try:
+            await serving
+        except asyncio.CancelledError:
+            if signals.exit_code is None:
+                raise
+    return OK if signals.exit_code is None else signals.exit_code
+
+
+def _session(settings: Settings, approver: Approver) -> Session:
+    return open_session(settings, approver=approver)
+
+
+def _instructions(settings: Settings) -> str:
+    return (
+        f"Tools to read, search and change files and to run commands in {settings.cwd}. "
+        "Relative paths start there. A call that needs a person's approval asks for it where the client can; "
+        "otherwise it is refused, and the refusal says what would allow it."
+    )
+
+
+def _address(text: str) -> tuple[str, int]:
+    """
+    >>> _address("8000"), _address(":0"), _address("[::1]:80"), _address("localhost:1")
+    (('127.0.0.1', 8000), ('127.0.0.1', 0), ('::1', 80), ('localhost', 1))
+    """
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
+    if not (port.isascii() and port.isdecimal() and int(port) < 65_536):
+        raise Usage(f"--http: {text} is no HOST:PORT. Write 127.0.0.1:8000, or port 0 for any that is free.")
+    return host, int(port)
+
+
+def _token(given: str | None) -> str | None:
+    """Taken out of the environment, so that no command of a client can read it there."""
+    from_environment = os.environ.pop(TOKEN_VARIABLE, None)
+    token = from_environment if given is None else given
+    if token is not None and not (token.isascii() and token.isprintable() and token and " " not in token):
+        raise Usage("the token must be printable ASCII characters without spaces.")
+    return token

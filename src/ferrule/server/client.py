@@ -1,0 +1,157 @@
+"""One client at work: its session, its calls, and what it is told while they run."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from mcp import types
+from mcp.shared.subscriptions import (
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ServerEvent,
+    ToolsListChanged,
+)
+
+from ..core.calls import ToolCall, ToolOutcome
+from ..core.events import ListChanged, Missed, ToolFinished, ToolProgressed
+from ..core.ports import Approver
+from ..core.tool import AnyTool
+from ..engine.bus import Subscription
+from ..engine.faults import GRACE
+from ..engine.pool import ToolPool
+from ..engine.session import Session
+from ..output.plain import summary
+from ..permissions.approvers import NobodyToAsk
+from ..tools.tool_search import ToolSearch
+from .asking import ClientApprover, Line
+from .resources import Resources
+from .wire import result_on_wire, tool_on_wire
+
+OpenSession: TypeAlias = Callable[[Approver], Session]
+Tell: TypeAlias = Callable[[ServerEvent], Awaitable[None]]
+Report: TypeAlias = Callable[[float, str], Awaitable[None]]
+"""How far a call is: a number that grows, and words."""
+
+_CHANGED: Final[Mapping[str, ServerEvent]] = {
+    "tools": ToolsListChanged(),
+    "prompts": PromptsListChanged(),
+    "resources": ResourcesListChanged(),
+}
+
+
+@dataclass(slots=True)
+class _Reporting:
+    report: Report
+    told: int = 0
+    finished: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Client:
+    """Opened on the event loop it works on, and closed with all that it started."""
+
+    def __init__(self, open_session: OpenSession, tell: Tell) -> None:
+        self._approver = ClientApprover(NobodyToAsk())
+        self.session = open_session(self._approver)
+        self.resources = Resources()
+        self._tell = tell
+        self._numbers = itertools.count(1)
+        self._running: set[asyncio.Task[list[ToolOutcome]]] = set()
+        self._reporting: dict[str, _Reporting] = {}
+        self._listed: tuple[ToolPool, list[types.Tool]] | None = None
+        self._leaving = ExitStack()
+        events = self._leaving.enter_context(self.session.bus.subscribe())
+        self._watching = asyncio.create_task(self._watch(events))
+
+    def tools(self) -> list[types.Tool]:
+        """In the pool's order, which is the same in every run."""
+        pool = self.session.registry.pool
+        if self._listed is None or self._listed[0] is not pool:
+            self._listed = pool, [tool_on_wire(tool) for tool in pool if _is_offered(tool)]
+        return self._listed[1]
+
+    def input_schema(self, name: str) -> Mapping[str, Any] | None:
+        found = self.session.registry.pool.get(name)
+        return found[0].spec.input_schema if found else None
+
+    async def call(
+        self, name: str, arguments: Mapping[str, Any], *, line: Line | None, report: Report | None
+    ) -> types.CallToolResult:
+        """Whoever cancels this ends the call, and does not wait for its clean-up."""
+        call = ToolCall(f"mcp-{next(self._numbers)}", name, arguments)
+        found = self.session.registry.pool.get(name)
+        reporting = _Reporting(report) if report else None
+        if reporting:
+            self._reporting[call.id] = reporting
+        try:
+            with self._approver.reachable(call.id, line):
+                outcome = await self._carried_out(call)
+            if reporting:  # what was said of a call must not come after its result
+                await reporting.finished.wait()
+        finally:
+            self._reporting.pop(call.id, None)
+        return result_on_wire(found[0] if found else None, outcome)
+
+    async def _carried_out(self, call: ToolCall) -> ToolOutcome:
+        """In a task of its own: the protocol's cancellation strikes again at every step, and clean-up needs some."""
+        task = asyncio.create_task(self.session.run([call]))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        try:
+            await asyncio.wait((task,))
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        (outcome,) = task.result()
+        return outcome
+
+    async def close(self) -> None:
+        running = tuple(self._running)
+        for task in running:
+            task.cancel()
+        if running:
+            await asyncio.wait(running, timeout=2 * GRACE)
+        self._leaving.close()
+        self._watching.cancel()
+        await asyncio.wait((self._watching,))
+        await self.session.close()
+
+    async def _watch(self, events: Subscription) -> None:
+        async for envelope in events:
+            match envelope.event:
+                case ToolProgressed(call_id, view):
+                    if reporting := self._reporting.get(_outermost(call_id)):
+                        reporting.told += 1
+                        await reporting.report(reporting.told, summary(view))
+                case ToolFinished(outcome):
+                    if reporting := self._reporting.get(outcome.call.id):
+                        reporting.finished.set()
+                    await self._tell_of(outcome)
+                case ListChanged(kind):
+                    await self._tell(_CHANGED[kind])
+                case Missed():  # the end of any call may be among it
+                    for reporting in self._reporting.values():
+                        reporting.finished.set()
+                case _:
+                    pass
+
+    async def _tell_of(self, outcome: ToolOutcome) -> None:
+        longer, changed = self.resources.note(outcome)
+        if longer:
+            await self._tell(ResourcesListChanged())
+        for uri in changed:
+            await self._tell(ResourceUpdated(uri))
+
+
+def _outermost(call_id: str) -> str:
+    return call_id.partition(".")[0]
+
+
+def _is_offered(tool: AnyTool) -> bool:
+    """ToolSearch finds what a request leaves out, and a client is given the whole list."""
+    return tool.name != ToolSearch.name

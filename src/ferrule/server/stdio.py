@@ -1,0 +1,131 @@
+"""The protocol over standard input and output: one message on each line."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from abc import ABC, abstractmethod
+from types import TracebackType
+from typing import Final, Protocol, Self
+
+from mcp import types
+from mcp.server.lowlevel.server import Server
+from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
+
+from .protocol import Desk
+
+log = logging.getLogger(__name__)
+
+MOST_WAITING: Final = 64
+"""Messages that a slow reader may leave unread before whoever sends the next one waits."""
+PATIENCE: Final = 2.0
+"""Seconds for a reader to take what was said last."""
+
+
+class Lines(Protocol):
+    async def next(self) -> bytes | None: ...
+
+
+class Output(Protocol):
+    async def write(self, data: bytes, /) -> None: ...
+
+
+async def serve_stdio(desk: Desk, server: Server, lines: Lines, output: Output) -> None:
+    """Until the input ends, nobody reads the output any more, or this is cancelled. Then everything has ended."""
+    outgoing = Outgoing(output)
+    incoming = Incoming(lines, outgoing)
+    writing = asyncio.create_task(outgoing.pump())
+    serving = asyncio.create_task(server.run(incoming, outgoing, server.create_initialization_options()))
+    try:
+        await asyncio.wait((writing, serving), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        serving.cancel()
+        await asyncio.wait((serving,))
+        await desk.close()
+        await outgoing.aclose()
+        with contextlib.suppress(TimeoutError, OSError):
+            await asyncio.wait_for(writing, PATIENCE)
+    if not serving.cancelled():
+        serving.result()
+
+
+class _Stream(ABC):
+    """Left as it is entered: what the package asks of both directions, with its names."""
+
+    @abstractmethod
+    async def aclose(self) -> None: ...
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class Outgoing(_Stream):
+    """Messages to the client, each written whole: one cut short by a cancellation would spoil all that follow."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._waiting: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._room = asyncio.Semaphore(MOST_WAITING)
+        self._closed = False
+
+    async def send(self, item: SessionMessage, /) -> None:
+        if not self._closed:
+            await self._room.acquire()
+            text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+            self._waiting.put_nowait(text.encode() + b"\n")
+
+    async def pump(self) -> None:
+        """Until it is closed and all is said. Raises `OSError` when nobody reads any more."""
+        while (data := await self._waiting.get()) is not None:
+            await self._output.write(data)
+            self._room.release()
+
+    async def aclose(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._waiting.put_nowait(None)
+
+
+class Incoming(_Stream):
+    """Messages from the client. A line that is none is answered with what is wrong, and the next one is read."""
+
+    def __init__(self, lines: Lines, outgoing: Outgoing) -> None:
+        self._lines = lines
+        self._outgoing = outgoing
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        while (line := await self._lines.next()) is not None:
+            if not line.strip():
+                continue
+            try:
+                return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+            except ValidationError as error:
+                await self._outgoing.send(SessionMessage(_complaint(error)))
+        raise StopAsyncIteration
+
+    async def receive(self) -> SessionMessage | Exception:
+        return await anext(self)
+
+    async def aclose(self) -> None:
+        """Standard input stays open; nobody reads it any more."""
+
+
+def _complaint(error: ValidationError) -> types.JSONRPCError:
+    problems = error.errors(include_url=False, include_context=False, include_input=False)
+    no_json = any(problem["type"] == "json_invalid" for problem in problems)
+    log.warning("a line on standard input is %s", "no JSON" if no_json else "no message")
+    if no_json:
+        said = types.ErrorData(code=types.PARSE_ERROR, message=f"The line is no JSON: {problems[0]['msg']}")
+    else:
+        said = types.ErrorData(code=types.INVALID_REQUEST, message="The line is no JSON-RPC message.")
+    return types.JSONRPCError(jsonrpc="2.0", id=None, error=said)

@@ -1,0 +1,101 @@
+"""Tools and outcomes as the protocol writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, assert_never, cast, runtime_checkable
+from urllib.parse import quote
+
+from mcp import types
+from pydantic import TypeAdapter
+from pydantic_core import PydanticSerializationError
+
+from ..core.calls import ToolOutcome
+from ..core.content import Block, Document, Image, Text, encodable
+from ..core.tool import AnyTool
+
+_ANYTHING: TypeAdapter[Any] = TypeAdapter(Any)
+_CONTENT: TypeAdapter[list[types.ContentBlock]] = TypeAdapter(list[types.ContentBlock])
+
+
+@runtime_checkable
+class HasWireContent(Protocol):
+    """An output that has the protocol's own form, with kinds of content for which the engine has none."""
+
+    @property
+    def wire_content(self) -> Sequence[Mapping[str, Any]]: ...
+
+
+@runtime_checkable
+class HasHints(Protocol):
+    """A tool whose author wrote the protocol's annotations."""
+
+    @property
+    def hints(self) -> Mapping[str, Any]: ...
+
+
+def tool_on_wire(tool: AnyTool) -> types.Tool:
+    spec = tool.spec
+    return types.Tool(
+        name=spec.name,
+        title=spec.title if spec.title != spec.name else None,
+        description=spec.description,
+        input_schema=dict(spec.input_schema),
+        annotations=_annotations(tool),
+    )
+
+
+def _annotations(tool: AnyTool) -> types.ToolAnnotations | None:
+    """What holds for every input. Of a tool that may do more in some calls than in others, nothing is said."""
+    if isinstance(tool, HasHints):
+        return types.ToolAnnotations.model_validate(tool.hints) if tool.hints else None
+    return types.ToolAnnotations(read_only_hint=True, destructive_hint=False) if tool.only_reads else None
+
+
+def result_on_wire(tool: AnyTool | None, outcome: ToolOutcome) -> types.CallToolResult:
+    """`tool` is the one that was called, `None` where there was none of that name."""
+    return types.CallToolResult(
+        content=[*_content(tool, outcome), *(types.TextContent(text=encodable(said)) for said in outcome.messages)],
+        structured_content=_structured(tool, outcome),
+        is_error=outcome.is_error,
+        _meta=dict(outcome.meta) if outcome.meta else None,
+    )
+
+
+def _content(tool: AnyTool | None, outcome: ToolOutcome) -> list[types.ContentBlock]:
+    if isinstance(outcome.output, HasWireContent) and _stands_as_it_was(tool, outcome):
+        return _CONTENT.validate_python(outcome.output.wire_content)
+    return [block_on_wire(block) for block in outcome.content]
+
+
+def block_on_wire(block: Block) -> types.ContentBlock:
+    match block:
+        case Text(text):
+            return types.TextContent(text=encodable(text))
+        case Image(media_type, data):
+            return types.ImageContent(data=data, mime_type=media_type)
+        case Document(media_type, data) if media_type.startswith("audio/"):
+            return types.AudioContent(data=data, mime_type=media_type)
+        case Document(media_type, data, title):
+            uri = f"ferrule://documents/{quote(encodable(title)) or 'untitled'}"
+            return types.EmbeddedResource(
+                resource=types.BlobResourceContents(uri=uri, mime_type=media_type, blob=data),
+            )
+        case _:
+            assert_never(block)
+
+
+def _structured(tool: AnyTool | None, outcome: ToolOutcome) -> dict[str, Any] | None:
+    """The output as JSON, where the tool declares its type and it is an object."""
+    if tool is None or tool.output_model is None or not _stands_as_it_was(tool, outcome):
+        return None
+    try:
+        data = _ANYTHING.dump_python(outcome.output, mode="json")
+    except (PydanticSerializationError, ValueError, RecursionError):
+        return None
+    return cast(dict[str, Any], data) if isinstance(data, dict) else None
+
+
+def _stands_as_it_was(tool: AnyTool | None, outcome: ToolOutcome) -> bool:
+    """What was cut for its length, or changed by a step after the call, is not sent behind its back."""
+    return tool is not None and not outcome.is_error and outcome.content == tool.to_model(outcome.output)
