@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 
 from .._version import __version__
@@ -69,6 +70,10 @@ def _run(chosen: argparse.Namespace) -> int:
             from .commands import mcp
 
             return mcp.run(chosen)
+        case "serve":
+            from .commands import serve
+
+            return serve.run(chosen)
         case "tools":
             from .commands import tools
 
@@ -85,6 +90,16 @@ def _run(chosen: argparse.Namespace) -> int:
             from .commands import demo
 
             return demo.run(chosen)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is no number of seconds")
+    return seconds
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -132,6 +147,21 @@ def make_parser() -> argparse.ArgumentParser:
     doctor.add_argument("--json", action="store_true", help="as JSON")
 
     add_mcp_options(commands)
+    serve = commands.add_parser(
+        "serve",
+        allow_abbrev=False,
+        help="offer the tools to MCP clients",
+        description="Offer the tools to an MCP client over stdin and stdout, or with --http to several at once.",
+    )
+    serve.add_argument("--http", metavar="HOST:PORT", help="listen there instead; a port alone means 127.0.0.1")
+    serve.add_argument("--token", help="what clients must send as Bearer (better: FERRULE_SERVE_TOKEN)")
+    serve.add_argument(
+        "--allowed-host", metavar="NAME", action="append", default=[], help="a further name that leads to this server"
+    )
+    serve.add_argument(
+        "--idle-timeout", metavar="SECONDS", type=_seconds, help="end a client's session after so long without requests"
+    )
+    add_session_options(serve)
 
     tools = commands.add_parser("tools", allow_abbrev=False, help="list the tools", description="List the tools.")
     tools.add_argument("--json", action="store_true", help="with descriptions and schemas, as JSON")
