@@ -80,21 +80,18 @@ class Client:
         return found[0].spec.input_schema if found else None
 
     async def call(
-        self, name: str, arguments: Mapping[str, Any], *, line: Line | None, report: Report | None
+        self, name: str, arguments: Mapping[str, Any], *, line: Line | None, report: Report
     ) -> types.CallToolResult:
         """Whoever cancels this ends the call, and does not wait for its clean-up."""
         call = ToolCall(f"mcp-{next(self._numbers)}", name, arguments)
         found = self.session.registry.pool.get(name)
-        reporting = _Reporting(report) if report else None
-        if reporting:
-            self._reporting[call.id] = reporting
+        reporting = self._reporting[call.id] = _Reporting(report)
         try:
             with self._approver.reachable(call.id, line):
                 outcome = await self._carried_out(call)
-            if reporting:  # what was said of a call must not come after its result
-                await reporting.finished.wait()
+            await reporting.finished.wait()  # what is said of a call must not come after its result
         finally:
-            self._reporting.pop(call.id, None)
+            del self._reporting[call.id]
         return result_on_wire(found[0] if found else None, outcome)
 
     async def _carried_out(self, call: ToolCall) -> ToolOutcome:

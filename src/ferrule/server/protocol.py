@@ -113,9 +113,8 @@ class Desk:
         self, ctx: _Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         line = _line(ctx, params)
-        result = await self._client(ctx).call(
-            params.name, params.arguments or {}, line=line, report=_report(ctx) if _wants_progress(ctx) else None
-        )
+        arguments = params.arguments or {}
+        result = await self._client(ctx).call(params.name, arguments, line=line, report=_report(ctx))
         if isinstance(line, InputRequired) and line.questions:
             return types.InputRequiredResult(input_requests=line.questions)
         return result
@@ -206,11 +205,9 @@ def _line(ctx: _Context, params: types.CallToolRequestParams) -> Elicitation | I
     return Elicitation(ctx) if ctx.session.can_send_request else None
 
 
-def _wants_progress(ctx: _Context) -> bool:
-    return ctx.meta is not None and ctx.meta.get("progress_token") is not None
-
-
 def _report(ctx: _Context) -> Report:
+    """Says nothing to a client that did not ask for it."""
+
     async def report(told: float, words: str) -> None:
         await ctx.session.report_progress(told, None, words)
 
