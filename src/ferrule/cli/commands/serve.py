@@ -46,12 +46,13 @@ def _over_stdio(settings: Settings) -> int:
 
 def _over_http(settings: Settings, address: tuple[str, int], token: str | None, chosen: argparse.Namespace) -> int:
     from ...server.guard import Guard, is_loopback
-    from ...server.http import IDLE_SECONDS, PATH, listen, serve_http
-    from ...server.protocol import Desk
 
     host, port = address
     if token is None and not is_loopback(host):
         raise Usage(f"{host} can be reached by others, so a token is needed. Set {TOKEN_VARIABLE}, or give --token.")
+    from ...server.http import IDLE_SECONDS, PATH, listen, serve_http
+    from ...server.protocol import Desk
+
     try:
         listening = listen(host, port)
     except OSError as error:

@@ -1,0 +1,152 @@
+"""`ferrule serve --http` as a real process, with the official client and with requests by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from ..cli.running import HANG
+from ..requirement import requirement
+from .desks import LEGACY, MODERN, text
+from .processes import INITIALIZE, Sleeper, served
+
+TOKEN = "a-token-for-tests"
+
+
+class Site:
+    def __init__(self, url: str, folder: Path) -> None:
+        self.url = url
+        self.folder = folder
+        self.authority = urlsplit(url).netloc
+
+    def post(self, body: Any, **headers: str) -> tuple[int, str]:
+        """By hand: the status, and the new session's id, or else what was said."""
+        given = {
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+            "Authorization": f"Bearer {TOKEN}",
+            **{name.replace("_", "-"): value for name, value in headers.items()},
+        }
+        connection = HTTPConnection(self.authority, timeout=HANG)
+        try:
+            connection.request("POST", "/mcp", body if isinstance(body, bytes) else json.dumps(body), given)
+            response = connection.getresponse()
+            opened = response.getheader("mcp-session-id") if "Mcp-Session-Id" not in given else None
+            return response.status, opened or response.read().decode()
+        finally:
+            connection.close()
+
+    @asynccontextmanager
+    async def client(self, era: str = "auto", **options: Any) -> AsyncGenerator[Client]:
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=HANG) as http,
+            Client(streamable_http_client(self.url, http_client=http), mode=era, **options) as client,
+        ):
+            yield client
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Generator[Site]:
+    yield from _site(tmp_path_factory.mktemp("site"))
+
+
+def _site(folder: Path, *flags: str) -> Generator[Site]:
+    (folder / "a.txt").write_text("one\n")
+    mode = ("--permission-mode", "bypassPermissions")
+    with served(folder, "--http", "127.0.0.1:0", *mode, *flags, FERRULE_SERVE_TOKEN=TOKEN) as server:
+        assert server.process.stderr is not None
+        while b"listening at " not in (said := server.process.stderr.readline()):
+            assert said, "the server ended"
+        yield Site(said.decode().split()[-1], folder)
+
+
+@requirement("MCP-5")
+@pytest.mark.parametrize(("era", "version"), [("auto", MODERN), (LEGACY, "2025-11-25")])
+async def test_the_official_client_works_in_either_era(site: Site, era: str, version: str) -> None:
+    async with site.client(era) as client:
+        result = await client.call_tool("Grep", {"pattern": "on.", "output_mode": "content"})
+
+        assert client.protocol_version == version
+        assert text(result).endswith("a.txt:1:one")
+
+
+@requirement("MCP-5")
+async def test_a_hundred_calls_at_once_are_all_answered(site: Site) -> None:
+    async def ask(number: int) -> str:
+        return text(await clients[number % 4].call_tool("Bash", {"command": f"echo number {number}"}))
+
+    async with site.client() as a, site.client(LEGACY) as b, site.client(LEGACY) as c, site.client() as d:
+        clients = (a, b, c, d)
+        answers = await asyncio.gather(*(ask(number) for number in range(100)))
+
+    assert [answer.split()[:2] for answer in answers] == [["number", str(number)] for number in range(100)]
+
+
+@requirement("MCP-5")
+async def test_each_client_has_a_session_of_its_own(site: Site) -> None:
+    (site.folder / "below").mkdir(exist_ok=True)
+    async with site.client(LEGACY) as first, site.client(LEGACY) as second:
+        await first.call_tool("Bash", {"command": "cd below"})
+        where = [text(await client.call_tool("Bash", {"command": "pwd"})).split()[0] for client in (first, second)]
+
+    assert where == [f"{site.folder}/below", str(site.folder)]
+
+
+@requirement("MCP-5")
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"Authorization": "Bearer wrong"}, 401),
+        ({"Authorization": ""}, 401),
+        ({"Host": "evil.example"}, 421),
+        ({"Host": "localhost"}, 421),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Content_Type": "text/plain"}, 400),
+    ],
+)
+def test_a_request_from_the_wrong_place_is_turned_away(site: Site, headers: dict[str, str], status: int) -> None:
+    assert site.post(INITIALIZE, **headers)[0] == status
+
+
+def test_a_request_that_is_too_long_or_no_json_is_refused(site: Site) -> None:
+    assert site.post(b" " * ((16 << 20) + 1))[0] == 413
+    assert site.post(b"garbage")[0] == 400
+    assert site.post(INITIALIZE, Mcp_Session_Id="unknown")[0] == 404
+
+
+def test_the_token_is_not_in_the_environment_of_commands(site: Site) -> None:
+    call = {"name": "Bash", "arguments": {"command": "env"}}
+    _, session = site.post(INITIALIZE)
+
+    _, said = site.post({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}, Mcp_Session_Id=session)
+
+    assert "PATH=" in said
+    assert TOKEN not in said
+
+
+@requirement("MCP-5")
+@pytest.mark.slow
+def test_the_session_of_a_client_that_vanished_ends_with_what_it_started(tmp_path: Path) -> None:
+    sleeper = Sleeper(tmp_path)
+    for site in _site(tmp_path, "--idle-timeout", "3"):
+        _, session = site.post(INITIALIZE)
+        call = {"name": "Bash", "arguments": {"command": sleeper.command, "run_in_background": True}}
+        request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+        site.post(request, Mcp_Session_Id=session)
+        sleeper.started()
+
+        assert sleeper.has_ended()
+        assert site.post(request, Mcp_Session_Id=session)[0] == 404
