@@ -1,0 +1,64 @@
+"""The forms in which an author may give a tool's parameters, as one JSON Schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, NotRequired, Required, cast, get_args, get_origin, get_type_hints, is_typeddict
+
+from pydantic import PydanticSchemaGenerationError, TypeAdapter
+from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
+
+from ..core.schemas import lean
+from ..core.tool import ToolDefinitionError
+
+
+def schema_of(given: Any) -> dict[str, Any]:
+    """
+    >>> schema_of({"a": float})
+    {'type': 'object', 'properties': {'a': {'type': 'number'}}, 'required': ['a']}
+    """
+    if is_typeddict(given):
+        return _of_typed_dict(given)
+    if isinstance(given, Mapping):
+        fields = cast(Mapping[str, Any], given)
+        return dict(fields) if _is_json_schema(fields) else _object(fields, frozenset(fields))
+    raise ToolDefinitionError(
+        f"{given!r} is no input schema. Give a dict of names and types, a TypedDict or a JSON Schema."
+    )
+
+
+def _of_typed_dict(given: Any) -> dict[str, Any]:
+    """`NotRequired` is read off each annotation: where those are text, the class itself cannot know of it."""
+    fields = get_type_hints(given, include_extras=True)
+    required = set(cast(frozenset[str], given.__required_keys__))
+    for name, kind in fields.items():
+        if get_origin(kind) in (Required, NotRequired):
+            fields[name] = get_args(kind)[0]
+            (required.add if get_origin(kind) is Required else required.discard)(name)
+    return _object(fields, frozenset(required))
+
+
+def _is_json_schema(given: Mapping[str, Any]) -> bool:
+    """A parameter may be called `type` or `$ref` too; its value is a type then, and not words."""
+    return any(isinstance(given.get(key), str) for key in ("type", "$schema", "$ref")) or "properties" in given
+
+
+def _object(fields: Mapping[str, Any], required: frozenset[str]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {name: _field(kind) for name, kind in fields.items()},
+        "required": [name for name in fields if name in required],
+    }
+
+
+def _field(kind: Any) -> dict[str, Any]:
+    """What is no type that JSON knows is taken as text."""
+    described: dict[str, Any] = {}
+    if get_origin(kind) is Annotated:
+        words = [mark for mark in get_args(kind)[1:] if isinstance(mark, str)]
+        described = {"description": words[0]} if words else {}
+    try:
+        schema = lean(TypeAdapter(kind).json_schema())
+    except (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema, PydanticUserError):
+        schema = {"type": "string"}
+    return {**(schema or {"type": "string"}), **described}
