@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
 from http.client import HTTPConnection
@@ -150,3 +151,19 @@ def test_the_session_of_a_client_that_vanished_ends_with_what_it_started(tmp_pat
 
         assert sleeper.has_ended()
         assert site.post(request, Mcp_Session_Id=session)[0] == 404
+
+
+@pytest.mark.slow
+def test_a_signal_ends_the_server_in_silence_while_a_client_listens(tmp_path: Path) -> None:
+    with served(tmp_path, "--http", "0") as server:
+        assert server.process.stderr is not None
+        site = Site(server.process.stderr.readline().decode().split()[-1], tmp_path)
+        _, session = site.post(INITIALIZE)
+        listening = HTTPConnection(site.authority, timeout=HANG)
+        listening.request("GET", "/mcp", headers={"Accept": "text/event-stream", "Mcp-Session-Id": session})
+        assert listening.getresponse().status == 200
+        server.process.terminate()
+
+        assert server.process.wait(HANG) == 128 + signal.SIGTERM
+        assert server.process.stderr.read() == b""
+        listening.close()

@@ -22,7 +22,7 @@ from ferrule.permissions.modes import Mode
 from ferrule.server.protocol import Desk
 
 from ..requirement import requirement
-from .desks import ERAS, HANG, LEGACY, Office, text
+from .desks import ERAS, HANG, LEGACY, MODERN, Office, text
 
 
 @dataclass(frozen=True)
@@ -179,3 +179,27 @@ async def test_tools_of_ones_own_can_be_served_alone(tmp_path: Path) -> None:
         listed = await client.list_tools()
 
     assert [each.name for each in listed.tools] == ["origin"]
+
+
+async def test_a_caller_that_is_slow_to_hear_holds_up_nobody_else(tmp_path: Path) -> None:
+    @tool(effects=Effects.of())
+    async def reports(ctx: ToolContext) -> str:
+        """Say how far it is."""
+        ctx.report(Line("begun"))
+        return "done"
+
+    hears, may_go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(progress: float, total: float | None, message: str | None) -> None:
+        hears.set()
+        await may_go_on.wait()
+
+    async with Office(tmp_path, reports, origin).client(MODERN) as client, asyncio.timeout(HANG):
+        first = asyncio.create_task(client.call_tool("reports", {}, progress_callback=slow))
+        await hears.wait()
+        second = await client.call_tool("origin", {})
+        assert not first.done()
+        may_go_on.set()
+
+        assert text(await first) == "done"
+        assert not second.is_error

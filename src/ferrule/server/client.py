@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from mcp import types
@@ -19,7 +19,8 @@ from mcp.shared.subscriptions import (
 )
 
 from ..core.calls import ToolCall, ToolOutcome
-from ..core.events import ListChanged, Missed, ToolFinished, ToolProgressed
+from ..core.content import View
+from ..core.events import Event, ListChanged, Missed, ToolFinished, ToolProgressed
 from ..core.ports import Approver
 from ..core.tool import AnyTool
 from ..engine.bus import Subscription
@@ -38,6 +39,9 @@ Tell: TypeAlias = Callable[[ServerEvent], Awaitable[None]]
 Report: TypeAlias = Callable[[float, str], Awaitable[None]]
 """How far a call is: a number that grows, and words."""
 
+MOST_REPORTS: Final = 32
+"""Reports that wait for a slow caller; the newest count."""
+
 _CHANGED: Final[Mapping[str, ServerEvent]] = {
     "tools": ToolsListChanged(),
     "prompts": PromptsListChanged(),
@@ -45,11 +49,34 @@ _CHANGED: Final[Mapping[str, ServerEvent]] = {
 }
 
 
-@dataclass(slots=True)
 class _Reporting:
-    report: Report
-    told: int = 0
-    finished: asyncio.Event = field(default_factory=asyncio.Event)
+    """Tells one caller how far its call is, at the caller's own pace: nobody else waits for a slow one."""
+
+    def __init__(self, report: Report) -> None:
+        self.finished = asyncio.Event()
+        self._report = report
+        self._views: deque[View] = deque(maxlen=MOST_REPORTS)
+        self._told = 0
+        self._telling: asyncio.Task[None] | None = None
+
+    def add(self, view: View) -> None:
+        self._views.append(view)
+        if self._telling is None or self._telling.done():
+            self._telling = asyncio.create_task(self._tell())
+
+    async def _tell(self) -> None:
+        while self._views:
+            self._told += 1
+            await self._report(self._told, summary(self._views.popleft()))
+
+    async def all_told(self) -> None:
+        await self.finished.wait()
+        if self._telling is not None:
+            await asyncio.wait((self._telling,))
+
+    def give_up(self) -> None:
+        if self._telling is not None:
+            self._telling.cancel()
 
 
 class Client:
@@ -86,11 +113,14 @@ class Client:
         call = ToolCall(f"mcp-{next(self._numbers)}", name, arguments)
         found = self.session.registry.pool.get(name)
         reporting = self._reporting[call.id] = _Reporting(report)
+        if self._watching.done():
+            reporting.finished.set()
         try:
             with self._approver.reachable(call.id, line):
                 outcome = await self._carried_out(call)
-            await reporting.finished.wait()  # what is said of a call must not come after its result
+            await reporting.all_told()  # what is said of a call must not come after its result
         finally:
+            reporting.give_up()
             del self._reporting[call.id]
         return result_on_wire(found[0] if found else None, outcome)
 
@@ -119,23 +149,31 @@ class Client:
         await self.session.close()
 
     async def _watch(self, events: Subscription) -> None:
-        async for envelope in events:
-            match envelope.event:
-                case ToolProgressed(call_id, view):
-                    if reporting := self._reporting.get(_outermost(call_id)):
-                        reporting.told += 1
-                        await reporting.report(reporting.told, summary(view))
-                case ToolFinished(outcome):
-                    if reporting := self._reporting.get(outcome.call.id):
-                        reporting.finished.set()
-                    await self._tell_of(outcome)
-                case ListChanged(kind):
-                    await self._tell(_CHANGED[kind])
-                case Missed():  # the end of any call may be among it
-                    for reporting in self._reporting.values():
-                        reporting.finished.set()
-                case _:
-                    pass
+        try:
+            async for envelope in events:
+                await self._noticed(envelope.event)
+        finally:  # no call may wait for what nobody will see
+            self._unwatched()
+
+    async def _noticed(self, event: Event) -> None:
+        match event:
+            case ToolProgressed(call_id, view):
+                if reporting := self._reporting.get(_outermost(call_id)):
+                    reporting.add(view)
+            case ToolFinished(outcome):
+                if reporting := self._reporting.get(outcome.call.id):
+                    reporting.finished.set()
+                await self._tell_of(outcome)
+            case ListChanged(kind):
+                await self._tell(_CHANGED[kind])
+            case Missed():  # the end of any call may be among it
+                self._unwatched()
+            case _:
+                pass
+
+    def _unwatched(self) -> None:
+        for reporting in self._reporting.values():
+            reporting.finished.set()
 
     async def _tell_of(self, outcome: ToolOutcome) -> None:
         longer, changed = self.resources.note(outcome)

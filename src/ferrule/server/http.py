@@ -37,9 +37,10 @@ async def serve_http(
     sessions = StreamableHTTPSessionManager(
         server, session_idle_timeout=idle_seconds, max_request_body_size=MOST_BODY, max_sessions=MOST_CLIENTS
     )
+    application = _Application(sessions, guard)
     front = _Quiet(
         uvicorn.Config(
-            _guarded(sessions, guard),
+            application,
             log_config=None,
             access_log=False,
             lifespan="off",
@@ -48,17 +49,17 @@ async def serve_http(
             timeout_graceful_shutdown=1,
         )
     )
+    fronting = asyncio.create_task(front.serve(sockets=[listening]))
     try:
         async with sessions.run():
-            fronting = asyncio.create_task(front.serve(sockets=[listening]))
             try:
                 await asyncio.wait((fronting,))
             finally:
-                front.should_exit = True
-                await asyncio.wait((fronting,), timeout=PATIENCE)
-                fronting.cancel()
-    finally:
+                application.is_ending = front.should_exit = True
+    finally:  # the sessions have ended, and with them their open streams
         await desk.close()
+        await asyncio.wait((fronting,), timeout=PATIENCE)
+        fronting.cancel()
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -83,17 +84,24 @@ class _Quiet(uvicorn.Server):
         yield
 
 
-def _guarded(sessions: StreamableHTTPSessionManager, guard: Guard) -> Callable[..., Awaitable[None]]:
-    async def application(scope: _Message, receive: _Receive, send: _Send) -> None:
-        turned = guard.turns_away(scope["headers"])
+class _Application:
+    """What the HTTP server calls for each request."""
+
+    def __init__(self, sessions: StreamableHTTPSessionManager, guard: Guard) -> None:
+        self._sessions = sessions
+        self._guard = guard
+        self.is_ending = False
+
+    async def __call__(self, scope: _Message, receive: _Receive, send: _Send) -> None:
+        turned = self._guard.turns_away(scope["headers"])
         if turned is not None:
             await _refuse(send, turned.status, turned.words)
         elif scope["path"] != PATH:
             await _refuse(send, 404, f"The protocol is spoken at {PATH}.")
+        elif self.is_ending:
+            await _refuse(send, 503, "The server is ending.")
         else:
-            await sessions.handle_request(scope, receive, send)
-
-    return application
+            await self._sessions.handle_request(scope, receive, send)
 
 
 async def _refuse(send: _Send, status: int, words: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import os
 import sys
 from collections.abc import Coroutine
@@ -28,7 +29,7 @@ def run(chosen: argparse.Namespace) -> int:
     address = None if chosen.http is None else _address(chosen.http)
     token = _token(chosen.token)
     settings = settings_from(chosen)
-    log_to_file(settings.state_folder)
+    _log_to_file(settings)
     if address is None:
         return _over_stdio(settings)
     return _over_http(settings, address, token, chosen)
@@ -65,6 +66,15 @@ def _over_http(settings: Settings, address: tuple[str, int], token: str | None, 
         idle_seconds = chosen.idle_timeout or IDLE_SECONDS
         print(f"ferrule serve: listening at http://{guard.authority}{PATH}", file=sys.stderr, flush=True)
         return asyncio.run(_until_told(serve_http(desk, server, listening, guard, idle_seconds=idle_seconds)))
+
+
+def _log_to_file(settings: Settings) -> None:
+    """Our log, with what the packages of the protocol have to say in it."""
+    log_to_file(settings.state_folder)
+    for name in ("mcp", "uvicorn"):
+        for handler in logging.getLogger("ferrule").handlers:
+            logging.getLogger(name).addHandler(handler)
+        logging.getLogger(name).propagate = False
 
 
 async def _until_told(serving: Coroutine[Any, Any, None]) -> int:
