@@ -13,6 +13,7 @@ from ferrule.core.tool import ToolDefinitionError
 from ferrule.sdk.schemas import schema_of
 from ferrule.sdk.tools import SdkMcpTool, create_sdk_mcp_server, tool
 from ferrule.testing import run_call
+from tests.requirement import requirement
 
 
 def _says(text: str) -> dict[str, Any]:
@@ -54,6 +55,7 @@ async def _outcome(folder: Path, definition: SdkMcpTool, **arguments: Any) -> tu
     return outcome.status, outcome.content
 
 
+@requirement("SDK-1")
 async def test_a_handler_is_given_a_dict_and_its_text_is_the_result(tmp_path: Path) -> None:
     assert await _outcome(tmp_path, add, a=1, b=2) == (Status.OK, (Text("3"),))
 

@@ -114,7 +114,7 @@ def _plan(tools: Collection[str], *, done: int) -> tuple[ToolCall, ...]:
     """The steps as a todo list, where there is a tool for one."""
     if "TodoWrite" not in tools:
         return ()
-    states = ["completed" if number < done else "pending" for number in range(len(_STEPS))]
+    states = ["completed"] * done + ["in_progress", "pending", "pending"][: len(_STEPS) - done]
     todos = [{"content": step, "status": state, "activeForm": step} for step, state in zip(_STEPS, states, strict=True)]
     return (_call(f"plan-{done}", "TodoWrite", todos=todos),)
 
