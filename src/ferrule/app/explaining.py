@@ -18,6 +18,10 @@ from ..core.tool import AnyTool, Tool, ToolError
 from ..core.verdicts import Behavior, Risk, Verdict, of_risks, strictest
 from ..engine.pool import ToolPool, assemble, select
 from ..engine.preparing import looked_up, prepared
+from ..hooks.answers import Reply, understood
+from ..hooks.hook import Hook, Program
+from ..hooks.judge import consent_of, refusal_of
+from ..hooks.matching import everything
 from ..host.web.fetching import Fetcher
 from ..host.web.guard import explain_fetch
 from ..host.web.pages import Pages
@@ -209,6 +213,22 @@ def described(
         ),
         mode=Mode(mode),
     )
+
+
+def hook_opinion(said: Mapping[str, Any]) -> Opinion:
+    """What a PreToolUse hook says: by its `decision`, or by its `stdout`, `stderr` and `exit_code`."""
+    behavior = KINDS.get(str(said.get("decision")))
+    if behavior is not None:
+        return Verdict(behavior=behavior, source="hook", reason="a hook said so")
+    hook = Hook(event="PreToolUse", name="the hook", matches=everything, work=Program(""), seconds=0)
+    code = said.get("exit_code")
+    reply = Reply(
+        exit_code=code if isinstance(code, int) else 0,
+        stdout=str(said.get("stdout", "")),
+        stderr=str(said.get("stderr", "")),
+    )
+    answers = (understood(hook, reply, lambda text: None),)
+    return refusal_of(answers) or consent_of(answers)
 
 
 def _ruled(scene: Scene, proposal: Proposal, more: tuple[Rule, ...] = ()) -> Opinion:

@@ -46,13 +46,13 @@ class HookJudge:
 
     def _verdict(self, proposal: Proposal, kept: Sequence[Answer], fresh: Sequence[Answer]) -> Opinion:
         answers = (*kept, *fresh)
-        refused = _stopped(answers) or _opinion(answers, "deny", "defer")
+        refused = refusal_of(answers)
         if refused is not None:
             return refused
         context = [f"{answer.hook.label}: {answer.context}" for answer in fresh if answer.context]
         if context:
             self._memory.made(proposal.call).context += context
-        return self._rewrite(proposal, fresh) or _opinion(answers, "ask", "allow")
+        return self._rewrite(proposal, fresh) or consent_of(answers)
 
     def _rewrite(self, proposal: Proposal, fresh: Sequence[Answer]) -> Verdict | None:
         """The last hook that wants another input has it; the others are asked again about what it wrote."""
@@ -72,6 +72,15 @@ class HookJudge:
             origin=last.hook.origin,
             updated_arguments=last.changed_input,
         )
+
+
+def refusal_of(answers: Sequence[Answer]) -> Verdict | None:
+    return _stopped(answers) or _opinion(answers, "deny", "defer")
+
+
+def consent_of(answers: Sequence[Answer]) -> Verdict | None:
+    """What is left to say where none refuses."""
+    return _opinion(answers, "ask", "allow")
 
 
 def _stopped(answers: Sequence[Answer]) -> Verdict | None:

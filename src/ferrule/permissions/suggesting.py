@@ -40,7 +40,7 @@ def _parts(proposal: Proposal) -> tuple[str, ...]:
         for touch in proposal.effects.touches
         if isinstance(touch, RunsCommand) and not touch.within and touch.argv
     )
-    return tuple(dict.fromkeys(_of_command(proposal.tool.name, source) for source in sources))
+    return tuple(dict.fromkeys(_of_command(proposal.tool.name, source) for source in sources if source.strip()))
 
 
 def _whole(proposal: Proposal) -> tuple[str, ...]:
@@ -48,7 +48,7 @@ def _whole(proposal: Proposal) -> tuple[str, ...]:
     if proposal.tool.server is not None or proposal.tool.name.startswith(MCP):
         return (proposal.tool.name,)
     command = command_of(proposal) if proposal.tool.name in COMMAND_TOOLS else None
-    return (_of_command(proposal.tool.name, command),) if command else ()
+    return (_of_command(proposal.tool.name, command),) if command and command.strip() else ()
 
 
 def _touches(proposal: Proposal, cwd: str) -> tuple[str, ...]:

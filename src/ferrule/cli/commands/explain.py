@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from ...app.explaining import KINDS, Answers, CannotExplain, PathsAsWritten, Scene, described, explain
+from ...app.explaining import KINDS, Answers, CannotExplain, PathsAsWritten, Scene, described, explain, hook_opinion
 from ...core.calls import ToolCall
 from ...core.content import encodable
-from ...core.verdicts import Verdict
 from ...permissions.modes import Mode
 from ..exits import CLOSED_PIPE, FAILED, OK, Usage
 from ..options import settings_from
@@ -131,7 +130,7 @@ class _Answering:
                 asked.get("input") or {},
                 self._scene(asked),
                 server=cast(Mapping[str, Any], asked.get("mcp") or {}).get("server"),
-                others=(_hook(asked.get("hook") or {}),),
+                others=(hook_opinion(cast(Mapping[str, Any], asked.get("hook") or {})),),
                 answers=_answers(asked),
             )
         except (CannotExplain, Usage) as refusal:
@@ -178,12 +177,6 @@ def _answers(asked: Mapping[str, Any]) -> Answers:
         resolve_sequence=tuple(sequence),
         redirect_to=(redirect,) if isinstance(redirect, str) else tuple(redirect),
     )
-
-
-def _hook(said: Mapping[str, Any]) -> Verdict | None:
-    """What a hook of PreToolUse would have said; output that is no JSON says nothing."""
-    behavior = KINDS.get(said.get("decision", ""))
-    return None if behavior is None else Verdict(behavior=behavior, source="hook", reason="a hook said so")
 
 
 def _fault(asked: Mapping[str, Any]) -> str:
