@@ -256,7 +256,7 @@ def _pipeline(
         paths=ground.paths,
         judges=(
             ground.rules,
-            delegated.turn_rules,
+            *((delegated.turn_rules,) if delegated.skills else ()),
             *((hooks.judge,) if hooks else ()),
             *parts.get("judges", ()),
         ),
