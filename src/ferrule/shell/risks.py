@@ -107,6 +107,8 @@ def look(words: Sequence[Word], account: Account) -> None:
         account.risk("disk", "critical", f"{name} destroys what is on a disk.", denies=True)
     elif name in _STOPPING or (name == "systemctl" and _names(rest, "poweroff", "reboot", "halt", "isolate", "kexec")):
         account.risk("shutdown", "high", "It stops the machine.")
+    elif name == "kill" and _names(rest[1:], "-1"):  # before a process, -1 is a signal
+        account.risk("processes", "critical", "It ends every process of this user.")
     elif name in _CODE and _names(rest, "-c", "-e", "-p", "--eval", "-r"):
         _code(name, rest, account)
     elif name in _SYSTEM:
