@@ -6,6 +6,7 @@ import os
 import tracemalloc
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -114,6 +115,14 @@ def test_a_character_cut_in_two_is_not_made_into_something_else(text: str, data:
     assert decoded(content[start:stop]) in text
 
 
+@pytest.mark.parametrize("content", [b"caf\xe9", b"\x80abc", b"\xf0\x9f\x98"])
+def test_of_a_whole_output_no_broken_character_is_left_out(content: bytes) -> None:
+    ring = OutputRing()
+    ring.feed(content)
+
+    assert ring.snapshot().text() == content.decode("utf-8", "replace")
+
+
 @given(st.binary())
 def test_any_bytes_can_be_shown(content: bytes) -> None:
     shown = cleaned(decoded(content))
@@ -136,6 +145,14 @@ def test_a_stream_cut_anywhere_reads_like_the_whole(parts: list[str], data: st.D
 
 def test_a_line_written_over_shows_what_stood_there_last() -> None:
     assert cleaned("10%\r50%\r100%\r\nabc\x08\x08XY\n\x1b[2Kdone\r") == "100%\naXY\ndone"
+
+
+@pytest.mark.parametrize("begun", ["\x1b]0;title", "\x1bP", "\x1b_"])
+def test_a_title_that_never_ends_hides_no_other_line(begun: str) -> None:
+    stream = TerminalStream()
+
+    assert cleaned(f"{begun}\nseen\n") == "\nseen\n"
+    assert stream.feed(begun.encode()) + stream.feed(b"\nseen\n") == "\nseen\n"
 
 
 def test_hostile_output_takes_no_time() -> None:

@@ -77,7 +77,8 @@ class News:
     dropped_lines: int = 0
     """Lines that did not match the filter. They count as seen."""
     saved: str = ""
-    """The file with all of it, where there is one."""
+    """The file with all of it, or its first part where that is `capped`."""
+    capped: bool = False
 
 
 class Work(Protocol):
@@ -301,4 +302,5 @@ def _news(task: _Task, text: str, cursor: int, *, missed: int = 0, dropped_lines
         missed=missed,
         dropped_lines=dropped_lines,
         saved=str(saved) if saved else "",
+        capped=task.running.output.capped,
     )

@@ -98,8 +98,12 @@ class OutputRing:
         with self._lock:
             if self.saved is None and keep_if_over is not None and self.total > keep_if_over:
                 self._open_spill()
-            capped = 0 < self._spilled < self.total
-            return Output(bytes(self._head), b"".join(self._tail), self.total, self.saved, capped=capped)
+            return Output(bytes(self._head), b"".join(self._tail), self.total, self.saved, capped=self.capped)
+
+    @property
+    def capped(self) -> bool:
+        """Whether the file holds only the first part."""
+        return 0 < self._spilled < self.total
 
     def read(self, start: int, stop: int) -> bytes:
         """What is still known of the bytes from `start` to `stop`; shorter at its end where some are lost."""
@@ -168,7 +172,7 @@ class OutputRing:
 def within(head: bytes, tail: bytes, total: int, limit: int) -> str:
     """The text of both ends of `total` bytes, `limit` characters of it or a little more."""
     if len(head) + len(tail) == total:
-        text = cleaned(decoded(head + tail))
+        text = cleaned((head + tail).decode("utf-8", "replace"))
         if len(text) <= limit:
             return text
         first, last, dropped = text[: limit // 2], text[-(limit // 2) :], f"{len(text) - limit:,} characters"

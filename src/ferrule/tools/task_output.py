@@ -77,7 +77,7 @@ class TaskOutput(Tool[TaskOutputInput, TaskNews]):
         if news.missed:
             notes.append(f"{news.missed:,} bytes before this are lost: it printed more than is kept.")
         if news.saved:
-            notes.append(f"All of it is in {news.saved}.")
+            notes.append(f"{'The first part' if news.capped else 'All'} of it is in {news.saved}.")
         return TaskNews(news.status, news.text.rstrip("\n"), tuple(notes))
 
     def to_model(self, output: TaskNews) -> tuple[Block, ...]:
