@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from ferrule.core.tool import AnyTool
 from ferrule.host.shell import Shell
 from ferrule.testing.tool_contract import ToolContract
 from ferrule.tools.kill_shell import KillShell
 from ferrule.tools.task_output import TaskOutput
-
-NEVER_MADE = Path("/nowhere/at/all")
+from tests.tools.test_bash import A_FEW_STEPS, NEVER_MADE
 
 
 class OfOneTask(ToolContract):
     """A shell with one command in the background."""
+
+    steps = A_FEW_STEPS
 
     def make(self) -> AnyTool:
         self.shells = [*getattr(self, "shells", []), Shell(NEVER_MADE)]

@@ -65,12 +65,15 @@ def hostile_repository(folder: Path) -> None:
     (folder / "a.txt").write_text("two\n")
 
 
+A_FEW_STEPS = (0, 1, 2, 3, 5, 8, 13, 21, 34)
+"""Each costs two processes."""
 NEVER_MADE = Path("/nowhere/at/all")
 """A folder for long output, where there is none."""
 
 
 class TestBashContract(ToolContract):
     samples = ({"command": "echo hello"}, {"command": "touch made.txt", "timeout": 60000})
+    steps = A_FEW_STEPS
 
     def make(self) -> Bash:
         self.shells = [*getattr(self, "shells", []), Shell(NEVER_MADE)]
@@ -228,6 +231,14 @@ async def test_a_command_that_works_goes_on_in_the_background(session: Session) 
 
     assert "2\n" in news
     assert "bash_1 completed, exit code 0" in news
+
+
+@requirement("BASH-4", "BUD-4")
+async def test_a_flood_is_ended_when_its_time_is_up(session: Session) -> None:
+    outcome = await bash(session, "cat /dev/zero", timeout=2_000)
+
+    assert outcome.status is Status.FAILED
+    assert "It was ended after 2 s, its time limit.\nThe first part of its" in said(outcome)
 
 
 @requirement("BASH-4")

@@ -12,7 +12,7 @@ The tests are plain functions, so they need no asyncio plugin.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, get_args
 
@@ -28,14 +28,13 @@ from ..engine.session import Session
 from ..permissions.modes import Mode
 from .doubles import bare_context
 
-MOST_STEPS = 40
-"""How many turns of the event loop a call is given before it is cancelled, one after the other."""
-
 
 class ToolContract:
     """`make` builds the tool; each of `samples` is input it must carry out in a folder that `arrange` filled."""
 
     samples: ClassVar[tuple[Mapping[str, Any], ...]]
+    steps: ClassVar[Sequence[int]] = range(40)
+    """After how many turns of the event loop a call is cancelled, one after the other."""
 
     def make(self) -> AnyTool:
         raise NotImplementedError("Return the tool under test from `make`.")
@@ -135,7 +134,7 @@ class ToolContract:
             old = _content(folder)
             asyncio.run(self._run(folder, sample))
             new = _content(folder)
-            for step in range(MOST_STEPS):
+            for step in self.steps:
                 folder = self._arranged(tmp_path / f"{index}-{step}")
                 outcome = asyncio.run(self._interrupted(folder, sample, step))
                 assert outcome.status in (Status.OK, Status.CANCELLED)

@@ -162,7 +162,7 @@ class Bash(Tool[BashInput, CommandRan]):
         kept = False
         try:
             ran = await running.within(seconds)
-            if ran is None and self._can_go_on(input, ctx):
+            if ran is None and self._can_go_on(input, running, ctx):
                 kept = True
                 return self._moved_to_background(input, running, seconds)
             if ran is None:
@@ -173,9 +173,11 @@ class Bash(Tool[BashInput, CommandRan]):
                 await asyncio.shield(_ended(running))
         return self._told(input, ran, seconds, ctx)
 
-    def _can_go_on(self, input: BashInput, ctx: ToolContext) -> bool:
-        """Whether nothing speaks against leaving it alone: it was understood, and does more than wait or lock."""
+    def _can_go_on(self, input: BashInput, running: Running, ctx: ToolContext) -> bool:
+        """Whether nothing speaks against leaving it alone: it was understood, does more than wait or lock, no flood."""
         commands = self.analysed(input, ctx).commands
+        if running.output.capped:
+            return False
         return bool(commands) and not any(report.argv[:1] and report.argv[0] in NOT_LEFT_ALONE for report in commands)
 
     def _moved_to_background(self, input: BashInput, running: Running, seconds: float) -> CommandRan:
