@@ -76,7 +76,7 @@ async def test_a_call_knows_its_place_and_its_surroundings(tmp_path: Path) -> No
     assert (ctx.facts.session_id, ctx.facts.agent, ctx.facts.chain) == (session.id, "main", ())
     assert (ctx.facts.workspace, ctx.facts.added_directories) == (str(tmp_path), ("/opt",))
     assert [spec.name for spec in ctx.facts.tools] == sorted(
-        ["Keeps", *(tool.name for tool in builtin_tools() if tool.name != "Skill")]
+        ["Keeps", *(tool.name for tool in builtin_tools() if tool.name not in session.registry.pool.off)]
     )
     assert list(ctx.facts.conversation) == [UserTurn.saying("hello")]
 

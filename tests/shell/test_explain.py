@@ -27,7 +27,7 @@ def test_what_only_looks_says_so() -> None:
 
 
 def test_a_risk_that_denies_says_so() -> None:
-    assert explained(look("rm -rf /"))[-1] == "Risk (critical, denied): It removes /."
+    assert explained(look("rm /dev/sda"))[-1] == "Risk (critical, denied): It writes to the device /dev/sda."
 
 
 def test_a_command_that_cannot_be_read_says_why() -> None:
