@@ -4,70 +4,55 @@ from __future__ import annotations
 
 import os
 import random
-import signal
-import subprocess
-import sys
 from pathlib import Path
-
-import pytest
 
 from ferrule.app.build import Settings, open_session
 from ferrule.host.journal import Journal, recover
+from tests.host.forking import forks
 from tests.requirement import requirement
 
 WRITER = """
-import asyncio, os, sys
+import asyncio, os
 from pathlib import Path
 from ferrule.core.calls import ToolCall
 from ferrule.app.build import Settings, open_session
 from ferrule.permissions.modes import Mode
 
-folder, state, size = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
-session = open_session(Settings(cwd=str(folder), state_folder=state, mode=Mode.BYPASS))
+def run(folder, state):
+    asyncio.run(write(open_session(Settings(cwd=folder, state_folder=Path(state), mode=Mode.BYPASS))))
 
-async def main():
+async def write(session):
     number = 0
     while True:
         number += 1
-        content = f"{number}\\n" * size
+        content = f"{number}\\n" * 5000
         path = f"sub/{os.getpid()}-{number % 3}.txt"
         (outcome,) = await session.run([ToolCall("1", "Write", {"file_path": path, "content": content})])
         assert not outcome.is_error, outcome.content
         print(number, flush=True)
-
-asyncio.run(main())
 """
 
 
-def _start(folder: Path, state: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(folder), str(state), "5000"], stdout=subprocess.PIPE, cwd=folder
-    )
-
-
 @requirement("FILE-5")
-@pytest.mark.slow
 def test_kills_at_random_moments_of_two_hundred_writes_leave_whole_files_and_no_strays(tmp_path: Path) -> None:
     folder, state = tmp_path / "work", tmp_path / "state"
     folder.mkdir()
     draw = random.Random(7)
     writes = kills = 0
-    while writes < 200:
-        process = _start(folder, state)
-        assert process.stdout is not None
-        for _ in range(draw.randint(1, 60)):
-            assert process.stdout.readline()
-            writes += 1
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        kills += 1
-        for path in folder.rglob("*.txt"):
-            lines = path.read_text().split("\n")
-            assert len(lines) == 5_001
-            assert len(set(lines[:-1])) == 1
-        open_session(Settings(cwd=str(folder), state_folder=state))
-        assert [path.name for path in folder.rglob("*") if path.is_file() and path.suffix != ".txt"] == []
-    assert kills > 2
+    with forks(WRITER) as writer:
+        while writes < 200:
+            some = draw.randint(1, 30)
+            writer.start(str(folder), str(state))
+            writer.wait_for(some)
+            writes += some + writer.kill()
+            kills += 1
+            for path in folder.rglob("*.txt"):
+                lines = path.read_text().split("\n")
+                assert len(lines) == 5_001
+                assert len(set(lines[:-1])) == 1
+            open_session(Settings(cwd=str(folder), state_folder=state))
+            assert [path.name for path in folder.rglob("*") if path.is_file() and path.suffix != ".txt"] == []
+    assert kills > 5
 
 
 def test_what_a_killed_process_was_writing_is_removed_at_the_next_start(tmp_path: Path) -> None:

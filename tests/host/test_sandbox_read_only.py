@@ -188,8 +188,8 @@ async def test_reading_goes_on_working(commands: Commands, workspace: Path) -> N
 @requirement("BOX-1")
 async def test_a_large_file_can_be_sorted(commands: Commands, workspace: Path) -> None:
     large = workspace / "large"
-    numbers = [number * 7919 % 10**7 for number in range(100_000)]
-    part = b"".join(b"%07d some words to make it longer than it need be\n" % number for number in numbers)
+    numbers = [number * 7919 % 10**7 for number in range(10_000)]
+    part = b"".join(b"%07d%s\n" % (number, b" long" * 200) for number in numbers)
     with large.open("wb") as file:
         for _ in range(500_000_000 // len(part) + 1):
             file.write(part)

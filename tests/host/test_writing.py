@@ -6,7 +6,6 @@ import errno
 import os
 import random
 import resource
-import signal
 import socket
 import stat
 import subprocess
@@ -25,6 +24,7 @@ from ferrule.host.folders import ChangedMeanwhile
 from ferrule.host.text import NotText
 from ferrule.host.writing import NotWritten, Written, sweep, write_file
 from ferrule.text.matching import Edit
+from tests.host.forking import Forks, forks
 from tests.requirement import requirement
 
 NOBODY = 65534
@@ -406,57 +406,51 @@ def _started(children: list[subprocess.Popen[str]]) -> list[subprocess.Popen[str
 
 
 WRITING = """
-import sys
 from ferrule.host.files import read_document
 from ferrule.host.writing import write_file
-path = sys.argv[1]
-number = 0
-print(flush=True)
-while True:
-    number += 1
-    write_file(path, (b"%07d\\n" % number) * 20_000, expected=read_document(path).identity)
-    write_file(f"{path}-{number % 50}-{number}", (b"%07d\\n" % number) * 20_000, expected=None)
-    print(number, flush=True)
+
+def run(path):
+    number = 0
+    while True:
+        number += 1
+        write_file(path, (b"%07d\\n" % number) * 20_000, expected=read_document(path).identity)
+        write_file(f"{path}-{number % 50}-{number}", (b"%07d\\n" % number) * 20_000, expected=None)
+        print(number, flush=True)
 """
 
 
 @requirement("FILE-5")
-@pytest.mark.slow
 def test_a_kill_at_any_moment_leaves_old_or_new_and_nothing_that_is_not_swept(tmp_path: Path) -> None:
     chance = random.Random(5)
     total = 0
     strays = 0
-    for round in range(40):
-        folder = tmp_path / str(round)
-        folder.mkdir()
-        path = folder / "a.txt"
-        path.write_bytes(b"0000000\n" * 20_000)
+    with forks(WRITING) as writer:
+        for round in range(40):
+            folder = tmp_path / str(round)
+            folder.mkdir()
+            path = folder / "a.txt"
+            path.write_bytes(b"0000000\n" * 20_000)
 
-        total += _writes_until_killed(path, writes=chance.randint(3, 8), then=chance.random() * 0.01)
+            total += _writes_until_killed(writer, path, writes=chance.randint(3, 8), then=chance.random() * 0.01)
 
-        for file in folder.glob("a.txt*"):
-            lines = file.read_bytes().splitlines()
-            assert (len(lines), len(set(lines))) == (20_000, 1)
-        strays += len(sweep(str(folder), older_than=0))
-        assert not list(folder.glob(".*"))
+            for file in folder.glob("a.txt*"):
+                lines = file.read_bytes().splitlines()
+                assert (len(lines), len(set(lines))) == (20_000, 1)
+            strays += len(sweep(str(folder), older_than=0))
+            assert not list(folder.glob(".*"))
 
     assert total >= 200
     assert strays  # or the kills did not hit a write
 
 
-def _writes_until_killed(path: Path, *, writes: int, then: float) -> int:
-    """Kill the child after so many rounds of two writes and a moment more; how many writes it reported."""
-    with subprocess.Popen([sys.executable, "-c", WRITING, str(path)], stdout=subprocess.PIPE) as child:
-        assert child.stdout
-        child.stdout.readline()
-        for _ in range(writes):
-            child.stdout.readline()
-        moment = time.perf_counter() + then
-        while time.perf_counter() < moment:
-            pass
-        child.send_signal(signal.SIGKILL)
-        rest = child.stdout.read().count(b"\n")
-    return 2 * (writes + rest)
+def _writes_until_killed(writer: Forks, path: Path, *, writes: int, then: float) -> int:
+    """Kill it after so many rounds of two writes and a moment more; how many writes it reported."""
+    writer.start(str(path))
+    writer.wait_for(writes)
+    moment = time.perf_counter() + then
+    while time.perf_counter() < moment:
+        pass
+    return 2 * (writes + writer.kill())
 
 
 @requirement("FILE-5")
