@@ -8,7 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from ferrule.cli.commands.explain import Answering
+from ferrule.cli.parser import make_parser
 from tests.cli.running import ferrule
 from tests.requirement import requirement
 
@@ -188,3 +192,22 @@ def test_what_the_network_would_answer_decides_with_the_rules(tmp_path: Path) ->
 
     assert [answer["decision"] for answer in (plain, inside, moved)] == ["allow", "deny", "ask"]
     assert "not followed" in moved["reason"]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=12) | st.sampled_from(["/etc", "rm -rf /", "Bash("]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["command", "server", "x"]), inner),
+    max_leaves=4,
+)
+KEYS = ["input", "cwd", "home", "rules", "project_root", "mode", "symlinks", "mcp", "hook", "resolve", "redirect_to"]
+
+
+@given(
+    st.sampled_from(["Bash", "Read", "WebFetch", "Agent", "mcp__a__b"]), st.dictionaries(st.sampled_from(KEYS), JSON)
+)
+def test_no_line_stops_the_answers(tool: str, asked: dict[str, object]) -> None:
+    chosen = make_parser().parse_args(["explain", "--jsonl", "--setting-sources", ""])
+
+    answer = Answering(chosen).to(json.dumps({"tool": tool, "cwd": "/srv", **asked}).encode(), 1)
+
+    assert "decision" in answer or answer["error"]

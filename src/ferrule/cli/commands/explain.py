@@ -91,7 +91,7 @@ def _settled(settings: Settings, home: str) -> Scene:
 
 async def _many(chosen: argparse.Namespace) -> int:
     incoming, out = InputLines(), Output()
-    answering = _Answering(chosen)
+    answering = Answering(chosen)
     number = 0
     with Interruptible() as signals:
         try:
@@ -105,7 +105,7 @@ async def _many(chosen: argparse.Namespace) -> int:
     return OK if signals.exit_code is None else signals.exit_code
 
 
-class _Answering:
+class Answering:
     """Line by line. The settings of a folder are read once."""
 
     def __init__(self, chosen: argparse.Namespace) -> None:
@@ -186,11 +186,14 @@ def _fault(asked: Mapping[str, Any]) -> str:
     for key in ("input", "rules", "symlinks", "mcp", "hook"):
         if not isinstance(asked.get(key, {}), dict | None):
             return f"`{key}` must be a JSON object."
+    server = cast(Mapping[str, Any], asked.get("mcp") or {}).get("server")
+    if not isinstance(server, str | None):
+        return "`mcp.server` must be the name of a server."
     for key in _PATHS:
         given = asked.get(key)
         if given is not None and not (isinstance(given, str) and given.startswith("/")):
             return f"`{key}` must be an absolute path."
-    if asked.get("mode") is not None and asked["mode"] not in {*Mode, "manual"}:
+    if asked.get("mode") is not None and asked["mode"] not in (*Mode, "manual"):
         return f"`mode` must be one of {', '.join(Mode)}."
     return (
         _fault_of_rules(asked.get("rules") or {})
