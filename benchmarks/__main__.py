@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from . import analysis, edit, hooks, read, rules, search, serve, shell, startup
+from . import agent, analysis, edit, hooks, read, rules, search, serve, shell, startup
 from .environments import HERE, ROOT, Unavailable, interpreter
 from .figures import Figure
 from .peers import DISTRIBUTIONS, WITH_A_LOOP
@@ -31,6 +31,7 @@ HERE_ALONE = {
     "rules": rules,
     "hooks": hooks,
     "serve": serve,
+    "agent": agent,
 }
 """Measured in this process, beside something of the machine's own."""
 CANNOT = (startup.NotInstalled, search.NotEnough, shell.NotHere)

@@ -12,7 +12,7 @@ import argparse
 import asyncio
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -46,11 +46,23 @@ class LoggedRequest:
 class ModelServer:
     """Each request gets the next turn. Speaks both languages, by the path of the request."""
 
-    def __init__(self, script: Script, *, log: IO[bytes] | None = None, keep: bool = True) -> None:
-        """`log` gets each body as a line; `keep` says whether `requests` does."""
+    def __init__(
+        self,
+        script: Script,
+        *,
+        log: IO[bytes] | None = None,
+        keep: bool = True,
+        arrived: Callable[[int, LoggedRequest], None] | None = None,
+    ) -> None:
+        """`log` gets each body as a line; `keep` says whether `requests` does.
+
+        `arrived` is told of each request, numbered from 1, as soon as it is whole.
+        """
         self._turns: list[ScriptedTurn] = script.turns
         self._log = log
         self._keep = keep
+        self._arrived = arrived
+        self._count = 0
         self._next = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
@@ -108,6 +120,9 @@ class ModelServer:
             writer.close()
 
     def _remember(self, request: LoggedRequest) -> None:
+        self._count += 1
+        if self._arrived:
+            self._arrived(self._count, request)
         if self._keep:
             self.requests.append(request)
         if self._log:
