@@ -4,12 +4,20 @@ A frozen dataclass sets each field through `object.__setattr__`, which takes
 five times as long as a plain assignment; a call makes some twenty values with
 a hundred fields. `plain_value` makes a class that the type checker treats as frozen
 and that is a plain slotted dataclass when the program runs.
+
+The classes are cheap as well. A dataclass writes and compiles five methods,
+which takes longer than all else in most modules, and a run makes values of a
+few classes only. Here comparing, hashing and showing go by the names of the
+fields, and `__init__` is written when the first value is made.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TypeVar, dataclass_transform
+from collections.abc import Callable
+from dataclasses import Field, dataclass, field, fields
+from operator import attrgetter
+from reprlib import recursive_repr
+from typing import Any, TypeVar, cast, dataclass_transform
 
 T = TypeVar("T")
 
@@ -17,10 +25,82 @@ T = TypeVar("T")
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def plain_value(cls: type[T]) -> type[T]:
     """Compared by its fields, and hashed by them where each can be; assigning to one is a type error."""
-    return dataclass(slots=True, unsafe_hash=True)(cls)
+    return _value(cls, named=False)
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 def named_value(cls: type[T]) -> type[T]:
     """A `plain_value` whose fields are given by name."""
-    return dataclass(slots=True, unsafe_hash=True, kw_only=True)(cls)
+    return _value(cls, named=True)
+
+
+def _value(cls: type[T], *, named: bool) -> type[T]:
+    cls.__doc__ = cls.__doc__ or cls.__name__  # where there is none, a signature would be worked out for it
+    made = dataclass(init=False, repr=False, eq=False, slots=True, kw_only=named)(cls)
+    own = fields(cast(Any, made))
+    methods: dict[str, Callable[..., Any]] = {
+        "__init__": _init_when_first_called(made),
+        "__repr__": _repr_of([each.name for each in own if each.repr]),
+        "__eq__": _eq_of([each.name for each in own if each.compare]),
+        "__hash__": _hash_of([each.name for each in own if (each.compare if each.hash is None else each.hash)]),
+    }
+    for name, method in methods.items():
+        if cls.__dict__.get(name) is None:  # a class with an `__eq__` of its own has None for `__hash__`
+            setattr(made, name, method)
+    return made
+
+
+def _init_when_first_called(cls: type[Any]) -> Callable[..., None]:
+    def __init__(self: object, *args: Any, **named: Any) -> None:  # noqa: N807 - it is one
+        init = _written_init(cls)
+        cls.__init__ = init
+        init(self, *args, **named)
+
+    return __init__
+
+
+def _written_init(cls: type[Any]) -> Callable[..., None]:
+    """What `dataclass` writes for a class with the same fields."""
+    own = fields(cls)
+    same: dict[str, Any] = {each.name: _again(each) for each in own}
+    names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
+    twin = type(cls.__name__, (), {**names, **same, "__annotations__": {each.name: each.type for each in own}})
+    return dataclass(repr=False, eq=False)(twin).__init__
+
+
+def _again(given: Field[Any]) -> Any:
+    """A `Field` belongs to one class, and this one is for another."""
+    made: Any = field(init=given.init, kw_only=given.kw_only)
+    made.default, made.default_factory = given.default, given.default_factory
+    return made
+
+
+def _repr_of(names: list[str]) -> Callable[[Any], str]:
+    @recursive_repr()
+    def __repr__(self: Any) -> str:  # noqa: N807 - it is one
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
+        return f"{type(self).__qualname__}({shown})"
+
+    return __repr__
+
+
+def _eq_of(names: list[str]) -> Callable[[Any, object], bool]:
+    content = _content(names)
+
+    def __eq__(self: Any, other: object) -> bool:  # noqa: N807 - it is one
+        return content(self) == content(other) if type(other) is type(self) else NotImplemented
+
+    return __eq__
+
+
+def _hash_of(names: list[str]) -> Callable[[Any], int]:
+    content = _content(names)
+
+    def __hash__(self: Any) -> int:  # noqa: N807 - it is one
+        return hash(content(self))
+
+    return __hash__
+
+
+def _content(names: list[str]) -> Callable[[Any], object]:
+    return attrgetter(*names) if names else lambda _: ()
