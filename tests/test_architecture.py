@@ -41,6 +41,7 @@ LATE_IMPORTS = {
     "host/web/fetching.py",  # h11 is loaded by the first fetch
     "providers/catalog.py",  # one kind of model is asked for, and the others are not loaded
     "mcp/late.py",  # the protocol's package and the checks of JSON Schemas take seconds
+    "settings/loading.py",  # the models of settings take 100 ms to build, and most folders have no settings
     "host/text.py",  # detection for the few files that are not UTF-8 takes longer to load than they do to read
 }
 

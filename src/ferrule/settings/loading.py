@@ -9,25 +9,20 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final, cast
-
-from pydantic import ValidationError
+from typing import Any, Final
 
 from ..core.values import plain_value
 from ..host.files import digest_of, kind_of, opened
 from ..host.text import NotText
 from .files import SettingsKind
 from .levels import SettingsPath, Source
-from .models import MODELS
+from .places import as_in_file, without, written
 from .strict_json import NotJson, Parsed, Place, parse
-from .violations import Violation, of_error, of_repeated, written
 
 LARGEST: Final = 1 << 20
 """Bytes of a settings file. People write them, and even a list of thousands of rules stays below it."""
-MOST_FAULTS: Final = 1000
-"""Bad entries beyond which a file is not worth being picked apart."""
 
 _ONLY_GRANT: Final = frozenset(
     {"allow", "allowed_tools", "additionalDirectories", "allowed_domains", "auto_approve_https"}
@@ -90,7 +85,7 @@ class Loaded:
     def source(self, place: Place) -> Source:
         """Where a value stands in the file; the place is one in `value`."""
         lines = self._lines or {}
-        return Source(self.at.level, self.at.path, lines.get(_as_in_file(place, self._gone)))
+        return Source(self.at.level, self.at.path, lines.get(as_in_file(place, self._gone)))
 
 
 def load(at: SettingsPath) -> Loaded:
@@ -118,12 +113,14 @@ def load_text(at: SettingsPath, text: str, digest: str | None = None) -> Loaded:
     except NotJson as error:
         broken = _whole(at, str(error))
         return Loaded(at, None, (broken if text.strip() else replace(broken, may_forbid=False),), digest)
-    gone, faults = _faults(at.kind, parsed)
+    from .faults import faults_in  # noqa: PLC0415 - the models take long to build, and most folders have no settings
+
+    gone, faults = faults_in(at.kind, parsed)
     if gone is None:
         return Loaded(at, None, tuple(_whole(at, fault.words) for fault in faults), digest)
     skipped = [Skipped(_source(at, parsed, fault.place), fault.place, fault.words, _forbids(at.kind, fault.place))
                for fault in faults]  # fmt: skip
-    return Loaded(at, _without(parsed.value, gone), tuple(skipped), digest, frozenset(gone), parsed.lines)
+    return Loaded(at, without(parsed.value, gone), tuple(skipped), digest, frozenset(gone), parsed.lines)
 
 
 def content_of(path: str) -> bytes:
@@ -137,80 +134,6 @@ def content_of(path: str) -> bytes:
     if len(data) > LARGEST:
         raise NotText(f"it has more than {LARGEST:,} bytes")
     return data
-
-
-def _faults(kind: SettingsKind, parsed: Parsed) -> tuple[set[Place] | None, list[Violation]]:
-    """The entries to leave out and why, until the rest is valid; `None` where no part of the file can be used."""
-    gone = set[Place]()
-    faults = [of_repeated(repeated) for repeated in parsed.repeated]
-    while violations := _violations(kind, _without(parsed.value, gone)):
-        before = frozenset(gone)
-        for violation in violations:
-            entry = _as_in_file(_entry(violation.place), before)
-            if not entry or entry in before:
-                return None, [violation]
-            if entry not in gone:
-                gone.add(entry)
-                inside = _as_in_file(violation.place, before)[len(entry) :]
-                faults.append(
-                    Violation(entry, f"`{written(inside)}`: {violation.words}" if inside else violation.words)
-                )
-    return gone, faults
-
-
-def _violations(kind: SettingsKind, value: Any) -> list[Violation]:
-    model = MODELS[kind]
-    try:
-        model.model_validate(value)
-    except ValidationError as error:
-        if error.error_count() > MOST_FAULTS:
-            return [Violation((), f"it has {error.error_count():,} faults. Correct it, or remove it.")]
-        return list(of_error(error, model))
-    return []
-
-
-def _entry(place: Place) -> Place:
-    """The part to leave out with a fault in it: an item of a list, one hook, one server, else the key itself.
-
-    A hook without its faulty `if` would run more often than was meant, so a
-    hook goes as a whole, and so does a group whose matcher is wrong.
-
-    >>> _entry(("permissions", "allow", 2)), _entry(("hooks", "Stop", 0, "hooks", 1, "if"))
-    (('permissions', 'allow', 2), ('hooks', 'Stop', 0, 'hooks', 1))
-    """
-    if place[:1] == ("mcpServers",):
-        return place[:2]
-    if place[:1] == ("hooks",) and place[3:4] == ("hooks",) and len(place) > 4:
-        return place[:5]
-    first = next((index for index, part in enumerate(place) if isinstance(part, int)), len(place))
-    return place[: first + 1]
-
-
-def _without(value: Any, gone: Collection[Place], place: Place = ()) -> Any:
-    match value:
-        case dict():
-            members = cast(dict[str, Any], value).items()
-            return {key: _without(inner, gone, (*place, key)) for key, inner in members if (*place, key) not in gone}
-        case list():
-            items = enumerate(cast(list[Any], value))
-            return [_without(inner, gone, (*place, at)) for at, inner in items if (*place, at) not in gone]
-        case _:
-            return value
-
-
-def _as_in_file(place: Place, gone: Collection[Place]) -> Place:
-    """A place in what is left, as a place in the file: items before it may have been left out."""
-    if not gone:
-        return place
-    found: Place = ()
-    for part in place:
-        if isinstance(part, int):
-            left, part = part, 0
-            while left or (*found, part) in gone:
-                left -= (*found, part) not in gone
-                part += 1
-        found = (*found, part)
-    return found
 
 
 def _forbids(kind: SettingsKind, place: Place) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast, get_args
@@ -12,13 +11,11 @@ from pydantic import BaseModel, RootModel, ValidationError
 
 from ..core.values import plain_value
 from .models import TAGS
+from .places import LONGEST_VALUE, shown_value, written
 from .strict_json import Place, Repeated
 
-LONGEST_VALUE: Final = 60
-LONGEST_PATH: Final = 100
 MOST_NAMES: Final = 16
 
-_SIMPLE_KEY: Final = re.compile(r"[A-Za-z_$][\w$-]*", re.ASCII)
 _KEY_MARK: Final = "[key]"
 """Stands behind a key of a mapping where the key itself is wrong."""
 
@@ -51,22 +48,6 @@ class Violation:
 
     def __str__(self) -> str:
         return f"`{written(self.place)}`: {self.words}" if self.place else self.words
-
-
-def written(place: Place) -> str:
-    """
-    >>> written(("permissions", "allow", 2)), written(("env", "a b"))
-    ('permissions.allow[2]', 'env["a b"]')
-    """
-    path = ""
-    for part in place:
-        if isinstance(part, int):
-            path += f"[{part}]"
-        elif _SIMPLE_KEY.fullmatch(part):
-            path += f".{part}" if path else part
-        else:
-            path += f"[{_shown(part)}]"
-    return path if len(path) <= LONGEST_PATH else f"{path[: LONGEST_PATH - 3]}..."
 
 
 def of_repeated(repeated: Repeated) -> Violation:
@@ -104,11 +85,11 @@ def _of_detail(detail: Mapping[str, Any], model: type[BaseModel]) -> Violation:
             return Violation(place, _about_choice(_CHOICE.findall(context["expected"]), found))
         case kind if kind in _BOUNDS:
             words, key = _BOUNDS[kind]
-            return Violation(place, f"expected {words} {context[key]:g}, found {_shown(found)}.")
+            return Violation(place, f"expected {words} {context[key]:g}, found {shown_value(found)}.")
         case kind if kind in _EXPECTED:
-            return Violation(place, f"expected {_EXPECTED[kind]}, found {_shown(found)}.{_hint(kind, found)}")
+            return Violation(place, f"expected {_EXPECTED[kind]}, found {shown_value(found)}.{_hint(kind, found)}")
         case _:
-            return Violation(place, f"{detail['msg']}, found {_shown(found)}.")
+            return Violation(place, f"{detail['msg']}, found {shown_value(found)}.")
 
 
 def _place(location: Place) -> Place:
@@ -127,9 +108,9 @@ def _of_unknown(location: Place, names: list[str]) -> Violation:
 def _about_choice(choices: list[str], found: Any) -> str:
     near = difflib.get_close_matches(found[:LONGEST_VALUE], choices, n=1) if isinstance(found, str) else []
     if near and len(choices) > 2:
-        return f'found {_shown(found)}, which is no choice. Did you mean "{near[0]}"?'
+        return f'found {shown_value(found)}, which is no choice. Did you mean "{near[0]}"?'
     one_of = "one of " if len(choices) > 1 else ""
-    return f"expected {one_of}{_listed([_shown(choice) for choice in choices])}, found {_shown(found)}."
+    return f"expected {one_of}{_listed([shown_value(choice) for choice in choices])}, found {shown_value(found)}."
 
 
 def _listed(names: list[str]) -> str:
@@ -143,7 +124,7 @@ def _hint(kind: str, found: Any) -> str:
     if kind in ("bool_type", "int_type", "float_type") and isinstance(found, str) and _BARE.fullmatch(found):
         return f" Write {found}, without quotes."
     if kind == "tuple_type" and isinstance(found, str):
-        return f" Write [{_shown(found)}]."
+        return f" Write [{shown_value(found)}]."
     return ""
 
 
@@ -170,15 +151,3 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
         yield annotation
     for part in get_args(annotation):
         yield from _models_in(part)
-
-
-def _shown(value: Any) -> str:
-    match value:
-        case dict():
-            return "an object"
-        case list() | tuple():
-            return "a list"
-        case _:
-            text = json.dumps(value, ensure_ascii=not str(value).isprintable())
-            end = '..."' if isinstance(value, str) else "..."
-            return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - len(end)] + end
