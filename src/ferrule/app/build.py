@@ -6,7 +6,6 @@ import logging
 import os
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Unpack
@@ -17,6 +16,7 @@ from ..core.events import Emit, ListChanged
 from ..core.ports import Approver
 from ..core.state import SessionState
 from ..core.tool import AnyTool
+from ..core.values import named_value
 from ..engine.budget import Budget
 from ..engine.bus import Bus
 from ..engine.compaction import Compaction, StateNotes
@@ -107,7 +107,7 @@ def new_session_id() -> str:
     return f"{time.strftime('%Y%m%d-%H%M%S')}-{os.urandom(4).hex()}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class _Ground:
     """What everything else in a session stands on."""
 
@@ -126,7 +126,7 @@ class _Ground:
     servers: McpServers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class _Delegated:
     """What other agents, skills and modes share with the session."""
 

@@ -15,6 +15,7 @@ from ..core.effects import Effects, describe_touch
 from ..core.inputs import ToolInput
 from ..core.ports import Opinion, Paths, Proposal
 from ..core.tool import AnyTool, Tool, ToolError
+from ..core.values import named_value, plain_value
 from ..core.verdicts import Behavior, Risk, Verdict, of_risks, strictest
 from ..engine.pool import ToolPool, assemble, select
 from ..engine.preparing import looked_up, prepared
@@ -74,7 +75,7 @@ class Scene:
         return tuple(dict.fromkeys(form for one in folders for form in (one, self.paths.resolve(one)[0])))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class Answers:
     """What the network would answer to a fetch."""
 
@@ -96,7 +97,7 @@ class Answers:
         return Verdict(behavior=found.behavior, source="tool", reason=found.reason)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class Explanation:
     """All that is known of a call before it runs."""
 
@@ -298,7 +299,7 @@ class _Foreign(Tool[_AnyInput, str]):
         raise ToolError("A call that is only explained is not made.")
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class PathsAsWritten:
     """Answers `core.ports.Paths` without a look at the disk; the only links are those that it is given."""
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from ..core.tool import Keep
+from ..core.values import named_value
 from ..core.verdicts import Behavior
 from ..hooks.hook import NO_HOOKS, HookBook
 from ..hooks.loading import HookError, LoadedHooks
@@ -55,7 +55,7 @@ class SettingsError(ValueError):
     """Settings that cannot be honoured. The message names the file and the key, and says what to do."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class Understood:
     rules: tuple[Rule, ...] = ()
     mode: Mode | None = None

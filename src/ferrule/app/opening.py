@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import date
 
 from ..core.ports import Approver
 from ..core.tool import AnyTool
+from ..core.values import named_value, plain_value
 from ..engine.session import Session
 from ..engine.spending import Limits
 from ..host.checkouts import checkout_of
@@ -23,7 +23,7 @@ from .sessions import begin_session, last_session, resume_session
 from .settings import Parts, Settings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class Telling:
     """What the model is told besides the prompt."""
 
@@ -36,7 +36,7 @@ class Telling:
     """Whether a project's instructions may import from outside of it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class Which:
     """The conversation to open: a new one unless a kept one is named."""
 
@@ -49,7 +49,7 @@ class Which:
     """The id of a new one, or of a fork."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Opened:
     session: Session
     warnings: tuple[str, ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TypedDict
 
@@ -14,6 +14,7 @@ from ..agents.caps import Caps
 from ..agents.spawner import Models
 from ..core.ports import AfterCall, Approver, Extractor, Judge, Questioner
 from ..core.tool import AnyTool, Keep
+from ..core.values import named_value
 from ..engine.budget import MESSAGE_LIMIT
 from ..engine.gate import DEFAULT_LIMIT
 from ..hooks.hook import NO_HOOKS, Hook, HookBook
@@ -49,7 +50,7 @@ def concurrency_from(environment: Mapping[str, str]) -> int:
     return DEFAULT_LIMIT
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class Settings:
     """What a session is made from. Every field has the default a careful user would choose."""
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 from ..core.calls import Status, ToolCall, ToolOutcome
 from ..core.content import wire
+from ..core.values import plain_value
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Asked:
     """A call as a line asked for it. `id` is what the answer carries: a string, a number or the line's own."""
 
@@ -20,7 +20,7 @@ class Asked:
     call: ToolCall
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Rejected:
     """A line, or a part of a batch, that is no request."""
 

@@ -7,11 +7,11 @@ through its constructor; a change of the session leaves it as a value.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .content import View
 from .effects import Effects, ReadsPath, WritesPath
+from .values import named_value
 
 if TYPE_CHECKING:
     from .calls import ToolOutcome
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .verdicts import Verdict
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class Facts:
     """What holds for every call of one assistant message."""
 

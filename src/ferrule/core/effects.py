@@ -8,9 +8,10 @@ a call slower or make it ask, and never makes it freer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
+
+from .values import plain_value
 
 CWD = "cwd"
 """The state key of the session's working directory."""
@@ -28,7 +29,7 @@ class Change(StrEnum):
     DELETES = "deletes"
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class ReadsPath:
     """A file, or a directory with all that is below it.
 
@@ -41,7 +42,7 @@ class ReadsPath:
     links: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class WritesPath:
     """Like `ReadsPath`, for a path whose content or existence changes."""
 
@@ -51,7 +52,7 @@ class WritesPath:
     links: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class RunsCommand:
     """A program that is started.
 
@@ -66,7 +67,7 @@ class RunsCommand:
     """The source of the command that runs this one, such as `sudo ls` for `ls`; empty for one that stands alone."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class ReachesHost:
     """A network host. `sends` unless the call only fetches."""
 
@@ -74,19 +75,19 @@ class ReachesHost:
     sends: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class ReadsState:
     """A piece of session state (`CWD`, a todo list, a mode) the call depends on."""
 
     key: str
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class ChangesState:
     key: str
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Opaque:
     """The tool cannot say. Runs alone, asks, and matches no allow rule but one for the call's own form."""
 
@@ -94,7 +95,7 @@ class Opaque:
 Touch: TypeAlias = ReadsPath | WritesPath | RunsCommand | ReachesHost | ReadsState | ChangesState | Opaque
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Effects:
     """The touches of one call, and what follows from them.
 

@@ -12,7 +12,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -63,7 +63,7 @@ class Exposure(StrEnum):
 Keep: TypeAlias = Literal["head", "tail", "both"]
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class ToolSpec:
     """What is told about a tool. The schema's bytes are the same in every run."""
 
@@ -84,7 +84,7 @@ class ToolSpec:
         return json.dumps(self.input_schema, separators=(",", ":"), ensure_ascii=False)
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Alias:
     """An old name, and how its old parameters become the new ones.
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntEnum
 from typing import Any, Literal, TypeAlias
+
+from .values import named_value, plain_value
 
 
 class Behavior(IntEnum):
@@ -20,7 +22,7 @@ Source: TypeAlias = Literal["rule", "safety", "mode", "tool", "hook", "classifie
 """`safety` is what no rule and no mode can approve: protected, sensitive and critical paths, denies out of reach."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class Confinement:
     """What a sandbox has to enforce for a call whose own account cannot promise it.
 
@@ -40,7 +42,7 @@ class Confinement:
 Severity: TypeAlias = Literal["low", "medium", "high", "critical"]
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Risk:
     """Something a person should see before they say yes."""
 
@@ -51,7 +53,7 @@ class Risk:
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class Verdict:
     """An opinion on one call.
 

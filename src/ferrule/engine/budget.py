@@ -6,13 +6,13 @@ import asyncio
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ..core.calls import ToolOutcome
 from ..core.content import Block, Text
 from ..core.ports import SpillStore
 from ..core.tool import AnyTool, Keep
-from ..core.values import plain_value
+from ..core.values import named_value, plain_value
 
 MESSAGE_LIMIT = 200_000
 PREVIEW = 2_000
@@ -33,7 +33,7 @@ class Fitted:
     saved_to: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class Budget:
     """Limits in characters. A setting under a tool's name goes before what the tool says."""
 

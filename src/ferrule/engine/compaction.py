@@ -26,6 +26,7 @@ from ..core.model import (
 )
 from ..core.ports import Lasting, Note
 from ..core.state import SessionState
+from ..core.values import plain_value
 from .spending import NOTHING
 from .window import Meter, estimate
 
@@ -74,7 +75,7 @@ read a file again before you change it.
 </summary_of_earlier_turns>"""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Shortened:
     """A conversation in its new form; see `shorter`."""
 
@@ -140,7 +141,7 @@ class Compaction:
         return tuple(note for one in self.lasting for note in one.lasting(agent))
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class StateNotes:
     """Some of the session's state in words for the model: the todo list, the plan. Satisfies `core.ports.Lasting`."""
 

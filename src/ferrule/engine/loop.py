@@ -41,6 +41,7 @@ from ..core.model import (
     Usage,
 )
 from ..core.ports import Note
+from ..core.values import named_value
 from .conversation import Conversation
 from .executor import Executor
 from .spending import NOTHING
@@ -55,7 +56,7 @@ HALF_A_CALL = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class Turnstile:
     """What one turn works with: the conversation, a model, and fresh parts for every message."""
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Protocol
 
 from ..core.calls import CallRecord, Refusal, Status, ToolCall, ToolOutcome
@@ -21,6 +21,7 @@ from ..core.context import ToolContext
 from ..core.events import Emit, PermissionDecided, ToolStarted
 from ..core.ports import AfterCall, Amendment, Approver, Judge, Paths, Proposal
 from ..core.tool import Result, ToolError
+from ..core.values import named_value
 from ..core.verdicts import NO_OPINION, Behavior, Verdict, strictest
 from .budget import Budget, Fitted
 from .faults import contained, end, from_outside, in_short, told
@@ -52,7 +53,7 @@ class Admission(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class Pipeline:
     paths: Paths
     approver: Approver

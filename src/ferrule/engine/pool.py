@@ -16,13 +16,14 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from ..core.tool import Alias, AnyTool, Exposure, ToolSpec
+from ..core.values import plain_value
 
 log = logging.getLogger(__name__)
 
 SIMPLE_TOOLS = ("Bash", "Edit", "Read")
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Selection:
     """Tools, and for each name that is off, old names included, the reason why.
 

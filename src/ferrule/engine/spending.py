@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ..core.events import TurnEnded
 from ..core.model import ModelFacts, ModelProvider, Usage
+from ..core.values import named_value
 
 MILLION = 1_000_000
 NOTHING = Usage()
@@ -15,7 +16,7 @@ NO_PRICE = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class Limits:
     """`None` stands for no limit."""
 

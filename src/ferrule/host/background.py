@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import count
 from typing import Literal, Protocol, TypeAlias
 
+from ..core.values import named_value
 from .command import Command, CommandFailed, Ran
 from .commands import Commands
 from .line_filter import matching
@@ -40,7 +40,7 @@ class NoSuchCommand(LookupError):
     """No command has this id. The message names those that there are."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class Status:
     id: str
     command: str
@@ -64,7 +64,7 @@ class Status:
                 return f"{self.id} {self.state}, {how}, after {self.seconds:.0f} s."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class News:
     """What a command printed since the last look."""
 

@@ -9,9 +9,9 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
+from ..core.values import plain_value
 from ..text.notebooks import Cell, Notebook, NotNotebook, joined
 from .filling import weight
 from .images import PIXELS_PER_TOKEN, BadImage, Picture, fitted_picture, pixels_of
@@ -28,7 +28,7 @@ _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@
 Output: TypeAlias = str | Picture
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class ShownCell:
     number: int
     """From 1."""
@@ -55,7 +55,7 @@ class ShownCell:
         return "\n".join(block for block in self.blocks() if isinstance(block, str))
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class CellPage:
     cells: tuple[ShownCell, ...]
     total: int

@@ -12,11 +12,11 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from ..core.ports import Note
 from ..core.threads import in_a_thread
+from ..core.values import plain_value
 from .files import DIGEST, opened, opened_file, read_document
 from .filling import Wanted
 from .folders import ChangedMeanwhile
@@ -41,7 +41,7 @@ _Entry: TypeAlias = tuple[int, int, int, int]
 """Size, both times and number: what cannot stay the same while content changes, but for one tick of the clock."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class _Suspect:
     real_path: str
     entry: _Entry | None

@@ -12,9 +12,10 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from charset_normalizer import CharsetMatch, from_bytes
+
+from ..core.values import plain_value
 
 SAMPLE = 16_384
 """Bytes of telling lines to look at."""
@@ -34,7 +35,7 @@ RARE_IN_THE_WEST = re.compile("[ýþðÝÞÐõû]")
 """Where cp1252 shows these, another Latin alphabet is as likely: Turkish, Hungarian."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Rows:
     """Lead bytes that stand for one part of a table, and how much of a usual text comes from it."""
 
@@ -44,7 +45,7 @@ class Rows:
     common: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class TwoByte:
     codecs: tuple[str, ...]
     """The narrow one first: what it cannot hold, its readers could not read."""

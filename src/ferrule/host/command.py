@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field, fields
 from typing import TYPE_CHECKING
 
+from ..core.values import named_value, plain_value
 from .output_ring import Output
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ class CommandFailed(Exception):
     """The command could not be started, or was lost. What happened, then what to do."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class Limits:
     """The most each process of a command may take; `None` leaves it as it is for Ferrule."""
 
@@ -30,11 +31,11 @@ class Limits:
     open_files: int | None = None
 
     def given(self) -> dict[str, int]:
-        values = {name: getattr(self, name) for name in self.__slots__}
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
         return {name: value for name, value in values.items() if value is not None}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class Bounds:
     """The most that all commands of a session take together, where the system lets its user make a control group."""
 
@@ -48,7 +49,7 @@ class Bounds:
         return {"processes": self.processes or 0, "memory": usual if self.memory is None else self.memory}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class Command:
     text: str
     cwd: str
@@ -59,13 +60,13 @@ class Command:
     """What a sandbox allows it: see `host/sandbox.py`."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class LeftBehind:
     pid: int
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class Ran:
     """How a command ended."""
 

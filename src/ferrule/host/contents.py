@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
+from ..core.values import named_value, plain_value
 from .cells import ShownCell
 from .pdfs import PageRange, Sheet
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class TextRead:
     kind: Literal["text"] = field(default="text", init=False)
     path: str
@@ -23,7 +24,7 @@ class TextRead:
     reminder: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class ImageRead:
     kind: Literal["image"] = field(default="image", init=False)
     path: str
@@ -39,7 +40,7 @@ class ImageRead:
     """For people: a small PNG as base64."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class NotebookRead:
     kind: Literal["notebook"] = field(default="notebook", init=False)
     path: str
@@ -50,7 +51,7 @@ class NotebookRead:
     reminder: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class PdfRead:
     kind: Literal["pdf"] = field(default="pdf", init=False)
     path: str
@@ -65,7 +66,7 @@ class PdfRead:
     reminder: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class PartsRead:
     """What lines, cells or pages cannot divide, in files that can each be read."""
 
@@ -79,7 +80,7 @@ class PartsRead:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class FileUnchanged:
     kind: Literal["file_unchanged"] = field(default="file_unchanged", init=False)
     path: str

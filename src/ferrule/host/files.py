@@ -8,9 +8,9 @@ import os
 import stat
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import BinaryIO, cast
 
+from ..core.values import plain_value
 from .folders import ChangedMeanwhile, held_folder
 from .text import Document, NotText
 
@@ -26,13 +26,13 @@ DIGEST = "sha256"
 SAFELY = os.O_NONBLOCK | os.O_CLOEXEC | getattr(os, "O_NOCTTY", 0)
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class TextFile:
     text: str
     size: int
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class FileIdentity:
     """Which file it was, and what stood in it."""
 
@@ -60,7 +60,7 @@ class FileIdentity:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class OpenFile:
     """A regular file held open, with the beginning of what stands in it."""
 
@@ -92,7 +92,7 @@ class OpenFile:
             yield chunk
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class FileSnapshot:
     document: Document
     identity: FileIdentity

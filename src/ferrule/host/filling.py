@@ -11,13 +11,14 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from itertools import accumulate
 
+from ..core.values import plain_value
 from ..text.lines import CR, CRLF, LF, content
 
 LINE_CHARS = 2_000
 NUMBER_WIDTH = 6
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Wanted:
     """Which lines, and how much room there is for them."""
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+from ..core.values import plain_value
 
 TYPE_NAME: Final = "ferruleglob"
 
@@ -20,7 +21,7 @@ class BadGlob(ValueError):
     """No path can match this. The message says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Selection:
     """What a pattern leaves for ripgrep to rule out, and the test of what comes back."""
 

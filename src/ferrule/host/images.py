@@ -8,9 +8,10 @@ import zlib
 from base64 import b64encode
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING
+
+from ..core.values import plain_value
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -46,7 +47,7 @@ class BadImage(Exception):
     """It begins like a picture and cannot be shown. The message says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Picture:
     media_type: str
     data: bytes

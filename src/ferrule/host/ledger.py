@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeAlias
 
+from ..core.values import plain_value
 from ..text.diffs import CONTEXT, LINE_CHARS, unified
 from ..text.lines import LF, content, count_lines, first_lines, line_end, split_lines
 from ..text.matching import Edit
@@ -32,7 +33,7 @@ class NotSeen(Exception):
     """The agent does not know what it is about to replace. The message says why and what to do."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Stamp:
     """What a look at the file's entry can tell."""
 
@@ -45,7 +46,7 @@ class Stamp:
         return cls(status.st_size, status.st_mtime_ns, status.st_ino)
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Part:
     """Some lines as they were seen, without their endings."""
 
@@ -64,7 +65,7 @@ class Part:
         return len(there) == self.count and _digest(there) == self.digest
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Whole:
     """All of the file, as it was seen or written."""
 
@@ -73,7 +74,7 @@ class Whole:
     """`None` for what is not text."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Seen:
     """What is known of one file."""
 
@@ -88,7 +89,7 @@ class Seen:
     """Characters of it in memory."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Knowledge:
     """What is known of a file, beside the file as it is now."""
 
@@ -293,7 +294,7 @@ class Ledger:
         return self._shelf.put(text), kept
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Ledgers:
     """A session's: one ledger for each agent in it."""
 

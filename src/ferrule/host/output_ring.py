@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import TypeAlias
 
+from ..core.values import plain_value
 from .terminal_text import cleaned
 
 HEAD = 1 << 16
@@ -23,7 +23,7 @@ MakeSpill: TypeAlias = Callable[[], tuple[Path, int]]
 """Makes the file for the rest: its path, and a descriptor to write it. May raise `OSError`."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Output:
     """What a command printed: all of it, or its two ends."""
 

@@ -13,8 +13,9 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import IO
+
+from ..core.values import plain_value
 
 PROGRAM = (
     "import importlib, json, sys; sys.path[:] = json.loads(sys.argv[1]); importlib.import_module(sys.argv[2]).main()"
@@ -26,7 +27,7 @@ LOOK_UP = 0.05
 CHUNK = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Limits:
     seconds: float
     memory: int

@@ -10,10 +10,10 @@ from __future__ import annotations
 import codecs
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import AnyStr, Generic
 
+from ..core.values import plain_value
 from ..text.lines import CR, LF, line_end
 from .files import DIGEST, HEAD, OpenFile, digest_of
 from .filling import Filling, Wanted
@@ -27,7 +27,7 @@ MOST_SEARCHED = 64 << 20
 """Bytes in which the first line ending is looked for; a line that is longer has no end that matters."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class TextPage:
     """Some lines of a file."""
 
@@ -62,7 +62,7 @@ class TextPage:
             start = number + 1
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class LongLine:
     """A line that alone is more than a page."""
 

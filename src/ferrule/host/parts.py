@@ -7,9 +7,9 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from ..core.values import plain_value
 from .files import digest_of
 from .filling import LINE_CHARS, NUMBER_WIDTH, weight
 from .spill import make_private
@@ -20,7 +20,7 @@ HEAVIEST = 8
 """No character weighs more than this, so a line of an eighth of the room always fits."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Parts:
     folder: str
     count: int

@@ -10,9 +10,9 @@ import json
 import re
 from base64 import b64decode
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from ..core.values import plain_value
 from .images import Picture
 from .own_process import Limits, RanAway, in_own_process
 
@@ -46,7 +46,7 @@ class TooManyPages(Exception):
         super().__init__(f"it has {total} pages")
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class PageRange:
     first: int
     last: int
@@ -55,7 +55,7 @@ class PageRange:
         return f"{self.first}" if self.first == self.last else f"{self.first}-{self.last}"
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Sheet:
     """One page: its text, or a picture of it where it has none."""
 
@@ -64,7 +64,7 @@ class Sheet:
     picture: Picture | None
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Pdf:
     data: bytes | None
     """A document of the pages asked for; the file itself where those are all. `None` if it is too large to be sent."""

@@ -6,10 +6,10 @@ import os
 import tempfile
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from ..core.values import named_value, plain_value
 from ..text.notebooks import Notebook, NotNotebook, parsed
 from .cells import CellPage, cell_page
 from .contents import ImageRead, NotebookRead, PartsRead, PdfRead, ReadOutput, TextRead
@@ -30,7 +30,7 @@ IN_A_THREAD = 2 << 20
 """Bytes above which a file is read beside the event loop and not on it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class Asked:
     path: str
     judged: str | None = None
@@ -42,7 +42,7 @@ class Asked:
     interrupted: Callable[[], bool] = bool
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Taken:
     """What was read, and what the ledger has to know of it."""
 

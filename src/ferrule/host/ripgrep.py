@@ -10,10 +10,11 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from io import RawIOBase
 from typing import TypeAlias, cast
+
+from ..core.values import plain_value
 
 CHUNK = 1 << 16
 BATCH = 1 << 14
@@ -38,7 +39,7 @@ class End(StrEnum):
     """Stopped, because its time was up."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Ending:
     end: End
     unreadable: bool = False

@@ -16,11 +16,12 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..core.values import named_value
 from .command import Command, CommandFailed
 from .commands import Commands
 from .spawner import landlock, seccomp
@@ -57,7 +58,7 @@ class CannotConfine(Exception):
     """This machine cannot hold a command to its sandbox. The message says what is missing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class Sandbox:
     profile: Profile
     writable: tuple[str, ...] = ()
@@ -102,7 +103,7 @@ def _folders_in(folder: str) -> list[str]:
         return []
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class Offers:
     """What was tried on this machine and worked."""
 

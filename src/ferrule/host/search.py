@@ -12,11 +12,11 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import Final, TypeAlias
 
+from ..core.values import named_value, plain_value
 from . import globs, ripgrep
 from .matched_lines import LineCollector, MatchedLine, Shown
 from .ripgrep import End, Ending, SearchFailed, find_ripgrep
@@ -38,7 +38,7 @@ Hidden: TypeAlias = Callable[[str], bool]
 """Whether a file, by its absolute path, is to be in no result."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class Place:
     """Where to look: a folder, or one file."""
 
@@ -48,7 +48,7 @@ class Place:
     include_ignored: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class Query:
     """What to look for."""
 
@@ -60,13 +60,13 @@ class Query:
     after: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class FileHit:
     path: str
     count: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class FileHits:
     """The newest files first; `total` and `matches` are true for all that was searched."""
 
@@ -76,7 +76,7 @@ class FileHits:
     ending: Ending
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class LineHits:
     lines: tuple[MatchedLine, ...]
     """With absolute paths, in the order of these."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from ..core.values import plain_value
 from .files import digest_of
 from .spill import make_private
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class OnDisk:
     path: Path | None
     """`None` where the text could not be saved."""
@@ -20,7 +20,7 @@ class OnDisk:
 Shelved: TypeAlias = str | OnDisk
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Shelf:
     """A folder of texts by their digests, or none at all. Losing one costs a diff, so a full disk is no error."""
 

@@ -11,8 +11,8 @@ import codecs
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+from ..core.values import plain_value
 from ..text.matching import Edit, spliced
 
 SNIFF = 8192
@@ -72,7 +72,7 @@ class Unencodable(NotEditable):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Endings:
     """How many lines end in what."""
 
@@ -91,7 +91,7 @@ class Endings:
         return sum(map(bool, (self.lf, self.crlf, self.cr))) > 1
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Document:
     """A file's text, with its line endings as they are."""
 

@@ -10,11 +10,11 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
+from ..core.values import named_value
 from .spill import make_private
 
 log = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ class TranscriptError(OSError):
     """There is no such session, or it cannot be had. The message says what to do."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class Listed:
     """A session that can be resumed."""
 

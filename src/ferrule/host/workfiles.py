@@ -11,12 +11,13 @@ import heapq
 import os
 import stat
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import TypeAlias
 
 from ..core.context import ToolContext
 from ..core.tool import ToolError
+from ..core.values import plain_value
 from ..text.names import on_one_line
 from .files import FileIdentity, FileSnapshot, kind_of, read_document
 from .folders import ChangedMeanwhile
@@ -35,7 +36,7 @@ Objection: TypeAlias = Callable[[str, str | None, str], str | None]
 """Path, text before (`None` where there is no file) and after; the words of the objection, if there is one."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Workfiles:
     ledgers: Ledgers = field(default_factory=Ledgers)
     journal: Journal | None = None

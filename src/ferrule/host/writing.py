@@ -16,10 +16,10 @@ import stat
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from hashlib import file_digest
 from typing import Literal
 
+from ..core.values import plain_value
 from .files import DIGEST, SAFELY, FileIdentity, became_a_link, kind_of, opened, real_path_of
 from .folders import ChangedMeanwhile, held_folder, is_still_at, sync_folder
 
@@ -55,7 +55,7 @@ class NotWritten(OSError):
     """Nothing was written, and what was there is whole. `strerror` says why, and what to do."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Written:
     path: str
     identity: FileIdentity
@@ -124,7 +124,7 @@ def stands_beside(name: str, kind: Literal["tmp", "saved"], owner: str = "") -> 
     return found is not None and found[2] == kind and owner in ("", found[1])
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class _Place:
     """Where a file goes: a name in a folder that is held open."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
+from ..core.values import named_value
 from .tokens import TokenFile
 
 Kind: TypeAlias = Literal["tools", "resources", "prompts"]
@@ -30,7 +30,7 @@ class SignIn(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class Hooks:
     server: str
     lost: Callable[[str], None]

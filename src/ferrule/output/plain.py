@@ -6,16 +6,16 @@ import os
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TextIO, assert_never
 
 from ..core.content import Code, Diff, Line, Listing, Markdown, Picture, Table, Terminal, Todo, View
+from ..core.values import plain_value
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Style:
     """How much a stream can show: colours, and more than ASCII."""
 

@@ -6,8 +6,9 @@ import ipaddress
 import re
 import socket
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from ..core.values import named_value
 
 _LABEL: Final = re.compile(r"[a-z0-9_*]([a-z0-9_*-]*[a-z0-9_*])?")
 _LONGEST: Final = 253
@@ -78,7 +79,7 @@ class DomainPattern:
         return f"DomainPattern({self.text!r})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class PreApproval:
     """Domains that may be fetched from without a question; a blocked one is never among them."""
 

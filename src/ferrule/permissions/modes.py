@@ -13,7 +13,6 @@ Deny and ask rules, protected and critical paths come before any mode.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
@@ -29,6 +28,7 @@ from ..core.effects import (
     Touch,
     WritesPath,
 )
+from ..core.values import named_value
 from .domains import PreApproval
 from .paths import Places
 from .programs import ACCEPTED
@@ -48,7 +48,7 @@ class Mode(StrEnum):
         return cls.DEFAULT if value == "manual" else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class Ground:
     """What a mode stands on."""
 

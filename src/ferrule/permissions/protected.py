@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field, fields
 from types import MappingProxyType
 from typing import Final
 
 from ..core.effects import Change, Effects, ReachesHost, ReadsPath, RunsCommand, WritesPath
+from ..core.values import named_value, plain_value
 from ..core.verdicts import Behavior, Verdict
 from . import sensitive
 from .domains import is_local
@@ -19,7 +20,7 @@ from .programs import removes_what_a_variable_names
 _NOTHING: Final[Mapping[str, Listed]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class PathLists:
     """Every list can be changed; the defaults are those of `sensitive`."""
 
@@ -34,7 +35,7 @@ class PathLists:
 DEFAULT_LISTS: Final = PathLists()
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Concern:
     """Why a call is not simply allowed."""
 
@@ -56,7 +57,8 @@ class Guard:
 
     def __init__(self, places: Places, lists: PathLists = DEFAULT_LISTS) -> None:
         self._places = places
-        self._table = NameTable({kind: getattr(lists, kind) for kind in PathLists.__slots__}, home=places.home)
+        kinds = [each.name for each in fields(lists)]
+        self._table = NameTable({kind: getattr(lists, kind) for kind in kinds}, home=places.home)
 
     def concerns(self, effects: Effects) -> Iterator[Concern]:
         commands = bool(effects.commands)

@@ -7,8 +7,8 @@ refused by its text: it is never taken for something wider.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from ..core.values import plain_value
 from ..core.verdicts import Behavior
 from ..settings.rules import why_no_rule
 from .forms import Form, NoForm, Whole, forms_of
@@ -21,7 +21,7 @@ class RuleError(ValueError):
     """A rule that cannot be used. The message names it and says what can be done."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Origin:
     """Where a rule stands: the file, or the flag.
 
@@ -38,7 +38,7 @@ class Origin:
         return self.name if self.line is None else f"{self.name}:{self.line}"
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Rule:
     tool: str
     behavior: Behavior
@@ -57,7 +57,7 @@ class Rule:
         return f"`{self.text}` in {self.origin}"
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Reading:
     """The rules of a list, and a warning for each entry that is none."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 from ..core.effects import Effects, Opaque, RunsCommand, Touch
+from ..core.values import plain_value
 from ..core.verdicts import Risk
 from .account import Account
 from .budget import Budget
@@ -23,7 +24,7 @@ from .words import Word
 NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class CommandReport:
     """One simple command: how it stands there, what it touches, what about it is not known."""
 
@@ -35,7 +36,7 @@ class CommandReport:
     """Those of the touches that are the shell's own: its redirections, and what is not known beside the program."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Analysis:
     """All that is known of a command before it runs."""
 

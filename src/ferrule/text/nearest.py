@@ -12,10 +12,9 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from ..core.values import named_value
+from ..core.values import named_value, plain_value
 from .changes import Same, common
 from .differences import difference, visible_diff
 from .folding import folded_key
@@ -48,7 +47,7 @@ class Nearest:
     diff: str
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class _Region:
     """Lines of the text, from 0, the last one included."""
 

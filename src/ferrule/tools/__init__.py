@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from ..agents.spawner import Spawner
 from ..core.ports import Extractor, Modes, Questioner
 from ..core.tool import AnyTool
+from ..core.values import named_value
 from ..host.search import Search
 from ..host.shell import Shell
 from ..host.web.pages import Pages
@@ -39,7 +40,7 @@ from .web_search import WebSearch
 from .write import Write
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class Services:
     """What the built-in tools of one session share. Each default stands by itself."""
 

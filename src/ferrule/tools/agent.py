@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from pydantic import Field
@@ -18,6 +18,7 @@ from ..core.effects import Effects
 from ..core.inputs import ToolInput
 from ..core.model import Usage
 from ..core.tool import Alias, Tool, ToolError, load_guide
+from ..core.values import plain_value
 from ..host.background import Background
 
 
@@ -31,7 +32,7 @@ class AgentInput(ToolInput):
     isolation: SkipJsonSchema[str | None] = None
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class AgentOutput:
     status: Literal["completed", "async_launched"]
     agent_id: str

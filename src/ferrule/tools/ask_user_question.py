@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from pydantic import Field
@@ -14,6 +13,7 @@ from ..core.effects import Effects
 from ..core.inputs import ToolInput
 from ..core.ports import Answer, Choice, Question, Questioner, Unanswered
 from ..core.tool import Tool, ToolError, load_guide
+from ..core.values import plain_value
 from ..core.verdicts import Behavior, Verdict
 
 NOBODY = (
@@ -42,7 +42,7 @@ class AskUserQuestionInput(ToolInput):
     """By question, filled in by whoever approves the call; counts only where `by_approver` says so."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Answered:
     answers: tuple[tuple[str, str], ...]
     """Each question with its answer; several choices are separated by commas."""

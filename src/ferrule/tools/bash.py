@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from pydantic import Field
@@ -17,6 +16,7 @@ from ..core.effects import CWD, ChangesState, Effects, Opaque, ReadsState
 from ..core.inputs import ToolInput
 from ..core.state import MovedTo
 from ..core.tool import Alias, Result, Tool, ToolError, load_guide
+from ..core.values import plain_value
 from ..core.verdicts import Verdict, of_risks
 from ..host.background import State
 from ..host.command import Command, CommandFailed, LeftBehind, Ran
@@ -57,7 +57,7 @@ class BashInput(ToolInput):
     dangerously_disable_sandbox: SkipJsonSchema[bool] = Field(default=False, alias="dangerouslyDisableSandbox")
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class CommandRan:
     """A command that ended, well or not."""
 

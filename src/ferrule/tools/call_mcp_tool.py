@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import Field
@@ -14,6 +13,7 @@ from ..core.context import ToolContext
 from ..core.effects import Effects
 from ..core.inputs import ToolInput
 from ..core.tool import Alias, Exposure, Tool, ToolError, load_guide
+from ..core.values import plain_value
 from ..mcp.servers import McpServers
 from ..mcp.tools import McpTool
 
@@ -24,7 +24,7 @@ class CallMcpToolInput(ToolInput):
     arguments: dict[str, Any] = Field(default_factory=dict, description="What the tool is given.")
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Called:
     blocks: tuple[Block, ...]
     view: View

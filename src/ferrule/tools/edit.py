@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
 from pydantic import Field
 
@@ -13,6 +12,7 @@ from ..core.effects import Change, Effects, WritesPath
 from ..core.inputs import PathText, ToolInput
 from ..core.threads import in_a_thread
 from ..core.tool import Alias, Tool, ToolError, load_guide
+from ..core.values import plain_value
 from ..host.files import FileSnapshot
 from ..host.folders import ChangedMeanwhile
 from ..host.ledger import Knowledge
@@ -35,7 +35,7 @@ class EditInput(ToolInput):
     replace_all: bool = Field(default=False, description="Whether to replace every occurrence.")
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class FileEdited:
     path: str
     text: str
@@ -52,7 +52,7 @@ class FileEdited:
     """What whoever asked for it may not expect."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class _Plan:
     before: FileSnapshot | None
     edited: Edited

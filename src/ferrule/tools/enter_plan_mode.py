@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..core.content import Block, Line, Text, View
 from ..core.context import ToolContext
 from ..core.effects import MODE, ChangesState, Effects
@@ -11,6 +9,7 @@ from ..core.inputs import ToolInput
 from ..core.ports import Modes
 from ..core.state import ModeChanged
 from ..core.tool import Exposure, Result, Tool, ToolError, load_guide
+from ..core.values import plain_value
 
 PLAN = "plan"
 
@@ -19,7 +18,7 @@ class EnterPlanModeInput(ToolInput):
     pass
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class PlanModeEntered:
     pass
 

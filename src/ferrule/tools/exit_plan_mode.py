@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from pydantic import Field
@@ -14,6 +13,7 @@ from ..core.inputs import ToolInput
 from ..core.ports import Answer, Choice, Modes, Question, Questioner, Unanswered
 from ..core.state import ModeChanged, StateChange, StateSet, TurnStopped
 from ..core.tool import Exposure, Result, Tool, ToolError, load_guide
+from ..core.values import plain_value
 
 PLAN = "plan"
 """The name of the mode, and the state key of the plan that was approved."""
@@ -36,7 +36,7 @@ class Answered(StrEnum):
     REJECTED = "rejected"
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class PlanAnswer:
     answered: Answered
     words: str = ""

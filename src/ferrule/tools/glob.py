@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
 from pydantic import Field
 
@@ -12,6 +11,7 @@ from ..core.context import ToolContext
 from ..core.effects import Effects
 from ..core.inputs import PathText, ToolInput
 from ..core.tool import Alias, Tool, ToolError, load_guide
+from ..core.values import plain_value
 from ..host.globs import BadGlob
 from ..host.search import Place, Search, SearchFailed
 from ..text.names import on_one_line
@@ -25,7 +25,7 @@ class GlobInput(ToolInput):
     include_ignored: bool = Field(default=False, description="Whether to find files that git ignores, too.")
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Found:
     paths: tuple[str, ...]
     """The newest ones."""

@@ -6,7 +6,6 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import accumulate, groupby, pairwise, takewhile
 from typing import Literal, TypeAlias
 
@@ -17,6 +16,7 @@ from ..core.context import ToolContext
 from ..core.effects import Effects
 from ..core.inputs import PathText, ToolInput
 from ..core.tool import Alias, Tool, ToolError, load_guide
+from ..core.values import plain_value
 from ..host.globs import BadGlob
 from ..host.ledger import Ledger, Ledgers, Stamp
 from ..host.search import End, FileHits, LineHits, MatchedLine, Place, Query, Search, SearchFailed
@@ -61,7 +61,7 @@ class GrepInput(ToolInput):
     include_ignored: bool = Field(default=False, description="Whether to search files that git ignores, too.")
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class MatchingFiles:
     """Files with matches, newest first, from `offset` on."""
 
@@ -71,7 +71,7 @@ class MatchingFiles:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class MatchCounts:
     counts: tuple[tuple[str, int], ...]
     offset: int
@@ -80,7 +80,7 @@ class MatchCounts:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class MatchingLines:
     """Lines in the order of their paths, from `offset` on."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pydantic import Field
 
 from ..core.content import Block, Terminal, Text, View
@@ -11,6 +9,7 @@ from ..core.context import ToolContext
 from ..core.effects import ChangesState, Effects
 from ..core.inputs import ToolInput
 from ..core.tool import Alias, Tool, ToolError, load_guide
+from ..core.values import plain_value
 from ..host.background import NoSuchCommand, State, Status
 from ..host.shell import Shell
 
@@ -19,7 +18,7 @@ class KillShellInput(ToolInput):
     shell_id: str = Field(min_length=1, description="The id that Bash gave.")
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Killed:
     status: Status
     output: str

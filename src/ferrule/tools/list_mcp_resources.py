@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
 from pydantic import Field
 
@@ -12,6 +11,7 @@ from ..core.context import ToolContext
 from ..core.effects import Effects, ReadsState
 from ..core.inputs import ToolInput
 from ..core.tool import Alias, Exposure, Tool, ToolError, load_guide
+from ..core.values import plain_value
 from ..mcp.around import ServerTrouble
 from ..mcp.connection import Connection
 from ..mcp.listing import ResourceInfo
@@ -22,7 +22,7 @@ class ListMcpResourcesInput(ToolInput):
     server: str | None = Field(default=None, description="The server to ask. Leave it out to ask all.")
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Offered:
     """What one server has, or why it could not say."""
 

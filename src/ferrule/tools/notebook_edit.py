@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AliasChoices, BeforeValidator, Field
@@ -16,6 +16,7 @@ from ..core.effects import Change, Effects, ReadsPath, WritesPath
 from ..core.inputs import PathText, ToolInput
 from ..core.threads import in_a_thread
 from ..core.tool import Alias, Exposure, Tool, ToolError, load_guide
+from ..core.values import plain_value
 from ..host.files import FileSnapshot
 from ..host.folders import ChangedMeanwhile
 from ..host.ledger import NotSeen
@@ -60,7 +61,7 @@ class NotebookEditInput(ToolInput):
     )
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class NotebookEdited:
     path: str
     mode: Mode
@@ -80,7 +81,7 @@ class NotebookEdited:
     """What whoever asked for it may not expect."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class _Plan:
     before: FileSnapshot
     after: Document

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
@@ -15,6 +14,7 @@ from ..core.effects import Effects, ReachesHost, ReadsPath, ReadsState
 from ..core.inputs import ToolInput
 from ..core.threads import in_a_thread
 from ..core.tool import Alias, Exposure, Tool, ToolError, load_guide
+from ..core.values import plain_value
 from ..mcp.around import ServerTrouble
 from ..mcp.results import contents_of
 from ..mcp.servers import McpServers
@@ -29,7 +29,7 @@ class ReadMcpResourceInput(ToolInput):
     uri: str = Field(min_length=1, description="Its URI, as ListMcpResources gives it.")
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Content:
     blocks: tuple[Block, ...]
 

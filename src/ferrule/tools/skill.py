@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pydantic import Field
 
 from ..core.calls import Status
@@ -13,6 +11,7 @@ from ..core.effects import ChangesState, Effects
 from ..core.inputs import ToolInput
 from ..core.state import StateSet
 from ..core.tool import Result, Tool, ToolError, load_guide
+from ..core.values import plain_value
 from ..settings.pages import BadPage
 from ..skills.catalog import NoSuchSkill, Skills
 from ..skills.definition import Skill as Definition
@@ -25,7 +24,7 @@ class SkillInput(ToolInput):
     args: str = Field(default="", max_length=20_000, description="What the skill is given to work on.")
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class SkillUsed:
     name: str
     folder: str

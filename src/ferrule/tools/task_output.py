@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pydantic import Field
 
 from ..core.content import Block, Terminal, Text, View
@@ -11,6 +9,7 @@ from ..core.context import ToolContext
 from ..core.effects import ChangesState, Effects
 from ..core.inputs import ToolInput
 from ..core.tool import Alias, Tool, ToolError, load_guide
+from ..core.values import plain_value
 from ..host.background import NoSuchCommand, Status
 from ..host.line_filter import BadPattern
 from ..host.shell import Shell
@@ -30,7 +29,7 @@ class TaskOutputInput(ToolInput):
     timeout: int = Field(default=30_000, ge=0, le=MOST_MS, description="Milliseconds to wait at most.")
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class TaskNews:
     status: Status
     output: str

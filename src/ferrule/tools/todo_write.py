@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import Field
@@ -13,6 +12,7 @@ from ..core.effects import ChangesState, Effects
 from ..core.inputs import ToolInput
 from ..core.state import StateSet
 from ..core.tool import Result, Tool, ToolError, load_guide
+from ..core.values import plain_value
 
 TODOS = "todos"
 """The state key of the list: a tuple of mappings with the names of the input, so that it can be saved as JSON."""
@@ -31,7 +31,7 @@ class TodoWriteInput(ToolInput):
     todos: list[TodoInput] = Field(max_length=MOST, description="The whole list, in the order of the work.")
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class TodoList:
     items: tuple[TodoItem, ...]
 

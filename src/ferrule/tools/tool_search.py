@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pydantic import Field
 
@@ -13,6 +12,7 @@ from ..core.effects import ChangesState, Effects
 from ..core.inputs import ToolInput
 from ..core.state import ToolsFound
 from ..core.tool import Alias, Exposure, Result, Tool, ToolSpec, load_guide
+from ..core.values import plain_value
 from ..text.ranking import ranked
 
 _SELECT = "select:"
@@ -23,7 +23,7 @@ class ToolSearchInput(ToolInput):
     max_results: int = Field(default=5, ge=1, le=20, description="How many tools to return at most.")
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Matches:
     specs: tuple[ToolSpec, ...]
     unknown: tuple[str, ...] = ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
 from pydantic import Field
 
@@ -13,6 +12,7 @@ from ..core.effects import Change, Effects, WritesPath
 from ..core.inputs import PathText, ToolInput
 from ..core.threads import in_a_thread
 from ..core.tool import Alias, Tool, ToolError, load_guide
+from ..core.values import plain_value
 from ..host.files import FileSnapshot
 from ..host.folders import ChangedMeanwhile
 from ..host.ledger import NotSeen
@@ -32,7 +32,7 @@ class WriteInput(ToolInput):
     content: str = Field(description="All that the file is to contain.")
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class FileWritten:
     path: str
     text: str
@@ -44,7 +44,7 @@ class FileWritten:
     """What whoever asked for it may not expect."""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class _Plan:
     before: FileSnapshot | None
     after: Document

@@ -12,10 +12,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from ..._version import __version__
+from ...core.values import plain_value
 from ...host.command import CommandFailed
 from ...host.commands import Commands
 from ...host.ripgrep import find_ripgrep
@@ -23,7 +23,7 @@ from ...host.sandbox import tried
 from ..exits import FAILED, OK
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Finding:
     what: str
     good: bool

@@ -10,12 +10,12 @@ import os
 import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ..._version import __version__
-from ...core.values import plain_value
+from ...core.values import named_value, plain_value
 from ..http.message import HttpError, HttpRequest, Timeouts
 from ..http.tls import Tls
 from .guard import (
@@ -84,7 +84,7 @@ async def addresses_of(host: str, port: int) -> Sequence[str]:
     return tuple(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class Fetcher:
     local_hosts: LocalHosts = no_local_hosts
     resolve: Resolver = addresses_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -54,7 +54,7 @@ class Page:
         return 1_000 + len(self.text) + (len(self.picture.data) if self.picture else 0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class Pages:
     """The web of one session: pages as they are read, each fetched once in a while."""
 
