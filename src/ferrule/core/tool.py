@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, cast
 
@@ -186,7 +186,7 @@ class Tool(ABC, Generic[InT, OutT]):
         model = getattr(self, "input_model", None)
         if not (isinstance(model, type) and issubclass(model, ToolInput)):
             raise ToolDefinitionError(f"{type(self).__name__} needs an `input_model` that derives from ToolInput.")
-        return lean(model.model_json_schema())
+        return json.loads(_schema_of(model))
 
     def parse(self, arguments: Mapping[str, Any]) -> InT:
         """The typed input. Raises `Refusal(INVALID)` that names each bad field."""
@@ -311,3 +311,9 @@ def _brief(input: Any) -> str:
 def load_guide(source: str) -> str:
     """The guide that lies beside a tool: `read.md` for `read.py`, given its `__file__`."""
     return Path(source).with_suffix(".md").read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=512)
+def _schema_of(model: type[ToolInput]) -> str:
+    """Made once for each class, as it takes a millisecond and every session has every tool."""
+    return json.dumps(lean(model.model_json_schema()))
