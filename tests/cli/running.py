@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.cli.forked import run_forked
+
 FERRULE = (sys.executable, "-m", "ferrule")
 HANG = 60
 """Seconds: a generous bound on a hang, never a measure."""
@@ -27,15 +29,8 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
 def ferrule(
     folder: Path, *arguments: str, stdin: bytes | str = b"", env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [*FERRULE, *arguments],
-        input=stdin.encode() if isinstance(stdin, str) else stdin,
-        capture_output=True,
-        cwd=folder,
-        env=environment(folder, **(env or {})),
-        timeout=HANG,
-        check=False,
-    )
+    given = stdin.encode() if isinstance(stdin, str) else stdin
+    return run_forked(arguments, stdin=given, cwd=str(folder), env=environment(folder, **(env or {})), timeout=HANG)
 
 
 def jsonl(folder: Path, requests: Iterable[Any], *flags: str) -> list[dict[str, Any]]:

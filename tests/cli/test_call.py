@@ -73,7 +73,7 @@ def test_an_error_is_printed_and_is_exit_code_one(tmp_path: Path, tool: str, inp
         (["call", "Read", "{}", "--cwd", "nowhere"], "nowhere is not a directory"),
         (["call", "Read", "{}", "--permission-mode", "yolo"], "yolo"),
         (["call", "Read", "{}", "--deny", "Read(./secrets/**"], "has a parenthesis that is not closed"),
-        (["call", "Read", "{}", "--allow", "Re)ad"], "is no rule"),
+        (["call", "Read", "{}", "--allow", "Re)ad"], "closes a parenthesis that was not opened"),
         (["call", "Read", "{}", "--allow", "*"], "allows every tool of that kind"),
         (["call", "Read", "{}", "--settings", "nowhere.json"], "nowhere.json cannot be read"),
         (["call", "Read", "{}", "--settings", "{"], "invalid JSON in line 1, column 2"),
