@@ -13,7 +13,7 @@ from typing import Unpack
 from ..agents.catalog import Agents
 from ..agents.spawner import Spawner
 from ..core.events import Emit, ListChanged
-from ..core.ports import Approver
+from ..core.ports import Approver, Questioner
 from ..core.state import SessionState
 from ..core.tool import AnyTool
 from ..core.values import named_value
@@ -53,7 +53,7 @@ from .modes import SessionModes, judging_for
 from .person import person_asked
 from .settings import Parts, Settings
 
-__all__ = ["Settings", "new_session_id", "open_session", "settings_objection"]
+__all__ = ["Settings", "new_session_id", "open_session", "servers_of", "settings_objection"]
 
 log = logging.getLogger(__name__)
 
@@ -167,7 +167,7 @@ def _prepared(settings: Settings, session_id: str, parts: Parts) -> _Ground:
         rules=rules,
         shell=shell,
         changes=(ChangedFiles(files.ledgers, paths.resolve(cwd)[0]),) if settings.tell_changes else (),
-        servers=parts.get("mcp") or _servers(settings, cwd, parts),
+        servers=parts.get("mcp") or servers_of(settings, parts.get("questioner")),
     )
 
 
@@ -274,12 +274,13 @@ def _pipeline(
     )
 
 
-def _servers(settings: Settings, cwd: str, parts: Parts) -> McpServers:
+def servers_of(settings: Settings, questioner: Questioner | None = None) -> McpServers:
+    """The settings' servers, none of them started, for whoever wants to hold them."""
     around = Around(
         state_folder=settings.state_folder,
         timing=timing_from(os.environ),
-        questioner=parts.get("questioner"),
-        roots=(Path(cwd).as_uri(),),
+        questioner=questioner,
+        roots=(Path(LocalPaths().anchor(settings.cwd, os.getcwd())).as_uri(),),
         negotiation="legacy" if os.environ.get("MCP_PROTOCOL_NEGOTIATION") == "legacy" else "auto",
     )
     return McpServers(settings.servers, around, limits_from(os.environ))

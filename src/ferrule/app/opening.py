@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date
 
 from ..core.ports import Approver
@@ -17,8 +17,10 @@ from ..instructions.loading import Reader
 from ..instructions.nested import NestedInstructions
 from ..instructions.places import starting_places
 from ..instructions.prompt import system_prompt
+from ..mcp.servers import McpServers
 from ..settings.levels import Level, surroundings
 from ..settings.reload import EVERY_LEVEL
+from .build import servers_of
 from .sessions import begin_session, last_session, resume_session
 from .settings import Parts, Settings
 
@@ -49,11 +51,20 @@ class Which:
     """The id of a new one, or of a fork."""
 
 
-@plain_value
+@named_value
 class Opened:
     session: Session
+    servers: McpServers
+    tell: Callable[[], None]
+    """Tell the model what there is now: tools of servers may have come since the session was opened."""
     warnings: tuple[str, ...]
     """For a person: instructions that were left out, and why."""
+
+    async def settled(self, seconds: float) -> None:
+        """Wait for servers whose tools nobody knows yet, but not longer. For before the first request, not later."""
+        if any(server.listing is None for server in self.servers.connections):
+            await self.session.settled(seconds)
+            self.tell()
 
 
 def open_conversation(
@@ -72,16 +83,23 @@ def open_conversation(
     reader = Reader(roots=tuple(map(os.path.realpath, inside)), trusting=telling.trusting)
     found = reader.read(starting_places(surroundings(settings.cwd, os.environ), telling.levels))
     nested = NestedInstructions(settings.cwd, reader, telling.levels, [one for one in found if one.paths])
-    session = _session(settings, which or Which(), {"tools": tools, "approver": approver, "after": (nested,)})
+    servers = servers_of(settings)
+    parts: Parts = {"tools": tools, "approver": approver, "after": (nested,), "mcp": servers}
+    session = _session(settings, which or Which(), parts)
     session.limits = limits or Limits()
-    session.system = system_prompt(
-        base=telling.base,
-        append=telling.append,
-        instructions=[one for one in found if not one.paths],
-        deferred=session.registry.pool.deferred,
-        environment=environment(session.workspace, settings.added_directories, date.today()),
-    )
-    return Opened(session, tuple(reader.warnings))
+    surrounding = environment(session.workspace, settings.added_directories, date.today())
+
+    def tell() -> None:
+        session.system = system_prompt(
+            base=telling.base,
+            append=telling.append,
+            instructions=[one for one in found if not one.paths],
+            deferred=session.registry.pool.deferred,
+            environment=surrounding,
+        )
+
+    tell()
+    return Opened(session=session, servers=servers, tell=tell, warnings=tuple(reader.warnings))
 
 
 def _session(settings: Settings, which: Which, parts: Parts) -> Session:

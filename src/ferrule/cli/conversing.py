@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from .._version import __version__
 from ..app.headless import Headless
 from ..app.live_rules import Policy
-from ..app.opening import Telling, Which, open_conversation
+from ..app.opening import Opened, Telling, Which, open_conversation
 from ..app.switching import SwitchedPolicy
 from ..engine.spending import Limits
+from ..mcp.around import Phase
 from ..output.answers import Answer, Ending
 from ..output.stream_json import StreamJson, encoded
 from .control import AsksTheOtherSide, CannotDo, Channel
@@ -30,9 +31,15 @@ if TYPE_CHECKING:
     from ..core.content import Block
     from ..core.ports import Approver
     from ..engine.session import Session
+    from ..mcp.connection import Connection
     from ..output.stream_input import ControlRequest
     from .signals import Interruptible
     from .stdio import InputLines, Output
+
+
+SERVERS_WITHIN = 5.0
+"""Seconds that the first request waits for servers whose tools nobody knows yet."""
+_STANDINGS: Mapping[Phase, str] = {Phase.UP: "connected", Phase.DOWN: "failed", Phase.CLOSED: "failed"}
 
 
 class Conversing:
@@ -58,17 +65,20 @@ class Conversing:
         self._session: Session | None = None
 
     async def once(self, prompt: str) -> int:
-        session = self._open(None)
+        opened = self._open(None)
+        session = opened.session
         async with session:
             printer = self._printer(session)
-            await printer.begin(self._init(session))
+            await opened.settled(SERVERS_WITHIN)
+            await printer.begin(self._init(opened))
             return await self._ask(prompt, self._headless(session, printer), printer)
 
     async def over(self, incoming: InputLines) -> int:
         """Every message of stdin in turn. The exit code is that of the last one."""
         channel = Channel(incoming, self._say)
         approver = AsksTheOtherSide(channel, self._interrupt) if self._chosen.permission_prompt_tool else None
-        session = self._open(approver)
+        opened = self._open(approver)
+        session = opened.session
         async with session:
             stream = StreamJson(
                 session.id, model=lambda: self._model.name, partial=self._chosen.include_partial_messages
@@ -80,7 +90,8 @@ class Conversing:
             channel.malformed = lambda bad: stream.line(
                 "system", subtype="input_error", line=bad.number, error=f"Line {bad.number} is not taken: {bad.reason}"
             )
-            await printer.begin(self._init(session))
+            await opened.settled(SERVERS_WITHIN)
+            await printer.begin(self._init(opened))
             reading = asyncio.create_task(channel.read())
             try:
                 return await self._converse(channel, self._headless(session, printer), printer)
@@ -113,7 +124,7 @@ class Conversing:
         if self._session is not None:
             self._session.interrupt()
 
-    def _open(self, approver: Approver | None) -> Session:
+    def _open(self, approver: Approver | None) -> Opened:
         chosen = self._chosen
         which = Which(
             resume=chosen.resume, latest=chosen.latest, fork=chosen.fork_session, session_id=chosen.session_id
@@ -134,7 +145,7 @@ class Conversing:
         for warning in opened.warnings:
             print(f"ferrule: {warning}", file=sys.stderr)
         self._session = opened.session
-        return opened.session
+        return opened
 
     def _headless(self, session: Session, printer: Printer) -> Headless:
         return Headless(
@@ -154,14 +165,15 @@ class Conversing:
             return JsonPrinter(self._out, stream, session.id, verbose=chosen.verbose)
         return StreamPrinter(self._out, stream, session.id)
 
-    def _init(self, session: Session) -> dict[str, Any]:
+    def _init(self, opened: Opened) -> dict[str, Any]:
+        session = opened.session
         stream = StreamJson(session.id, model=lambda: self._model.name)
         return stream.line(
             "system",
             subtype="init",
             cwd=session.workspace,
             tools=[tool.name for tool in session.registry.pool],
-            mcp_servers=[],
+            mcp_servers=[_standing(server) for server in opened.servers.connections],
             model=self._model.name,
             permissionMode=str(self._policy.mode),
             slash_commands=[],
@@ -221,3 +233,8 @@ class Conversing:
         except Usage as error:
             raise CannotDo(str(error)) from None
         return {"model": self._model.name}
+
+
+def _standing(server: Connection) -> dict[str, str]:
+    """In the words that consumers know; one that is on its way is pending."""
+    return {"name": server.config.name, "status": _STANDINGS.get(server.phase, "pending")}

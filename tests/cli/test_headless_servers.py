@@ -1,0 +1,76 @@
+"""`ferrule -p` with MCP servers of all kinds: real processes that answer, die and dawdle."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.prompting import ask, call, lines_of
+from tests.mcp.running import RAW
+from tests.requirement import requirement
+
+STREAM = ("--output-format", "stream-json")
+
+
+def servers(**faults: tuple[str, ...]) -> str:
+    own = {name: {"command": sys.executable, "args": ["-S", str(RAW), *more]} for name, more in faults.items()}
+    return json.dumps({"mcpServers": own})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "home").mkdir()
+    return tmp_path
+
+
+def echoed(folder: Path, config: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The first line, and the result of the call of the server's tool."""
+    turns = [{"calls": [call("mcp__raw__echo", "e", text="hello")]}, {"text": "Done."}]
+    done = ask(folder, turns, "Hi", *STREAM, "--mcp-config", config, "--allowedTools", "mcp__raw__echo")
+    lines = lines_of(done)
+    (result,) = [line for line in lines if line["type"] == "user"]
+    return lines[0], result["message"]["content"][0]
+
+
+@requirement("MCP-1", "CLI-1")
+def test_the_tools_of_a_server_that_was_never_up_stand_in_the_first_request(folder: Path) -> None:
+    init, result = echoed(folder, servers(raw=()))
+
+    assert init["mcp_servers"] == [{"name": "raw", "status": "connected"}]
+    assert "mcp__raw__echo" in init["tools"]
+    assert (result["content"], result.get("is_error")) == ("hello", None)
+
+
+@requirement("MCP-1", "MCP-2")
+def test_a_dead_server_is_said_to_have_failed_and_the_other_is_used(folder: Path) -> None:
+    config = folder / "servers.json"
+    config.write_text(servers(raw=(), dead=("die-at-start",)))
+
+    init, result = echoed(folder, str(config))
+
+    assert {one["name"]: one["status"] for one in init["mcp_servers"]} == {"raw": "connected", "dead": "failed"}
+    assert result["content"] == "hello"
+
+
+@requirement("MCP-1")
+def test_a_server_that_is_known_is_not_waited_for(folder: Path) -> None:
+    config = servers(raw=())
+    echoed(folder, config)
+
+    init, result = echoed(folder, config)
+
+    assert init["mcp_servers"] == [{"name": "raw", "status": "pending"}]
+    assert "mcp__raw__echo" in init["tools"]
+    assert result["content"] == "hello"
+
+
+@requirement("MCP-1")
+def test_what_is_no_configuration_ends_the_run_before_it_begins(folder: Path) -> None:
+    done = ask(folder, [{"text": "Done."}], "Hi", "--mcp-config", "missing.json")
+
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"--mcp-config: missing.json cannot be read: there is no such file." in done.stderr
