@@ -249,7 +249,7 @@ async def test_who_asked_is_told_which_results_can_still_be_read() -> None:
 async def test_somebody_may_keep_it_from_happening() -> None:
     asked: list[Trigger] = []
 
-    async def not_now(trigger: Trigger) -> str | None:
+    async def not_now(trigger: Trigger, words: str) -> str | None:
         asked.append(trigger)
         return "a hook says no"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from ..core.values import named_value
 from ..settings.heads import names_of, number_of, text_of, truth_of
@@ -38,8 +38,10 @@ class AgentKind:
     knows_project: bool = True
     """Whether it is told what the project's instructions and git say."""
     path: str = ""
-    hooks: bool = False
-    """Whether its file brings hooks, which must then run or the agent must not."""
+    hooks: Any = None
+    """Hooks as its file has them, which must run or the agent must not."""
+    counts: bool = True
+    """Whether what its file brings may run: the folder is trusted, or it is a user's own."""
     warnings: tuple[str, ...] = ()
 
 
@@ -70,7 +72,8 @@ def kind_of(written: WrittenPage) -> AgentKind:
         skills=names_of(head, "skills") or (),
         background=truth_of(head, "background", default=False),
         path=path,
-        hooks="hooks" in head,
+        hooks=head.get("hooks"),
+        counts=written.counts,
         warnings=tuple(_warnings(written, mode)),
     )
 

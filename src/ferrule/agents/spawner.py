@@ -8,17 +8,19 @@ it stands and what it writes down are its own.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Final, Protocol, TypeAlias
 
 from ..core.context import ToolContext
-from ..core.events import TurnEnded
+from ..core.events import AgentStarted, TurnEnded
 from ..core.model import AssistantTurn, ModelFacts, ModelProvider, Turn, Usage
-from ..core.ports import NoteSource
+from ..core.ports import AfterCall, Approver, Judge, NoteSource, TurnHooks
 from ..core.state import SessionState
 from ..core.values import named_value
+from ..engine.compaction import Compaction
+from ..engine.conversation import Conversation
 from ..engine.gate import Ticket
 from ..engine.pool import Registry
 from ..engine.session import Session
@@ -66,6 +68,20 @@ class Models(Protocol):
     def __call__(self, name: str, /) -> ModelProvider: ...
 
 
+@named_value
+class AgentParts:
+    """What hooks add to one agent."""
+
+    turns: TurnHooks | None = None
+    judges: tuple[Judge, ...] = ()
+    after: tuple[AfterCall, ...] = ()
+    approver: Callable[[Approver], Approver] = lambda approver: approver
+    """Puts somebody before whoever is asked."""
+    closing: tuple[Callable[[], Awaitable[None]], ...] = ()
+
+
+PartsFor: TypeAlias = Callable[[AgentKind, str], AgentParts]
+"""For an agent of a kind, by its name. Raises `ValueError`, with words, where it must not be started."""
 Brief: TypeAlias = Callable[[AgentKind], str]
 """What an agent of a kind is told beside its own prompt: where it works, what the project says."""
 SkillText: TypeAlias = Callable[[str], str | None]
@@ -108,11 +124,14 @@ class Spawner:
         self._brief = brief
         self._skill_text = skill_text
         self._note_sources = note_sources
+        self._parts: PartsFor = lambda kind, agent: AgentParts()
+        self._kinds: dict[str, str] = {}
         self._sessions: dict[str, Session] = {}
         self._numbers = count(1)
 
-    def attach(self, session: Session) -> None:
-        """The session that the first agents belong to."""
+    def attach(self, session: Session, parts: PartsFor | None = None) -> None:
+        """The session that the first agents belong to, and what is added to each of them."""
+        self._parts = parts or self._parts
         self._sessions[session.agent] = session
         self.states[session.agent] = session.state
         session.agents = tuple(self.agents.all)
@@ -121,6 +140,10 @@ class Spawner:
     def at_work(self) -> Mapping[str, Session]:
         """Every session by the name of its agent, the outermost included."""
         return self._sessions
+
+    def kind_of(self, agent: str) -> str:
+        """Of an agent that was started, by its name."""
+        return self._kinds.get(agent, agent)
 
     async def run(self, errand: Errand, ctx: ToolContext) -> Report:
         """Carry it out inside of the call. Raises `NotStarted`."""
@@ -134,8 +157,6 @@ class Spawner:
         """
         parent = self._parent(ctx)
         kind = errand.kind
-        if kind.hooks:
-            raise NotStarted(f"{kind.path} brings hooks, which agents do not run yet, so {kind.name} is not started.")
         depth = parent.agent.count("/")
         if depth >= self.caps.depth:
             raise NotStarted(
@@ -150,6 +171,7 @@ class Spawner:
         registry = _registry(parent, kind, deepest=depth + 1 >= self.caps.depth)
         id = f"{kind.name.replace(' ', '-')}_{next(self._numbers)}"
         child = self._session(parent, errand, f"{parent.agent}/{id}", registry, ctx)
+        self._kinds[child.agent] = kind.name
         if inside and isinstance(ctx.place, Ticket):
             child.place = ctx.place
             child.gate.stand_aside(ctx.place)
@@ -161,9 +183,13 @@ class Spawner:
         assert child.provider is not None, "a prepared agent has a model"
         began = time.monotonic()
         try:
+            child.pipeline.emit(
+                AgentStarted(child.chain[-1], errand.kind.name, errand.title, model=child.provider.name)
+            )
             ended = await child.answer(self._first_words(errand), child.provider)
         finally:
             self.dismiss(child)
+            await child.close()
         return Report(
             id=child.agent.rpartition("/")[2],
             kind=errand.kind.name,
@@ -187,9 +213,18 @@ class Spawner:
 
     def _session(self, parent: Session, errand: Errand, agent: str, registry: Registry, ctx: ToolContext) -> Session:
         kind = errand.kind
-        judges = (*parent.pipeline.judges, *([OnlyLooks(kind.name)] if kind.mode == "plan" else []))
-        approver = AsksNobody() if kind.mode == "dontAsk" else parent.pipeline.approver
-        pipeline = replace(parent.pipeline, emit=parent.bus.emitter(agent), judges=judges, approver=approver)
+        try:
+            parts = self._parts(kind, agent)
+        except ValueError as error:
+            raise NotStarted(str(error)) from None
+        narrowing = (OnlyLooks(kind.name),) if kind.mode == "plan" else ()
+        pipeline = replace(
+            parent.pipeline,
+            emit=parent.bus.emitter(agent),
+            judges=(*parent.pipeline.judges, *parts.judges, *narrowing),
+            approver=parts.approver(AsksNobody() if kind.mode == "dontAsk" else parent.pipeline.approver),
+            after=(*parent.pipeline.after, *parts.after),
+        )
         before = parent.state
         state = SessionState(ctx.cwd, added_directories=before.added_directories, mode=before.mode)
         of_session = parent.spending.of_session if isinstance(parent.spending, SharedSpending) else parent.spending
@@ -201,6 +236,11 @@ class Spawner:
             state=state,
             bus=parent.bus,
             gate=parent.gate,
+            conversation=Conversation(transcript=parent.transcript.of_agent(agent) if parent.transcript else None),
+            transcript_path=parent.transcript_path,
+            compaction=Compaction(before=parent.compaction.before, only_these_stand=parent.compaction.only_these_stand),
+            hooks=parts.turns,
+            closing=parts.closing,
             agent=agent,
             chain=(*ctx.facts.chain, ctx.call_id),
             system="\n\n".join(filter(None, (kind.prompt, self._brief(kind)))),

@@ -47,7 +47,8 @@ from ..settings.trust import TrustStore
 from ..skills.catalog import Skills
 from ..skills.turn_rules import TurnRules
 from ..tools import Services, builtin_tools
-from .hooks import HookParts, hook_parts
+from .agent_hooks import agent_hooks
+from .hooks import HookParts, MakeParts, session_hooks, tell_of_compactions
 from .live_rules import LiveRules, Policy
 from .modes import SessionModes, judging_for
 from .person import person_asked
@@ -72,7 +73,15 @@ def open_session(settings: Settings | None = None, *, session_id: str | None = N
     delegated = _delegated(settings, ground, parts)
     builtin = builtin_tools(_services(settings, ground, delegated, parts)) if parts.get("builtin", True) else ()
     all_tools = (*builtin, *parts.get("tools", ()))
-    hooks = _hooks(settings, ground, parts)
+    scene = Scene(
+        session_id=ground.session_id,
+        project=ground.cwd,
+        transcript=lambda: session.transcript_path,
+        mode=lambda: str(ground.rules.last_mode),
+        kind=delegated.spawner.kind_of,
+    )
+    make = MakeParts(scene, ground.emit, ground.folder, {**os.environ, **settings.environment})
+    hooks = _hooks(settings, ground, parts, make)
     registry = _registry(settings, ground, builtin, all_tools)
     ground.servers.attach(registry, ground.emit, ground.folder.path / "mcp")
     session = Session(
@@ -98,7 +107,9 @@ def open_session(settings: Settings | None = None, *, session_id: str | None = N
         closing=(*((hooks.runner.close,) if hooks else ()), ground.shell.close, ground.servers.close),
         hooks=hooks.lifecycle if hooks else None,
     )
-    delegated.spawner.attach(session)
+    if hooks:
+        tell_of_compactions(session, hooks.lifecycle)
+    delegated.spawner.attach(session, agent_hooks(hooks, make, scene))
     _warn(delegated.spawner.agents, delegated.skills)
     return session
 
@@ -153,7 +164,9 @@ def _prepared(settings: Settings, session_id: str, parts: Parts) -> _Ground:
     rules = LiveRules(
         settings.reload or (lambda: policy), places, state, lists=settings.path_lists, domains=settings.pre_approval
     )
-    shell = rules.box = Shell(folder.path / "commands", hidden=rules.plain_hidden)
+    shell = rules.box = Shell(
+        folder.path / "commands", environment={**os.environ, **settings.environment}, hidden=rules.plain_hidden
+    )
     return _Ground(
         session_id=session_id,
         bus=bus,
@@ -182,6 +195,7 @@ def _delegated(settings: Settings, ground: _Ground, parts: Parts) -> _Delegated:
             Agents(settings.pages),
             caps=settings.agent_caps,
             models=parts.get("models"),
+            brief=parts.get("brief", lambda kind: ""),
             skill_text=partial(_skill_text, skills),
             note_sources=ground.changes,
             states=states,
@@ -232,15 +246,12 @@ def _approver(settings: Settings, ground: _Ground, parts: Parts) -> Approver:
     return approver or NobodyToAsk()
 
 
-def _hooks(settings: Settings, ground: _Ground, parts: Parts) -> HookParts | None:
+def _hooks(settings: Settings, ground: _Ground, parts: Parts, make: MakeParts) -> HookParts | None:
     """Without any there never will be any, so they cost nothing."""
-    own, rules = tuple(parts.get("hooks", ())), ground.rules
+    own = tuple(parts.get("hooks", ()))
     if not (own or settings.hooks or settings.reload):
         return None
-    scene = Scene(session_id=ground.session_id, project=ground.cwd, mode=lambda: str(rules.last_mode))
-    return hook_parts(
-        rules, own, scene, emit=ground.emit, approver=_approver(settings, ground, parts), spill=ground.folder
-    )
+    return session_hooks(make, ground.rules, own, _approver(settings, ground, parts))
 
 
 def _pipeline(

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from ..core.events import Emit
-from ..core.ports import Approver, SpillStore
+from ..core.ports import Approver, Note, SpillStore
 from ..core.values import plain_value
+from ..engine.compaction import Trigger
+from ..engine.session import Session
 from ..hooks.after import HookAfter
 from ..hooks.answers import Save
 from ..hooks.asking import HookApprover
@@ -14,6 +18,7 @@ from ..hooks.lifecycle import Lifecycle
 from ..hooks.memory import CallMemory
 from ..hooks.payloads import Scene
 from ..hooks.runner import Runner
+from ..permissions.approvers import NobodyToAsk
 from .live_rules import LiveRules
 from .tool_responses import reshaped, response
 
@@ -29,20 +34,53 @@ class HookParts:
     lifecycle: Lifecycle
 
 
-def hook_parts(
-    rules: LiveRules, own: tuple[Hook, ...], scene: Scene, *, emit: Emit, approver: Approver, spill: SpillStore
-) -> HookParts:
+class MakeParts:
+    """Makes the parts of any hooks of one session."""
+
+    def __init__(self, scene: Scene, emit: Emit, spill: SpillStore, environment: Mapping[str, str]) -> None:
+        self.scene = scene
+        self._emit = emit
+        self._save = _saving(spill)
+        self._environment = environment
+
+    def __call__(self, book: HookBook, approver: Approver) -> HookParts:
+        """For hooks that stay as they are."""
+        return self.live(lambda: book, approver, lambda: None)
+
+    def live(self, book: Callable[[], HookBook], approver: Approver, look: Callable[[], None]) -> HookParts:
+        """`look` is called at the turning points, to see whether hooks have changed."""
+        scene = self.scene
+        runner = Runner(book, self._emit, project=scene.project, environment=self._environment, save=self._save)
+        memory = CallMemory()
+        return HookParts(
+            runner,
+            HookJudge(runner, scene, memory),
+            HookApprover(runner, scene, approver, is_somebody=not isinstance(approver, NobodyToAsk)),
+            HookAfter(runner, scene, memory, response=response, reshape=reshaped),
+            Lifecycle(runner, scene, look),
+        )
+
+
+def session_hooks(make: MakeParts, rules: LiveRules, own: tuple[Hook, ...], approver: Approver) -> HookParts:
     """The hooks of the settings as `rules` last saw them, with those of the session itself before them."""
     rules.look()
-    runner = Runner(_SessionHooks(rules, own), emit, project=scene.project, save=_saving(spill))
-    memory = CallMemory()
-    return HookParts(
-        runner,
-        HookJudge(runner, scene, memory),
-        HookApprover(runner, scene, approver),
-        HookAfter(runner, scene, memory, response=response, reshape=reshaped),
-        Lifecycle(runner, scene, rules.look),
-    )
+    return make.live(_SessionHooks(rules, own), approver, rules.look)
+
+
+def tell_of_compactions(session: Session, lifecycle: Lifecycle) -> None:
+    """Hooks are asked before each one, and told of it afterwards, which counts as a new start."""
+
+    async def before(trigger: Trigger, words: str) -> str | None:
+        said = await lifecycle.compacting(session.state.cwd, trigger=trigger, instructions=words)
+        return said.stops or said.blocks or None
+
+    async def after(trigger: Trigger, summary: str) -> None:
+        await lifecycle.compacted(session.state.cwd, trigger=trigger, summary=summary)
+        said = await lifecycle.session_started(session.state.cwd, source="compact", model=session.model)
+        for text in said.context:
+            session.note(Note("hook", text))
+
+    session.compaction.before, session.compaction.after = before, after
 
 
 class _SessionHooks:

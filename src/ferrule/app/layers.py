@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
@@ -44,6 +45,7 @@ _USED: Final = frozenset(
         "disableAllHooks",
         "allowManagedInputChangesOnly",
         "mcpServers",
+        "env",
     }
 )
 _NOT_LOADED: Final = frozenset({Kind.AGENT, Kind.SKILL, Kind.COMMAND})
@@ -69,6 +71,7 @@ class Understood:
     lost: str | None = None
     """What could have forbidden something and was lost, so that nothing is allowed without a question."""
     hooks: HookBook = NO_HOOKS
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
     warnings: tuple[str, ...] = ()
 
     def policy(self, mode: Mode) -> Policy:
@@ -117,6 +120,7 @@ def understood(current: Current, workspace: str | None = None) -> Understood:
         given_rules=tuple(rule for rule in rules if str(rule.origin) in _given_origins(layered)),
         lost=_lost(layered),
         hooks=hooks.book,
+        environment={name: one.value for name, one in layered.environment.items()},
         warnings=(*warnings, *_unused(layered), *_untrusted(current.standing)),
     )
 

@@ -8,7 +8,7 @@ from datetime import date
 
 from ..core.ports import Approver
 from ..core.tool import AnyTool
-from ..core.values import named_value, plain_value
+from ..core.values import named_value
 from ..engine.session import Session
 from ..engine.spending import Limits
 from ..host.checkouts import checkout_of

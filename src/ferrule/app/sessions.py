@@ -86,6 +86,7 @@ def resume_session(
     found = restored(lines_of(path))
     _record(session, store, found)
     session.turn = found.prompts
+    session.started_by = "resume"
     session.state.found_tools = found.found_tools
     session.state.values.update(found.values)
     if os.path.isdir(found.cwd):

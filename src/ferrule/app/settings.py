@@ -11,7 +11,7 @@ from typing import TypedDict
 from platformdirs import user_state_path
 
 from ..agents.caps import Caps
-from ..agents.spawner import Models
+from ..agents.spawner import Brief, Models
 from ..core.ports import AfterCall, Approver, Extractor, Judge, Questioner
 from ..core.tool import AnyTool, Keep
 from ..core.values import named_value
@@ -85,6 +85,8 @@ class Settings:
     tell_changes: bool = True
     """Whether the model is told when somebody else changed a file that it has seen."""
     hooks: HookBook = NO_HOOKS
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Variables for hooks and commands, beside those of this process."""
     pages: Pages | None = None
     """Where skills and agents are read from; without it there are none but those that are built in."""
     agent_caps: Caps = field(default_factory=lambda: Caps.from_environment(os.environ))
@@ -113,5 +115,7 @@ class Parts(TypedDict, total=False):
     """Without one a page of the web is given as it is."""
     mcp: McpServers | None
     """In the place of the settings' servers, for whoever wants to hold them; the session closes them."""
+    brief: Brief
+    """What agents are told beside the prompt of their kind."""
     models: Models | None
     """Other models than the session's, for agents that want one."""

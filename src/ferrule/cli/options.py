@@ -100,6 +100,7 @@ def settings_from(chosen: argparse.Namespace) -> Settings:
         results_folder=found.results_folder,
         servers=servers.servers,
         hooks=found.hooks,
+        environment=found.environment,
         reload=ReloadedPolicy(live, base.mode, base.cwd),
         pages=Pages(
             surroundings(base.cwd, os.environ),

@@ -37,6 +37,16 @@ class TurnEnded:
 
 
 @plain_value
+class AgentStarted:
+    """An agent begins its work for a call. Its events carry its name, and so does this one."""
+
+    call_id: str
+    kind: str
+    title: str
+    model: str = ""
+
+
+@plain_value
 class MessageStarted:
     """The model is asked for its next message."""
 
@@ -186,6 +196,7 @@ class Missed:
 
 Event: TypeAlias = (
     TurnStarted
+    | AgentStarted
     | TurnEnded
     | MessageStarted
     | MessageEnded

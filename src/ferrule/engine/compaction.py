@@ -98,8 +98,10 @@ class Compaction:
     is_automatic: bool = True
     lasting: tuple[Lasting, ...] = ()
     """Who knows what must outlive a summary."""
-    before: Callable[[Trigger], Awaitable[str | None]] | None = None
-    """Asked before each compaction; a reason why not keeps it from happening."""
+    before: Callable[[Trigger, str], Awaitable[str | None]] | None = None
+    """Asked before each compaction, with a person's words for it; a reason why not keeps it from happening."""
+    after: Callable[[Trigger, str], Awaitable[None]] | None = None
+    """Told after each one, with the summary; which is empty where only results were dropped."""
     only_these_stand: Callable[[str, frozenset[str]], None] = lambda agent, call_ids: None
     """Told afterwards, for an agent, the ids of all calls whose results can still be read."""
     meter: Meter = field(default_factory=Meter)

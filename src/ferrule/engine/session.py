@@ -77,6 +77,8 @@ class Session:
     hooks: TurnHooks | None = None
     has_started: bool = False
     """Whether `hooks` know of it."""
+    started_by: Literal["startup", "resume"] = "startup"
+    """What they are told that it began with."""
     _opening: tuple[str, ...] = ()
     """What they said at its start, until a prompt is let in."""
     _facts: Facts | None = None
@@ -216,7 +218,7 @@ class Session:
             return Said()
         if not self.has_started:
             self.has_started = True
-            said = await self.hooks.session_started(self.state.cwd, model=self.model)
+            said = await self.hooks.session_started(self.state.cwd, source=self.started_by, model=self.model)
             self._opening = said.context
             if said.stops:
                 return said
@@ -324,7 +326,7 @@ class Session:
     ) -> bool:
         compaction, request = self.compaction, self._request()
         before = compaction.meter.measured(request)
-        reason = await compaction.before(trigger) if compaction.before else None
+        reason = await compaction.before(trigger, instructions) if compaction.before else None
         made = None if reason else await self._shortened(request, model, instructions, overflowed=overflowed)
         if made is None:
             compaction.put_off(model.facts)
@@ -336,6 +338,8 @@ class Session:
         if self.transcript:
             self.transcript.compaction(made.summary, kept=made.kept, whole=made.whole, before=before, after=after)
         self.pipeline.emit(Compacted(before, after, made.how))
+        if compaction.after:
+            await compaction.after(trigger, made.summary)
         return True
 
     async def _shortened(

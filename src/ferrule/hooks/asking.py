@@ -8,22 +8,32 @@ ask as well.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from ..core.ports import Approver, Proposal
 from ..core.verdicts import Behavior, Verdict
 from .answers import Answer
 from .judge import said
-from .payloads import Scene, of_call
+from .payloads import Scene, common, of_call
 from .runner import Runner
+
+WAITING: Final = "permission_prompt"
+"""What a notification is called that somebody waits for a permission."""
 
 
 class HookApprover:
     """Asks the hooks first, and then whoever would have been asked."""
 
-    def __init__(self, runner: Runner, scene: Scene, approver: Approver) -> None:
+    def __init__(self, runner: Runner, scene: Scene, approver: Approver, *, is_somebody: bool = False) -> None:
+        """`is_somebody` says whether the approver keeps a person waiting, which hooks are then told of."""
         self._runner = runner
         self._scene = scene
         self._approver = approver
+        self._is_somebody = is_somebody
+
+    def before(self, approver: Approver) -> HookApprover:
+        """The same hooks before somebody else, who announces himself."""
+        return HookApprover(self._runner, self._scene, approver)
 
     async def approve(self, proposal: Proposal, verdict: Verdict, /) -> Verdict:
         hooks = self._runner.chosen("PermissionRequest", proposal.tool.name, proposal)
@@ -32,7 +42,17 @@ class HookApprover:
             decided = _decided(answers)
             if decided is not None:
                 return decided
+        if self._is_somebody:
+            self._announce(proposal)
         return await self._approver.approve(proposal, verdict)
+
+    def _announce(self, proposal: Proposal) -> None:
+        """Beside the question, which waits for no hook."""
+        if hooks := self._runner.chosen("Notification", WAITING):
+            ctx = proposal.ctx
+            told = common(self._scene, "Notification", ctx.cwd, ctx.facts.agent)
+            words = f"Ferrule needs your permission to use {proposal.tool.name}"
+            self._runner.start(hooks, told | {"message": words, "notification_type": WAITING})
 
 
 def _decided(answers: Sequence[Answer]) -> Verdict | None:

@@ -23,21 +23,23 @@ class Scene:
     session_id: str
     project: str
     """Where the session was opened, wherever it works by now."""
-    transcript: str = ""
+    transcript: Callable[[], str] = lambda: ""
     mode: Callable[[], str] = lambda: "default"
+    kind: Callable[[str], str] = lambda agent: agent
+    """The kind of an agent, by its name."""
 
 
-def common(scene: Scene, event: str, cwd: str, agent: str = "main", kind: str = "") -> dict[str, Any]:
+def common(scene: Scene, event: str, cwd: str, agent: str = "main") -> dict[str, Any]:
     told: dict[str, Any] = {
         "session_id": scene.session_id,
-        "transcript_path": scene.transcript,
+        "transcript_path": scene.transcript(),
         "cwd": cwd,
         "permission_mode": scene.mode(),
         "hook_event_name": event,
     }
     if agent != "main":
-        told["agent_id"] = agent
-        told["agent_type"] = kind or agent
+        told["agent_id"] = agent.rpartition("/")[2]
+        told["agent_type"] = scene.kind(agent)
     return told
 
 

@@ -64,6 +64,11 @@ class Runner:
             tasks = [group.create_task(self._asked(hook, payload)) for hook in waited]
         return [task.result() for task in tasks]
 
+    def start(self, hooks: Sequence[Hook], payload: Payload) -> None:
+        """Let them run beside the session, whatever they are: nobody waits for an answer."""
+        for hook in hooks:
+            self._start_beside(hook, payload)
+
     @property
     def busy(self) -> bool:
         """Whether any hook still runs beside the session."""

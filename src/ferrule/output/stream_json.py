@@ -16,6 +16,7 @@ from uuid import uuid4
 from ..core.calls import ToolCall, ToolOutcome
 from ..core.content import Text, encodable, wire
 from ..core.events import (
+    AgentStarted,
     CallDrafted,
     Compacted,
     Envelope,
@@ -59,6 +60,7 @@ _Beside: TypeAlias = (
     | Compacted
     | Missed
     | TurnStarted
+    | AgentStarted
     | ToolStarted
     | ToolProgressed
     | PermissionDecided
@@ -147,7 +149,7 @@ class StreamJson:
                 yield self.line("system", subtype="hook_response", **said)
             case Missed(count):
                 yield self.line("system", subtype="events_missed", count=count)
-            case TurnStarted() | ToolStarted() | ToolProgressed() | PermissionDecided():
+            case TurnStarted() | AgentStarted() | ToolStarted() | ToolProgressed() | PermissionDecided():
                 pass
             case ListChanged() | PrefixMoved() | ResultsAdded():
                 pass

@@ -1,0 +1,47 @@
+"""Hooks at the turning points of an agent, which are events of their own: SubagentStart and SubagentStop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..core.ports import Said
+from .lifecycle import Lifecycle
+
+
+class AgentLifecycle:
+    """Satisfies `core.ports.TurnHooks` for the session of one agent."""
+
+    def __init__(self, told: Sequence[Lifecycle], *, agent: str, kind: str, transcript: Callable[[], str]) -> None:
+        """`told` are the hooks of the session, and those that the agent brings."""
+        self._told = told
+        self._agent = agent
+        self._kind = kind
+        self._transcript = transcript
+
+    async def session_started(self, cwd: str, *, source: str = "startup", model: str = "") -> Said:
+        return _joined([await one.agent_started(cwd, agent=self._agent, kind=self._kind) for one in self._told])
+
+    async def session_ended(self, cwd: str, *, reason: str = "other") -> None:
+        """No event: the session goes on without the agent."""
+
+    async def prompt_submitted(self, cwd: str, prompt: str) -> Said:
+        """No event: the prompt of an agent is no person's."""
+        return Said()
+
+    async def stopping(self, cwd: str, last: str, *, blocked: int = 0) -> Said:
+        return _joined(
+            [
+                await one.agent_stopping(
+                    cwd, last, agent=self._agent, kind=self._kind, transcript=self._transcript(), blocked=blocked
+                )
+                for one in self._told
+            ]
+        )
+
+
+def _joined(said: Sequence[Said]) -> Said:
+    return Said(
+        context=tuple(text for one in said for text in one.context),
+        blocks="\n".join(one.blocks for one in said if one.blocks),
+        stops=next((one.stops for one in said if one.stops), ""),
+    )

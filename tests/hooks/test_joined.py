@@ -1,0 +1,198 @@
+"""The events that other parts cause: agents, compactions, questions to a person; in real sessions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ferrule import Settings, ToolCall, hook, open_session
+from ferrule.app.sessions import begin_session, resume_session
+from ferrule.core.calls import Status
+from ferrule.core.content import plain_text
+from ferrule.core.events import HookRan, ToolFinished
+from ferrule.core.model import ModelFacts, UserTurn
+from ferrule.engine.session import Session
+from ferrule.permissions.asking import Answer, Question
+from ferrule.permissions.modes import Mode
+from ferrule.providers.scripted import ScriptedModel, says
+from tests.agents.cast import Cast, hire, opened, played
+from tests.agents.test_agent_files import pages, put
+from tests.cli.running import ferrule
+from tests.requirement import requirement
+
+
+class Small(ScriptedModel):
+    facts = ModelFacts(window=2_000, most_output=200)
+
+
+def settings(folder: Path) -> Settings:
+    return Settings(cwd=str(folder), state_folder=folder / ".state", mode=Mode.BYPASS)
+
+
+async def answered(session: Session, prompt: str, model: ScriptedModel) -> None:
+    async with session.ask(prompt, model) as events:
+        _ = [one async for one in events]
+
+
+@requirement("HOOK-2", "TASK-1")
+async def test_hooks_are_told_of_an_agents_start_and_may_send_it_back_to_work(tmp_path: Path) -> None:
+    seen: list[Mapping[str, Any]] = []
+
+    def at_start(event: Mapping[str, Any]) -> Mapping[str, Any]:
+        seen.append(event)
+        return {"hookSpecificOutput": {"hookEventName": "SubagentStart", "additionalContext": "Mind the gap."}}
+
+    def at_end(event: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        seen.append(event)
+        return None if event["stop_hook_active"] else {"decision": "block", "reason": "look again"}
+
+    hooks = [
+        hook("SubagentStart", at_start, match="Explore"),
+        hook("SubagentStop", at_end, match="Explore"),
+        hook("PreToolUse", seen.append, match="Glob"),
+        hook("Stop", seen.append),
+    ]
+    model = Cast(
+        main=[says("", hire("1", "find it", subagent_type="Explore")), says("Thanks.")],
+        find=[says("", ToolCall("g", "Glob", {"pattern": "*"})), says("Nothing."), says("Found it.")],
+    )
+    session = begin_session(settings(tmp_path), hooks=hooks)
+
+    (said,) = await played(session, model)
+
+    assert "Found it." in said
+    assert [event["hook_event_name"] for event in seen] == [
+        "SubagentStart",
+        "PreToolUse",
+        "SubagentStop",
+        "SubagentStop",
+        "Stop",
+    ]
+    assert [(event["agent_id"], event["agent_type"]) for event in seen[:4]] == [("Explore_1", "Explore")] * 4
+    assert {event["transcript_path"] for event in seen} == {session.transcript_path}
+    assert seen[2]["agent_transcript_path"] == session.transcript_path
+    assert seen[2]["last_assistant_message"] == "Nothing."
+    first = model.requests[1][1].history[0]
+    assert isinstance(first, UserTurn)
+    assert "Mind the gap." in plain_text(first.content)
+
+
+@requirement("HOOK-2")
+async def test_hooks_are_asked_before_a_compaction_and_told_after_it(tmp_path: Path) -> None:
+    seen: list[Mapping[str, Any]] = []
+    answers: list[Mapping[str, Any] | None] = [{"decision": "block", "reason": "not now"}, None]
+
+    def before(event: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        seen.append(event)
+        return answers.pop(0)
+
+    def started(event: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "Read NOTES again."}}
+
+    hooks = [
+        hook("PreCompact", before),
+        hook("PostCompact", seen.append),
+        hook("SessionStart", started, match="compact"),
+    ]
+    session = open_session(settings(tmp_path), hooks=hooks)
+    session.compaction.is_automatic = False
+    model = Small([says("An answer."), says("Another."), says("A short summary."), says("And on.")])
+    for prompt in ("long " * 600, "short"):
+        await answered(session, prompt, model)
+
+    assert not await session.compact(model, "Keep names.")
+    assert await session.compact(model, "Keep names.")
+    await answered(session, "go on", model)
+
+    assert [event["hook_event_name"] for event in seen] == ["PreCompact", "PreCompact", "PostCompact"]
+    assert (seen[0]["trigger"], seen[0]["custom_instructions"]) == ("manual", "Keep names.")
+    assert "A short summary." in seen[2]["compact_summary"]
+    assert any(
+        "Read NOTES again." in plain_text(turn.content) for turn in session.history if isinstance(turn, UserTurn)
+    )
+
+
+class Agreeable:
+    async def answer(self, question: Question, /) -> Answer:
+        return Answer(allowed=True)
+
+
+@requirement("HOOK-2")
+async def test_hooks_are_told_that_a_person_is_waited_for_and_only_then(tmp_path: Path) -> None:
+    seen: list[Mapping[str, Any]] = []
+    asking = Settings(cwd=str(tmp_path), state_folder=tmp_path / ".state")
+    write = ToolCall("1", "Write", {"file_path": "new", "content": "x"})
+    watching = hook("Notification", seen.append, match="permission_prompt")
+
+    async with open_session(asking, hooks=[watching]) as alone:
+        (refused,) = await alone.run([write])
+    async with open_session(asking, hooks=[watching], person=Agreeable()) as session:
+        (done,) = await session.run([write])
+
+    assert (refused.status, done.status) == (Status.DENIED, Status.OK)
+    (told,) = seen
+    assert told["message"] == "Ferrule needs your permission to use Write"
+    assert told["notification_type"] == "permission_prompt"
+
+
+@requirement("HOOK-2")
+async def test_a_session_that_is_resumed_says_so(tmp_path: Path) -> None:
+    seen: list[Mapping[str, Any]] = []
+    async with begin_session(settings(tmp_path)) as first:
+        await answered(first, "hi", ScriptedModel([says("Hello.")]))
+    async with resume_session(first.id, settings(tmp_path), hooks=[hook("SessionStart", seen.append)]) as again:
+        await answered(again, "more", ScriptedModel([says("Yes.")]))
+
+    assert [(event["source"], event["transcript_path"]) for event in seen] == [("resume", first.transcript_path)]
+
+
+@requirement("HOOK-1", "TASK-1")
+async def test_the_hooks_of_an_agents_file_hold_for_that_agent_alone(tmp_path: Path) -> None:
+    head = (
+        "hooks:\n"
+        "  PreToolUse:\n    - matcher: Write\n      hooks:\n"
+        "        - {type: command, command: 'echo not here >&2; exit 2', timeout: 20}\n"
+        "  Stop:\n    - hooks: [{type: command, command: 'touch stopped'}]\n"
+    )
+    put(tmp_path / "project/.claude/agents/h.md", f"---\nname: h\ndescription: d\n{head}---\nWork.\n")
+    write = ToolCall("w", "Write", {"file_path": "new", "content": "x"})
+    model = Cast(
+        main=[says("", hire("1", "task", subagent_type="h")), says("", write), says("")],
+        task=[says("", write), says("Done.")],
+    )
+    session = opened(tmp_path / "project", settings={"pages": pages(tmp_path, trusted=True)})
+
+    async with session.ask("main", model) as events:
+        seen = [one async for one in events]
+
+    ended = [(one.agent, one.event.outcome.status) for one in seen if isinstance(one.event, ToolFinished)]
+    assert ended == [("main/h_1", Status.DENIED), ("main", Status.OK), ("main", Status.OK)]
+    assert [one.event.event for one in seen if isinstance(one.event, HookRan)] == ["PreToolUse", "SubagentStop"]
+    assert (tmp_path / "project/stopped").exists()
+
+
+async def test_an_agent_whose_hooks_cannot_be_run_is_not_started(tmp_path: Path) -> None:
+    head = "hooks: {PreToolUse: [{hooks: [{type: command}]}]}"
+    put(tmp_path / "project/.claude/agents/h.md", f"---\nname: h\ndescription: d\n{head}\n---\nWork.\n")
+    model = Cast(main=[says("", hire("1", "task", subagent_type="h")), says("")], task=[says("Done.")])
+    session = opened(tmp_path / "project", settings={"pages": pages(tmp_path, trusted=True)})
+
+    (said,) = await played(session, model)
+
+    assert "brings hooks that cannot be run, so h is not started" in said
+
+
+@requirement("SET-1")
+def test_variables_of_the_settings_reach_hooks_and_commands(tmp_path: Path) -> None:
+    guard = {"matcher": "Bash", "hooks": [{"type": "command", "command": 'echo "$GREETING" > heard'}]}
+    put(
+        tmp_path / "home/.claude/settings.json",
+        json.dumps({"env": {"GREETING": "good day"}, "hooks": {"PreToolUse": [guard]}}),
+    )
+
+    done = ferrule(tmp_path, "call", "Bash", '{"command": "echo $GREETING"}', "--allow", "Bash(echo:*)")
+
+    assert done.stdout.decode().strip() == "good day", done.stderr
+    assert (tmp_path / "heard").read_text() == "good day\n"
