@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import TypeAlias
 
-from ..core.calls import Status
+from ..core.calls import Status, ToolOutcome
 from ..core.content import Block
-from ..core.events import Envelope, MessageEnded, MessageStarted, TextStreamed, ToolFinished, TurnEnded
+from ..core.events import Envelope, Event, MessageEnded, MessageStarted, TextStreamed, ToolFinished, TurnEnded
 from ..core.model import ModelFacts, StopReason, Usage
 from ..engine.session import Session
 from ..engine.spending import added
@@ -40,6 +40,7 @@ class _Heard:
 
     def hear(self, envelope: Envelope) -> None:
         if envelope.agent != "main":
+            self._hear_agent(envelope.event)
             return
         match envelope.event:
             case MessageStarted():
@@ -51,12 +52,25 @@ class _Heard:
                 self.turns += turn is not None
                 self.usage = added(self.usage, usage)
             case ToolFinished(outcome) if outcome.status is Status.DENIED:
-                verdict = outcome.record.verdict if outcome.record else None
-                self.denials.append(Denial(outcome.call, verdict.reason if verdict else ""))
+                self._denied(outcome)
             case TurnEnded() as ended:
                 self.ended = ended
             case _:
                 pass
+
+    def _hear_agent(self, event: Event) -> None:
+        """What an agent uses and is refused is the prompt's; its words are for whoever started it."""
+        match event:
+            case MessageEnded(_, _, usage):
+                self.usage = added(self.usage, usage)
+            case ToolFinished(outcome) if outcome.status is Status.DENIED:
+                self._denied(outcome)
+            case _:
+                pass
+
+    def _denied(self, outcome: ToolOutcome) -> None:
+        verdict = outcome.record.verdict if outcome.record else None
+        self.denials.append(Denial(outcome.call, verdict.reason if verdict else ""))
 
 
 class Headless:

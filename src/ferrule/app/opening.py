@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 from datetime import date
 
+from ..agents.kinds import AgentKind
 from ..core.ports import Approver
 from ..core.tool import AnyTool
 from ..core.values import named_value
@@ -16,6 +17,7 @@ from ..instructions.environment import environment
 from ..instructions.loading import Reader
 from ..instructions.nested import NestedInstructions
 from ..instructions.places import starting_places
+from ..instructions.prompt import surroundings as told_around
 from ..instructions.prompt import system_prompt
 from ..mcp.servers import McpServers
 from ..settings.levels import Level, surroundings
@@ -84,16 +86,23 @@ def open_conversation(
     found = reader.read(starting_places(surroundings(settings.cwd, os.environ), telling.levels))
     nested = NestedInstructions(settings.cwd, reader, telling.levels, [one for one in found if one.paths])
     servers = servers_of(settings)
-    parts: Parts = {"tools": tools, "approver": approver, "after": (nested,), "mcp": servers}
+    always = [one for one in found if not one.paths]
+    today = date.today()
+    surrounding = environment(settings.cwd, settings.added_directories, today)
+    alone = environment(settings.cwd, settings.added_directories, today, with_git=False)
+
+    def brief(kind: AgentKind) -> str:
+        return told_around(always, surrounding) if kind.knows_project else told_around((), alone)
+
+    parts: Parts = {"tools": tools, "approver": approver, "after": (nested,), "mcp": servers, "brief": brief}
     session = _session(settings, which or Which(), parts)
     session.limits = limits or Limits()
-    surrounding = environment(session.workspace, settings.added_directories, date.today())
 
     def tell() -> None:
         session.system = system_prompt(
             base=telling.base,
             append=telling.append,
-            instructions=[one for one in found if not one.paths],
+            instructions=always,
             deferred=session.registry.pool.deferred,
             environment=surrounding,
         )

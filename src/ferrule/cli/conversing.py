@@ -17,6 +17,7 @@ from ..app.opening import Opened, Telling, Which, open_conversation
 from ..app.switching import SwitchedPolicy
 from ..engine.spending import Limits
 from ..mcp.around import Phase
+from ..output.agent_streams import AgentStreams
 from ..output.answers import Answer, Ending
 from ..output.stream_json import StreamJson, encoded
 from .control import AsksTheOtherSide, CannotDo, Channel
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from ..app.build import Settings
     from ..app.structured import StructuredOutput
     from ..core.content import Block
+    from ..core.events import AgentStarted
     from ..core.ports import Approver
     from ..engine.session import Session
     from ..mcp.connection import Connection
@@ -80,14 +82,12 @@ class Conversing:
         opened = self._open(approver)
         session = opened.session
         async with session:
-            stream = StreamJson(
-                session.id, model=lambda: self._model.name, partial=self._chosen.include_partial_messages
-            )
-            printer = StreamPrinter(self._out, stream, session.id)
+            streams = self._streams(session)
+            printer = StreamPrinter(self._out, streams, session.id)
             if approver is not None:
                 approver.told_of = printer.has_told_of
             channel.answer_request = self._carry_out
-            channel.malformed = lambda bad: stream.line(
+            channel.malformed = lambda bad: streams.main.line(
                 "system", subtype="input_error", line=bad.number, error=f"Line {bad.number} is not taken: {bad.reason}"
             )
             await opened.settled(SERVERS_WITHIN)
@@ -160,10 +160,17 @@ class Conversing:
         chosen = self._chosen
         if chosen.output_format == "text":
             return TextPrinter(self._out, verbose=chosen.verbose)
-        stream = StreamJson(session.id, model=lambda: self._model.name, partial=chosen.include_partial_messages)
         if chosen.output_format == "json":
-            return JsonPrinter(self._out, stream, session.id, verbose=chosen.verbose)
-        return StreamPrinter(self._out, stream, session.id)
+            return JsonPrinter(self._out, self._streams(session), session.id, verbose=chosen.verbose)
+        return StreamPrinter(self._out, self._streams(session), session.id)
+
+    def _streams(self, session: Session) -> AgentStreams:
+        partial = self._chosen.include_partial_messages
+
+        def of_agent(started: AgentStarted) -> StreamJson:
+            return StreamJson(session.id, model=lambda: started.model, partial=partial, parent=started.call_id)
+
+        return AgentStreams(StreamJson(session.id, model=lambda: self._model.name, partial=partial), of_agent)
 
     def _init(self, opened: Opened) -> dict[str, Any]:
         session = opened.session

@@ -10,9 +10,10 @@ from ..core.content import encodable
 from ..core.events import Envelope, Retried, ToolFinished, ToolRequested, ToolStarted
 from ..output.answers import Answer, Ending, result_line
 from ..output.plain import summary
-from ..output.stream_json import StreamJson, encoded
+from ..output.stream_json import encoded
 
 if TYPE_CHECKING:
+    from ..output.agent_streams import AgentStreams
     from .stdio import Output
 
 
@@ -73,9 +74,9 @@ class TextPrinter:
 class StreamPrinter:
     """One JSON object for each line, as it happens."""
 
-    def __init__(self, out: Output, stream: StreamJson, session_id: str) -> None:
+    def __init__(self, out: Output, streams: AgentStreams, session_id: str) -> None:
         self._out = out
-        self._stream = stream
+        self._streams = streams
         self._session_id = session_id
         self._told: dict[str, asyncio.Event] = {}
 
@@ -111,20 +112,18 @@ class StreamPrinter:
         self._out.write_last(encoded(self._result(answer)))
 
     def _lines(self, envelope: Envelope) -> bytes:
-        if envelope.agent != "main":
-            return b""
-        return b"".join(encoded(line) for line in self._stream.lines(envelope))
+        return b"".join(encoded(line) for line in self._streams.lines(envelope))
 
     def _result(self, answer: Answer) -> dict[str, Any]:
-        return result_line(answer, session_id=self._session_id, uuid=self._stream.new_id())
+        return result_line(answer, session_id=self._session_id, uuid=self._streams.main.new_id())
 
 
 class JsonPrinter:
     """The result as one JSON object; with `verbose`, all the lines of the stream as one list."""
 
-    def __init__(self, out: Output, stream: StreamJson, session_id: str, *, verbose: bool) -> None:
+    def __init__(self, out: Output, streams: AgentStreams, session_id: str, *, verbose: bool) -> None:
         self._out = out
-        self._stream = stream
+        self._streams = streams
         self._session_id = session_id
         self._lines: list[dict[str, Any]] | None = [] if verbose else None
 
@@ -136,8 +135,8 @@ class JsonPrinter:
         self.watch_last(envelope)
 
     def watch_last(self, envelope: Envelope, /) -> None:
-        if self._lines is not None and envelope.agent == "main":
-            self._lines += self._stream.lines(envelope)
+        if self._lines is not None:
+            self._lines += self._streams.lines(envelope)
 
     async def end(self, answer: Answer, /) -> None:
         await self._out.write(self._told(answer))
@@ -146,7 +145,7 @@ class JsonPrinter:
         self._out.write_last(self._told(answer))
 
     def _told(self, answer: Answer) -> bytes:
-        result = result_line(answer, session_id=self._session_id, uuid=self._stream.new_id())
+        result = result_line(answer, session_id=self._session_id, uuid=self._streams.main.new_id())
         if self._lines is None:
             return encoded(result)
         return encoded([*self._lines, result])

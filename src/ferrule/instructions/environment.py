@@ -12,17 +12,21 @@ from .git_facts import GitFacts, git_facts
 MOST_FILES: Final = 20
 
 
-def environment(cwd: str, added: Sequence[str], today: date) -> str:
-    return "\n".join(_lines(cwd, added, today, git_facts(cwd)))
+def environment(cwd: str, added: Sequence[str], today: date, *, with_git: bool = True) -> str:
+    lines = _machine(cwd, added, today)
+    return "\n".join((*lines, *_git(git_facts(cwd))) if with_git else lines)
 
 
-def _lines(cwd: str, added: Sequence[str], today: date, git: GitFacts | None) -> Iterator[str]:
+def _machine(cwd: str, added: Sequence[str], today: date) -> Iterator[str]:
     system = os.uname()
     yield f"Working directory: {_shown(cwd)}"
     for directory in added:
         yield f"Further directory: {_shown(directory)}"
     yield f"Platform: {system.sysname} {system.release} ({system.machine})"
     yield f"Date: {today.isoformat()}"
+
+
+def _git(git: GitFacts | None) -> Iterator[str]:
     if git is None:
         yield "Git: not a repository"
         return

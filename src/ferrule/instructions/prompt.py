@@ -36,11 +36,16 @@ def system_prompt(
     parts = [built_in() if base is None else base.strip()]
     parts.append((append or "").strip())
     parts.append(_deferred(deferred))
-    if instructions:
-        parts.append("\n\n".join((_HEADING, *map(str, instructions))))
-    if base is None and environment:
-        parts.append(f"{_MOMENT}\n\n{environment}")
+    parts.append(surroundings(instructions, "" if base is not None else environment))
     return "\n\n".join(part for part in parts if part)
+
+
+def surroundings(instructions: Sequence[Instruction], environment: str) -> str:
+    """What is about this project, then what is about this moment."""
+    parts = ["\n\n".join((_HEADING, *map(str, instructions)))] if instructions else []
+    if environment:
+        parts.append(f"{_MOMENT}\n\n{environment}")
+    return "\n\n".join(parts)
 
 
 def _deferred(specs: Iterable[ToolSpec]) -> str:

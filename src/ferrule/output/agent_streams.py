@@ -1,0 +1,32 @@
+"""The lines of a conversation with those of its agents, each with the call that it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..core.events import AgentStarted, Envelope, TurnEnded
+from .stream_json import StreamJson
+
+
+class AgentStreams:
+    """Reads the events of all agents of a session. What an agent does stands between its call and the result of it."""
+
+    def __init__(self, main: StreamJson, of_agent: Callable[[AgentStarted], StreamJson]) -> None:
+        self.main = main
+        self._of_agent = of_agent
+        self._agents: dict[str, StreamJson] = {}
+
+    def lines(self, envelope: Envelope) -> list[dict[str, Any]]:
+        """None for an agent whose start was not seen: nobody could tell what its lines belong to."""
+        agent, event = envelope.agent, envelope.event
+        if agent == "main":
+            return self.main.lines(envelope)
+        if isinstance(event, AgentStarted):
+            self._agents[agent] = self._of_agent(event)
+        stream = self._agents.get(agent)
+        if stream is None:
+            return []
+        if isinstance(event, TurnEnded):
+            del self._agents[agent]
+        return stream.lines(envelope)
