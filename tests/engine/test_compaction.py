@@ -235,7 +235,7 @@ async def test_who_asked_is_told_which_results_can_still_be_read() -> None:
     def remember(agent: str, call_ids: frozenset[str]) -> None:
         told.append((agent, call_ids))
 
-    at.session.compaction.only_these_stand = remember
+    at.session.compaction.only_these_stand = (remember,)
 
     await ask(at, "go", Summing(17, says("Summary.")))
 

@@ -44,6 +44,7 @@ from ..permissions.hiding import hidden_tools
 from ..permissions.paths import Places
 from ..settings.files import kind_of
 from ..settings.trust import TrustStore
+from ..skills.activation import ActivatedSkills
 from ..skills.catalog import Skills
 from ..skills.turn_rules import TurnRules
 from ..tools import Services, builtin_tools
@@ -92,7 +93,7 @@ def open_session(settings: Settings | None = None, *, session_id: str | None = N
         state=ground.state,
         compaction=Compaction(
             lasting=(StateNotes(ground.state, LASTING_STATE), OpenTasks(ground.shell.background)),
-            only_these_stand=lambda agent, call_ids: ground.files.ledgers.of(agent).keep_only(call_ids),
+            only_these_stand=(ground.keep_only, delegated.keep_only),
         ),
         bus=ground.bus,
         gate=Gate(settings.max_concurrency),
@@ -136,6 +137,10 @@ class _Ground:
     changes: tuple[ChangedFiles, ...]
     servers: McpServers
 
+    def keep_only(self, agent: str, call_ids: frozenset[str]) -> None:
+        """Only the results of these calls can still be read."""
+        self.files.ledgers.of(agent).keep_only(call_ids)
+
 
 @named_value
 class _Delegated:
@@ -144,7 +149,13 @@ class _Delegated:
     modes: SessionModes
     turn_rules: TurnRules
     skills: Skills | None
+    activated: ActivatedSkills | None
     spawner: Spawner
+
+    def keep_only(self, agent: str, call_ids: frozenset[str]) -> None:
+        """Only the results of these calls can still be read."""
+        if self.activated:
+            self.activated.keep_only(agent, call_ids)
 
 
 def _prepared(settings: Settings, session_id: str, parts: Parts) -> _Ground:
@@ -186,11 +197,12 @@ def _prepared(settings: Settings, session_id: str, parts: Parts) -> _Ground:
 
 def _delegated(settings: Settings, ground: _Ground, parts: Parts) -> _Delegated:
     states: dict[str, SessionState] = {}
-    skills = Skills(settings.pages) if settings.pages else None
+    skills = parts.get("skills") or (Skills(settings.pages) if settings.pages else None)
     return _Delegated(
         modes=SessionModes(ground.rules, ground.state),
         turn_rules=TurnRules(states, judging_for(ground.places)),
         skills=skills,
+        activated=ActivatedSkills(skills, ground.cwd) if skills else None,
         spawner=Spawner(
             Agents(settings.pages),
             caps=settings.agent_caps,
@@ -272,7 +284,11 @@ def _pipeline(
             *parts.get("judges", ()),
         ),
         approver=hooks.approver if hooks else _approver(settings, ground, parts),
-        after=(*((hooks.after,) if hooks else ()), *parts.get("after", ())),
+        after=(
+            *((hooks.after,) if hooks else ()),
+            *((delegated.activated,) if delegated.activated else ()),
+            *parts.get("after", ()),
+        ),
         emit=ground.emit,
         budget=Budget(
             spill=ground.folder,

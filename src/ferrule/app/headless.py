@@ -10,7 +10,7 @@ from time import monotonic
 from typing import TypeAlias
 
 from ..core.calls import Status, ToolOutcome
-from ..core.content import Block
+from ..core.content import Block, Text
 from ..core.events import Envelope, Event, MessageEnded, MessageStarted, TextStreamed, ToolFinished, TurnEnded
 from ..core.model import ModelFacts, StopReason, Usage
 from ..engine.session import Session
@@ -18,6 +18,7 @@ from ..engine.spending import added
 from ..output.answers import Answer, Denial, Ending, Spent
 from ..output.stream_json import STOP_REASONS
 from .asked_model import AskedModel
+from .commands import Expand, NotExpanded
 from .structured import MOST_TRIES, NAME, StructuredOutput
 
 Watch: TypeAlias = Callable[[Envelope], Awaitable[None]]
@@ -84,13 +85,18 @@ class Headless:
         watch: Watch,
         watch_last: WatchLast,
         structured: StructuredOutput | None = None,
+        expand: Expand | None = None,
     ) -> None:
-        """`watch_last` hears what is left to say after an interrupt, when nothing may be waited for."""
+        """`expand` makes of a text what is asked for with it.
+
+        `watch_last` hears what is left to say after an interrupt, when nothing may be waited for.
+        """
         self._session = session
         self._model = model
         self._watch = watch
         self._watch_last = watch_last
         self._structured = structured
+        self._expand = expand
         self._free = asyncio.Event()
         self._free.set()
         model.ready = self._reader_is_free
@@ -101,6 +107,15 @@ class Headless:
         """A cancellation is an interrupt here: it ends the turn, and the answer says so instead of an exception."""
         began, asked = monotonic(), self._model.seconds
         heard = _Heard()
+        text = prompt if isinstance(prompt, str) else _only_text(prompt)
+        if self._expand is not None and text is not None:
+            try:
+                prompt = await self._expand(text)
+            except NotExpanded as reason:
+                return Answer(ending=Ending.FAILED, errors=(str(reason),), seconds=monotonic() - began)
+            except asyncio.CancelledError:
+                _forgive()
+                return Answer(ending=Ending.FAILED, errors=("Interrupted.",), seconds=monotonic() - began)
         if self._structured is None:
             await self._turn(prompt, heard)
         else:
@@ -191,6 +206,14 @@ class Headless:
                 return Ending.MAX_STRUCTURED, (words,)
             case TurnEnded():
                 return Ending.SUCCESS, ()
+
+
+def _only_text(blocks: tuple[Block, ...]) -> str | None:
+    match blocks:
+        case (Text(text),):
+            return text
+        case _:
+            return None
 
 
 def _forgive() -> None:

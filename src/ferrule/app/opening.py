@@ -22,7 +22,9 @@ from ..instructions.prompt import system_prompt
 from ..mcp.servers import McpServers
 from ..settings.levels import Level, surroundings
 from ..settings.reload import EVERY_LEVEL
+from ..skills.catalog import Skills
 from .build import servers_of
+from .commands import Commands
 from .sessions import begin_session, last_session, resume_session
 from .settings import Parts, Settings
 
@@ -57,6 +59,8 @@ class Which:
 class Opened:
     session: Session
     servers: McpServers
+    commands: Commands
+    """What a person may ask for with a slash."""
     tell: Callable[[], None]
     """Tell the model what there is now: tools of servers may have come since the session was opened."""
     warnings: tuple[str, ...]
@@ -86,6 +90,7 @@ def open_conversation(
     found = reader.read(starting_places(surroundings(settings.cwd, os.environ), telling.levels))
     nested = NestedInstructions(settings.cwd, reader, telling.levels, [one for one in found if one.paths])
     servers = servers_of(settings)
+    skills = Skills(settings.pages) if settings.pages else None
     always = [one for one in found if not one.paths]
     today = date.today()
     surrounding = environment(settings.cwd, settings.added_directories, today)
@@ -94,9 +99,17 @@ def open_conversation(
     def brief(kind: AgentKind) -> str:
         return told_around(always, surrounding) if kind.knows_project else told_around((), alone)
 
-    parts: Parts = {"tools": tools, "approver": approver, "after": (nested,), "mcp": servers, "brief": brief}
+    parts: Parts = {
+        "tools": tools,
+        "approver": approver,
+        "after": (nested,),
+        "mcp": servers,
+        "brief": brief,
+        "skills": skills,
+    }
     session = _session(settings, which or Which(), parts)
     session.limits = limits or Limits()
+    session.compaction.only_these_stand += (nested.keep_only,)
 
     def tell() -> None:
         session.system = system_prompt(
@@ -108,7 +121,8 @@ def open_conversation(
         )
 
     tell()
-    return Opened(session=session, servers=servers, tell=tell, warnings=tuple(reader.warnings))
+    commands = Commands(session, skills, servers)
+    return Opened(session=session, servers=servers, commands=commands, tell=tell, warnings=tuple(reader.warnings))
 
 
 def _session(settings: Settings, which: Which, parts: Parts) -> Session:

@@ -27,6 +27,7 @@ from ..permissions.modes import Mode
 from ..permissions.protected import DEFAULT_LISTS, PathLists
 from ..permissions.rules import Rule
 from ..settings.pages import Pages
+from ..skills.catalog import Skills
 from ..tools.read import REMINDER, TOKENS
 from .live_rules import Policy
 
@@ -113,6 +114,8 @@ class Parts(TypedDict, total=False):
     """Without one nobody answers questions."""
     extractor: Extractor | None
     """Without one a page of the web is given as it is."""
+    skills: Skills | None
+    """In the place of those of the settings' pages, for whoever wants to hold them."""
     mcp: McpServers | None
     """In the place of the settings' servers, for whoever wants to hold them; the session closes them."""
     brief: Brief

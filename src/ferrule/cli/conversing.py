@@ -73,7 +73,7 @@ class Conversing:
             printer = self._printer(session)
             await opened.settled(SERVERS_WITHIN)
             await printer.begin(self._init(opened))
-            return await self._ask(prompt, self._headless(session, printer), printer)
+            return await self._ask(prompt, self._headless(opened, printer), printer)
 
     async def over(self, incoming: InputLines) -> int:
         """Every message of stdin in turn. The exit code is that of the last one."""
@@ -94,7 +94,7 @@ class Conversing:
             await printer.begin(self._init(opened))
             reading = asyncio.create_task(channel.read())
             try:
-                return await self._converse(channel, self._headless(session, printer), printer)
+                return await self._converse(channel, self._headless(opened, printer), printer)
             finally:
                 reading.cancel()
                 with suppress(asyncio.CancelledError, BrokenPipeError):
@@ -147,13 +147,14 @@ class Conversing:
         self._session = opened.session
         return opened
 
-    def _headless(self, session: Session, printer: Printer) -> Headless:
+    def _headless(self, opened: Opened, printer: Printer) -> Headless:
         return Headless(
-            session,
+            opened.session,
             self._model,
             watch=printer.watch,
             watch_last=printer.watch_last,
             structured=self._structured,
+            expand=opened.commands.expanded,
         )
 
     def _printer(self, session: Session) -> Printer:
@@ -183,11 +184,11 @@ class Conversing:
             mcp_servers=[_standing(server) for server in opened.servers.connections],
             model=self._model.name,
             permissionMode=str(self._policy.mode),
-            slash_commands=[],
+            slash_commands=list(opened.commands.names()),
             apiKeySource="none",
             output_style="default",
             agents=list(session.agents),
-            skills=[],
+            skills=[skill.name for skill in opened.commands.skills()],
             plugins=[],
             ferrule_version=__version__,
         )

@@ -102,7 +102,7 @@ class Compaction:
     """Asked before each compaction, with a person's words for it; a reason why not keeps it from happening."""
     after: Callable[[Trigger, str], Awaitable[None]] | None = None
     """Told after each one, with the summary; which is empty where only results were dropped."""
-    only_these_stand: Callable[[str, frozenset[str]], None] = lambda agent, call_ids: None
+    only_these_stand: tuple[Callable[[str, frozenset[str]], None], ...] = ()
     """Told afterwards, for an agent, the ids of all calls whose results can still be read."""
     meter: Meter = field(default_factory=Meter)
     _next: int = 0

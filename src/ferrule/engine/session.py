@@ -334,7 +334,8 @@ class Session:
         self.conversation.replace(made.turns)
         self._facts = None
         after = compaction.done(self._request(), model.facts)
-        compaction.only_these_stand(self.agent, standing(made.turns))
+        for told in compaction.only_these_stand:
+            told(self.agent, standing(made.turns))
         if self.transcript:
             self.transcript.compaction(made.summary, kept=made.kept, whole=made.whole, before=before, after=after)
         self.pipeline.emit(Compacted(before, after, made.how))

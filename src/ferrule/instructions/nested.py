@@ -29,14 +29,20 @@ class NestedInstructions:
         self._levels = levels
         self._known: dict[str, tuple[Instruction, ...]] = {}
         self._waiting = list(waiting)
-        self._told: dict[str, set[str]] = {}
+        self._told: dict[str, dict[str, str]] = {}
+        """For each agent, the calls behind which each file was told."""
 
     async def after(self, proposal: Proposal, outcome: ToolOutcome, /) -> Amendment | None:
         files = [] if outcome.is_error else self._files(proposal)
         if not files:
             return None
-        new = await in_a_thread(self._news, proposal.ctx.facts.agent, files)
+        new = await in_a_thread(self._news, proposal.ctx.facts.agent, proposal.call.id, files)
         return Amendment(messages=tuple(map(str, new))) if new else None
+
+    def keep_only(self, agent: str, call_ids: frozenset[str]) -> None:
+        """What was told behind other calls can no longer be read, and is told again when it matters."""
+        told = self._told.get(agent, {})
+        self._told[agent] = {path: call for path, call in told.items() if call in call_ids}
 
     def _files(self, proposal: Proposal) -> list[str]:
         touches = (*proposal.effects.reads, *proposal.effects.writes)
@@ -44,15 +50,15 @@ class NestedInstructions:
         below = sorted(path for path in paths if path.startswith(self._workspace.rstrip("/") + "/"))
         return below if len(below) <= MOST_FILES else []
 
-    def _news(self, agent: str, paths: list[str]) -> list[Instruction]:
-        told = self._told.setdefault(agent, set())
+    def _news(self, agent: str, call_id: str, paths: list[str]) -> list[Instruction]:
+        told = self._told.setdefault(agent, {})
         new: list[Instruction] = []
         for path in paths:
             if not os.path.isfile(path):
                 continue
             for instruction in self._about(path):
                 if instruction.path not in told:
-                    told.add(instruction.path)
+                    told[instruction.path] = call_id
                     new.append(instruction)
         return new
 

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Coroutine
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ...app.build import Settings, open_session
 from ...app.logs import log_to_file
@@ -19,6 +19,9 @@ from ..exits import OK, Failed, Usage
 from ..options import settings_from
 from ..signals import Interruptible
 from ..stdio import InputLines, Output
+
+if TYPE_CHECKING:
+    from ...server.prompts import PromptSource
 
 TOKEN_VARIABLE: Final = "FERRULE_SERVE_TOKEN"
 
@@ -40,7 +43,7 @@ def _over_stdio(settings: Settings) -> int:
     from ...server.protocol import Desk
     from ...server.stdio import serve_stdio
 
-    desk = Desk(partial(_session, settings))
+    desk = Desk(partial(_session, settings), prompts=_prompts(settings))
     server = desk.server(instructions=_instructions(settings))
     return asyncio.run(_until_told(serve_stdio(desk, server, lines, output)))
 
@@ -61,7 +64,7 @@ def _over_http(settings: Settings, address: tuple[str, int], token: str | None, 
     with listening:
         bound = listening.getsockname()[1]
         guard = Guard(host=host, port=bound, names=tuple(chosen.allowed_host), token=token)
-        desk = Desk(partial(_session, settings))
+        desk = Desk(partial(_session, settings), prompts=_prompts(settings))
         server = desk.server(instructions=_instructions(settings))
         idle_seconds = chosen.idle_timeout or IDLE_SECONDS
         print(f"ferrule serve: listening at http://{guard.authority}{PATH}", file=sys.stderr, flush=True)
@@ -90,6 +93,13 @@ async def _until_told(serving: Coroutine[Any, Any, None]) -> int:
 
 def _session(settings: Settings, approver: Approver) -> Session:
     return open_session(settings, approver=approver)
+
+
+def _prompts(settings: Settings) -> PromptSource | None:
+    from ...server.skills import SkillPrompts
+    from ...skills.catalog import Skills
+
+    return SkillPrompts(Skills(settings.pages), lambda: open_session(settings)) if settings.pages else None
 
 
 def _instructions(settings: Settings) -> str:

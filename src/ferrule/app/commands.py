@@ -1,0 +1,114 @@
+"""What a person asks for with a slash: `/skill args`, and `/mcp__server__prompt args`."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shlex
+from collections.abc import Awaitable, Callable, Mapping
+from itertools import count
+from typing import Any, Final, TypeAlias
+
+from ..core.calls import ToolCall, ToolOutcome
+from ..core.content import Block
+from ..engine.session import Session
+from ..mcp.around import ServerTrouble
+from ..mcp.results import answer_of
+from ..mcp.servers import McpServers, Prompt
+from ..settings.pages import BadPage
+from ..skills.catalog import Skills
+from ..skills.definition import Skill
+from ..skills.rendering import NotRendered, Surrounding, rendered
+from ..skills.turn_rules import KEY, SkillRules
+
+_COMMAND: Final = re.compile(r"\s*/([A-Za-z0-9][\w.:-]*)(?:\s+(.*))?", re.DOTALL)
+
+Expand: TypeAlias = Callable[[str], Awaitable["str | tuple[Block, ...]"]]
+
+
+class NotExpanded(Exception):
+    """The command cannot be carried out. The message says why, and what to do."""
+
+
+class Commands:
+    """Those of one session. A text that begins with a slash and names none of them is an ordinary prompt."""
+
+    def __init__(self, session: Session, skills: Skills | None = None, servers: McpServers | None = None) -> None:
+        self._session = session
+        self._skills = skills
+        self._servers = servers
+        self._numbers = count(1)
+
+    def names(self) -> tuple[str, ...]:
+        prompts = self._servers.prompts() if self._servers else ()
+        return (*(skill.name for skill in self.skills()), *(prompt.name for prompt in prompts))
+
+    def skills(self) -> tuple[Skill, ...]:
+        """Those that a person may use."""
+        return tuple(skill for skill in self._skills.all.values() if skill.for_user) if self._skills else ()
+
+    async def expanded(self, text: str) -> str | tuple[Block, ...]:
+        """What the model is to read in the place of the text. Raises `NotExpanded`."""
+        found = _COMMAND.fullmatch(text)
+        if found is None:
+            return text
+        name, arguments = found[1], (found[2] or "").strip()
+        if any(skill.name == name for skill in self.skills()):
+            return await self._of_skill(name, arguments)
+        prompts = self._servers.prompts() if self._servers else ()
+        prompt = next((prompt for prompt in prompts if prompt.name == name), None)
+        return text if prompt is None else await self._of_prompt(prompt, arguments)
+
+    async def _of_skill(self, name: str, arguments: str) -> str:
+        """Its rules hold while its text is made, and for the turn that follows."""
+        assert self._skills is not None, "the skill was found in it"
+        session = self._session
+        around = Surrounding(session_id=session.id, project=session.workspace, cwd=session.state.cwd)
+        try:
+            skill = self._skills.read(name)
+            rules = SkillRules(skill.allowed, skill.disallowed, skill.path)
+            self._hold(rules, session.turn)
+            text = await rendered(skill, arguments, around, self._invoke)
+        except (NotRendered, BadPage) as reason:
+            raise NotExpanded(str(reason)) from None
+        self._hold(rules, session.turn + 1)
+        return _for_agent(skill, text) if skill.forks else text
+
+    def _hold(self, rules: SkillRules, turn: int) -> None:
+        if rules:
+            self._session.state.values[KEY] = rules.saved(turn, None)
+
+    async def _invoke(self, name: str, arguments: Mapping[str, Any]) -> ToolOutcome:
+        (outcome,) = await self._session.run([ToolCall(f"command_{next(self._numbers)}", name, arguments)])
+        return outcome
+
+    async def _of_prompt(self, prompt: Prompt, text: str) -> tuple[Block, ...]:
+        assert self._servers is not None, "the prompt is of one of them"
+        try:
+            result = await self._servers.get(prompt.server).prompt(prompt.info.name, _by_name(prompt, text))
+        except ServerTrouble as trouble:
+            raise NotExpanded(str(trouble)) from None
+        content = [message["content"] for message in result.get("messages") or ()]
+        return (await asyncio.to_thread(answer_of, {"content": content}, self._servers.files)).blocks
+
+
+def _by_name(prompt: Prompt, text: str) -> dict[str, str]:
+    """Arguments by their place; the last one takes what is left. Raises `NotExpanded` where a needed one is missing."""
+    try:
+        given = shlex.split(text)
+    except ValueError:
+        given = text.split()  # a quote that nobody closed
+    names = [name for name, _ in prompt.info.arguments]
+    if names and len(given) > len(names):
+        given[len(names) - 1 :] = [" ".join(given[len(names) - 1 :])]
+    taken = dict(zip(names, given, strict=False))
+    missing = [name for name, required in prompt.info.arguments if required and name not in taken]
+    if missing:
+        usage = " ".join((f"/{prompt.name}", *(f"<{name}>" for name in names)))
+        raise NotExpanded(f"/{prompt.name} needs {', '.join(missing)}. Write: {usage}")
+    return taken
+
+
+def _for_agent(skill: Skill, text: str) -> str:
+    kind = f" of the kind {skill.agent}" if skill.agent else ""
+    return f"Have an agent{kind} do what follows, with the Agent tool, and give me its answer.\n\n{text}"

@@ -1,0 +1,50 @@
+"""Skills as prompts. Their commands run in a session of their own, under the same rules, with nobody to ask."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+
+from ..app.commands import Commands, NotExpanded
+from ..engine.session import Session
+from ..skills.catalog import Skills
+from ..skills.definition import Skill
+from .prompts import NoSuchPrompt, PromptArgument, PromptEntry
+
+ARGUMENTS = "arguments"
+
+
+class SkillPrompts:
+    """Satisfies `PromptSource`. Those that only the model may use are not offered."""
+
+    def __init__(self, skills: Skills, open_session: Callable[[], Session]) -> None:
+        self._skills = skills
+        self._open = open_session
+
+    def prompts(self) -> Sequence[PromptEntry]:
+        return tuple(_entry(skill) for _, skill in sorted(self._skills.all.items()) if skill.for_user)
+
+    async def prompt(self, name: str, arguments: Mapping[str, str], /) -> str:
+        skill = self._skills.all.get(name)
+        if skill is None or not skill.for_user:
+            raise NoSuchPrompt(f"There is no prompt named {name}.")
+        async with self._open() as session:
+            try:
+                text = await Commands(session, self._skills).expanded(f"/{name} {_joined(skill, arguments)}")
+            except NotExpanded as reason:
+                raise NoSuchPrompt(str(reason)) from None
+        assert isinstance(text, str), "a skill is text"
+        return text
+
+
+def _entry(skill: Skill) -> PromptEntry:
+    named = [PromptArgument(name=name) for name in skill.argument_names]
+    rest = PromptArgument(name=ARGUMENTS, description=skill.argument_hint or "What the skill is to work on.")
+    return PromptEntry(name=skill.name, description=skill.description, arguments=tuple(named or (rest,)))
+
+
+def _joined(skill: Skill, given: Mapping[str, str]) -> str:
+    """As a person would write them behind the name."""
+    if not skill.argument_names:
+        return given.get(ARGUMENTS, "")
+    return " ".join(shlex.quote(given.get(name, "")) for name in skill.argument_names)
