@@ -7,7 +7,7 @@ cannot write one, the long results of those turns give way to a mark.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -20,6 +20,7 @@ from ..core.model import (
     Request,
     ResultTurn,
     TextDelta,
+    Thought,
     Turn,
     Usage,
     UserTurn,
@@ -188,11 +189,22 @@ def first_kept(turns: Sequence[Turn], tokens: int) -> int:
 
 
 def shorter(turns: Sequence[Turn], *, summary: str, kept: int, whole: int) -> tuple[Turn, ...]:
-    """The summary, if there is one, and the last `kept` turns; with marks for what is long before the last `whole`."""
+    """The summary, if there is one, and the last `kept` turns; with marks for what is long before the last `whole`.
+
+    Reasoning goes: services that sign it do not take it back behind anything else than what it was thought behind.
+    """
     if summary:
         turns = (UserTurn.saying(summary), *turns[max(0, len(turns) - kept) :])
     first = max(0, len(turns) - whole)
-    return (*map(_slim, turns[:first]), *turns[first:])
+    return tuple(_without_thoughts((*map(_slim, turns[:first]), *turns[first:])))
+
+
+def _without_thoughts(turns: Sequence[Turn]) -> Iterator[Turn]:
+    for turn in turns:
+        if not isinstance(turn, AssistantTurn):
+            yield turn
+        elif parts := tuple(part for part in turn.parts if not isinstance(part, Thought)):
+            yield AssistantTurn(parts)
 
 
 def standing(turns: Sequence[Turn]) -> frozenset[str]:

@@ -9,6 +9,8 @@ from ..core.model import AssistantTurn, ResultTurn, Turn, UserTurn
 from ..core.ports import Note
 from .transcript import Transcript
 
+GO_ON = "Your last message was cut off. Go on from where it ends, and do not repeat it."
+
 
 class Conversation:
     """What the model is sent, and on its way there what the transcript keeps."""
@@ -20,7 +22,12 @@ class Conversation:
         self._sent = 0
 
     def sending(self) -> list[Turn]:
-        """What the next request carries. From here on none of it changes."""
+        """What the next request carries. From here on none of it changes.
+
+        It ends with what is to be answered: services refuse a conversation that ends with the model's own words.
+        """
+        if self.turns and isinstance(self.turns[-1], AssistantTurn):
+            self.add_prompt(UserTurn.saying(GO_ON))
         self._sent = len(self.turns)
         return self.turns
 
