@@ -137,3 +137,14 @@ def test_a_value_that_holds_itself_can_be_shown() -> None:
 def test_a_value_with_a_field_that_cannot_be_hashed_cannot_be_hashed() -> None:
     with pytest.raises(TypeError, match="unhashable"):
         hash(Point([]))  # pyright: ignore[reportArgumentType]
+
+
+@plain_value
+class Marked:
+    text: str
+    kind: str = field(default="marked", init=False)
+
+
+def test_a_field_that_nobody_gives_has_its_default() -> None:
+    assert Marked("x").kind == "marked"
+    assert Marked("x") == Marked("x")

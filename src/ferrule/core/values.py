@@ -65,7 +65,7 @@ def _written_init(cls: type[Any]) -> Callable[..., None]:
     same: dict[str, Any] = {each.name: _again(each) for each in own}
     names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
     twin = type(cls.__name__, (), {**names, **same, "__annotations__": {each.name: each.type for each in own}})
-    return dataclass(repr=False, eq=False)(twin).__init__
+    return dataclass(repr=False, eq=False, slots=True)(twin).__init__
 
 
 def _again(given: Field[Any]) -> Any:
