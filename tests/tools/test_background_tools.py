@@ -33,7 +33,7 @@ class OfOneTask(ToolContract):
 
 
 class TestTaskOutputContract(OfOneTask):
-    samples = ({"task_id": "bash_1", "block": False},)
+    samples = ({"task_id": "bash_1", "block": False}, {})
 
     def build(self, shell: Shell) -> AnyTool:
         return TaskOutput(shell)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import time
 from collections.abc import AsyncIterator
@@ -293,6 +294,19 @@ async def test_a_command_that_ends_before_it_is_ready_is_an_error(session: Sessi
 
     assert outcome.status is Status.FAILED
     assert "It ended (exit code 4) before a line matched `listening`." in said(outcome)
+
+
+@requirement("BASH-5")
+async def test_without_an_id_all_that_there_are_are_listed(session: Session) -> None:
+    assert said(await call(session, "TaskOutput")) == "Nothing runs in the background."
+    await bash(session, "sleep  60", run_in_background=True)
+    await bash(session, "exit 3", run_in_background=True)
+    await call(session, "TaskOutput", task_id="bash_2")
+
+    assert re.sub(r"\d+ s", "0 s", said(await call(session, "TaskOutput"))) == (
+        "bash_1 is running, for 0 s. sleep 60\nbash_2 failed, exit code 3, after 0 s. exit 3"
+    )
+    assert "`filter` is for the output of one task." in said(await call(session, "TaskOutput", filter="x"))
 
 
 @requirement("BASH-5", "CON-15")

@@ -1,4 +1,4 @@
-"""What a background command has printed."""
+"""What a background command has printed, or which there are."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pydantic import Field
 
 from ..core.content import Block, Terminal, Text, View
 from ..core.context import ToolContext
-from ..core.effects import ChangesState, Effects
+from ..core.effects import ChangesState, Effects, ReadsState
 from ..core.inputs import ToolInput
 from ..core.tool import Alias, Tool, ToolError, load_guide
 from ..core.values import plain_value
@@ -16,10 +16,14 @@ from ..host.shell import Shell
 
 MOST_MS = 600_000
 SHOWN = 29_000
+SHORT = 200
+"""Characters of a command in the list."""
 
 
 class TaskOutputInput(ToolInput):
-    task_id: str = Field(min_length=1, description="The id that Bash gave.")
+    task_id: str | None = Field(
+        default=None, min_length=1, description="The id that Bash gave. Without one, all that there are are listed."
+    )
     filter: str | None = Field(
         default=None,
         min_length=1,
@@ -37,7 +41,14 @@ class TaskNews:
     notes: tuple[str, ...] = ()
 
 
-class TaskOutput(Tool[TaskOutputInput, TaskNews]):
+@dataclass(frozen=True, slots=True)
+class Tasks:
+    """All that run beside the conversation, and those that ended and were not killed."""
+
+    there: tuple[Status, ...]
+
+
+class TaskOutput(Tool[TaskOutputInput, TaskNews | Tasks]):
     name = "TaskOutput"
     description = load_guide(__file__)
     hint = "output and status of a background command"
@@ -56,12 +67,21 @@ class TaskOutput(Tool[TaskOutputInput, TaskNews]):
 
     def effects(self, input: TaskOutputInput, ctx: ToolContext) -> Effects:
         """What one look shows the next does not show again, so looks at one task keep their order."""
+        if input.task_id is None:
+            return Effects.of(ReadsState("tasks"))
         return Effects.of(ChangesState(f"task {input.task_id}"))
 
-    async def call(self, input: TaskOutputInput, ctx: ToolContext) -> TaskNews:
+    def check(self, input: TaskOutputInput, ctx: ToolContext) -> None:
+        if input.task_id is None and input.filter is not None:
+            raise ToolError("`filter` is for the output of one task. Name it in `task_id`, or leave `filter` out.")
+
+    async def call(self, input: TaskOutputInput, ctx: ToolContext) -> TaskNews | Tasks:
         assert self._shell is not None, "a tool without a shell is off"
+        background = self._shell.background
+        if input.task_id is None:
+            return Tasks(background.listing())
         try:
-            news = await self._shell.background.output(
+            news = await background.output(
                 input.task_id,
                 filter=input.filter,
                 wait_for="end" if input.block else "nothing",
@@ -79,12 +99,21 @@ class TaskOutput(Tool[TaskOutputInput, TaskNews]):
             notes.append(f"{'The first part' if news.capped else 'All'} of it is in {news.saved}.")
         return TaskNews(news.status, news.text.rstrip("\n"), tuple(notes))
 
-    def to_model(self, output: TaskNews) -> tuple[Block, ...]:
+    def to_model(self, output: TaskNews | Tasks) -> tuple[Block, ...]:
+        if isinstance(output, Tasks):
+            return (Text("\n".join(map(_line, output.there)) or "Nothing runs in the background."),)
         shown = output.output or "(nothing new)"
         return (Text("\n".join((shown, *output.notes, f"[{output.status}]"))),)
 
     def describe(self, input: TaskOutputInput) -> str:
-        return f"TaskOutput {input.task_id}"
+        return f"TaskOutput {input.task_id or 'of all'}"
 
-    def show_result(self, input: TaskOutputInput, output: TaskNews) -> View:
+    def show_result(self, input: TaskOutputInput, output: TaskNews | Tasks) -> View:
+        if isinstance(output, Tasks):
+            return super().show_result(input, output)
         return Terminal(output.status.command, output.output, output.status.exit_code)
+
+
+def _line(status: Status) -> str:
+    command = " ".join(status.command.split())
+    return f"{status} {command if len(command) <= SHORT else command[: SHORT - 1] + '…'}"
