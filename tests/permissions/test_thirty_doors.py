@@ -56,6 +56,13 @@ COMMANDS = [
     "timeout 5 cat vault/key.txt",
     "source vault/key.txt 2>&1",
     "cat /proc/self/cwd/vault/key.txt",
+    "cat $(echo vault/key.txt)",
+    "cat vault/$(echo key.txt)",
+    "xargs cat <<< vault/key.txt",
+    "ls; nl < $(echo vault/key.txt)",
+    "cat /proc/*/root/$PWD/vault/key.txt",
+    "cat /proc/*/cwd/vault/key.txt",
+    "(cd $(echo vault); cat key.txt)",
 ]
 CALLS: list[tuple[str, dict[str, Any]]] = [
     *(("Bash", {"command": command}) for command in COMMANDS),

@@ -16,11 +16,13 @@ from ..core.values import plain_value
 from ..core.verdicts import Confinement
 from .matching import RuleIndex
 from .paths import PathPattern, is_below
-from .programs import reads_below
+from .programs import reads_below, shows_content
 from .rules import Rule
 
 _KNOWN_TO_HIDE: Final = frozenset({"Grep", "Glob", "LSP", "Read", "Edit", "Write", "NotebookEdit"})
 """Tools that leave out what is denied, or that read one file."""
+_ANYWHERE: Final = frozenset({"/", "/proc"})
+"""What a word may name that is not known, and where every file has another name, below the root of a process."""
 
 
 @plain_value
@@ -66,14 +68,20 @@ def _of_unknown(denies: RuleIndex) -> OutOfReach | None:
 
 
 def _of_folders(denies: RuleIndex, proposal: Proposal) -> OutOfReach | None:
-    """Folders that are read whole, with something denied in them."""
+    """Folders that are read whole, with something denied in them, and files whose names are not known."""
     command: RunsCommand | None = None
+    shows = any(shows_content(one.argv) for one in proposal.effects.commands)
     for touch in proposal.effects.touches:
         if isinstance(touch, RunsCommand):
             command = touch
-        elif isinstance(touch, ReadsPath) and (command is None or reads_below(command.argv)):
+        elif isinstance(touch, ReadsPath):
             for path in dict.fromkeys((touch.path, touch.real or touch.path)):
-                met = [(one, rule) for one, rule in denies.reads.patterns if _meets(one, path, certain=command is None)]
+                if shows and path in _ANYWHERE:
+                    met = [*denies.reads.patterns]
+                elif command is None or reads_below(command.argv):
+                    met = [one for one in denies.reads.patterns if _meets(one[0], path, certain=command is None)]
+                else:
+                    continue
                 if met:
                     confinement = Confinement(unreadable=_spelled(met))
                     return OutOfReach(met[0][1], confinement, f"{path} may hold what the rule denies")

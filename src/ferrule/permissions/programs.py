@@ -136,10 +136,15 @@ def needs_an_exact_rule(argv: Sequence[str]) -> bool:
     return name in _ONLY_EXACTLY or (name == "find" and any(word in _FIND_ACTIONS for word in argv))
 
 
+def shows_content(argv: Sequence[str]) -> bool:
+    """Whether the command may show more than names."""
+    return name_of(argv) not in _NAMES_ONLY or needs_an_exact_rule(argv)
+
+
 def reads_below(argv: Sequence[str]) -> bool:
     """Whether the command may show what is in the files below a path that it reads."""
     name = name_of(argv)
-    if name in _NAMES_ONLY and not needs_an_exact_rule(argv):
+    if not shows_content(argv):
         return False
     if name == "git":
         return _git_reads_below(argv[1:])
