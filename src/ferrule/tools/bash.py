@@ -171,7 +171,7 @@ class Bash(Tool[BashInput, CommandRan]):
         finally:
             if not kept:
                 await asyncio.shield(_ended(running))
-        return self._told(input, ran, seconds, ctx)
+        return self._told(input, command, ran, seconds, ctx)
 
     def _can_go_on(self, input: BashInput, running: Running, ctx: ToolContext) -> bool:
         """Whether nothing speaks against leaving it alone: it was understood, does more than wait or lock, no flood."""
@@ -186,9 +186,11 @@ class Bash(Tool[BashInput, CommandRan]):
         note = f"It was not done after {seconds:g} s and goes on. {_in_background(id)}"
         return CommandRan(input.command, so_far, None, (note,), id)
 
-    def _told(self, input: BashInput, ran: Ran, seconds: float, ctx: ToolContext) -> Result[CommandRan]:
+    def _told(
+        self, input: BashInput, command: Command, ran: Ran, seconds: float, ctx: ToolContext
+    ) -> Result[CommandRan]:
         moved, stayed = _moved(ran, ctx)
-        notes = (*_about_output(ran), *_about_left(ran.left), *_blocked(ran), *stayed)
+        notes = (*_about_output(ran), *_about_left(ran.left), *_blocked(command, ran, ctx), *stayed)
         output = ran.output.text(SHOWN).rstrip("\n")
         changes = (moved,) if moved else ()
         if ran.timed_out:
@@ -275,8 +277,16 @@ def _about_left(left: tuple[LeftBehind, ...]) -> Iterator[str]:
         yield f"Still running: {names}{more}. What it prints now is lost; it ends with the session."
 
 
-def _blocked(ran: Ran) -> Iterator[str]:
-    if ran.blocked:
+def _blocked(command: Command, ran: Ran, ctx: ToolContext) -> Iterator[str]:
+    """What may have refused it, and what to do; nothing where it said of nothing that it was refused."""
+    if not ran.blocked or command.jail is None:
+        return
+    needed = ctx.verdict.needs_confinement if ctx.verdict else None
+    if command.jail["writable"]:
+        yield "It ran in a sandbox that keeps from it what rules deny. Do without that, or ask for another rule."
+    elif needed is not None and needed.read_only:
+        yield "It ran where nothing can be written and nothing reached, as in this mode nothing changes."
+    else:
         yield (
             "It ran where nothing can be written and nothing reached, since it was taken for one that only reads. "
             "If it has to do more, set `dangerouslyDisableSandbox` and a person is asked."
