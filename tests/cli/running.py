@@ -29,8 +29,14 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
 def ferrule(
     folder: Path, *arguments: str, stdin: bytes | str = b"", env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[bytes]:
+    """A fork where that shows the same; what an environment says to Python itself it hears when it starts."""
     given = stdin.encode() if isinstance(stdin, str) else stdin
-    return run_forked(arguments, stdin=given, cwd=str(folder), env=environment(folder, **(env or {})), timeout=HANG)
+    around = environment(folder, **(env or {}))
+    if any(name.startswith("PYTHON") for name in env or ()):
+        return subprocess.run(
+            [*FERRULE, *arguments], input=given, capture_output=True, cwd=folder, env=around, timeout=HANG, check=False
+        )
+    return run_forked(arguments, stdin=given, cwd=str(folder), env=around, timeout=HANG)
 
 
 def jsonl(folder: Path, requests: Iterable[Any], *flags: str) -> list[dict[str, Any]]:
