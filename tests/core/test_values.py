@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import FrozenInstanceError, asdict, dataclass, field, fields, is_dataclass, replace
 from inspect import signature
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from ferrule.core.values import named_value, plain_value
+from ferrule.core.values import frozen_named_value, frozen_value, named_value, plain_value
 
 
 @plain_value
@@ -59,6 +59,18 @@ class Odd:  # noqa: PLW1641 - the hash is what is given to it
 
     def __repr__(self) -> str:
         return "odd"
+
+
+@frozen_value
+class Fixed:
+    x: int
+    y: list[int] = field(default_factory=list[int])
+    kind: str = field(default="fixed", init=False)
+
+
+@frozen_named_value
+class FixedByName:
+    x: int
 
 
 Values = st.tuples(
@@ -139,12 +151,18 @@ def test_a_value_with_a_field_that_cannot_be_hashed_cannot_be_hashed() -> None:
         hash(Point([]))  # pyright: ignore[reportArgumentType]
 
 
-@plain_value
-class Marked:
-    text: str
-    kind: str = field(default="marked", init=False)
+@pytest.mark.parametrize("value", [Fixed(1), FixedByName(x=1), replace(Fixed(2), x=1)])
+def test_a_frozen_value_cannot_be_changed_in_passing(value: Any) -> None:
+    with pytest.raises(FrozenInstanceError):
+        value.x = 2
+    with pytest.raises(FrozenInstanceError):
+        del value.x
+
+    assert value.x == 1
+    assert value == replace(value)
 
 
-def test_a_field_that_nobody_gives_has_its_default() -> None:
-    assert Marked("x").kind == "marked"
-    assert Marked("x") == Marked("x")
+def test_a_field_that_is_not_given_has_its_default() -> None:
+    assert Fixed(1).kind == "fixed"
+    with pytest.raises(TypeError):
+        Fixed(1, kind="other")  # pyright: ignore[reportCallIssue]

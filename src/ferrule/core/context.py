@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from .content import View
 from .effects import Effects, ReadsPath, WritesPath
-from .values import named_value
+from .values import frozen_named_value
 
 if TYPE_CHECKING:
     from .calls import ToolOutcome
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .verdicts import Verdict
 
 
-@named_value
+@frozen_named_value
 class Facts:
     """What holds for every call of one assistant message."""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TypeAlias
 
-from .values import plain_value
+from .values import frozen_value
 
 CWD = "cwd"
 """The state key of the session's working directory."""
@@ -29,7 +29,7 @@ class Change(StrEnum):
     DELETES = "deletes"
 
 
-@plain_value
+@frozen_value
 class ReadsPath:
     """A file, or a directory with all that is below it.
 
@@ -42,7 +42,7 @@ class ReadsPath:
     links: tuple[str, ...] = ()
 
 
-@plain_value
+@frozen_value
 class WritesPath:
     """Like `ReadsPath`, for a path whose content or existence changes."""
 
@@ -52,7 +52,7 @@ class WritesPath:
     links: tuple[str, ...] = ()
 
 
-@plain_value
+@frozen_value
 class RunsCommand:
     """A program that is started.
 
@@ -67,7 +67,7 @@ class RunsCommand:
     """The source of the command that runs this one, such as `sudo ls` for `ls`; empty for one that stands alone."""
 
 
-@plain_value
+@frozen_value
 class ReachesHost:
     """A network host. `sends` unless the call only fetches."""
 
@@ -75,19 +75,19 @@ class ReachesHost:
     sends: bool = True
 
 
-@plain_value
+@frozen_value
 class ReadsState:
     """A piece of session state (`CWD`, a todo list, a mode) the call depends on."""
 
     key: str
 
 
-@plain_value
+@frozen_value
 class ChangesState:
     key: str
 
 
-@plain_value
+@frozen_value
 class Opaque:
     """The tool cannot say. Runs alone, asks, and matches no allow rule but one for the call's own form."""
 
@@ -95,7 +95,7 @@ class Opaque:
 Touch: TypeAlias = ReadsPath | WritesPath | RunsCommand | ReachesHost | ReadsState | ChangesState | Opaque
 
 
-@plain_value
+@frozen_value
 class Effects:
     """The touches of one call, and what follows from them.
 

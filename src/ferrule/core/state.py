@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias, assert_never
 
 from .effects import CWD, GRANTS, MODE
-from .values import plain_value
+from .values import frozen_value
 
 
-@plain_value
+@frozen_value
 class MovedTo:
     """A new working directory."""
 
@@ -23,7 +23,7 @@ class MovedTo:
     key: str = field(default=CWD, init=False)
 
 
-@plain_value
+@frozen_value
 class Granted:
     """A permission rule that holds from now on in this session."""
 
@@ -31,7 +31,7 @@ class Granted:
     key: str = field(default=GRANTS, init=False)
 
 
-@plain_value
+@frozen_value
 class Queued:
     """A prompt or command to run after the turn."""
 
@@ -39,7 +39,7 @@ class Queued:
     key: str = field(default="queue", init=False)
 
 
-@plain_value
+@frozen_value
 class ToolsFound:
     """Deferred tools that the next request offers in full."""
 
@@ -47,7 +47,7 @@ class ToolsFound:
     key: str = field(default="found_tools", init=False)
 
 
-@plain_value
+@frozen_value
 class ModeChanged:
     """Another permission mode, by the name that settings have for it."""
 
@@ -55,14 +55,14 @@ class ModeChanged:
     key: str = field(default=MODE, init=False)
 
 
-@plain_value
+@frozen_value
 class TurnStopped:
     """The turn is over once the calls of this message are, as a person wants it."""
 
     key: str = field(default="turn", init=False)
 
 
-@plain_value
+@frozen_value
 class StateSet:
     """Any other piece of state, under the tool's own key."""
 

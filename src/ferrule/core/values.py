@@ -14,7 +14,7 @@ fields, and `__init__` is written when the first value is made.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import Field, FrozenInstanceError, dataclass, field, fields
 from operator import attrgetter
 from reprlib import recursive_repr
 from typing import Any, TypeVar, cast, dataclass_transform
@@ -34,12 +34,33 @@ def named_value(cls: type[T]) -> type[T]:
     return _value(cls, named=True)
 
 
-def _value(cls: type[T], *, named: bool) -> type[T]:
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def frozen_value(cls: type[T]) -> type[T]:
+    """A `plain_value` that nobody can change in passing: for what is handed to other people's code."""
+    return _frozen(_value(cls, named=False, frozen=True))
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
+def frozen_named_value(cls: type[T]) -> type[T]:
+    """A `frozen_value` whose fields are given by name."""
+    return _frozen(_value(cls, named=True, frozen=True))
+
+
+def _frozen(cls: type[T]) -> type[T]:
+    def refuse(self: object, name: str, value: object = None) -> None:
+        raise FrozenInstanceError(f"{type(self).__name__}.{name} cannot be changed")
+
+    cls.__setattr__ = refuse
+    cls.__delattr__ = refuse
+    return cls
+
+
+def _value(cls: type[T], *, named: bool, frozen: bool = False) -> type[T]:
     cls.__doc__ = cls.__doc__ or cls.__name__  # where there is none, a signature would be worked out for it
     made = dataclass(init=False, repr=False, eq=False, slots=True, kw_only=named)(cls)
     own = fields(cast(Any, made))
     methods: dict[str, Callable[..., Any]] = {
-        "__init__": _init_when_first_called(made),
+        "__init__": _init_when_first_called(made, frozen),
         "__repr__": _repr_of([each.name for each in own if each.repr]),
         "__eq__": _eq_of([each.name for each in own if each.compare]),
         "__hash__": _hash_of([each.name for each in own if (each.compare if each.hash is None else each.hash)]),
@@ -50,22 +71,22 @@ def _value(cls: type[T], *, named: bool) -> type[T]:
     return made
 
 
-def _init_when_first_called(cls: type[Any]) -> Callable[..., None]:
+def _init_when_first_called(cls: type[Any], frozen: bool) -> Callable[..., None]:
     def __init__(self: object, *args: Any, **named: Any) -> None:  # noqa: N807 - it is one
-        init = _written_init(cls)
+        init = _written_init(cls, frozen)
         cls.__init__ = init
         init(self, *args, **named)
 
     return __init__
 
 
-def _written_init(cls: type[Any]) -> Callable[..., None]:
+def _written_init(cls: type[Any], frozen: bool) -> Callable[..., None]:
     """What `dataclass` writes for a class with the same fields."""
     own = fields(cls)
     same: dict[str, Any] = {each.name: _again(each) for each in own}
     names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
     twin = type(cls.__name__, (), {**names, **same, "__annotations__": {each.name: each.type for each in own}})
-    return dataclass(repr=False, eq=False, slots=True)(twin).__init__
+    return dataclass(repr=False, eq=False, slots=True, frozen=frozen)(twin).__init__
 
 
 def _again(given: Field[Any]) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from enum import IntEnum
 from typing import Any, Literal, TypeAlias
 
-from .values import named_value, plain_value
+from .values import frozen_named_value, frozen_value
 
 
 class Behavior(IntEnum):
@@ -22,7 +22,7 @@ Source: TypeAlias = Literal["rule", "safety", "mode", "tool", "hook", "classifie
 """`safety` is what no rule and no mode can approve: protected, sensitive and critical paths, denies out of reach."""
 
 
-@named_value
+@frozen_named_value
 class Confinement:
     """What a sandbox has to enforce for a call whose own account cannot promise it.
 
@@ -42,7 +42,7 @@ class Confinement:
 Severity: TypeAlias = Literal["low", "medium", "high", "critical"]
 
 
-@plain_value
+@frozen_value
 class Risk:
     """Something a person should see before they say yes."""
 
@@ -53,7 +53,7 @@ class Risk:
     message: str
 
 
-@named_value
+@frozen_named_value
 class Verdict:
     """An opinion on one call.
 

@@ -8,7 +8,7 @@ import socket
 from collections.abc import Iterable
 from typing import Final
 
-from ..core.values import named_value
+from ..core.values import frozen_named_value
 
 _LABEL: Final = re.compile(r"[a-z0-9_*]([a-z0-9_*-]*[a-z0-9_*])?")
 _LONGEST: Final = 253
@@ -79,7 +79,7 @@ class DomainPattern:
         return f"DomainPattern({self.text!r})"
 
 
-@named_value
+@frozen_named_value
 class PreApproval:
     """Domains that may be fetched from without a question; a blocked one is never among them."""
 

@@ -28,7 +28,7 @@ from ..core.effects import (
     Touch,
     WritesPath,
 )
-from ..core.values import named_value
+from ..core.values import frozen_named_value
 from .domains import PreApproval
 from .paths import Places
 from .programs import ACCEPTED
@@ -48,7 +48,7 @@ class Mode(StrEnum):
         return cls.DEFAULT if value == "manual" else None
 
 
-@named_value
+@frozen_named_value
 class Ground:
     """What a mode stands on."""
 

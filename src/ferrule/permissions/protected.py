@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from ..core.effects import Change, Effects, ReachesHost, ReadsPath, RunsCommand, WritesPath
-from ..core.values import named_value, plain_value
+from ..core.values import frozen_named_value, frozen_value
 from ..core.verdicts import Behavior, Verdict
 from . import sensitive
 from .domains import is_local
@@ -20,7 +20,7 @@ from .programs import removes_what_a_variable_names
 _NOTHING: Final[Mapping[str, Listed]] = MappingProxyType({})
 
 
-@named_value
+@frozen_named_value
 class PathLists:
     """Every list can be changed; the defaults are those of `sensitive`."""
 
@@ -35,7 +35,7 @@ class PathLists:
 DEFAULT_LISTS: Final = PathLists()
 
 
-@plain_value
+@frozen_value
 class Concern:
     """Why a call is not simply allowed."""
 

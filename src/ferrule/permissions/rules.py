@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..core.values import plain_value
+from ..core.values import frozen_value
 from ..core.verdicts import Behavior
 from ..settings.rules import why_no_rule
 from .forms import Form, NoForm, Whole, forms_of
@@ -21,7 +21,7 @@ class RuleError(ValueError):
     """A rule that cannot be used. The message names it and says what can be done."""
 
 
-@plain_value
+@frozen_value
 class Origin:
     """Where a rule stands: the file, or the flag.
 
@@ -38,7 +38,7 @@ class Origin:
         return self.name if self.line is None else f"{self.name}:{self.line}"
 
 
-@plain_value
+@frozen_value
 class Rule:
     tool: str
     behavior: Behavior
@@ -57,7 +57,7 @@ class Rule:
         return f"`{self.text}` in {self.origin}"
 
 
-@plain_value
+@frozen_value
 class Reading:
     """The rules of a list, and a warning for each entry that is none."""
 
