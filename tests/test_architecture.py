@@ -41,6 +41,11 @@ LATE_IMPORTS = {
     "host/web/fetching.py",  # h11 is loaded by the first fetch
     "providers/catalog.py",  # one kind of model is asked for, and the others are not loaded
     "mcp/late.py",  # the protocol's package and the checks of JSON Schemas take seconds
+    "core/calls.py",  # pydantic takes longer to load than a start may last, so the first call loads it
+    "core/tool.py",  # the same
+    "hooks/answers.py",  # the same
+    "output/projection.py",  # the same
+    "tools/__init__.py",  # the same
     "settings/loading.py",  # the models of settings take 100 ms to build, and most folders have no settings
     "host/text.py",  # detection for the few files that are not UTF-8 takes longer to load than they do to read
 }

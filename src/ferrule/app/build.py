@@ -47,7 +47,7 @@ from ..settings.trust import TrustStore
 from ..skills.activation import ActivatedSkills
 from ..skills.catalog import Skills
 from ..skills.turn_rules import TurnRules
-from ..tools import Services, builtin_tools
+from ..tools import Services, tools_on_demand
 from .agent_hooks import agent_hooks
 from .hooks import HookParts, MakeParts, session_hooks, tell_of_compactions
 from .live_rules import LiveRules, Policy
@@ -72,7 +72,7 @@ def open_session(settings: Settings | None = None, *, session_id: str | None = N
     settings = settings or Settings()
     ground = _prepared(settings, session_id or new_session_id(), parts)
     delegated = _delegated(settings, ground, parts)
-    builtin = builtin_tools(_services(settings, ground, delegated, parts)) if parts.get("builtin", True) else ()
+    builtin = tools_on_demand(_services(settings, ground, delegated, parts)) if parts.get("builtin", True) else ()
     all_tools = (*builtin, *parts.get("tools", ()))
     scene = Scene(
         session_id=ground.session_id,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
+from ..core.calls import ToolOutcome
 from ..core.events import Emit
-from ..core.ports import Approver, Note, SpillStore
+from ..core.ports import Amendment, Approver, Note, Proposal, SpillStore
 from ..core.values import plain_value
 from ..engine.compaction import Trigger
 from ..engine.session import Session
@@ -20,7 +22,6 @@ from ..hooks.payloads import Scene
 from ..hooks.runner import Runner
 from ..permissions.approvers import NobodyToAsk
 from .live_rules import LiveRules
-from .tool_responses import reshaped, response
 
 
 @plain_value
@@ -32,6 +33,19 @@ class HookParts:
     approver: HookApprover
     after: HookAfter
     lifecycle: Lifecycle
+
+
+def _response(proposal: Proposal, outcome: ToolOutcome) -> Any:
+    """The shapes are those of the tools, which are loaded by the time one of them has given something."""
+    from .tool_responses import response
+
+    return response(proposal, outcome)
+
+
+def _reshaped(proposal: Proposal, outcome: ToolOutcome, given: object) -> Amendment | None:
+    from .tool_responses import reshaped
+
+    return reshaped(proposal, outcome, given)
 
 
 class MakeParts:
@@ -56,7 +70,7 @@ class MakeParts:
             runner,
             HookJudge(runner, scene, memory),
             HookApprover(runner, scene, approver, is_somebody=not isinstance(approver, NobodyToAsk)),
-            HookAfter(runner, scene, memory, response=response, reshape=reshaped),
+            HookAfter(runner, scene, memory, response=_response, reshape=_reshaped),
             Lifecycle(runner, scene, look),
         )
 

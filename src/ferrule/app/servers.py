@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final, cast
 
+from ..mcp.config import ServerConfig
 from ..settings.files import SettingsKind
+from ..settings.layers import Layered
 from ..settings.levels import Level, SettingsPath
 from ..settings.loading import Loaded, load, load_text
 from .layers import SettingsError
@@ -17,6 +19,18 @@ FLAG: Final = "--mcp-config"
 CLAUDE_FILE: Final = ".claude.json"
 LARGEST: Final = 32 << 20
 """Bytes; the other program keeps much more than servers in its file."""
+
+
+def configured_servers(
+    layered: Layered, cwd: str, *, strict: bool = False
+) -> tuple[tuple[ServerConfig, ...], tuple[str, ...]]:
+    """The servers that settings name and that may be started, and warnings. Without any, nothing is loaded for them."""
+    if not layered.servers:
+        return (), ()
+    from ..mcp.configured import configured
+
+    found = configured(layered, cwd=cwd, environment=os.environ, strict=strict)
+    return found.servers, found.warnings
 
 
 def given_servers(sources: Iterable[str]) -> Iterator[Loaded]:

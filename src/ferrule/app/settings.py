@@ -18,6 +18,7 @@ from ..core.values import named_value
 from ..engine.budget import MESSAGE_LIMIT
 from ..engine.gate import DEFAULT_LIMIT
 from ..hooks.hook import NO_HOOKS, Hook, HookBook
+from ..host.contents import REMINDER, TOKENS
 from ..host.spill import DEFAULT_CLEANUP_DAYS
 from ..mcp.config import ServerConfig
 from ..mcp.servers import McpServers
@@ -28,7 +29,6 @@ from ..permissions.protected import DEFAULT_LISTS, PathLists
 from ..permissions.rules import Rule
 from ..settings.pages import Pages
 from ..skills.catalog import Skills
-from ..tools.read import REMINDER, TOKENS
 from .live_rules import Policy
 
 CONCURRENCY_VARIABLES = (

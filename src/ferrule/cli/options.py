@@ -59,8 +59,7 @@ def settings_from(chosen: argparse.Namespace) -> Settings:
     """Raises `Usage` for anything that cannot be honoured: a rule that is not understood must not be dropped."""
     from ..app.build import Settings
     from ..app.layers import ReloadedPolicy, SettingsError, open_layers, understood
-    from ..app.servers import claude_servers, given_servers
-    from ..mcp.configured import configured
+    from ..app.servers import claude_servers, configured_servers, given_servers
     from ..permissions.modes import Mode
     from ..settings.levels import Level, surroundings
     from ..settings.pages import Pages
@@ -79,12 +78,10 @@ def settings_from(chosen: argparse.Namespace) -> Settings:
             more=(*own, *given_servers(chosen.mcp_config)),
         )
         found = understood(live.current(), base.cwd)
-        servers = configured(
-            live.current().layered, cwd=base.cwd, environment=os.environ, strict=chosen.strict_mcp_config
-        )
+        servers, notes = configured_servers(live.current().layered, base.cwd, strict=chosen.strict_mcp_config)
     except SettingsError as error:
         raise Usage(str(error)) from None
-    for warning in (*found.warnings, *servers.warnings, *_rules_for_no_tool(found.given_rules)):
+    for warning in (*found.warnings, *notes, *_rules_for_no_tool(found.given_rules)):
         print(f"ferrule: {warning}", file=sys.stderr)
     if found.mode is Mode.BYPASS and hasattr(os, "geteuid") and os.geteuid() == 0:
         print("ferrule: bypassPermissions as root: any call may change anything on this machine.", file=sys.stderr)
@@ -98,7 +95,7 @@ def settings_from(chosen: argparse.Namespace) -> Settings:
         result_limit=found.result_limit,
         result_keep=found.result_keep,
         results_folder=found.results_folder,
-        servers=servers.servers,
+        servers=servers,
         hooks=found.hooks,
         environment=found.environment,
         reload=ReloadedPolicy(live, base.mode, base.cwd),
@@ -192,11 +189,11 @@ def _rules_for_no_tool(rules: tuple[Rule, ...]) -> Iterator[str]:
 
 def _unknown(names: list[str]) -> Iterator[str]:
     """A sentence for each name that no tool has, and the one that may have been meant."""
-    from ..app import build
     from ..engine.pool import assemble, select
+    from ..tools import builtin_tools
 
     wanted = [name for name in names if not name.startswith("mcp__") and not set("*?") & set(name)]
-    pool = assemble(select(build.builtin_tools())) if wanted else None
+    pool = assemble(select(builtin_tools())) if wanted else None
     for name in wanted:
         if pool is not None and pool.get(name) is None:
             near = pool.nearest(name)

@@ -9,8 +9,6 @@ from enum import StrEnum
 from time import perf_counter
 from typing import Any, cast
 
-from pydantic_core import from_json
-
 from .content import Block, Line, Text, View
 from .effects import Effects
 from .state import StateChange
@@ -45,6 +43,8 @@ class ToolCall:
 
 def _parsed(text: str) -> Any:
     """By the fast parser; what it will not take (a lone surrogate), by the patient one."""
+    from pydantic_core import from_json  # noqa: PLC0415 - pydantic is loaded by the first call
+
     try:
         return from_json(text)
     except ValueError:

@@ -11,24 +11,18 @@ import inspect
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from enum import StrEnum
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, cast
 
-from pydantic import TypeAdapter, ValidationError
-
-from .calls import Refusal, Status
 from .content import Block, Document, Image, Line, Text, View
 from .context import ToolContext
 from .effects import Effects
-from .explain import explain
-from .inputs import ToolInput
-from .schemas import lean
 from .state import StateChange
-from .values import plain_value
+from .values import frozen_value, plain_value
 from .verdicts import Verdict
 
 InT = TypeVar("InT")
@@ -63,7 +57,7 @@ class Exposure(StrEnum):
 Keep: TypeAlias = Literal["head", "tail", "both"]
 
 
-@plain_value
+@frozen_value
 class ToolSpec:
     """What is told about a tool. The schema's bytes are the same in every run."""
 
@@ -84,7 +78,7 @@ class ToolSpec:
         return json.dumps(self.input_schema, separators=(",", ":"), ensure_ascii=False)
 
 
-@plain_value
+@frozen_value
 class Alias:
     """An old name, and how its old parameters become the new ones.
 
@@ -183,18 +177,19 @@ class Tool(ABC, Generic[InT, OutT]):
         return self.description or inspect.cleandoc(type(self).__dict__.get("__doc__") or "")
 
     def input_schema(self) -> Mapping[str, Any]:
+        from .validation import schema_of  # noqa: PLC0415 - pydantic is loaded by the first call
+
         model = getattr(self, "input_model", None)
-        if not (isinstance(model, type) and issubclass(model, ToolInput)):
+        schema = schema_of(model)
+        if schema is None:
             raise ToolDefinitionError(f"{type(self).__name__} needs an `input_model` that derives from ToolInput.")
-        return json.loads(_schema_of(model))
+        return schema
 
     def parse(self, arguments: Mapping[str, Any]) -> InT:
         """The typed input. Raises `Refusal(INVALID)` that names each bad field."""
-        model = cast(type[ToolInput], self.input_model)
-        try:
-            return cast(InT, model.__pydantic_validator__.validate_python(arguments))
-        except ValidationError as error:
-            raise Refusal(Status.INVALID, explain(self.name, error, model)) from None
+        from .validation import parsed  # noqa: PLC0415 - pydantic is loaded by the first call
+
+        return cast(InT, parsed(self.name, cast(Any, self.input_model), arguments))
 
     def unavailable(self) -> str | None:
         """Why the tool is off here, such as a missing program; `None` when it is on."""
@@ -239,7 +234,7 @@ class Tool(ABC, Generic[InT, OutT]):
         """The output, validated where `output_model` is declared."""
         if self.output_model is None:
             return output
-        return cast(OutT, self._output_adapter.validator.validate_python(output))
+        return cast(OutT, self._output_check(output))
 
     def to_model(self, output: OutT) -> tuple[Block, ...]:
         """What the model reads. Text and blocks stand for themselves, all else becomes JSON."""
@@ -265,8 +260,10 @@ class Tool(ABC, Generic[InT, OutT]):
         return Line(message)
 
     @cached_property
-    def _output_adapter(self) -> TypeAdapter[Any]:
-        return TypeAdapter(self.output_model)
+    def _output_check(self) -> Callable[[Any], Any]:
+        from .validation import check_of  # noqa: PLC0415 - pydantic is loaded by the first call
+
+        return check_of(self.output_model)
 
 
 AnyTool: TypeAlias = Tool[Any, Any]
@@ -287,20 +284,15 @@ def as_blocks(output: Any) -> tuple[Block, ...]:
         case tuple() | list() if output and all(isinstance(item, Text | Image | Document) for item in output):  # pyright: ignore[reportUnknownVariableType]
             return tuple(cast(list[Block], output))
         case _:
-            return (Text(_to_json(output)),)
+            from .validation import to_json  # noqa: PLC0415 - pydantic is loaded by the first call
 
-
-_ANYTHING: TypeAdapter[Any] = TypeAdapter(Any)
-
-
-def _to_json(output: Any) -> str:
-    return _ANYTHING.dump_json(output).decode()
+            return (Text(to_json(output)),)
 
 
 def _brief(input: Any) -> str:
     """What was given first, in one short line: it is what a call is about."""
-    if isinstance(input, ToolInput):
-        given = input.model_fields_set
+    given = getattr(input, "model_fields_set", None)
+    if given is not None:
         first = next((value for name, value in input.__dict__.items() if name in given), "")
     else:
         first = next(iter(cast(Mapping[str, Any], input).values()), "") if isinstance(input, Mapping) else input
@@ -308,12 +300,11 @@ def _brief(input: Any) -> str:
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 
+def guide_listing(guide: str, heading: str, listed: str) -> str:
+    """The guide with what there is to choose from below it, where there is anything."""
+    return f"{guide.strip()}\n\n{heading}:\n{listed}" if listed else guide
+
+
 def load_guide(source: str) -> str:
     """The guide that lies beside a tool: `read.md` for `read.py`, given its `__file__`."""
     return Path(source).with_suffix(".md").read_text(encoding="utf-8")
-
-
-@lru_cache(maxsize=512)
-def _schema_of(model: type[ToolInput]) -> str:
-    """Made once for each class, as it takes a millisecond and every session has every tool."""
-    return json.dumps(lean(model.model_json_schema()))

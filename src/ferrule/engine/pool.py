@@ -15,6 +15,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TypeAlias
 
+from ..core.on_demand import OnDemand
 from ..core.tool import Alias, AnyTool, Exposure, ToolSpec
 from ..core.values import plain_value
 
@@ -125,8 +126,11 @@ class ToolPool:
         return len(self.builtin) + len(self.remote)
 
     def get(self, name: str) -> tuple[AnyTool, Alias | None] | None:
-        """The tool of that name, and the alias if the name is an old one."""
-        return self._by_name.get(name)
+        """The tool of that name, loaded, and the alias if the name is an old one."""
+        found = self._by_name.get(name)
+        if found is not None and isinstance(found[0], OnDemand):
+            return found[0].loaded, found[1]
+        return found
 
     def nearest(self, name: str) -> list[str]:
         """Names a caller may have meant, best first."""

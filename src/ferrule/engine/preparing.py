@@ -14,7 +14,6 @@ from typing import Any, cast
 from ..core.calls import Refusal, Status, ToolCall
 from ..core.context import ToolContext
 from ..core.effects import Effects
-from ..core.inputs import ToolInput
 from ..core.ports import Paths, Proposal
 from ..core.tool import AnyTool, Exposure, ToolError
 from ..core.values import plain_value
@@ -106,11 +105,12 @@ def _anchored(parsed: Any, arguments: Mapping[str, Any], cwd: str, paths: Paths)
 
     It does unless every path it takes was given, and given absolutely.
     """
-    if not isinstance(parsed, ToolInput) or not parsed.path_fields:
+    path_fields: tuple[str, ...] = getattr(parsed, "path_fields", ())  # of a `ToolInput`
+    if not path_fields:
         return parsed, arguments, True
     absolute: dict[str, Any] = {}
     leans = False
-    for name in parsed.path_fields:
+    for name in path_fields:
         written = getattr(parsed, name)
         if isinstance(written, str):
             anchored: Any = _anchor(name, written, cwd, paths)
@@ -126,7 +126,7 @@ def _anchored(parsed: Any, arguments: Mapping[str, Any], cwd: str, paths: Paths)
             absolute[name] = anchored
     if not absolute:
         return parsed, arguments, leans
-    fields = type(parsed).model_fields
+    fields: Mapping[str, Any] = type(parsed).model_fields
     shown = {name if name in arguments else fields[name].alias or name: path for name, path in absolute.items()}
     return parsed.model_copy(update=absolute), {**arguments, **shown}, leans
 

@@ -13,8 +13,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from typing import Any, Final, Literal, TypeAlias, cast
 
-from pydantic_core import from_json
-
 from ..core.content import encodable
 from ..core.values import named_value
 from .events import MOMENTS
@@ -108,6 +106,8 @@ def _hides_json(text: str) -> bool:
 
 
 def _parsed(text: str) -> object:
+    from pydantic_core import from_json  # noqa: PLC0415 - pydantic is loaded by the first call
+
     try:
         return from_json(text)
     except ValueError:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any, cast
 
-from pydantic_core import PydanticSerializationError, to_jsonable_python
-
 from ..core.calls import ToolOutcome
 from ..core.content import encodable, plain_text
 
@@ -17,6 +15,8 @@ LONGEST = 100_000
 def as_json(outcome: ToolOutcome) -> Any:
     """The output of a call that went well; of any other, and of one that JSON cannot hold, the words for the model."""
     if not outcome.is_error and outcome.output is not None:
+        from pydantic_core import PydanticSerializationError, to_jsonable_python  # noqa: PLC0415 - pydantic is loaded by the first call
+
         try:
             return _bounded(to_jsonable_python(outcome.output, bytes_mode="base64"))
         except (PydanticSerializationError, ValueError, RecursionError):

@@ -1,14 +1,24 @@
-"""The table of contents: every built-in tool, one line each."""
+"""The table of contents: every built-in tool, one line each.
+
+Their modules are loaded with the first call of one of them. Until then a card
+speaks for each: `cards.json`, which a test holds against the tools themselves.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import field
+from functools import cache, partial
 from pathlib import Path
+from typing import Any, Final
 
 from ..agents.spawner import Spawner
+from ..core.on_demand import Card, OnDemand
 from ..core.ports import Extractor, Modes, Questioner
-from ..core.tool import AnyTool
+from ..core.tool import AnyTool, guide_listing, load_guide
 from ..core.values import named_value
+from ..host.contents import REMINDER, TOKENS
 from ..host.search import Search
 from ..host.shell import Shell
 from ..host.web.pages import Pages
@@ -17,27 +27,8 @@ from ..host.workfiles import Workfiles
 from ..mcp.servers import McpServers
 from ..skills.catalog import Skills
 from ..skills.turn_rules import TurnRules
-from .agent import Agent
-from .ask_user_question import AskUserQuestion
-from .bash import Bash
-from .call_mcp_tool import CallMcpTool
-from .edit import Edit
-from .enter_plan_mode import EnterPlanMode
-from .exit_plan_mode import ExitPlanMode
-from .glob import Glob
-from .grep import Grep
-from .kill_shell import KillShell
-from .list_mcp_resources import ListMcpResources
-from .notebook_edit import NotebookEdit
-from .read import REMINDER, TOKENS, Read
-from .read_mcp_resource import ReadMcpResource
-from .skill import Skill
-from .task_output import TaskOutput
-from .todo_write import TodoWrite
-from .tool_search import ToolSearch
-from .web_fetch import WebFetch
-from .web_search import WebSearch
-from .write import Write
+
+CARDS: Final = Path(__file__).with_name("cards.json")
 
 
 @named_value
@@ -76,7 +67,81 @@ class Services:
     """What starts agents."""
 
 
+def tools_on_demand(services: Services) -> tuple[AnyTool, ...]:
+    """The built-in tools, of which none is loaded before one is called."""
+
+    @cache
+    def loaded() -> Mapping[str, AnyTool]:
+        return {tool.name: tool for tool in builtin_tools(services)}
+
+    return tuple(
+        OnDemand(card, guide=partial(_guide, card, services), off=partial(_why_off, card.name, services), load=loaded)
+        for card in _cards()
+    )
+
+
+def card_of(tool: AnyTool) -> dict[str, Any]:
+    """What `cards.json` says of a tool."""
+    return Card.of(tool).to_json()
+
+
+def _cards() -> Iterator[Card]:
+    return map(Card.from_json, json.loads(CARDS.read_text(encoding="utf-8")))
+
+
+def _guide(card: Card, at: Services) -> str:
+    guide = load_guide(str(CARDS.with_name(card.file)))
+    if card.name == "Agent" and at.spawner:
+        return guide_listing(guide, "Kinds of agents", at.spawner.agents.listed())
+    if card.name == "Skill" and at.skills:
+        return guide_listing(guide, "Skills", at.skills.listed())
+    return guide
+
+
+def _why_off(name: str, at: Services) -> str | None:
+    """As the tool itself says it."""
+    match name:
+        case "Agent":
+            return None if at.spawner else "this session starts no agents"
+        case "Bash" | "KillShell" | "TaskOutput":
+            return None if at.shell else "no shell was given to it"
+        case "CallMcpTool" | "ListMcpResources" | "ReadMcpResource":
+            return None if at.mcp and at.mcp.names else "there is no MCP server"
+        case "EnterPlanMode" | "ExitPlanMode":
+            return None if at.modes else "this session has no permission modes"
+        case "Glob" | "Grep":
+            return at.search.unavailable()
+        case "Skill":
+            return None if at.skills and at.skills.all else "there are no skills here"
+        case "WebSearch":
+            return None if at.searches.backend else at.searches.wrong
+        case _:
+            return None
+
+
 def builtin_tools(services: Services | None = None) -> tuple[AnyTool, ...]:
+    from .agent import Agent
+    from .ask_user_question import AskUserQuestion
+    from .bash import Bash
+    from .call_mcp_tool import CallMcpTool
+    from .edit import Edit
+    from .enter_plan_mode import EnterPlanMode
+    from .exit_plan_mode import ExitPlanMode
+    from .glob import Glob
+    from .grep import Grep
+    from .kill_shell import KillShell
+    from .list_mcp_resources import ListMcpResources
+    from .notebook_edit import NotebookEdit
+    from .read import Read
+    from .read_mcp_resource import ReadMcpResource
+    from .skill import Skill
+    from .task_output import TaskOutput
+    from .todo_write import TodoWrite
+    from .tool_search import ToolSearch
+    from .web_fetch import WebFetch
+    from .web_search import WebSearch
+    from .write import Write
+
     at = services or Services()
     background = at.shell.background if at.shell else None
     return (

@@ -17,7 +17,7 @@ from ..core.context import ToolContext
 from ..core.effects import Effects
 from ..core.inputs import ToolInput
 from ..core.model import Usage
-from ..core.tool import Alias, Tool, ToolError, load_guide
+from ..core.tool import Alias, Tool, ToolError, guide_listing, load_guide
 from ..core.values import plain_value
 from ..host.background import Background
 
@@ -61,7 +61,7 @@ class Agent(Tool[AgentInput, AgentOutput]):
 
     def guide(self) -> str:
         listed = self._spawner.agents.listed() if self._spawner else ""
-        return f"{self.description.strip()}\n\nKinds of agents:\n{listed}" if listed else self.description
+        return guide_listing(self.description, "Kinds of agents", listed)
 
     def effects(self, input: AgentInput, ctx: ToolContext) -> Effects:
         """Nothing itself: what the agent does are calls of their own."""

@@ -10,7 +10,7 @@ from ..core.context import ToolContext
 from ..core.effects import ChangesState, Effects
 from ..core.inputs import ToolInput
 from ..core.state import StateSet
-from ..core.tool import Result, Tool, ToolError, load_guide
+from ..core.tool import Result, Tool, ToolError, guide_listing, load_guide
 from ..core.values import plain_value
 from ..settings.pages import BadPage
 from ..skills.catalog import NoSuchSkill, Skills
@@ -51,7 +51,7 @@ class Skill(Tool[SkillInput, SkillUsed]):
 
     def guide(self) -> str:
         listed = self._skills.listed() if self._skills else ""
-        return f"{self.description.strip()}\n\nSkills:\n{listed}" if listed else self.description
+        return guide_listing(self.description, "Skills", listed)
 
     def effects(self, input: SkillInput, ctx: ToolContext) -> Effects:
         """Nothing itself: what it runs are calls of their own."""

@@ -41,7 +41,7 @@ class TaskNews:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Tasks:
     """All that run beside the conversation, and those that ended and were not killed."""
 

@@ -1,0 +1,134 @@
+"""A tool that is loaded when it is first called: its card tells what it is, and the tool does the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields
+from functools import cached_property
+from typing import Any, cast
+
+from .content import Block, View
+from .context import ToolContext
+from .effects import Effects
+from .tool import Alias, AnyTool, Exposure, Keep, Result, Tool
+from .values import named_value
+from .verdicts import Verdict
+
+
+@named_value
+class Card:
+    """What is told of a tool, and what the engine needs to know of it, as data."""
+
+    name: str
+    file: str
+    """The name of its module."""
+    title: str
+    hint: str
+    aliases: tuple[Alias, ...]
+    exposure: Exposure
+    feature: str | None
+    result_limit: int | None
+    keep: Keep
+    time_limit: float | None
+    only_reads: bool
+    input_schema: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, tool: AnyTool) -> Card:
+        taken = {each.name: getattr(tool, each.name) for each in fields(cls) if each.name not in _NOT_ATTRIBUTES}
+        file = type(tool).__module__.rpartition(".")[2] + ".py"
+        return cls(**taken, file=file, input_schema=tool.input_schema())
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Card:
+        aliases = tuple(Alias(**alias) for alias in data["aliases"])
+        read: dict[str, Any] = {**data, "aliases": aliases, "exposure": Exposure(data["exposure"])}
+        return cls(**read)
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(cast(Any, self)), "aliases": [asdict(cast(Any, alias)) for alias in self.aliases]}
+
+
+_NOT_ATTRIBUTES = frozenset({"file", "input_schema"})
+
+
+class OnDemand(Tool[Any, Any]):
+    """Whatever is more than its card is asked of the tool."""
+
+    def __init__(
+        self,
+        card: Card,
+        *,
+        guide: Callable[[], str],
+        off: Callable[[], str | None],
+        load: Callable[[], Mapping[str, AnyTool]],
+    ) -> None:
+        """`load` gives tools by name, this one among them."""
+        self.name = card.name
+        self.title = card.title
+        self.hint = card.hint
+        self.aliases = card.aliases
+        self.exposure = card.exposure
+        self.result_limit = card.result_limit
+        self.keep = card.keep
+        self.time_limit = card.time_limit
+        self.only_reads = card.only_reads
+        self._card = card
+        self._guide = guide
+        self._off = off
+        self._load = load
+
+    @cached_property
+    def loaded(self) -> AnyTool:
+        return self._load()[self.name]
+
+    def guide(self) -> str:
+        return self._guide()
+
+    def input_schema(self) -> Mapping[str, Any]:
+        return self._card.input_schema
+
+    def unavailable(self) -> str | None:
+        return self._off()
+
+    def parse(self, arguments: Mapping[str, Any]) -> Any:
+        return self.loaded.parse(arguments)
+
+    def effects(self, input: Any, ctx: ToolContext) -> Effects:
+        return self.loaded.effects(input, ctx)
+
+    def check(self, input: Any, ctx: ToolContext) -> None:
+        self.loaded.check(input, ctx)
+
+    async def validate(self, input: Any, ctx: ToolContext) -> None:
+        await self.loaded.validate(input, ctx)
+
+    async def opinion(self, input: Any, ctx: ToolContext) -> Verdict | None:
+        return await self.loaded.opinion(input, ctx)
+
+    def matches(self, specifier: str, input: Any) -> bool | None:
+        return self.loaded.matches(specifier, input)
+
+    async def call(self, input: Any, ctx: ToolContext) -> Any | Result[Any]:
+        return await self.loaded.call(input, ctx)
+
+    def check_output(self, output: Any) -> Any:
+        return self.loaded.check_output(output)
+
+    def to_model(self, output: Any) -> tuple[Block, ...]:
+        return self.loaded.to_model(output)
+
+    def describe(self, input: Any) -> str:
+        return self.loaded.describe(input)
+
+    def show_call(self, input: Any) -> View:
+        return self.loaded.show_call(input)
+
+    def show_plan(self, input: Any, ctx: ToolContext) -> View:
+        return self.loaded.show_plan(input, ctx)
+
+    def show_result(self, input: Any, output: Any) -> View:
+        return self.loaded.show_result(input, output)
+
+    def show_error(self, message: str) -> View:
+        return self.loaded.show_error(message)

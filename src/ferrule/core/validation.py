@@ -1,0 +1,45 @@
+"""Inputs and outputs held against their types. The one way to pydantic, which takes longer to load than a start may."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from .calls import Refusal, Status
+from .explain import explain
+from .inputs import ToolInput
+from .schemas import lean
+
+_ANYTHING: Final[TypeAdapter[Any]] = TypeAdapter(Any)
+
+
+def schema_of(model: Any) -> Mapping[str, Any] | None:
+    """The schema of an input model; `None` where it is none."""
+    return json.loads(_written(model)) if isinstance(model, type) and issubclass(model, ToolInput) else None
+
+
+@lru_cache(maxsize=512)
+def _written(model: type[ToolInput]) -> str:
+    """Made once for each class, as it takes a millisecond and every session has every tool."""
+    return json.dumps(lean(model.model_json_schema()))
+
+
+def parsed(tool: str, model: type[ToolInput], arguments: Mapping[str, Any]) -> ToolInput:
+    """Raises `Refusal(INVALID)` that names each bad field."""
+    try:
+        return model.__pydantic_validator__.validate_python(arguments)
+    except ValidationError as error:
+        raise Refusal(Status.INVALID, explain(tool, error, model)) from None
+
+
+def check_of(output_model: Any) -> Callable[[Any], Any]:
+    """Gives the output back as the type says, or raises."""
+    return TypeAdapter[Any](output_model).validator.validate_python
+
+
+def to_json(output: Any) -> str:
+    return _ANYTHING.dump_json(output).decode()
