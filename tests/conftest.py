@@ -11,11 +11,15 @@ from hypothesis import settings
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+
 # Started by nohup or in the background of a script, this ignores signals, and so would every process that a test
 # starts and then signals. A handler that does nothing is not passed on.
+def _let_pass(number: int, frame: object) -> None: ...
+
+
 for number in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(number) is signal.SIG_IGN:
-        signal.signal(number, lambda *_: None)
+        signal.signal(number, _let_pass)
 
 settings.register_profile("steady", deadline=None, print_blob=True, max_examples=50)
 settings.register_profile("thorough", deadline=None, print_blob=True, max_examples=1000)

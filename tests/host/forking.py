@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import IO
 
@@ -51,7 +51,7 @@ class Forks:
 
 
 @contextmanager
-def forks(program: str) -> Iterator[Forks]:
+def forks(program: str) -> Generator[Forks]:
     command = [sys.executable, "-c", program + _SERVING]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin
