@@ -11,6 +11,7 @@ from ferrule.testing.model_server import ModelServer
 from tests.cli.prompting import call, fits, kinds
 from tests.cli.running import FERRULE, HANG, environment
 from tests.requirement import requirement
+from tests.settings.folders import put
 
 USAGE = {"input_tokens": 1000, "output_tokens": 100}
 
@@ -79,3 +80,26 @@ def _bare(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _bare(part) for key, part in value.items() if key != "cache_control"}  # pyright: ignore[reportUnknownVariableType]
     return [_bare(part) for part in value] if isinstance(value, list) else value  # pyright: ignore[reportUnknownVariableType]
+
+
+@requirement("SET-5", "PERM-12")
+async def test_model_key_and_address_of_the_settings_are_used(tmp_path: Path) -> None:
+    async with ModelServer.playing({"turns": [{"text": "Done."}]}) as server:
+        put(
+            tmp_path / "home/.claude/settings.json",
+            {"model": "anthropic:claude-haiku-5-5", "apiKey": "key-of-the-file", "customApiUrl": server.url},
+        )
+        process = await asyncio.create_subprocess_exec(
+            *(*FERRULE, "-p", "Do it"),
+            cwd=tmp_path,
+            env=environment(tmp_path),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        async with asyncio.timeout(HANG):
+            out, _ = await process.communicate()
+        ((body,), (headers,)) = server.bodies, [request.headers for request in server.requests]
+
+    assert (process.returncode, out) == (0, b"Done.\n")
+    assert body["model"] == "claude-haiku-5-5"
+    assert headers["x-api-key"] == "key-of-the-file"

@@ -40,6 +40,7 @@ from ..host.workfiles import Objection, Workfiles
 from ..mcp.around import Around, timing_from
 from ..mcp.servers import McpServers, limits_from
 from ..permissions.approvers import NobodyToAsk
+from ..permissions.classifier import ClassifierJudge
 from ..permissions.hiding import hidden_tools
 from ..permissions.paths import Places
 from ..settings.files import kind_of
@@ -54,6 +55,7 @@ from .live_rules import LiveRules, Policy
 from .modes import SessionModes, judging_for
 from .person import person_asked
 from .settings import Parts, Settings
+from .small_model import CallReader, PageReader, SmallModel
 
 __all__ = ["Settings", "new_session_id", "open_session", "servers_of", "settings_objection"]
 
@@ -72,7 +74,13 @@ def open_session(settings: Settings | None = None, *, session_id: str | None = N
     settings = settings or Settings()
     ground = _prepared(settings, session_id or new_session_id(), parts)
     delegated = _delegated(settings, ground, parts)
-    builtin = tools_on_demand(_services(settings, ground, delegated, parts)) if parts.get("builtin", True) else ()
+    small = SmallModel(
+        lambda: parts.get("small_model") or session.provider,
+        lambda model, usage: session.spending.add(model.name, usage, model.facts),
+    )
+    builtin = (
+        tools_on_demand(_services(settings, ground, delegated, small, parts)) if parts.get("builtin", True) else ()
+    )
     all_tools = (*builtin, *parts.get("tools", ()))
     scene = Scene(
         session_id=ground.session_id,
@@ -89,7 +97,7 @@ def open_session(settings: Settings | None = None, *, session_id: str | None = N
         id=ground.session_id,
         workspace=ground.cwd,
         registry=registry,
-        pipeline=_pipeline(settings, ground, delegated, hooks, all_tools, parts),
+        pipeline=_pipeline(settings, ground, delegated, hooks, _classifier(ground, small, parts), all_tools, parts),
         state=ground.state,
         compaction=Compaction(
             lasting=(StateNotes(ground.state, LASTING_STATE), OpenTasks(ground.shell.background)),
@@ -215,7 +223,7 @@ def _delegated(settings: Settings, ground: _Ground, parts: Parts) -> _Delegated:
     )
 
 
-def _services(settings: Settings, ground: _Ground, delegated: _Delegated, parts: Parts) -> Services:
+def _services(settings: Settings, ground: _Ground, delegated: _Delegated, small: SmallModel, parts: Parts) -> Services:
     folder = ground.folder.path
     return Services(
         files=ground.files,
@@ -227,7 +235,7 @@ def _services(settings: Settings, ground: _Ground, delegated: _Delegated, parts:
         reminder=settings.reminder,
         reminder_off_for=settings.reminder_off_for,
         pages=Pages(fetcher=Fetcher(local_hosts=ground.rules.names_host), folder=folder / "web"),
-        extractor=parts.get("extractor"),
+        extractor=parts.get("extractor") or PageReader(small),
         searches=_searches(os.environ),
         questioner=parts.get("questioner"),
         modes=delegated.modes,
@@ -271,6 +279,7 @@ def _pipeline(
     ground: _Ground,
     delegated: _Delegated,
     hooks: HookParts | None,
+    classifier: ClassifierJudge,
     tools: Iterable[AnyTool],
     parts: Parts,
 ) -> Pipeline:
@@ -281,6 +290,7 @@ def _pipeline(
             ground.rules,
             *((delegated.turn_rules,) if delegated.skills else ()),
             *((hooks.judge,) if hooks else ()),
+            classifier,
             *parts.get("judges", ()),
         ),
         approver=hooks.approver if hooks else _approver(settings, ground, parts),
@@ -298,6 +308,14 @@ def _pipeline(
         ),
         time_limits=settings.time_limits,
         cut=lambda agent, call_id: ledgers.of(agent).not_shown(call_id),
+    )
+
+
+def _classifier(ground: _Ground, small: SmallModel, parts: Parts) -> ClassifierJudge:
+    """That of the program; else a small model, which only the mode `auto` asks."""
+    plugged, rules = parts.get("classifier"), ground.rules
+    return ClassifierJudge(
+        plugged or CallReader(small), rules=rules.judge, mode=lambda: rules.last_mode, always=plugged is not None
     )
 
 

@@ -30,6 +30,7 @@ from ..settings.reload import EVERY_LEVEL, Current, LiveSettings
 from ..settings.trust import Standing, TrustStore
 from .hook_loading import hooks_of
 from .live_rules import Policy, PolicyLost
+from .model_choice import ModelChoice
 
 LEVELS: Final[Mapping[str, Level]] = {"user": Level.USER, "project": Level.PROJECT, "local": Level.LOCAL}
 """The names by which levels can be chosen."""
@@ -46,8 +47,13 @@ _USED: Final = frozenset(
         "allowManagedInputChangesOnly",
         "mcpServers",
         "env",
+        "model",
+        "smallModel",
+        "apiKey",
+        "customApiUrl",
     }
 )
+_HTTPS: Final = (("permissions", "auto_approve_https"), ("permissions", "pre_approval", "auto_approve_https"))
 _NOT_LOADED: Final = frozenset({Kind.AGENT, Kind.SKILL, Kind.COMMAND})
 _MOST_NAMED: Final = 3
 _LONGEST: Final = 80
@@ -72,6 +78,9 @@ class Understood:
     """What could have forbidden something and was lost, so that nothing is allowed without a question."""
     hooks: HookBook = NO_HOOKS
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    model: ModelChoice = field(default_factory=ModelChoice)
+    approves_https: bool = False
+    """Whether any page may be fetched over https without a question."""
     warnings: tuple[str, ...] = ()
 
     def policy(self, mode: Mode) -> Policy:
@@ -121,6 +130,8 @@ def understood(current: Current, workspace: str | None = None) -> Understood:
         lost=_lost(layered),
         hooks=hooks.book,
         environment={name: one.value for name, one in layered.environment.items()},
+        model=_model(layered),
+        approves_https=any(_value(layered, *key) is True for key in _HTTPS),
         warnings=(*warnings, *_unused(layered), *_untrusted(current.standing)),
     )
 
@@ -220,6 +231,11 @@ def _folder(layered: Layered) -> Path | None:
     """A relative one is taken from the home, so that it is the same for every project."""
     text = _value(layered, "oversized_results", "persist_dir")
     return None if text is None else Path.home() / Path(text).expanduser()
+
+
+def _model(layered: Layered) -> ModelChoice:
+    name, small, key, url = (_value(layered, key) or "" for key in ("model", "smallModel", "apiKey", "customApiUrl"))
+    return ModelChoice(name=name, small=small, api_key=key, api_url=url)
 
 
 def _value(layered: Layered, *key: str) -> Any:

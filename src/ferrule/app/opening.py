@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from datetime import date
 
 from ..agents.kinds import AgentKind
+from ..core.model import ModelProvider
 from ..core.ports import Approver
 from ..core.tool import AnyTool
 from ..core.values import named_value
@@ -80,6 +81,7 @@ def open_conversation(
     *,
     tools: Iterable[AnyTool] = (),
     approver: Approver | None = None,
+    small_model: ModelProvider | None = None,
     limits: Limits | None = None,
 ) -> Opened:
     """Raises `TranscriptError` where the conversation is not there, or its id is taken."""
@@ -106,6 +108,7 @@ def open_conversation(
         "mcp": servers,
         "brief": brief,
         "skills": skills,
+        "small_model": small_model,
     }
     session = _session(settings, which or Which(), parts)
     session.limits = limits or Limits()

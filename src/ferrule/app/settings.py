@@ -12,6 +12,7 @@ from platformdirs import user_state_path
 
 from ..agents.caps import Caps
 from ..agents.spawner import Brief, Models
+from ..core.model import ModelProvider
 from ..core.ports import AfterCall, Approver, Extractor, Judge, Questioner
 from ..core.tool import AnyTool, Keep
 from ..core.values import named_value
@@ -23,6 +24,7 @@ from ..host.spill import DEFAULT_CLEANUP_DAYS
 from ..mcp.config import ServerConfig
 from ..mcp.servers import McpServers
 from ..permissions.asking import Person
+from ..permissions.classifier import Classifier
 from ..permissions.domains import PreApproval
 from ..permissions.modes import Mode
 from ..permissions.protected import DEFAULT_LISTS, PathLists
@@ -30,6 +32,7 @@ from ..permissions.rules import Rule
 from ..settings.pages import Pages
 from ..skills.catalog import Skills
 from .live_rules import Policy
+from .model_choice import ModelChoice
 
 CONCURRENCY_VARIABLES = (
     "FERRULE_MAX_TOOL_CONCURRENCY",
@@ -59,6 +62,8 @@ class Settings:
     added_directories: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
     mode: Mode = Mode.DEFAULT
+    model: ModelChoice = field(default_factory=ModelChoice)
+    """Which model to ask, where nobody names one."""
     pre_approval: PreApproval = field(default_factory=PreApproval)
     path_lists: PathLists = DEFAULT_LISTS
     """Which paths are protected, sensitive and secret."""
@@ -113,7 +118,11 @@ class Parts(TypedDict, total=False):
     questioner: Questioner | None
     """Without one nobody answers questions."""
     extractor: Extractor | None
-    """Without one a page of the web is given as it is."""
+    """Without one the session's own model reads pages, or that of `small_model`."""
+    small_model: ModelProvider | None
+    """For small questions; without one it is whichever model was asked last."""
+    classifier: Classifier | None
+    """Judges what no rule decides. Without one a small model does, in the mode `auto` alone."""
     skills: Skills | None
     """In the place of those of the settings' pages, for whoever wants to hold them."""
     mcp: McpServers | None

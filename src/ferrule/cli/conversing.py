@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from ..app.structured import StructuredOutput
     from ..core.content import Block
     from ..core.events import AgentStarted
+    from ..core.model import ModelProvider
     from ..core.ports import Approver
     from ..engine.session import Session
     from ..mcp.connection import Connection
@@ -55,7 +57,9 @@ class Conversing:
         structured: StructuredOutput | None,
         out: Output,
         signals: Interruptible,
+        small: ModelProvider | None = None,
     ) -> None:
+        """`small` is for small questions, in the place of the model."""
         self._chosen = chosen
         policy = Policy(settings.rules, settings.mode)  # as long as nobody reloads it
         self._policy = SwitchedPolicy(settings.reload or (lambda: policy))
@@ -64,6 +68,7 @@ class Conversing:
         self._structured = structured
         self._out = out
         self._signals = signals
+        self._small = small
         self._session: Session | None = None
 
     async def once(self, prompt: str) -> int:
@@ -140,6 +145,7 @@ class Conversing:
             which,
             tools=(self._structured,) if self._structured else (),
             approver=approver,
+            small_model=self._small,
             limits=Limits(max_turns=chosen.max_turns, max_budget=chosen.max_budget_usd),
         )
         for warning in opened.warnings:
@@ -231,13 +237,13 @@ class Conversing:
         return {"mode": str(mode)}
 
     async def _set_model(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
-        from .commands.headless import open_model_by_name
+        from .commands.headless import open_chosen
 
         name = request.get("model")
         if not isinstance(name, str) or not name:
             raise CannotDo("`model` must be the name of a model.")
         try:
-            self._model.model = open_model_by_name(name)
+            self._model.model = open_chosen(self._settings.model, name, {**os.environ, **self._settings.environment})
         except Usage as error:
             raise CannotDo(str(error)) from None
         return {"model": self._model.name}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..permissions.rules import Rule
     from ..settings.levels import Level
 
-MODES = ("default", "acceptEdits", "plan", "dontAsk", "bypassPermissions")
+MODES = ("default", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions")
 EVERY_TOOL = "default"
 """What `--tools` says for all of them."""
 
@@ -98,6 +98,8 @@ def settings_from(chosen: argparse.Namespace) -> Settings:
         servers=servers,
         hooks=found.hooks,
         environment=found.environment,
+        model=found.model,
+        pre_approval=replace(base.pre_approval, https=found.approves_https),
         reload=ReloadedPolicy(live, base.mode, base.cwd),
         pages=Pages(
             surroundings(base.cwd, os.environ),

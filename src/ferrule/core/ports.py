@@ -213,4 +213,6 @@ class Paths(Protocol):
 class Extractor(Protocol):
     """A small model that answers a question about a text which came from outside."""
 
-    async def extract(self, text: str, question: str, /) -> str: ...
+    async def extract(self, text: str, question: str, /) -> str | None:
+        """`None` where it cannot, so that the text itself is given."""
+        ...

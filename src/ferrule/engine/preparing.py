@@ -126,7 +126,7 @@ def _anchored(parsed: Any, arguments: Mapping[str, Any], cwd: str, paths: Paths)
             absolute[name] = anchored
     if not absolute:
         return parsed, arguments, leans
-    fields: Mapping[str, Any] = type(parsed).model_fields
+    fields: Mapping[str, Any] = cast(Any, type(parsed)).model_fields
     shown = {name if name in arguments else fields[name].alias or name: path for name, path in absolute.items()}
     return parsed.model_copy(update=absolute), {**arguments, **shown}, leans
 

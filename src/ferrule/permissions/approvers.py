@@ -12,7 +12,7 @@ class NobodyToAsk:
 
     async def approve(self, proposal: Proposal, verdict: Verdict, /) -> Verdict:
         does = "; ".join(describe_touch(touch) for touch in proposal.effects.touches) or "touches nothing"
-        why = f"{verdict.reason}; " if verdict.source in ("rule", "safety", "mode") else ""
+        why = f"{verdict.reason}; " if verdict.source in ("rule", "safety", "mode", "classifier") else ""
         reason = f"{why}it needs a person's approval ({does}) and nobody is there to give it"
         return Verdict(
             behavior=Behavior.DENY, source=verdict.source, reason=reason, rule=verdict.rule, origin=verdict.origin

@@ -47,6 +47,7 @@ _ALWAYS: Final = frozenset(
         ("effortLevel",),
         ("fallbackModel",),
         ("model",),
+        ("smallModel",),
         ("outputStyle",),
         ("permissions", "disableAutoMode"),
         ("permissions", "disableBypassPermissionsMode"),

@@ -131,6 +131,9 @@ class Settings(OpenObject):
     allow_managed_mcp_servers_only: Given[bool] = None
 
     model: Given[str] = None
+    small_model: Given[str] = Field(
+        default=None, description="For small questions: about a web page, or in the mode auto about a call."
+    )
     available_models: Given[Items[str]] = None
     fallback_model: Given[Models] = None
     effort_level: Given[Literal["low", "medium", "high", "xhigh"]] = None

@@ -84,7 +84,8 @@ class WebFetch(Tool[WebFetchInput, PageRead | Moved]):
             return page
         if self._extractor is not None and input.prompt and page.text:
             answer = await self._extractor.extract(page.text[:MOST_EXTRACTED_FROM], input.prompt)
-            return _read(page, answer, left_out=max(0, len(page.text) - MOST_EXTRACTED_FROM), is_answer=True)
+            if answer is not None:
+                return _read(page, answer, left_out=max(0, len(page.text) - MOST_EXTRACTED_FROM), is_answer=True)
         shown = page.text if input.max_length is None else page.text[: input.max_length]
         return _read(page, shown, left_out=len(page.text) - len(shown))
 

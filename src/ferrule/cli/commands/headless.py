@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ...app.asked_model import AskedModel
 from ...app.logs import log_to_file
-from ...core.model import ModelError, ModelProvider
+from ...core.model import ModelError
 from ..exits import CLOSED_PIPE, Failed, Usage
 from ..options import settings_from
 from ..prompting import prompt_from
@@ -18,24 +18,29 @@ from ..signals import Interruptible
 from ..stdio import InputLines, Output
 
 if TYPE_CHECKING:
-    from ...app.build import Settings
-    from ...app.structured import StructuredOutput
+    from collections.abc import Mapping
 
-MODEL_VARIABLES = ("FERRULE_MODEL", "ANTHROPIC_MODEL")
+    from ...app.build import Settings
+    from ...app.model_choice import ModelChoice
+    from ...app.structured import StructuredOutput
+    from ...providers.catalog import OpenedModel
 
 
 def run(chosen: argparse.Namespace) -> int:
     _check(chosen)
     settings = settings_from(chosen)
     structured = _structured(chosen.json_schema)
-    model = open_model_by_name(_model_name(chosen.model))
+    environ = {**os.environ, **settings.environment}
+    model = open_chosen(settings.model, settings.model.named(chosen.model, environ), environ)
+    small = settings.model.small_named(environ)
     if chosen.max_budget_usd is not None and model.facts.input_price is None:
         raise Usage(f"--max-budget-usd: nobody knows what {model.name} costs, so no budget can be kept.")
     log_to_file(settings.state_folder)
+    small_model = open_chosen(settings.model, small, environ) if small else None
     incoming = _stdin(chosen)
     out = Output()
     try:
-        return asyncio.run(_run(chosen, settings, AskedModel(model), structured, incoming, out))
+        return asyncio.run(_run(chosen, settings, AskedModel(model), small_model, structured, incoming, out))
     except BrokenPipeError:
         return CLOSED_PIPE
     except OSError as error:
@@ -46,6 +51,7 @@ async def _run(
     chosen: argparse.Namespace,
     settings: Settings,
     model: AskedModel,
+    small: OpenedModel | None,
     structured: StructuredOutput | None,
     incoming: InputLines | None,
     out: Output,
@@ -55,7 +61,7 @@ async def _run(
 
     with Interruptible() as signals:
         try:
-            talk = Conversing(chosen, settings, model, structured, out, signals)
+            talk = Conversing(chosen, settings, model, structured, out, signals, small)
             if chosen.input_format == "stream-json":
                 assert incoming is not None
                 return await talk.over(incoming)
@@ -68,21 +74,23 @@ async def _run(
             return signals.exit_code
         finally:
             await model.close()
+            if small is not None:
+                await small.close()
 
 
-def open_model_by_name(name: str | None) -> ModelProvider:
+def open_chosen(choice: ModelChoice, name: str | None, environ: Mapping[str, str]) -> OpenedModel:
+    """With the key and the address that the settings have for it. Raises `Usage`."""
+    return open_model_by_name(name, choice.reaching(name, environ))
+
+
+def open_model_by_name(name: str | None, environ: Mapping[str, str] = os.environ) -> OpenedModel:
     """Raises `Usage` where there is no such model, or no key for it."""
     from ...providers.catalog import open_model
 
     try:
-        return open_model(name, os.environ)
+        return open_model(name, environ)
     except ModelError as error:
         raise Usage(str(error)) from None
-
-
-def _model_name(given: str | None) -> str | None:
-    """`None` leaves it to whoever has a key."""
-    return given or next(filter(None, (os.environ.get(variable, "").strip() for variable in MODEL_VARIABLES)), None)
 
 
 def _check(chosen: argparse.Namespace) -> None:

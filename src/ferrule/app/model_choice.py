@@ -1,0 +1,51 @@
+"""Which model the settings choose, and how it is reached."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from ..core.values import named_value
+
+MODEL_VARIABLES: Final = ("FERRULE_MODEL", "ANTHROPIC_MODEL")
+SMALL_VARIABLES: Final = ("FERRULE_SMALL_MODEL", "ANTHROPIC_SMALL_FAST_MODEL")
+
+
+@named_value
+class ModelChoice:
+    name: str = ""
+    small: str = ""
+    """For small questions; empty for the one that is asked anyway."""
+    api_key: str = ""
+    api_url: str = ""
+
+    def named(self, given: str | None, environ: Mapping[str, str]) -> str | None:
+        """What was given, then the environment, then the settings; `None` leaves it to whoever has a key."""
+        return given or _first(environ, MODEL_VARIABLES) or self.name or None
+
+    def small_named(self, environ: Mapping[str, str]) -> str:
+        return _first(environ, SMALL_VARIABLES) or self.small
+
+    def reaching(self, name: str | None, environ: Mapping[str, str]) -> Mapping[str, str]:
+        """The environment, with the settings' key and address for the model's service where it has none.
+
+        >>> ModelChoice(api_key="k").reaching("openai:gpt", {})
+        {'OPENAI_API_KEY': 'k'}
+        """
+        if not (self.api_key or self.api_url):
+            return environ
+        service = _service(name or "", environ)
+        own = {f"{service}_API_KEY": self.api_key, f"{service}_BASE_URL": self.api_url}
+        return {**{variable: value for variable, value in own.items() if value}, **environ}
+
+
+def _service(name: str, environ: Mapping[str, str]) -> str:
+    service, colon, _ = name.partition(":")
+    if colon and service in ("anthropic", "openai"):
+        return service.upper()
+    others = any(environ.get(variable) for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL"))
+    return "ANTHROPIC" if not name or name.startswith("claude") or not others else "OPENAI"
+
+
+def _first(environ: Mapping[str, str], names: tuple[str, ...]) -> str:
+    return next(filter(None, (environ.get(name, "").strip() for name in names)), "")
