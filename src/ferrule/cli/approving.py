@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
+import termios
 from collections.abc import Iterator
-from typing import TextIO
+from contextlib import suppress
 
 from ..core.effects import describe_touch
 from ..output.plain import clean, lines
 from ..permissions.asking import Answer, Person, Question, Reach
 
 MOST_LINES = 60
+_PIECE = 4096
 CHOICES = "[y]es, [n]o"
 MORE_CHOICES = ", [s] yes for this session, [a] always (saved for this folder)"
 
@@ -20,30 +21,70 @@ MORE_CHOICES = ", [s] yes for this session, [a] always (saved for this folder)"
 class TerminalPerson:
     """Prints the question and reads the answer, both past stdin and stdout, which belong to the work."""
 
-    def __init__(self, reading: TextIO, writing: TextIO) -> None:
-        self._reading = reading
-        self._writing = writing
+    def __init__(self, terminal: int) -> None:
+        """`terminal` is a descriptor, which stays the caller's."""
+        self._terminal = terminal
 
     async def answer(self, question: Question, /) -> Answer:
-        print("\n".join(_shown(question)), file=self._writing)
         choices = CHOICES + (MORE_CHOICES if question.rules else "")
+        self._forget_what_was_typed()
+        self._say("\n".join(_shown(question)) + "\n")
         while True:
-            print(f"Allow it? {choices}, or what to do instead: ", end="", flush=True, file=self._writing)
-            line = await asyncio.to_thread(self._reading.readline)
+            self._say(f"Allow it? {choices}, or what to do instead: ")
+            line = await self._line()
             if (answer := understood(line, can_keep=bool(question.rules))) is not None:
                 return answer
-            print("Please answer y or n.", file=self._writing)
+            self._say("Please answer y or n.\n")
+
+    def _forget_what_was_typed(self) -> None:
+        """Keys that were pressed before the question was there are no answer to it."""
+        with suppress(termios.error):
+            termios.tcflush(self._terminal, termios.TCIFLUSH)
+
+    def _say(self, text: str) -> None:
+        data = text.encode("utf-8", "replace")
+        with suppress(OSError):  # the terminal is gone, so its next line is the end of input
+            while data:
+                data = data[os.write(self._terminal, data) :]
+
+    async def _line(self) -> str:
+        """One line; empty where there are no more. Without a thread, which a cancellation would leave waiting."""
+        loop = asyncio.get_running_loop()
+        ready = asyncio.Event()
+        got = bytearray()
+        loop.add_reader(self._terminal, ready.set)
+        try:
+            while b"\n" not in got:
+                await ready.wait()
+                ready.clear()
+                try:
+                    piece = os.read(self._terminal, _PIECE)
+                except OSError:
+                    return ""
+                if not piece:
+                    return ""
+                got += piece
+        finally:
+            loop.remove_reader(self._terminal)
+        return bytes(got).partition(b"\n")[0].decode("utf-8", "replace") + "\n"
 
 
 def terminal_person() -> Person | None:
     """Whoever sits at the terminal of this process; `None` where nobody does."""
-    if not sys.stderr.isatty():
+    if not is_at_terminal():
         return None
     try:
-        descriptor = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
+        return TerminalPerson(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC))
     except OSError:
         return None
-    return TerminalPerson(os.fdopen(os.dup(descriptor), "r"), os.fdopen(descriptor, "w"))
+
+
+def is_at_terminal() -> bool:
+    """Whether somebody can be asked: both what they type and what they are told go through a terminal."""
+    try:
+        return os.isatty(0) and os.isatty(2)
+    except OSError:
+        return False
 
 
 def understood(line: str, *, can_keep: bool) -> Answer | None:

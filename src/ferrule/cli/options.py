@@ -55,8 +55,11 @@ def _add_rules(add: Callable[..., Any], names: tuple[str, ...], verb: str) -> No
     add(*names, metavar="RULES", action="append", default=[], help=f"{verb} tools, or some of their calls: {more}")
 
 
-def settings_from(chosen: argparse.Namespace) -> Settings:
-    """Raises `Usage` for anything that cannot be honoured: a rule that is not understood must not be dropped."""
+def settings_from(chosen: argparse.Namespace, *, interactive: bool = False) -> Settings:
+    """At an `interactive` start a person is asked whether they trust the folder.
+
+    Raises `Usage` for anything that cannot be honoured: a rule that is not understood must not be dropped.
+    """
     from ..app.build import Settings
     from ..app.layers import ReloadedPolicy, SettingsError, open_layers, understood
     from ..app.servers import claude_servers, configured_servers, given_servers
@@ -77,6 +80,10 @@ def settings_from(chosen: argparse.Namespace) -> Settings:
             trusting=chosen.trust,
             more=(*own, *given_servers(chosen.mcp_config)),
         )
+        if interactive and not chosen.trust:
+            from .trusting import ask_for_trust
+
+            ask_for_trust(live)
         found = understood(live.current(), base.cwd)
         servers, notes = configured_servers(live.current().layered, base.cwd, strict=chosen.strict_mcp_config)
     except SettingsError as error:

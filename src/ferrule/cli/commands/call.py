@@ -10,6 +10,7 @@ from ...app.logs import log_to_file
 from ...core.calls import ToolCall, ToolOutcome
 from ...core.content import encodable, plain_text
 from ...engine.session import Session
+from ..approving import is_at_terminal, terminal_person
 from ..exits import CLOSED_PIPE, FAILED, OK, Failed, Usage
 from ..jsonl import Asked, Rejected, answer, encoded, rejection, requests
 from ..options import settings_from
@@ -25,12 +26,14 @@ def run(chosen: argparse.Namespace) -> int:
         raise Usage("--jsonl reads the calls from stdin; leave TOOL, JSON and --json out.")
     if not chosen.jsonl and not chosen.tool:
         raise Usage("name a TOOL and give its input as JSON, or use --jsonl. `ferrule tools` lists the tools.")
-    settings = settings_from(chosen)
-    log_to_file(settings.state_folder)
     incoming = InputLines() if chosen.jsonl or chosen.input == "-" else None
+    interactive = incoming is None and is_at_terminal()
+    settings = settings_from(chosen, interactive=interactive)
+    log_to_file(settings.state_folder)
     out = Output()
+    person = terminal_person() if interactive else None
     try:
-        return asyncio.run(_run(open_session(settings), chosen, incoming, out))
+        return asyncio.run(_run(open_session(settings, person=person), chosen, incoming, out))
     except BrokenPipeError:
         return CLOSED_PIPE
     except OSError as error:

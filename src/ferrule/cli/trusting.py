@@ -1,0 +1,58 @@
+"""What a folder brings, for a person to agree to: by `ferrule trust`, or when a session starts at a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+
+from ..core.content import encodable
+from ..settings.grants import Item, Kind, printable
+from ..settings.reload import LiveSettings
+from ..settings.trust import NotStored, Standing
+from .exits import Usage
+
+
+def ask_for_trust(live: LiveSettings) -> None:
+    """Once, at a start with a person there. A no leaves everything as it was."""
+    standing = live.current().standing
+    if not (standing.new or standing.gone):
+        return
+    for line in described(live.folder, standing):
+        print(encodable(line), file=sys.stderr)
+    if not agrees():
+        return
+    try:
+        live.trust(standing.items)
+    except NotStored as error:
+        print(f"ferrule: {error}", file=sys.stderr)
+
+
+def described(folder: str, standing: Standing) -> Iterator[str]:
+    known = standing.trusted and not standing.new and not standing.gone
+    waiting = "has changed since it was trusted" if standing.trusted else "is not trusted"
+    yield f"{folder} {'is trusted' if known else waiting}."
+    shown = [item for item in standing.items if item.kind.waits]
+    if not shown and not standing.gone:
+        yield "Nothing in it can run by itself, or allow more than you do."
+    yield from _by_file((item, "" if standing.counts(item) else "new") for item in shown)
+    yield from _by_file((item, "gone") for item in standing.gone)
+    if standing.gone:
+        yield "As long as what is gone may have been a guard, nothing of all this counts."
+
+
+def _by_file(marked: Iterable[tuple[Item, str]]) -> Iterator[str]:
+    order = list(Kind)
+    file = None
+    for item, mark in sorted(marked, key=lambda pair: (pair[0].file, order.index(pair[0].kind))):
+        if item.file != file:
+            file = item.file
+            yield f"  {printable(file)}"
+        yield f"    {mark:4} {item.kind}: {item.words}"
+
+
+def agrees() -> bool:
+    """Only a person at a terminal can agree here."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise Usage("there is nobody to ask. Look at it with --show, then give --yes.")
+    print("Do you trust this? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
