@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import pty
 import subprocess
@@ -135,6 +136,37 @@ def test_the_older_keys_for_long_results_are_used(folder: Path) -> None:
     (saved,) = (folder / "kept" / "ferrule-sessions").glob("*/results/*.txt")
     assert (done.returncode, len(done.stdout) < 1000) == (0, True)
     assert str(saved).encode() in done.stdout
+
+
+@requirement("SET-5", "PERM-12")
+def test_the_older_keys_for_tools_and_domains_are_used(folder: Path) -> None:
+    """Asked of one process, line by line, with the settings of the home."""
+    put(
+        folder / "home" / ".claude" / "settings.json",
+        {
+            "permissions": {
+                "allowed_tools": ["Write"],
+                "disabled_tools": ["Glob"],
+                "pre_approval": {
+                    "allowed_domains": ["plums.org"],
+                    "blocked_domains": ["docs.rs"],
+                    "auto_approve_https": True,
+                },
+            }
+        },
+    )
+    fetches = ("http://plums.org", "http://www.plums.org", "https://docs.rs", "https://any.org", "http://any.org")
+    asked = [
+        {"tool": "Write", "input": {"file_path": "/elsewhere/x", "content": ""}},
+        {"tool": "Glob", "input": {"pattern": "*"}},
+        *({"tool": "WebFetch", "input": {"url": url}} for url in fetches),
+    ]
+    lines = "".join(json.dumps({"id": number, **one}) + "\n" for number, one in enumerate(asked))
+
+    done = ferrule(folder, "explain", "--jsonl", stdin=lines)
+
+    decisions = [json.loads(line)["decision"] for line in done.stdout.splitlines()]
+    assert decisions == ["allow", "deny", "allow", "allow", "ask", "allow", "ask"], done.stderr
 
 
 @requirement("SET-1")

@@ -26,6 +26,7 @@ from ..hooks.matching import everything
 from ..host.web.fetching import Fetcher
 from ..host.web.guard import explain_fetch
 from ..host.web.pages import Pages
+from ..permissions.domains import PreApproval
 from ..permissions.judge import RuleJudge
 from ..permissions.modes import Mode
 from ..permissions.paths import Places
@@ -59,12 +60,16 @@ class Scene:
     rules: tuple[Rule, ...] = ()
     mode: Mode = Mode.DEFAULT
     directories: tuple[str, ...] = ()
+    domains: PreApproval = field(default_factory=PreApproval)
     lost: str | None = None
     """Why nothing may be allowed without a question, if so."""
 
     @cached_property
     def judge(self) -> RuleJudge:
-        return RuleJudge(self.rules, self.mode, self.places)
+        return self.judging(self.rules)
+
+    def judging(self, rules: tuple[Rule, ...]) -> RuleJudge:
+        return RuleJudge(rules, self.mode, self.places, domains=self.domains)
 
     @cached_property
     def places(self) -> Places:
@@ -233,7 +238,7 @@ def hook_opinion(said: Mapping[str, Any]) -> Opinion:
 
 
 def _ruled(scene: Scene, proposal: Proposal, more: tuple[Rule, ...] = ()) -> Opinion:
-    judge = RuleJudge((*scene.rules, *more), scene.mode, scene.places) if more else scene.judge
+    judge = scene.judging((*scene.rules, *more)) if more else scene.judge
     verdict = judge.judge(proposal)
     if scene.lost is None or (verdict and verdict.behavior is Behavior.DENY):
         return verdict

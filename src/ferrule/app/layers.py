@@ -131,7 +131,7 @@ def understood(current: Current, workspace: str | None = None) -> Understood:
         hooks=hooks.book,
         environment={name: one.value for name, one in layered.environment.items()},
         model=_model(layered),
-        approves_https=any(_value(layered, *key) is True for key in _HTTPS),
+        approves_https=_approves_https(layered),
         warnings=(*warnings, *_unused(layered), *_untrusted(current.standing)),
     )
 
@@ -231,6 +231,12 @@ def _folder(layered: Layered) -> Path | None:
     """A relative one is taken from the home, so that it is the same for every project."""
     text = _value(layered, "oversized_results", "persist_dir")
     return None if text is None else Path.home() / Path(text).expanduser()
+
+
+def _approves_https(layered: Layered) -> bool:
+    """The switch has two places. Where both are used, both have to agree."""
+    said = [found.value for key in _HTTPS if (found := layered.value(*key))]
+    return bool(said) and all(said)
 
 
 def _model(layered: Layered) -> ModelChoice:

@@ -1,7 +1,7 @@
 """Room for a classifier: one more judge beside the rules and the hooks, so it waits while they do.
 
 It is asked only about what the rules left open. It never allows what somebody
-asks about or denies, and where it fails nothing is allowed by that.
+asks about or denies. What it cannot say is left to be asked about; if it breaks, the call is refused.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, Literal, Protocol
 
 from ..core.effects import describe_touch
+from ..core.model import ModelError
 from ..core.ports import Opinion, Proposal
 from ..core.values import plain_value
 from ..core.verdicts import Behavior, Risk, Verdict
@@ -82,8 +83,8 @@ class ClassifierJudge:
         try:
             async with asyncio.timeout(self._seconds):
                 found = await self._classifier.classify(account_of(proposal))
-        except Exception:  # somebody else's code: what it cannot say is left to be asked about
-            log.warning("the classifier could not judge %s", proposal.tool.name, exc_info=True)
+        except (ModelError, TimeoutError) as error:
+            log.warning("the classifier could not judge %s: %s", proposal.tool.name, error)
             return None
         match found.verdict:
             case "safe" if answers:

@@ -85,6 +85,7 @@ def _settled(settings: Settings, home: str) -> Scene:
         rules=settings.rules,
         mode=settings.mode,
         directories=settings.added_directories,
+        domains=settings.pre_approval,
         lost=policy.lost if policy else None,
     )
 
