@@ -70,7 +70,7 @@ def test_a_skill_whose_command_is_refused_is_not_asked(folder: Path) -> None:
     assert b"The skill bad could not be used, for `rm -rf elsewhere` did not run well" in done.stderr
 
 
-@requirement("MCP-6", "TASK-2")
+@requirement("MCP-1", "TASK-2")
 def test_a_prompt_of_a_server_is_asked_for_in_the_same_way(folder: Path) -> None:
     servers = json.dumps({"mcpServers": {"raw": {"command": sys.executable, "args": ["-S", str(RAW)]}}})
 
@@ -140,7 +140,7 @@ async def test_a_file_that_is_read_makes_its_skills_and_instructions_known_again
         assert "Views are small." in "".join(told)
 
 
-@requirement("MCP-8", "TASK-2")
+@requirement("MCP-5", "TASK-2")
 def test_skills_are_prompts_of_the_server(folder: Path) -> None:
     put(folder / "home/.claude/skills/hidden/SKILL.md", SKILL.format("user-invocable: false\n"))
     with served(folder) as server:
