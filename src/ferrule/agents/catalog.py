@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Final
 
@@ -17,15 +17,16 @@ LISTING: Final = 8000
 
 
 class Agents:
-    """The kinds of one session: an administrator's before the folder's before the user's before the built-in ones."""
+    """The kinds of one session: those given by a program, then an administrator's, the folder's, the user's, ours."""
 
-    def __init__(self, pages: Pages | None = None) -> None:
+    def __init__(self, pages: Pages | None = None, given: Iterable[AgentKind] = ()) -> None:
         self._pages = pages
+        self._given = {kind.name: kind for kind in given}
         self.warnings: list[str] = []
 
     @cached_property
     def all(self) -> Mapping[str, AgentKind]:
-        found = dict[str, AgentKind]()
+        found = dict(self._given)
         for kind in self._written():
             if len(found) == MOST:
                 self.warnings.append(f"There are more than {MOST} agents; {kind.path} and what follows is skipped.")

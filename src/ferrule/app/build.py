@@ -212,7 +212,7 @@ def _delegated(settings: Settings, ground: _Ground, parts: Parts) -> _Delegated:
         skills=skills,
         activated=ActivatedSkills(skills, ground.cwd) if skills else None,
         spawner=Spawner(
-            Agents(settings.pages),
+            Agents(settings.pages, settings.agents),
             caps=settings.agent_caps,
             models=parts.get("models"),
             brief=parts.get("brief", lambda kind: ""),
@@ -238,6 +238,7 @@ def _services(settings: Settings, ground: _Ground, delegated: _Delegated, small:
         extractor=parts.get("extractor") or PageReader(small),
         searches=_searches(os.environ),
         questioner=parts.get("questioner"),
+        approver_answers=parts.get("approver_answers", False),
         modes=delegated.modes,
         skills=delegated.skills,
         skill_rules=delegated.turn_rules,

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import date
+from typing import Unpack
 
 from ..agents.kinds import AgentKind
-from ..core.model import ModelProvider
-from ..core.ports import Approver
-from ..core.tool import AnyTool
 from ..core.values import named_value
 from ..engine.session import Session
 from ..engine.spending import Limits
@@ -79,10 +77,8 @@ def open_conversation(
     telling: Telling | None = None,
     which: Which | None = None,
     *,
-    tools: Iterable[AnyTool] = (),
-    approver: Approver | None = None,
-    small_model: ModelProvider | None = None,
     limits: Limits | None = None,
+    **parts: Unpack[Parts],
 ) -> Opened:
     """Raises `TranscriptError` where the conversation is not there, or its id is taken."""
     telling = telling or Telling()
@@ -91,7 +87,7 @@ def open_conversation(
     reader = Reader(roots=tuple(map(os.path.realpath, inside)), trusting=telling.trusting)
     found = reader.read(starting_places(surroundings(settings.cwd, os.environ), telling.levels))
     nested = NestedInstructions(settings.cwd, reader, telling.levels, [one for one in found if one.paths])
-    servers = servers_of(settings)
+    servers = parts.get("mcp") or servers_of(settings, parts.get("questioner"))
     skills = Skills(settings.pages) if settings.pages else None
     always = [one for one in found if not one.paths]
     today = date.today()
@@ -101,16 +97,14 @@ def open_conversation(
     def brief(kind: AgentKind) -> str:
         return told_around(always, surrounding) if kind.knows_project else told_around((), alone)
 
-    parts: Parts = {
-        "tools": tools,
-        "approver": approver,
-        "after": (nested,),
+    own: Parts = {
+        **parts,
+        "after": (nested, *parts.get("after", ())),
         "mcp": servers,
         "brief": brief,
         "skills": skills,
-        "small_model": small_model,
     }
-    session = _session(settings, which or Which(), parts)
+    session = _session(settings, which or Which(), own)
     session.limits = limits or Limits()
     session.compaction.only_these_stand += (nested.keep_only,)
 

@@ -11,6 +11,7 @@ from typing import TypedDict
 from platformdirs import user_state_path
 
 from ..agents.caps import Caps
+from ..agents.kinds import AgentKind
 from ..agents.spawner import Brief, Models
 from ..core.model import ModelProvider
 from ..core.ports import AfterCall, Approver, Extractor, Judge, Questioner
@@ -95,6 +96,8 @@ class Settings:
     """Variables for hooks and commands, beside those of this process."""
     pages: Pages | None = None
     """Where skills and agents are read from; without it there are none but those that are built in."""
+    agents: tuple[AgentKind, ...] = ()
+    """Kinds of agents that a program brings; they count more than those that are read."""
     agent_caps: Caps = field(default_factory=lambda: Caps.from_environment(os.environ))
     reload: Callable[[], Policy] | None = None
     """Asked before each decision; `rules`, `mode` and `hooks` are what it says at the start."""
@@ -117,6 +120,8 @@ class Parts(TypedDict, total=False):
     """Asked one question at a time, with a rule for "always"; in the place of an approver."""
     questioner: Questioner | None
     """Without one nobody answers questions."""
+    approver_answers: bool
+    """Whether whoever approves calls answers the questions of AskUserQuestion too, by filling them in."""
     extractor: Extractor | None
     """Without one the session's own model reads pages, or that of `small_model`."""
     small_model: ModelProvider | None

@@ -11,8 +11,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from .._version import __version__
 from ..app.headless import Headless
+from ..app.introducing import init_line
 from ..app.live_rules import Policy
 from ..app.opening import Opened, Telling, Which, open_conversation
 from ..app.switching import SwitchedPolicy
@@ -182,21 +182,14 @@ class Conversing:
     def _init(self, opened: Opened) -> dict[str, Any]:
         session = opened.session
         stream = StreamJson(session.id, model=lambda: self._model.name)
-        return stream.line(
-            "system",
-            subtype="init",
-            cwd=session.workspace,
-            tools=[tool.name for tool in session.registry.pool],
-            mcp_servers=[_standing(server) for server in opened.servers.connections],
+        return init_line(
+            stream,
+            session,
             model=self._model.name,
-            permissionMode=str(self._policy.mode),
-            slash_commands=list(opened.commands.names()),
-            apiKeySource="none",
-            output_style="default",
-            agents=list(session.agents),
+            mode=str(self._policy.mode),
+            servers=[_standing(server) for server in opened.servers.connections],
+            commands=opened.commands.names(),
             skills=[skill.name for skill in opened.commands.skills()],
-            plugins=[],
-            ferrule_version=__version__,
         )
 
     async def _say(self, line: dict[str, Any]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .exits import Usage
@@ -60,60 +59,31 @@ def settings_from(chosen: argparse.Namespace, *, interactive: bool = False) -> S
 
     Raises `Usage` for anything that cannot be honoured: a rule that is not understood must not be dropped.
     """
-    from ..app.build import Settings
-    from ..app.layers import ReloadedPolicy, SettingsError, open_layers, understood
-    from ..app.servers import claude_servers, configured_servers, given_servers
+    from ..app.gathering import gathered
+    from ..app.layers import SettingsError
+    from ..app.settings import Settings
     from ..permissions.modes import Mode
-    from ..settings.levels import Level, surroundings
-    from ..settings.pages import Pages
+    from .trusting import ask_for_trust
 
-    base = Settings(cwd=working_directory(chosen.cwd))
+    base = Settings(cwd=working_directory(chosen.cwd), only_tools=_only_tools(chosen.tools))
     try:
-        levels = chosen_levels(chosen.setting_sources)
-        own = claude_servers(os.path.expanduser("~"), base.cwd) if Level.USER in levels else ()
-        live = open_layers(
-            base.cwd,
-            base.state_folder,
+        found = gathered(
+            base,
             settings=chosen.settings,
             flags=_as_settings(chosen, base.cwd),
-            levels=levels,
+            levels=chosen_levels(chosen.setting_sources),
             trusting=chosen.trust,
-            more=(*own, *given_servers(chosen.mcp_config)),
+            server_sources=chosen.mcp_config,
+            strict_servers=chosen.strict_mcp_config,
+            look=ask_for_trust if interactive and not chosen.trust else None,
         )
-        if interactive and not chosen.trust:
-            from .trusting import ask_for_trust
-
-            ask_for_trust(live)
-        found = understood(live.current(), base.cwd)
-        servers, notes = configured_servers(live.current().layered, base.cwd, strict=chosen.strict_mcp_config)
     except SettingsError as error:
         raise Usage(str(error)) from None
-    for warning in (*found.warnings, *notes, *_rules_for_no_tool(found.given_rules)):
+    for warning in (*found.warnings, *_rules_for_no_tool(found.given_rules)):
         print(f"ferrule: {warning}", file=sys.stderr)
-    if found.mode is Mode.BYPASS and hasattr(os, "geteuid") and os.geteuid() == 0:
+    if found.settings.mode is Mode.BYPASS and hasattr(os, "geteuid") and os.geteuid() == 0:
         print("ferrule: bypassPermissions as root: any call may change anything on this machine.", file=sys.stderr)
-    return replace(
-        base,
-        added_directories=found.directories,
-        rules=found.rules,
-        mode=found.mode or base.mode,
-        only_tools=_only_tools(chosen.tools),
-        cleanup_days=found.cleanup_days or base.cleanup_days,
-        result_limit=found.result_limit,
-        result_keep=found.result_keep,
-        results_folder=found.results_folder,
-        servers=servers,
-        hooks=found.hooks,
-        environment=found.environment,
-        model=found.model,
-        pre_approval=replace(base.pre_approval, https=found.approves_https),
-        reload=ReloadedPolicy(live, base.mode, base.cwd),
-        pages=Pages(
-            surroundings(base.cwd, os.environ),
-            lambda item: live.current().standing.counts(item),  # noqa: PLW0108 - of the moment it is asked
-            levels=chosen_levels(chosen.setting_sources),
-        ),
-    )
+    return found.settings
 
 
 def _as_settings(chosen: argparse.Namespace, cwd: str) -> dict[str, dict[str, Any]]:

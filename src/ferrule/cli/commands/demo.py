@@ -56,9 +56,10 @@ def _play_sample(pause: float) -> int:
 
 
 def _play_file(name: str) -> int:
-    from .headless import open_model_by_name
+    from ...app.model_choice import ModelChoice
+    from .headless import open_chosen
 
-    model = open_model_by_name(f"scripted:{name}")
+    model = open_chosen(ModelChoice(), f"scripted:{name}", os.environ)
     seen = asyncio.run(_play(open_session(Settings()), f"Play {name}.", model))
     if seen.exit_code is not None:
         return seen.exit_code

@@ -80,15 +80,10 @@ async def _run(
 
 def open_chosen(choice: ModelChoice, name: str | None, environ: Mapping[str, str]) -> OpenedModel:
     """With the key and the address that the settings have for it. Raises `Usage`."""
-    return open_model_by_name(name, choice.reaching(name, environ))
-
-
-def open_model_by_name(name: str | None, environ: Mapping[str, str] = os.environ) -> OpenedModel:
-    """Raises `Usage` where there is no such model, or no key for it."""
-    from ...providers.catalog import open_model
+    from ...app.choosing import chosen_model
 
     try:
-        return open_model(name, environ)
+        return chosen_model(name, environ, choice)
     except ModelError as error:
         raise Usage(str(error)) from None
 

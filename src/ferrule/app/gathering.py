@@ -1,0 +1,81 @@
+"""The settings of a session from all that says something about it: files, and what a program or a person gave."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..core.values import named_value
+from ..permissions.rules import Rule
+from ..settings.levels import Level, surroundings
+from ..settings.pages import Pages
+from ..settings.reload import EVERY_LEVEL, LiveSettings
+from .layers import ReloadedPolicy, open_layers, understood
+from .servers import claude_servers, configured_servers, given_servers
+from .settings import Settings
+
+
+@named_value
+class Gathered:
+    settings: Settings
+    given_rules: tuple[Rule, ...] = ()
+    """Those that came with `flags` and not from a file."""
+    warnings: tuple[str, ...] = ()
+    """For a person: what was left out, and why."""
+
+
+def gathered(
+    base: Settings,
+    *,
+    settings: str | None = None,
+    flags: Mapping[str, Mapping[str, Any]] | None = None,
+    levels: frozenset[Level] = EVERY_LEVEL,
+    trusting: bool = False,
+    server_sources: Iterable[str] = (),
+    strict_servers: bool = False,
+    look: Callable[[LiveSettings], None] | None = None,
+) -> Gathered:
+    """`base` with what the settings of its directory say. Raises `SettingsError`.
+
+    `settings` and `server_sources` are files or their JSON; `flags` are
+    settings by the name of whatever gave them. `look` may have a person agree
+    to what the folder brings before it counts.
+    """
+    own = claude_servers(os.path.expanduser("~"), base.cwd) if Level.USER in levels else ()
+    live = open_layers(
+        base.cwd,
+        base.state_folder,
+        settings=settings,
+        flags=flags,
+        levels=levels,
+        trusting=trusting,
+        more=(*own, *given_servers(server_sources)),
+    )
+    if look is not None:
+        look(live)
+    found = understood(live.current(), base.cwd)
+    servers, notes = configured_servers(live.current().layered, base.cwd, strict=strict_servers)
+    made = replace(
+        base,
+        added_directories=found.directories,
+        rules=found.rules,
+        mode=found.mode or base.mode,
+        cleanup_days=found.cleanup_days or base.cleanup_days,
+        result_limit=found.result_limit,
+        result_keep=found.result_keep,
+        results_folder=found.results_folder,
+        servers=servers,
+        hooks=found.hooks,
+        environment=found.environment,
+        model=found.model,
+        pre_approval=replace(base.pre_approval, https=found.approves_https),
+        reload=ReloadedPolicy(live, base.mode, base.cwd),
+        pages=Pages(
+            surroundings(base.cwd, os.environ),
+            lambda item: live.current().standing.counts(item),  # noqa: PLW0108 - of the moment it is asked
+            levels=levels,
+        ),
+    )
+    return Gathered(settings=made, given_rules=found.given_rules, warnings=(*found.warnings, *notes))
