@@ -78,7 +78,7 @@ class Toolbox:
             rules=(*base.rules, *rules),
             mode=base.mode if settings is not None and mode is Mode.DEFAULT else Mode(mode),
         )
-        approver = _Asking(ask) if ask is not None else None
+        approver = AskingApprover(ask) if ask is not None else None
         self.session: Session = open_session(chosen, tools=tools, approver=approver, builtin=builtin)
         self._numbers = itertools.count(1)
 
@@ -131,7 +131,7 @@ class Toolbox:
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
-class _Asking:
+class AskingApprover:
     """A function as an approver. It satisfies `core.ports.Approver`."""
 
     def __init__(self, ask: Ask) -> None:

@@ -1,0 +1,272 @@
+"""The way in for programs that want a whole conversation: `query` for one, `FerruleClient` for one that goes on.
+
+Everything happens in this process. Neither is a generator: leaving a loop
+early tells the conversation to end, and its own task ends what runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from ..core.calls import ToolCall
+from ..core.content import plain_text
+from ..core.model import ModelError
+from ..engine.session import Session
+from ..engine.window import CHARACTERS, TOOL, estimate
+from ..mcp.around import ServerTrouble
+from ..mcp.naming import PREFIX
+from .conversation import Conversation
+from .errors import CannotOpen, NotConnected, NotDone
+from .messages import ContextUsage, Message, ResultMessage, ServerStatus
+from .opening import opened
+from .options import Options
+from .prompts import Prompt, Prompts, said
+
+
+class Messages:
+    """An async iterator of messages. `async with` or `aclose` also waits for the end of what runs.
+
+    >>> async def example() -> None:
+    ...     async with query(prompt="What is 2 + 2?") as messages:
+    ...         async for message in messages:
+    ...             print(message)
+    """
+
+    def __init__(self, prompt: Prompt | Prompts, options: Options) -> None:
+        self._prompt = prompt
+        self._options = options
+        self._conversation: Conversation | None = None
+        self._is_closed = False
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Message:
+        if self._is_closed:
+            raise StopAsyncIteration
+        if self._conversation is None:
+            self._conversation = _begun(self._prompt, self._options)
+        message = await self._conversation.next()
+        if message is None:
+            raise StopAsyncIteration
+        return message
+
+    async def aclose(self) -> None:
+        self._is_closed = True
+        if self._conversation is not None:
+            await self._conversation.ended()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def __del__(self) -> None:
+        """A loop was left early: nobody can read on, so nothing needs to run on."""
+        if self._conversation is not None:
+            self._conversation.end()
+
+
+def query(*, prompt: Prompt | Prompts, options: Options | None = None) -> Messages:
+    """The messages of a conversation, which ends when all prompts are answered.
+
+    Iterating raises `CannotOpen` where there is nothing to be had as the options want it.
+    """
+    return Messages(prompt, options or Options())
+
+
+def _begun(prompt: Prompt | Prompts, options: Options) -> Conversation:
+    many = prompt if isinstance(prompt, AsyncIterable) else None
+    first = None if isinstance(prompt, AsyncIterable) else said(prompt)
+    conversation = _conversation(options)
+    if first is not None:
+        conversation.say(first)
+        conversation.say_no_more()
+    conversation.start(many, ends=True)
+    return conversation
+
+
+def _conversation(options: Options) -> Conversation:
+    return Conversation(opened(options), partial=options.partial_messages, hook_messages=options.hook_messages)
+
+
+class Responses:
+    """An async iterator over a client's messages; of one prompt alone, or of all."""
+
+    def __init__(self, conversation: Conversation, *, one: bool) -> None:
+        self._conversation = conversation
+        self._one = one
+        self._is_over = False
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Message:
+        message = None if self._is_over else await self._conversation.next()
+        if message is None:
+            self._is_over = True
+            raise StopAsyncIteration
+        self._is_over = self._one and isinstance(message, ResultMessage)
+        return message
+
+    async def aclose(self) -> None:
+        """Read no further. The conversation goes on, and what was not read stays for the next reader."""
+        self._is_over = True
+
+
+class FerruleClient:
+    """A conversation that goes on as long as somebody has something to say.
+
+    >>> async def example() -> None:
+    ...     async with FerruleClient(Options(mode="plan")) as client:
+    ...         await client.query("What does this project do?")
+    ...         async for message in client.receive_response():
+    ...             print(message)
+    """
+
+    def __init__(self, options: Options | None = None) -> None:
+        self.options = options or Options()
+        self._conversation: Conversation | None = None
+
+    async def __aenter__(self) -> Self:
+        await self.connect()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.disconnect()
+
+    async def connect(self, prompt: Prompt | Prompts | None = None) -> None:
+        """Raises `CannotOpen`. Connecting again ends the conversation that there was."""
+        await self.disconnect()
+        many = prompt if isinstance(prompt, AsyncIterable) else None
+        first = None if prompt is None or isinstance(prompt, AsyncIterable) else said(prompt)
+        conversation = _conversation(self.options)
+        if first is not None:
+            conversation.say(first)
+        conversation.start(many)
+        self._conversation = conversation
+
+    async def disconnect(self) -> None:
+        """End what runs and wait for it. Nothing of the conversation is left in this process afterwards."""
+        conversation, self._conversation = self._conversation, None
+        if conversation is not None:
+            await conversation.ended()
+
+    # Talking
+
+    async def query(self, prompt: Prompt | Prompts) -> None:
+        """Say something; its turn comes when what was said before is answered. Raises `ValueError`."""
+        conversation = self.conversation
+        if isinstance(prompt, AsyncIterable):
+            async for one in prompt:
+                conversation.say(one)
+        else:
+            conversation.say(prompt)
+
+    def receive_messages(self) -> Responses:
+        """All messages, until the client is disconnected."""
+        return Responses(self.conversation, one=False)
+
+    def receive_response(self) -> Responses:
+        """The messages up to the next result, with it."""
+        return Responses(self.conversation, one=True)
+
+    async def interrupt(self) -> bool:
+        """End the turn that is under way; its result says so, and the conversation goes on. False if there is none."""
+        return await self.conversation.interrupt()
+
+    # Changing and looking
+
+    @property
+    def conversation(self) -> Conversation:
+        """Raises `NotConnected`."""
+        if self._conversation is None:
+            raise NotConnected("Not connected. Call connect() first, or use `async with`.")
+        return self._conversation
+
+    @property
+    def session(self) -> Session:
+        """What carries the conversation out, with its history, its state and its events."""
+        return self.conversation.session
+
+    async def set_permission_mode(self, mode: str) -> None:
+        """From the next call on. Raises `ValueError`."""
+        self.conversation.set_mode(mode)
+
+    async def set_model(self, name: str | None = None) -> None:
+        """From the next message on; `None` for the one that the environment names. Raises `CannotOpen`."""
+        opened = self.conversation.opened
+        try:
+            opened.model.model = opened.models.named(name)
+        except ModelError as error:
+            raise CannotOpen(str(error)) from error
+
+    async def get_mcp_status(self) -> tuple[ServerStatus, ...]:
+        return self.conversation.servers()
+
+    async def reconnect_mcp_server(self, name: str) -> None:
+        """Wait until it is up. Raises `NotDone` where it cannot be had."""
+        opened = self.conversation.opened
+        try:
+            if name not in opened.own_servers:
+                await opened.servers.get(name).ready()
+        except ServerTrouble as error:
+            raise NotDone(str(error)) from None
+
+    async def toggle_mcp_server(self, name: str, enabled: bool) -> None:
+        """Whether its tools can be used. Raises `NotDone` for a server that there is not."""
+        registry = self.session.registry
+        for tool in self._tools_of(name):
+            if enabled:
+                registry.enable(tool)
+            else:
+                registry.disable(tool, f"the server {name} was disabled")
+
+    async def stop_task(self, task_id: str) -> None:
+        """End a command that runs in the background. Raises `NotDone`."""
+        (outcome,) = await self.session.run([ToolCall(f"stop-{task_id}", "KillShell", {"shell_id": task_id})])
+        if outcome.is_error:
+            raise NotDone(plain_text(outcome.content))
+
+    def _tools_of(self, server: str) -> tuple[str, ...]:
+        opened = self.conversation.opened
+        if server in opened.own_servers:
+            return opened.own_servers[server]
+        try:
+            part = opened.servers.get(server).config.part
+        except ServerTrouble as error:
+            raise NotDone(str(error)) from None
+        return tuple(tool.name for tool in opened.servers.tools() if tool.name.startswith(f"{PREFIX}{part}__"))
+
+    async def get_context_usage(self) -> ContextUsage:
+        session, model = self.session, self.conversation.opened.model
+        offered = session.registry.pool.offered(session.state.found_tools)
+        parts = {
+            "System prompt": len(session.system) // CHARACTERS,
+            "Tools": sum(len(spec.description) // CHARACTERS + TOOL for spec in offered),
+            "Messages": estimate(session.history),
+        }
+        known = session.compaction.meter.tokens
+        return ContextUsage(
+            total=known or sum(parts.values()), window=model.facts.window, model=model.name, parts=parts
+        )
+
+    async def get_server_info(self) -> Mapping[str, Any]:
+        """What can be chosen and called here."""
+        session = self.session
+        return {
+            "commands": [],
+            "output_style": "default",
+            "available_output_styles": ["default"],
+            "models": [],
+            "agents": list(session.agents),
+            "tools": [tool.name for tool in session.registry.pool],
+            "session_id": session.id,
+        }

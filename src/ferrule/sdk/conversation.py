@@ -1,0 +1,229 @@
+"""A conversation at work. One task owns it from its first step to its last, whoever reads along.
+
+The task enters the session, takes prompts in turn, tells what happens and
+leaves the session again. Whoever holds the conversation may tell it to end and
+wait for that, or tell it and not wait: the task tidies up by itself either way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Any, Final, Protocol, cast
+
+from ..app.headless import Headless
+from ..app.introducing import init_line
+from ..core.events import Envelope, HookRan, ToolFinished, ToolRequested
+from ..core.state import ModeChanged
+from ..engine.faults import end
+from ..mcp.around import Phase
+from ..mcp.connection import Connection
+from ..mcp.naming import PREFIX
+from ..output.answers import result_line
+from ..output.stream_json import StreamJson
+from ..permissions.modes import Mode
+from .messages import Message, ServerStatus, message_of
+from .opening import Opened
+from .prompts import Prompt, Prompts, Said, said
+from .telling import Telling
+
+SERVERS_WITHIN: Final = 10.0
+"""Seconds that the first prompt waits for servers of which nothing is known yet."""
+_GRACE: Final = 10.0
+
+
+class _Closing(Protocol):
+    async def aclose(self) -> None: ...
+
+
+class Conversation:
+    def __init__(self, opened: Opened, *, partial: bool = False, hook_messages: bool = False) -> None:
+        self.opened = opened
+        self.session = opened.session
+        self.told = Telling()
+        self._hook_messages = hook_messages
+        self._stream = StreamJson(opened.session.id, model=lambda: opened.model.name, partial=partial)
+        self._headless = Headless(
+            opened.session,
+            opened.model,
+            watch=self._watch,
+            watch_last=self._watch_last,
+            structured=opened.structured,
+        )
+        self._prompts: asyncio.Queue[Said | None] = asyncio.Queue()
+        self._unstarted = 0
+        self._under_way = asyncio.Event()
+        self._known_calls: dict[str, asyncio.Event] = {}
+        self._owner: asyncio.Task[None] | None = None
+
+    def start(self, prompts: Prompts | None = None, *, ends: bool = False) -> None:
+        """With prompts that come by and by, if there are any; `ends` when all that were given are answered."""
+        if self._owner is None:
+            self._owner = asyncio.create_task(self._own(prompts, ends=ends))
+
+    def say(self, prompt: Prompt) -> None:
+        """Its turn comes when those before it are answered. Raises `ValueError`."""
+        self._prompts.put_nowait(said(prompt))
+        self._unstarted += 1
+
+    def say_no_more(self) -> None:
+        self._prompts.put_nowait(None)
+
+    async def next(self) -> Message | None:
+        """`None` when it is over. Raises what ended it, if that was an error."""
+        message = await self.told.next()
+        if message is None and self._owner is not None:
+            await asyncio.wait((self._owner,))
+            self._raise_what_ended_it()
+        return message
+
+    async def interrupt(self) -> bool:
+        """End the turn that is under way, or about to be. False if there is none."""
+        if self._unstarted:
+            await self._under_way.wait()
+        return self.session.interrupt()
+
+    def set_mode(self, mode: str) -> None:
+        """Raises `ValueError`."""
+        try:
+            chosen = Mode(mode)
+        except ValueError:
+            raise ValueError(f"There is no mode {mode!r}. There are: {', '.join(Mode)}.") from None
+        if chosen is Mode.BYPASS and not self.opened.may_bypass:
+            raise ValueError("bypassPermissions must be chosen when the conversation is opened.")
+        self.session.state.apply(ModeChanged(str(chosen)))
+
+    @property
+    def mode(self) -> str:
+        return self.session.state.mode or str(self.opened.rules().mode)
+
+    async def has_told_of(self, call_id: str) -> None:
+        """Return when the message with this call was told, so that a question about it comes after it."""
+        await self._known_calls.setdefault(call_id, asyncio.Event()).wait()
+
+    def end(self) -> None:
+        """Tell the owner to end what runs, and do not wait for it."""
+        self.told.end()
+        if self._owner is not None and not self._owner.done():
+            with suppress(RuntimeError):  # its event loop is closed, and all that ran there has ended
+                self._owner.cancel()
+
+    async def ended(self) -> None:
+        """The same, and wait. Raises what ended it before, if that was an error."""
+        self.end()
+        if self._owner is not None:
+            await asyncio.wait((self._owner,))
+            self._raise_what_ended_it()
+
+    def _raise_what_ended_it(self) -> None:
+        owner = self._owner
+        if owner is not None and not owner.cancelled() and (error := owner.exception()) is not None:
+            raise error
+
+    # The owner
+
+    async def _own(self, prompts: Prompts | None, *, ends: bool) -> None:
+        feeding: asyncio.Task[None] | None = None
+        try:
+            async with self.session:
+                await self.session.settled(SERVERS_WITHIN)
+                if prompts is not None:
+                    feeding = asyncio.create_task(self._fed(prompts, ends=ends))
+                while (prompt := await self._prompts.get()) is not None:
+                    await self._answered(prompt)
+                if feeding is not None:
+                    await feeding
+        finally:
+            if feeding is not None and not feeding.done():
+                await end(feeding, grace=_GRACE)
+            await self.opened.models.close()
+            self.told.end()
+            self._under_way.set()  # nobody is to wait for a turn that never comes
+
+    async def _fed(self, prompts: Prompts, *, ends: bool) -> None:
+        failed = True
+        iterator = aiter(prompts)
+        try:
+            async for prompt in iterator:
+                self.say(prompt)
+            failed = False
+        finally:
+            if ends or failed:
+                self.say_no_more()
+            if hasattr(iterator, "aclose"):
+                await cast(_Closing, iterator).aclose()
+
+    async def _answered(self, prompt: Said) -> None:
+        """In a task of its own: there a cancellation is an interrupt, and here it is the end."""
+        self.told.tell_at_once(message_of(self._init()))
+        turn = asyncio.create_task(self._headless.ask(prompt))
+        await asyncio.sleep(0)  # so that it has begun, and can be interrupted
+        self._unstarted -= 1
+        self._under_way.set()
+        try:
+            await asyncio.wait((turn,))
+        except asyncio.CancelledError:
+            await end(turn, grace=_GRACE)
+            raise
+        line = result_line(turn.result(), session_id=self.session.id, uuid=self._stream.new_id())
+        await self.told.tell(message_of(line))
+        self._under_way.clear()
+
+    # What is told
+
+    async def _watch(self, envelope: Envelope) -> None:
+        for line in self._lines(envelope):
+            await self.told.tell(message_of(line))
+        match envelope.event:
+            case ToolRequested(call):
+                self._known_calls.setdefault(call.id, asyncio.Event()).set()
+            case ToolFinished(outcome):
+                self._known_calls.pop(outcome.call.id, None)
+            case _:
+                pass
+
+    def _watch_last(self, envelope: Envelope) -> None:
+        for line in self._lines(envelope):
+            self.told.tell_at_once(message_of(line))
+
+    def _lines(self, envelope: Envelope) -> list[dict[str, Any]]:
+        if envelope.agent != "main" or (isinstance(envelope.event, HookRan) and not self._hook_messages):
+            return []
+        return self._stream.lines(envelope)
+
+    def _init(self) -> dict[str, Any]:
+        servers = [{"name": one.name, "status": one.status} for one in self.servers()]
+        return init_line(self._stream, self.session, model=self.opened.model.name, mode=self.mode, servers=servers)
+
+    def servers(self) -> tuple[ServerStatus, ...]:
+        """Those of this process first."""
+        pool = self.session.registry.pool
+        there = frozenset(tool.name for tool in pool)
+        own = (
+            ServerStatus(
+                name=name,
+                status="connected" if there.intersection(tools) or not tools else "disabled",
+                tools=tuple(tool for tool in tools if tool in there),
+            )
+            for name, tools in self.opened.own_servers.items()
+        )
+        return (*own, *(_status(one, there) for one in self.opened.servers.connections))
+
+
+_STATUS: Final = {
+    Phase.IDLE: "pending",
+    Phase.CONNECTING: "pending",
+    Phase.UP: "connected",
+    Phase.DOWN: "failed",
+    Phase.CLOSED: "disabled",
+}
+
+
+def _status(connection: Connection, there: frozenset[str]) -> ServerStatus:
+    prefix = f"{PREFIX}{connection.config.part}__"
+    return ServerStatus(
+        name=connection.config.name,
+        status=_STATUS[connection.phase],
+        error=connection.trouble if connection.phase is Phase.DOWN else "",
+        tools=tuple(sorted(name for name in there if name.startswith(prefix))),
+    )

@@ -1,0 +1,249 @@
+"""What a program reads of a conversation: messages and their blocks, in the shapes that consumers of streams know.
+
+The names and fields are those of the Claude Agent SDK, so that one set serves
+programs written for it and programs written for us.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from ..core.values import named_value
+
+Wire: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TextBlock:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingBlock:
+    thinking: str
+    signature: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUseBlock:
+    id: str
+    name: str
+    input: Wire
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResultBlock:
+    tool_use_id: str
+    content: str | list[Wire] | None = None
+    is_error: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerToolUseBlock:
+    """A call that the model's service carries out itself."""
+
+    id: str
+    name: str
+    input: Wire
+
+
+@dataclass(frozen=True, slots=True)
+class ServerToolResultBlock:
+    tool_use_id: str
+    content: Wire
+
+
+ContentBlock: TypeAlias = (
+    TextBlock | ThinkingBlock | ToolUseBlock | ToolResultBlock | ServerToolUseBlock | ServerToolResultBlock
+)
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessage:
+    """Results of calls, and what the model was told beside them. A prompt is not repeated."""
+
+    content: str | list[ContentBlock]
+    uuid: str | None = None
+    parent_tool_use_id: str | None = None
+    tool_use_result: Wire | None = None
+    origin: Wire | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantMessage:
+    """One block of what the model wrote, as soon as it is whole."""
+
+    content: list[ContentBlock]
+    model: str
+    parent_tool_use_id: str | None = None
+    error: str | None = None
+    usage: Wire | None = None
+    message_id: str | None = None
+    stop_reason: str | None = None
+    session_id: str | None = None
+    uuid: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SystemMessage:
+    """Anything beside the conversation; `data` is the whole of it. `init` comes before each prompt's messages."""
+
+    subtype: str
+    data: Wire
+
+
+@dataclass(frozen=True, slots=True)
+class HookEventMessage(SystemMessage):
+    """A hook has answered; told only where it was asked for."""
+
+    hook_event_name: str = ""
+    session_id: str | None = None
+    uuid: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeferredToolUse:
+    """A call that a hook put off."""
+
+    id: str
+    name: str
+    input: Wire
+
+
+@dataclass(frozen=True, slots=True)
+class ResultMessage:
+    """How a prompt ended; the last message of each. `subtype` is `success`, or begins with `error_`."""
+
+    subtype: str
+    duration_ms: int
+    duration_api_ms: int
+    is_error: bool
+    num_turns: int
+    session_id: str
+    stop_reason: str | None = None
+    total_cost_usd: float | None = None
+    """Of the whole conversation; `None` where a model was asked whose price nobody knows."""
+    usage: Wire | None = None
+    result: str | None = None
+    structured_output: Any = None
+    model_usage: Wire | None = None
+    permission_denials: list[Any] | None = None
+    deferred_tool_use: DeferredToolUse | None = None
+    errors: list[str] | None = None
+    api_error_status: int | None = None
+    uuid: str | None = None
+    terminal_reason: str | None = None
+    origin: Wire | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEvent:
+    """A piece of a message that is being written, as an event of a streaming API."""
+
+    uuid: str
+    session_id: str
+    event: Wire
+    parent_tool_use_id: str | None = None
+
+
+Message: TypeAlias = UserMessage | AssistantMessage | SystemMessage | ResultMessage | StreamEvent
+
+
+@named_value
+class ServerStatus:
+    """An MCP server as it stands."""
+
+    name: str
+    status: str
+    """`connected`, `pending`, `failed` or `disabled`."""
+    error: str = ""
+    tools: tuple[str, ...] = ()
+
+
+@named_value
+class ContextUsage:
+    """How full the model's window is. Parts are estimates; the total is what the provider said, if it did."""
+
+    total: int
+    window: int
+    model: str
+    parts: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+def message_of(line: Mapping[str, Any]) -> Message:
+    """A line of `output.stream_json` or `output.answers` as the message that it is."""
+    match line["type"]:
+        case "assistant":
+            return _assistant(line)
+        case "user":
+            return UserMessage(
+                content=_blocks(line["message"]["content"]),
+                uuid=line.get("uuid"),
+                parent_tool_use_id=line.get("parent_tool_use_id"),
+                tool_use_result=line.get("tool_use_result"),
+            )
+        case "stream_event":
+            return StreamEvent(line["uuid"], line["session_id"], line["event"], line.get("parent_tool_use_id"))
+        case "result":
+            return _result(line)
+        case _ if line.get("subtype") == "hook_response":
+            return HookEventMessage(
+                "hook_response", dict(line), line["hook_event"], line.get("session_id"), line.get("uuid")
+            )
+        case _:
+            return SystemMessage(str(line.get("subtype", "")), dict(line))
+
+
+def _assistant(line: Mapping[str, Any]) -> AssistantMessage:
+    message = line["message"]
+    return AssistantMessage(
+        content=_blocks(message["content"]),
+        model=message["model"],
+        parent_tool_use_id=line.get("parent_tool_use_id"),
+        usage=message.get("usage"),
+        message_id=message.get("id"),
+        stop_reason=message.get("stop_reason"),
+        session_id=line.get("session_id"),
+        uuid=line.get("uuid"),
+    )
+
+
+def _result(line: Mapping[str, Any]) -> ResultMessage:
+    return ResultMessage(
+        subtype=line["subtype"],
+        duration_ms=line["duration_ms"],
+        duration_api_ms=line["duration_api_ms"],
+        is_error=line["is_error"],
+        num_turns=line["num_turns"],
+        session_id=line["session_id"],
+        stop_reason=line.get("stop_reason"),
+        total_cost_usd=line.get("total_cost_usd"),
+        usage=line.get("usage"),
+        result=line.get("result"),
+        structured_output=line.get("structured_output"),
+        model_usage=line.get("modelUsage"),
+        permission_denials=line.get("permission_denials"),
+        errors=line.get("errors"),
+        uuid=line.get("uuid"),
+    )
+
+
+def _blocks(content: list[Wire]) -> list[ContentBlock]:
+    return [block for part in content if (block := _block(part)) is not None]
+
+
+def _block(part: Wire) -> ContentBlock | None:
+    """`None` for reasoning that the service does not show, which there is nothing to read of."""
+    match part:
+        case {"type": "text", "text": text}:
+            return TextBlock(text)
+        case {"type": "thinking", "thinking": thinking, "signature": signature}:
+            return ThinkingBlock(thinking, signature)
+        case {"type": "tool_use", "id": id, "name": name, "input": input}:
+            return ToolUseBlock(id, name, input)
+        case {"type": "tool_result", "tool_use_id": id, "content": content}:
+            return ToolResultBlock(id, content, part.get("is_error"))
+        case _:
+            return None

@@ -1,0 +1,213 @@
+"""From options to a conversation that can be asked."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from ..app.asked_model import AskedModel
+from ..app.build import open_servers
+from ..app.gathering import gathered
+from ..app.layers import LEVELS, SettingsError
+from ..app.live_rules import Policy
+from ..app.opening import Telling, Which, open_conversation
+from ..app.sessions import TranscriptError
+from ..app.settings import Parts, Settings
+from ..app.structured import SchemaError, StructuredOutput, read_schema
+from ..core.model import ModelError
+from ..core.tool import AnyTool
+from ..engine.session import Session
+from ..engine.spending import Limits
+from ..mcp.config import InProcess, ServerConfig
+from ..mcp.naming import server_parts, tool_name
+from ..mcp.servers import McpServers
+from ..permissions.modes import Mode
+from ..permissions.rules import RuleError
+from ..settings.levels import Level
+from ..settings.reload import EVERY_LEVEL
+from .added_rules import AddedRules
+from .errors import CannotOpen
+from .models import Models
+from .options import Options
+from .toolbox import AskingApprover
+from .tools import SdkServer
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """Everything that one conversation is run with."""
+
+    session: Session
+    model: AskedModel
+    models: Models
+    structured: StructuredOutput | None
+    rules: AddedRules
+    servers: McpServers
+    own_servers: Mapping[str, tuple[str, ...]]
+    """Servers of this very process, with the names of their tools."""
+    may_bypass: bool
+    """Whether it was opened in a mode that allows everything."""
+
+
+def opened(options: Options) -> Opened:
+    """Raises `CannotOpen`. Nothing runs before the session is entered."""
+    try:
+        return _opened(options)
+    except (SettingsError, RuleError, TranscriptError, ModelError, SchemaError) as error:
+        raise CannotOpen(str(error)) from error
+
+
+def _opened(options: Options) -> Opened:
+    _check(options)
+    models = Models(options)
+    model = models.named(options.model if isinstance(options.model, str) else None)
+    if options.max_budget_usd is not None and model.facts.input_price is None:
+        raise CannotOpen(f"Nobody knows what {model.name} costs, so no budget can be kept. Leave the budget out.")
+    settings, levels = _settings(options)
+    policy = Policy(settings.rules, settings.mode, hooks=settings.hooks)  # as long as nobody reloads it
+    rules = AddedRules(settings.reload or (lambda: policy))
+    own = _own_tools(options)
+    settings = replace(settings, reload=rules, servers=(*settings.servers, *_in_process(options)))
+    structured = StructuredOutput(read_schema(json.dumps(options.output_schema))) if options.output_schema else None
+    servers = open_servers(settings, settings.cwd, options.questioner)
+    parts: Parts = {
+        "tools": (*options.tools, *(tool for _, tool in own), *((structured,) if structured else ())),
+        "hooks": options.hooks,
+        "approver": AskingApprover(options.ask) if options.ask is not None else None,
+        "person": options.person,
+        "questioner": options.questioner,
+        "approver_answers": options.approver_answers,
+        "mcp": servers,
+        "models": models,
+    }
+    found = open_conversation(
+        settings,
+        Telling(base=options.system_prompt, append=options.append_system_prompt, levels=levels, trusting=options.trust),
+        Which(resume=options.resume, latest=options.continue_last, fork=options.fork, session_id=options.session_id),
+        limits=Limits(max_turns=options.max_turns, max_budget=options.max_budget_usd),
+        **parts,
+    )
+    for warning in found.warnings:
+        log.warning("%s", warning)
+    found.session.thinking_tokens = options.thinking_tokens
+    names = {server: tuple(tool.name for owner, tool in own if owner == server) for server, _ in own}
+    return Opened(
+        session=found.session,
+        model=AskedModel(model),
+        models=models,
+        structured=structured,
+        rules=rules,
+        servers=servers,
+        own_servers=names,
+        may_bypass=settings.mode is Mode.BYPASS,
+    )
+
+
+def _check(options: Options) -> None:
+    if options.ask is not None and options.person is not None:
+        raise CannotOpen("`ask` and `person` answer the same questions. Give one of them.")
+    if options.resume and options.continue_last:
+        raise CannotOpen("`resume` and `continue_last` name two conversations. Give one of them.")
+    if options.session_id and (options.resume or options.continue_last) and not options.fork:
+        raise CannotOpen("`session_id` is for a new conversation, or with `fork`.")
+    if options.fork and not (options.resume or options.continue_last):
+        raise CannotOpen("`fork` needs `resume` or `continue_last`.")
+
+
+def _settings(options: Options) -> tuple[Settings, frozenset[Level]]:
+    base = options.base or Settings()
+    cwd = base.cwd if options.cwd is None else os.path.abspath(options.cwd)
+    if not os.path.isdir(cwd):
+        raise CannotOpen(f"{cwd} is not a directory. Give another `cwd`.")
+    only = base.only_tools if options.builtin_tools is None else frozenset(options.builtin_tools)
+    levels = _levels(options)
+    found = gathered(
+        replace(base, cwd=cwd, only_tools=only, agents=(*base.agents, *options.agents)),
+        settings=options.settings,
+        flags=_flags(options, cwd),
+        levels=levels,
+        trusting=options.trust,
+        server_sources=tuple(_server_sources(options)),
+        strict_servers=options.strict_mcp_config,
+    )
+    for warning in found.warnings:
+        log.warning("%s", warning)
+    return found.settings, levels
+
+
+def _levels(options: Options) -> frozenset[Level]:
+    if options.setting_sources is None:
+        return EVERY_LEVEL
+    if unknown := [name for name in options.setting_sources if name not in LEVELS]:
+        raise CannotOpen(f"`setting_sources`: {unknown[0]} is none of {', '.join(LEVELS)}.")
+    return frozenset(LEVELS[name] for name in options.setting_sources)
+
+
+def _flags(options: Options, cwd: str) -> dict[str, dict[str, Any]]:
+    """As what a settings file would say, under the names that the command line has for it."""
+    try:
+        mode = None if options.mode is None else str(Mode(options.mode))
+    except ValueError:
+        raise CannotOpen(f"There is no mode {options.mode!r}. There are: {', '.join(Mode)}.") from None
+    base = options.base
+    directories = (*(base.added_directories if base else ()), *_directories(options, cwd))
+    said: dict[str, dict[str, Any]] = {
+        "--allow": {"allow": list(options.allow)},
+        "--deny": {"deny": list(options.deny)},
+        "--permission-mode": {"defaultMode": mode},
+        "--add-dir": {"additionalDirectories": list(directories)},
+    }
+    return {flag: {"permissions": what} for flag, what in said.items() if any(what.values())}
+
+
+def _directories(options: Options, cwd: str) -> Iterator[str]:
+    for directory in options.added_directories:
+        path = os.path.abspath(os.path.join(cwd, os.path.expanduser(directory)))
+        if not os.path.isdir(path):
+            raise CannotOpen(f"`added_directories`: {os.fspath(directory)} is not a directory.")
+        yield path
+
+
+def _server_sources(options: Options) -> Iterator[str]:
+    given = options.mcp_servers
+    if not isinstance(given, Mapping):
+        yield os.fspath(given)
+        return
+    entries = {name: dict(entry) for name, entry in given.items() if entry.get("type") != "sdk"}
+    if entries:
+        yield json.dumps({"mcpServers": entries})
+
+
+def _sdk_servers(options: Options) -> dict[str, Any]:
+    given = options.mcp_servers
+    entries = cast(Mapping[str, Mapping[str, Any]], given if isinstance(given, Mapping) else {})
+    return {name: entry.get("instance") for name, entry in entries.items() if entry.get("type") == "sdk"}
+
+
+def _own_tools(options: Options) -> tuple[tuple[str, AnyTool], ...]:
+    """The tools of servers made by `create_sdk_mcp_server`: plain tools here, with no protocol between."""
+    servers = _sdk_servers(options)
+    parts = server_parts(servers)
+    return tuple(
+        (name, tool.renamed(tool_name(parts[name], tool.name)))
+        for name, server in servers.items()
+        if isinstance(server, SdkServer)
+        for tool in server.tools
+    )
+
+
+def _in_process(options: Options) -> Iterator[ServerConfig]:
+    """Server objects of the `mcp` package, which are spoken to as any server is."""
+    servers = _sdk_servers(options)
+    parts = server_parts(servers)
+    for name, server in servers.items():
+        if server is None:
+            raise CannotOpen(f"`mcp_servers.{name}` has no `instance`. Make it with create_sdk_mcp_server.")
+        if not isinstance(server, SdkServer):
+            yield ServerConfig(name=name, transport=InProcess(server), part=parts[name], origin="this program")

@@ -1,0 +1,88 @@
+"""What a program chooses for a conversation."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from ..agents.kinds import AgentKind
+from ..app.settings import Settings
+from ..core.model import ModelProvider
+from ..core.ports import Questioner
+from ..core.tool import AnyTool
+from ..hooks.hook import Hook
+from ..permissions.asking import Person
+from ..permissions.modes import Mode
+from .toolbox import Ask
+
+Folder: TypeAlias = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Every default is what `ferrule -p` does without a flag."""
+
+    model: str | ModelProvider | None = None
+    """A name, or the model itself, which stays its owner's to close; `None` for what the environment names."""
+    cwd: Folder | None = None
+    added_directories: Sequence[Folder] = ()
+    system_prompt: str | None = None
+    """In the place of the built-in words."""
+    append_system_prompt: str | None = None
+
+    allow: Sequence[str] = ()
+    """Rules, as settings have them."""
+    deny: Sequence[str] = ()
+    mode: Mode | str | None = None
+    """`None` for what the settings say."""
+    ask: Ask | None = None
+    """Asked where a call needs somebody's word: yes, no, or no in words. Without it such a call is refused."""
+    person: Person | None = None
+    """In the place of `ask`: asked one question at a time, with rules for "always"."""
+    questioner: Questioner | None = None
+    """Who answers the model's own questions."""
+    approver_answers: bool = False
+    """Whether `person` answers them instead, by filling in the input of AskUserQuestion."""
+    hooks: Sequence[Hook] = ()
+    """See `ferrule.hook`."""
+
+    tools: Sequence[AnyTool] = ()
+    """Of the program's own: see `ferrule.tool`."""
+    builtin_tools: Collection[str] | None = None
+    """The built-in ones there are; `None` for all."""
+    mcp_servers: Mapping[str, Mapping[str, Any]] | Folder = field(default_factory=dict[str, Mapping[str, Any]])
+    """By name: what `create_sdk_mcp_server` gives, or an entry as in `.mcp.json`; or such a file."""
+    strict_mcp_config: bool = False
+    """Whether those are the only servers."""
+    agents: Sequence[AgentKind] = ()
+
+    setting_sources: Sequence[str] | None = None
+    """Of `user`, `project` and `local`; `None` for all, an empty one for none."""
+    settings: str | None = None
+    """A further settings file, or its JSON."""
+    trust: bool = False
+    """Whether what the folder itself allows and runs counts although nobody agreed to it."""
+    base: Settings | None = None
+    """For what has no option here; what the settings files say comes on top of it."""
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Variables beside those of the process, for choosing the model and its service."""
+
+    max_turns: int | None = None
+    max_budget_usd: float | None = None
+    thinking_tokens: int | None = None
+    output_schema: Mapping[str, Any] | None = None
+    """A JSON Schema that the answer must fit."""
+
+    resume: str | None = None
+    """The id of a conversation to go on with."""
+    continue_last: bool = False
+    """Go on with the one that was used last in the directory."""
+    fork: bool = False
+    """Go on under an id of its own, and leave the old one as it is."""
+    session_id: str | None = None
+    """The id of a new one, or of a fork."""
+
+    partial_messages: bool = False
+    hook_messages: bool = False

@@ -1,0 +1,45 @@
+"""What a program may say to a model: text, blocks, or messages in the form of a stream."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterable, Mapping
+from typing import Any, TypeAlias, cast
+
+from ..core.content import Block
+from ..output.stream_input import BadLine, UserMessage, read_line
+
+Said: TypeAlias = str | tuple[Block, ...]
+Prompt: TypeAlias = Said | Mapping[str, Any]
+"""Text, blocks, or `{"type": "user", "message": {"role": "user", "content": ...}}`."""
+Prompts: TypeAlias = AsyncIterable[Prompt]
+
+
+def said(prompt: Prompt) -> Said:
+    """Raises `ValueError` for what no model can be asked."""
+    match prompt:
+        case str():
+            if not prompt.strip():
+                raise ValueError("The prompt is empty. Say what is to be done.")
+            return prompt
+        case Mapping():
+            return _of_message(prompt)
+        case _:
+            if not isinstance(prompt, tuple) or not prompt:  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise ValueError(f"{type(prompt).__name__} is no prompt. Give a text, blocks or messages.")
+            return prompt
+
+
+def _of_message(message: Mapping[str, Any]) -> Said:
+    try:
+        line = json.dumps(message, ensure_ascii=True).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"A message of the prompt has no form in JSON: {error}.") from None
+    match read_line(line, 2):
+        case UserMessage(content):
+            return content
+        case BadLine(_, reason):
+            raise ValueError(f"A message of the prompt is not taken: {reason}")
+        case _:
+            kind = cast(object, message.get("type"))
+            raise ValueError(f"A message of the prompt must be of the type user, not {kind!r}.")
