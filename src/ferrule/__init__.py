@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from .hooks.hook import hook
     from .permissions.modes import Mode
     from .permissions.rules import Rule, parse_rule
+    from .sdk.client import FerruleClient, query
+    from .sdk.options import Options
+    from .sdk.tools import create_sdk_mcp_server
 
 _HOMES = {
     "app.build": ("Settings", "open_session"),
@@ -50,6 +53,9 @@ _HOMES = {
     "hooks.hook": ("hook",),
     "permissions.modes": ("Mode",),
     "permissions.rules": ("Rule", "parse_rule"),
+    "sdk.client": ("FerruleClient", "query"),
+    "sdk.options": ("Options",),
+    "sdk.tools": ("create_sdk_mcp_server",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -65,11 +71,13 @@ __all__ = [
     "Document",
     "Effects",
     "Exposure",
+    "FerruleClient",
     "Image",
     "Judge",
     "Line",
     "Mode",
     "MovedTo",
+    "Options",
     "PathText",
     "Proposal",
     "ReachesHost",
@@ -92,9 +100,11 @@ __all__ = [
     "Verdict",
     "WritesPath",
     "__version__",
+    "create_sdk_mcp_server",
     "hook",
     "open_session",
     "parse_rule",
+    "query",
     "tool",
 ]
 

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from ..core.calls import ToolCall
 from ..core.content import plain_text
-from ..core.model import ModelError
+from ..core.model import ModelError, Request
 from ..engine.session import Session
 from ..engine.window import CHARACTERS, TOOL, estimate
 from ..mcp.around import ServerTrouble
@@ -47,7 +47,7 @@ class Messages:
         if self._is_closed:
             raise StopAsyncIteration
         if self._conversation is None:
-            self._conversation = _begun(self._prompt, self._options)
+            self._conversation = self._begun()
         message = await self._conversation.next()
         if message is None:
             raise StopAsyncIteration
@@ -66,6 +66,17 @@ class Messages:
     ) -> None:
         await self.aclose()
 
+    def _begun(self) -> Conversation:
+        prompt = self._prompt
+        many = prompt if isinstance(prompt, AsyncIterable) else None
+        first = None if isinstance(prompt, AsyncIterable) else said(prompt)
+        conversation = _conversation(self._options)
+        if first is not None:
+            conversation.say(first)
+            conversation.say_no_more()
+        conversation.start(many, ends=True)
+        return conversation
+
     def __del__(self) -> None:
         """A loop was left early: nobody can read on, so nothing needs to run on."""
         if self._conversation is not None:
@@ -78,17 +89,6 @@ def query(*, prompt: Prompt | Prompts, options: Options | None = None) -> Messag
     Iterating raises `CannotOpen` where there is nothing to be had as the options want it.
     """
     return Messages(prompt, options or Options())
-
-
-def _begun(prompt: Prompt | Prompts, options: Options) -> Conversation:
-    many = prompt if isinstance(prompt, AsyncIterable) else None
-    first = None if isinstance(prompt, AsyncIterable) else said(prompt)
-    conversation = _conversation(options)
-    if first is not None:
-        conversation.say(first)
-        conversation.say_no_more()
-    conversation.start(many, ends=True)
-    return conversation
 
 
 def _conversation(options: Options) -> Conversation:
@@ -253,10 +253,8 @@ class FerruleClient:
             "Tools": sum(len(spec.description) // CHARACTERS + TOOL for spec in offered),
             "Messages": estimate(session.history),
         }
-        known = session.compaction.meter.tokens
-        return ContextUsage(
-            total=known or sum(parts.values()), window=model.facts.window, model=model.name, parts=parts
-        )
+        total = session.compaction.meter.measured(Request(session.history, offered, system=session.system))
+        return ContextUsage(total=total, window=model.facts.window, model=model.name, parts=parts)
 
     async def get_server_info(self) -> Mapping[str, Any]:
         """What can be chosen and called here."""

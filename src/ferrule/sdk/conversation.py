@@ -157,10 +157,10 @@ class Conversation:
         """In a task of its own: there a cancellation is an interrupt, and here it is the end."""
         self.told.tell_at_once(message_of(self._init()))
         turn = asyncio.create_task(self._headless.ask(prompt))
-        await asyncio.sleep(0)  # so that it has begun, and can be interrupted
-        self._unstarted -= 1
-        self._under_way.set()
         try:
+            await asyncio.sleep(0)  # so that it has begun, and can be interrupted
+            self._unstarted -= 1
+            self._under_way.set()
             await asyncio.wait((turn,))
         except asyncio.CancelledError:
             await end(turn, grace=_GRACE)

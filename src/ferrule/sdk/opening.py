@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, cast
 
 from ..app.asked_model import AskedModel
@@ -51,6 +52,7 @@ class Opened:
     servers: McpServers
     own_servers: Mapping[str, tuple[str, ...]]
     """Servers of this very process, with the names of their tools."""
+    state_folder: Path
     may_bypass: bool
     """Whether it was opened in a mode that allows everything."""
 
@@ -105,6 +107,7 @@ def _opened(options: Options) -> Opened:
         rules=rules,
         servers=servers,
         own_servers=names,
+        state_folder=settings.state_folder,
         may_bypass=settings.mode is Mode.BYPASS,
     )
 

@@ -1,0 +1,1 @@
+"""Programs written for other libraries, run by this one with another import."""

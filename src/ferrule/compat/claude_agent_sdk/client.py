@@ -1,0 +1,233 @@
+"""`query` and `ClaudeSDKClient` on top of our own client."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterable, Callable
+from types import TracebackType
+from typing import Any, Self
+
+from ...sdk.client import FerruleClient, Messages, Responses
+from ...sdk.conversation import Conversation
+from ...sdk.messages import Message, ServerStatus
+from ...sdk.options import Options
+from .errors import NotBuilt, in_their_words
+from .options import ClaudeAgentOptions
+from .permissions import CallbackPerson, PermissionMode
+from .translating import DEBUG_FLAGS, model_named, translated
+
+_LOGGER = logging.getLogger("ferrule")
+
+
+class _Stderr(logging.Handler):
+    """What another process would have written to its standard error: our log, line by line."""
+
+    def __init__(self, tell: Callable[[str], None], *, debug: bool) -> None:
+        super().__init__(logging.WARNING)
+        self._tell = tell
+        self._debug = debug
+
+    def emit(self, record: logging.LogRecord) -> None:
+        for line in f"[{record.levelname}] {record.getMessage()}".splitlines():
+            self._tell(line)
+
+    def saw(self, message: Message) -> None:
+        if self._debug:
+            self._tell(f"[DEBUG] {type(message).__name__}")
+
+
+class _Chosen:
+    """Options in our own form, with what has to be told of the conversation once it is open."""
+
+    def __init__(self, options: ClaudeAgentOptions) -> None:
+        self.person = CallbackPerson(options.can_use_tool) if options.can_use_tool is not None else None
+        self.options: Options = translated(options, self.person)
+        debug = not DEBUG_FLAGS.isdisjoint(options.extra_args)
+        self.stderr = _Stderr(options.stderr, debug=debug) if options.stderr is not None else None
+
+    def begin(self) -> None:
+        if self.stderr is not None:
+            _LOGGER.addHandler(self.stderr)
+
+    def end(self) -> None:
+        if self.stderr is not None:
+            _LOGGER.removeHandler(self.stderr)
+
+    def opened(self, conversation: Conversation) -> None:
+        if self.person is not None:
+            self.person.conversation = conversation
+
+    def saw(self, message: Message) -> None:
+        if self.stderr is not None:
+            self.stderr.saw(message)
+
+
+class _Query(Messages):
+    def __init__(self, prompt: str | AsyncIterable[dict[str, Any]], chosen: _Chosen) -> None:
+        super().__init__(prompt, chosen.options)
+        self._chosen = chosen
+
+    async def __anext__(self) -> Message:
+        with in_their_words():
+            message = await super().__anext__()
+        self._chosen.saw(message)
+        return message
+
+    def _begun(self) -> Conversation:
+        self._chosen.begin()
+        conversation = super()._begun()
+        self._chosen.opened(conversation)
+        return conversation
+
+    async def aclose(self) -> None:
+        with in_their_words():
+            await super().aclose()
+
+    def __del__(self) -> None:
+        super().__del__()
+        self._chosen.end()
+
+
+def query(
+    *,
+    prompt: str | AsyncIterable[dict[str, Any]],
+    options: ClaudeAgentOptions | None = None,
+    transport: None = None,
+) -> Messages:
+    """The messages of a conversation, which ends when all prompts are answered. There is nothing to transport."""
+    _no_transport(transport)
+    return _Query(prompt, _Chosen(options or ClaudeAgentOptions()))
+
+
+class _Received(Responses):
+    def __init__(self, conversation: Conversation, chosen: _Chosen, *, one: bool) -> None:
+        super().__init__(conversation, one=one)
+        self._chosen = chosen
+
+    async def __anext__(self) -> Message:
+        with in_their_words():
+            message = await super().__anext__()
+        self._chosen.saw(message)
+        return message
+
+
+class ClaudeSDKClient:
+    """A conversation that goes on. It can be used from any task of the event loop it was connected in."""
+
+    def __init__(self, options: ClaudeAgentOptions | None = None, transport: None = None) -> None:
+        _no_transport(transport)
+        self.options = options or ClaudeAgentOptions()
+        self._client = FerruleClient()
+        self._chosen: _Chosen | None = None
+
+    async def __aenter__(self) -> Self:
+        await self.connect()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.disconnect()
+
+    async def connect(self, prompt: str | AsyncIterable[dict[str, Any]] | None = None) -> None:
+        await self.disconnect()
+        chosen = _Chosen(self.options)
+        client = FerruleClient(chosen.options)
+        chosen.begin()
+        self._chosen = chosen
+        with in_their_words():
+            await client.connect(prompt)
+        chosen.opened(client.conversation)
+        self._client = client
+
+    async def disconnect(self) -> None:
+        try:
+            with in_their_words():
+                await self._client.disconnect()
+        finally:
+            if self._chosen is not None:
+                self._chosen.end()
+
+    async def query(self, prompt: str | AsyncIterable[dict[str, Any]], session_id: str = "default") -> None:
+        """`session_id` means nothing here: a client has one conversation."""
+        with in_their_words():
+            await self._client.query(prompt)
+
+    def receive_messages(self) -> Responses:
+        return self._received(one=False)
+
+    def receive_response(self) -> Responses:
+        return self._received(one=True)
+
+    async def interrupt(self) -> None:
+        with in_their_words():
+            await self._client.interrupt()
+
+    async def set_permission_mode(self, mode: PermissionMode) -> None:
+        with in_their_words():
+            await self._client.set_permission_mode(mode)
+
+    async def set_model(self, model: str | None = None) -> None:
+        with in_their_words():
+            await self._client.set_model(model_named(model))
+
+    async def reconnect_mcp_server(self, server_name: str) -> None:
+        with in_their_words():
+            await self._client.reconnect_mcp_server(server_name)
+
+    async def toggle_mcp_server(self, server_name: str, enabled: bool) -> None:
+        with in_their_words():
+            await self._client.toggle_mcp_server(server_name, enabled)
+
+    async def stop_task(self, task_id: str) -> None:
+        with in_their_words():
+            await self._client.stop_task(task_id)
+
+    async def rewind_files(self, user_message_id: str) -> None:
+        raise NotBuilt("Files cannot be put back to what they were before a message in this version.")
+
+    async def get_mcp_status(self) -> dict[str, Any]:
+        with in_their_words():
+            servers = await self._client.get_mcp_status()
+        return {"mcpServers": [_status(server) for server in servers]}
+
+    async def get_context_usage(self) -> dict[str, Any]:
+        with in_their_words():
+            used = await self._client.get_context_usage()
+        return {
+            "categories": [{"name": name, "tokens": tokens, "color": ""} for name, tokens in used.parts.items()],
+            "totalTokens": used.total,
+            "maxTokens": used.window,
+            "rawMaxTokens": used.window,
+            "percentage": round(100 * used.total / used.window, 2),
+            "model": used.model,
+            "isAutoCompactEnabled": self._client.session.compaction.is_automatic,
+            "memoryFiles": [],
+            "mcpTools": [],
+            "agents": [],
+            "gridRows": [],
+        }
+
+    async def get_server_info(self) -> dict[str, Any]:
+        with in_their_words():
+            return dict(await self._client.get_server_info())
+
+    def _received(self, *, one: bool) -> Responses:
+        with in_their_words():
+            conversation = self._client.conversation
+        assert self._chosen is not None, "a conversation was opened with options"
+        return _Received(conversation, self._chosen, one=one)
+
+
+def _status(server: ServerStatus) -> dict[str, Any]:
+    said: dict[str, Any] = {"name": server.name, "status": server.status}
+    if server.error:
+        said["error"] = server.error
+    if server.status == "connected":
+        said["tools"] = [{"name": name} for name in server.tools]
+    return said
+
+
+def _no_transport(transport: object) -> None:
+    if transport is not None:
+        raise NotBuilt("`transport`: there is no other process that could be spoken to. Leave it out.")

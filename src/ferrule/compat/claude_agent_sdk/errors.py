@@ -1,0 +1,71 @@
+"""The errors that programs catch, and what becomes one of them here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import NoReturn
+
+from ...sdk.errors import CannotOpen, NotConnected, SdkError
+
+
+class ClaudeSDKError(Exception):
+    """The root of these."""
+
+
+class CLIConnectionError(ClaudeSDKError):
+    """There is no conversation: it cannot be opened as it was asked for, or nobody has connected."""
+
+
+class CLINotFoundError(CLIConnectionError):
+    """Never raised: there is no other program to be found."""
+
+    def __init__(self, message: str = "Claude Code not found", cli_path: str | None = None) -> None:
+        super().__init__(f"{message}: {cli_path}" if cli_path else message)
+
+
+class ProcessError(ClaudeSDKError):
+    """Never raised: there is no other process."""
+
+    def __init__(self, message: str, exit_code: int | None = None, stderr: str | None = None) -> None:
+        self.exit_code = exit_code
+        self.stderr = stderr
+        super().__init__(message)
+
+
+class ResultError(ProcessError):
+    """Never raised: how a prompt ended is said by its `ResultMessage`."""
+
+
+class CLIJSONDecodeError(ClaudeSDKError):
+    """Never raised: nothing is sent as JSON."""
+
+    def __init__(self, line: str, original_error: Exception) -> None:
+        self.line = line
+        self.original_error = original_error
+        super().__init__(f"not JSON: {line[:100]}")
+
+
+class NotBuilt(ClaudeSDKError, NotImplementedError):
+    """Something that the other library can do and this one cannot, or not yet."""
+
+
+@contextmanager
+def in_their_words() -> Generator[None]:
+    """What our own client raises, as what programs catch."""
+    try:
+        yield
+    except (CannotOpen, NotConnected) as error:
+        raise CLIConnectionError(str(error)) from error
+    except SdkError as error:
+        raise ClaudeSDKError(str(error)) from error
+
+
+def not_built(name: str) -> Callable[..., NoReturn]:
+    """A stand-in that can be imported, and says so when it is used."""
+
+    def refuse(*args: object, **options: object) -> NoReturn:
+        raise NotBuilt(f"`{name}` is not there in this version. See docs/sdk.md for what is.")
+
+    refuse.__name__ = refuse.__qualname__ = name
+    return refuse

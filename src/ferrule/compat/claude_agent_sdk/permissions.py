@@ -1,0 +1,220 @@
+"""`can_use_tool`: who is asked, what they are told, and what their answer changes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias, cast
+
+from ...core.verdicts import Behavior
+from ...permissions.asking import Answer, Question
+from ...permissions.rules import Rule, parse_rule
+from ...sdk.conversation import Conversation
+from ...settings.levels import Level, surroundings
+from ...settings.trust import TrustStore
+from ...settings.writing import save_rule
+from .errors import ClaudeSDKError, NotBuilt
+
+PermissionMode: TypeAlias = Literal["default", "acceptEdits", "plan", "bypassPermissions", "dontAsk", "auto"]
+PermissionBehavior: TypeAlias = Literal["allow", "deny", "ask"]
+PermissionUpdateDestination: TypeAlias = Literal["userSettings", "projectSettings", "localSettings", "session"]
+PermissionUpdateType: TypeAlias = Literal[
+    "addRules", "replaceRules", "removeRules", "setMode", "addDirectories", "removeDirectories"
+]
+
+_BEHAVIORS: Final = {"allow": Behavior.ALLOW, "deny": Behavior.DENY, "ask": Behavior.ASK}
+_LEVELS: Final = {"userSettings": Level.USER, "projectSettings": Level.PROJECT, "localSettings": Level.LOCAL}
+
+
+@dataclass
+class PermissionRuleValue:
+    tool_name: str
+    rule_content: str | None = None
+
+    @classmethod
+    def of(cls, rule: str) -> PermissionRuleValue:
+        """
+        >>> PermissionRuleValue.of("Bash(git log *)")
+        PermissionRuleValue(tool_name='Bash', rule_content='git log *')
+        """
+        name, bracket, inside = rule.partition("(")
+        return cls(name, inside.removesuffix(")") if bracket else None)
+
+    def __str__(self) -> str:
+        return self.tool_name if self.rule_content is None else f"{self.tool_name}({self.rule_content})"
+
+
+@dataclass
+class PermissionUpdate:
+    type: PermissionUpdateType
+    rules: list[PermissionRuleValue] | None = None
+    behavior: PermissionBehavior | None = None
+    mode: PermissionMode | None = None
+    directories: list[str] | None = None
+    destination: PermissionUpdateDestination | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As it is written in JSON: what its type has no use for is left out."""
+        said: dict[str, Any] = {"type": self.type}
+        if self.destination is not None:
+            said["destination"] = self.destination
+        if self.type.endswith("Rules") and self.rules is not None:
+            said["rules"] = [{"toolName": one.tool_name, "ruleContent": one.rule_content} for one in self.rules]
+        if self.type.endswith("Rules") and self.behavior is not None:
+            said["behavior"] = self.behavior
+        if self.type == "setMode" and self.mode is not None:
+            said["mode"] = self.mode
+        if self.type.endswith("Directories") and self.directories is not None:
+            said["directories"] = self.directories
+        return said
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> PermissionUpdate:
+        rules = data.get("rules")
+        return cls(
+            type=data["type"],
+            rules=None
+            if rules is None
+            else [PermissionRuleValue(one["toolName"], one.get("ruleContent")) for one in rules],
+            behavior=data.get("behavior"),
+            mode=data.get("mode"),
+            directories=data.get("directories"),
+            destination=data.get("destination"),
+        )
+
+
+@dataclass
+class ToolPermissionContext:
+    signal: Any = None
+    suggestions: list[PermissionUpdate] = field(default_factory=list[PermissionUpdate])
+    """The narrowest rules that would allow the call from now on, to be given back as `updated_permissions`."""
+    tool_use_id: str | None = None
+    agent_id: str | None = None
+    blocked_path: str | None = None
+    decision_reason: str | None = None
+    """Why it is asked."""
+    title: str | None = None
+    display_name: str | None = None
+    description: str | None = None
+
+
+@dataclass
+class PermissionResultAllow:
+    behavior: Literal["allow"] = "allow"
+    updated_input: dict[str, Any] | None = None
+    """The whole input that is to be used instead."""
+    updated_permissions: list[PermissionUpdate] | None = None
+
+
+@dataclass
+class PermissionResultDeny:
+    behavior: Literal["deny"] = "deny"
+    message: str = ""
+    interrupt: bool = False
+    """Whether the turn ends with it."""
+
+
+PermissionResult: TypeAlias = PermissionResultAllow | PermissionResultDeny
+CanUseTool: TypeAlias = Callable[[str, dict[str, Any], ToolPermissionContext], Awaitable[PermissionResult]]
+
+
+class CallbackPerson:
+    """A `can_use_tool` in the place of a person. Whatever goes wrong with it is a no."""
+
+    def __init__(self, can_use_tool: CanUseTool) -> None:
+        self._ask = can_use_tool
+        self.conversation: Conversation | None = None
+        """Whose calls it is asked about, once that is open."""
+
+    async def answer(self, question: Question, /) -> Answer:
+        proposal = question.proposal
+        if self.conversation is not None:
+            await self.conversation.has_told_of(proposal.call.id)
+        said = cast(object, await self._ask(proposal.tool.name, dict(proposal.arguments), _context(question)))
+        match said:
+            case PermissionResultAllow():
+                for update in said.updated_permissions or ():
+                    await self._apply(update)
+                return Answer(allowed=True, arguments=said.updated_input)
+            case PermissionResultDeny():
+                if said.interrupt and self.conversation is not None:
+                    self.conversation.session.interrupt()
+                return Answer(allowed=False, words=said.message)
+            case _:
+                raise TypeError(
+                    f"can_use_tool gave {type(said).__name__}; give PermissionResultAllow or PermissionResultDeny"
+                )
+
+    async def _apply(self, update: PermissionUpdate) -> None:
+        if self.conversation is None:
+            raise ClaudeSDKError("There is no conversation whose permissions could be changed.")
+        await apply_update(update, self.conversation)
+
+
+async def apply_update(update: PermissionUpdate, conversation: Conversation) -> None:
+    """Raises `ClaudeSDKError` for what cannot be done; nothing of it is done then."""
+    rules = [_rule(str(one), update) for one in update.rules or ()]
+    match update.type:
+        case "addRules":
+            await _save(rules, update, conversation)
+            conversation.opened.rules.add(rules)
+        case "replaceRules":
+            _for_the_session(update)
+            conversation.opened.rules.replace(_behavior(update), rules)
+        case "removeRules":
+            _for_the_session(update)
+            conversation.opened.rules.remove(_behavior(update), (rule.text for rule in rules))
+        case "setMode":
+            try:
+                conversation.set_mode(update.mode or "default")
+            except ValueError as error:
+                raise ClaudeSDKError(str(error)) from None
+        case "addDirectories" | "removeDirectories":
+            raise NotBuilt("Working directories cannot change while a conversation lasts. Give `add_dirs` before.")
+
+
+def _context(question: Question) -> ToolPermissionContext:
+    proposal = question.proposal
+    agent = proposal.ctx.facts.agent
+    rules = [PermissionRuleValue.of(rule) for rule in question.rules]
+    suggestion = PermissionUpdate("addRules", rules=rules, behavior="allow", destination="session")
+    return ToolPermissionContext(
+        suggestions=[suggestion] if rules else [],
+        tool_use_id=proposal.call.id,
+        agent_id=None if agent == "main" else agent.rpartition("/")[2],
+        decision_reason=question.verdict.reason,
+        title=f"Allow {proposal.tool.describe(proposal.input)}?",
+        display_name=proposal.tool.title or proposal.tool.name,
+        description=proposal.tool.describe(proposal.input),
+    )
+
+
+def _behavior(update: PermissionUpdate) -> Behavior:
+    if update.behavior is None:
+        raise ClaudeSDKError(f"`{update.type}` needs a `behavior`: allow, deny or ask.")
+    return _BEHAVIORS[update.behavior]
+
+
+def _rule(text: str, update: PermissionUpdate) -> Rule:
+    try:
+        return parse_rule(text, _behavior(update), "can_use_tool")
+    except ValueError as error:
+        raise ClaudeSDKError(str(error)) from None
+
+
+def _for_the_session(update: PermissionUpdate) -> None:
+    if update.destination not in (None, "session"):
+        raise NotBuilt(f"`{update.type}` changes no file. Leave out `destination`, or edit the settings.")
+
+
+async def _save(rules: list[Rule], update: PermissionUpdate, conversation: Conversation) -> None:
+    """A rule for good goes to the file of its level. Raises `NotSaved` or `NotStored`."""
+    level = _LEVELS.get(update.destination or "")
+    if level is None:
+        return
+    around = surroundings(conversation.session.workspace, os.environ)
+    store = TrustStore(conversation.opened.state_folder)
+    for rule in rules:
+        await asyncio.to_thread(save_rule, around, store, level, rule.behavior, rule.text)

@@ -1,0 +1,190 @@
+"""From `ClaudeAgentOptions` to our own options. What cannot be honoured is refused, never dropped."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, cast
+
+from ...agents.kinds import AgentKind
+from ...sdk.options import Options
+from .errors import CLIConnectionError, NotBuilt
+from .hooks import hooks_of
+from .options import AgentDefinition, ClaudeAgentOptions
+from .permissions import CallbackPerson
+
+log = logging.getLogger(__name__)
+
+MODELS: Final = {"sonnet": "claude-sonnet-5-5", "opus": "claude-opus-5-5", "haiku": "claude-haiku-5-5"}
+"""What the short names stand for."""
+DEBUG_FLAGS: Final = frozenset({"debug-to-stderr", "debug"})
+_NARROWING: Final = frozenset({"plan", "dontAsk"})
+
+
+class CanUseToolShadowedWarning(UserWarning):
+    """`can_use_tool` is there, and some calls are allowed before it is asked."""
+
+
+def translated(options: ClaudeAgentOptions, person: CallbackPerson | None) -> Options:
+    """Raises `NotBuilt`, `ValueError` for options that contradict each other, `CLIConnectionError` for a bad file."""
+    _refuse_what_is_not_built(options)
+    if options.can_use_tool and options.permission_prompt_tool_name:
+        raise ValueError("`can_use_tool` and `permission_prompt_tool_name` answer the same questions. Give one.")
+    _warn_of_shadows(options)
+    base, append = _system_prompt(options)
+    return Options(
+        model=options.model_provider or model_named(options.model),
+        cwd=options.cwd,
+        added_directories=options.add_dirs,
+        system_prompt=base,
+        append_system_prompt=append,
+        allow=(*options.allowed_tools, *(("Skill",) if options.skills == "all" else ())),
+        deny=(*options.disallowed_tools, *(("Skill",) if options.skills == [] else ())),
+        mode=options.permission_mode,
+        person=person,
+        approver_answers=person is not None,
+        hooks=tuple(hooks_of(options.hooks or {})),
+        builtin_tools=options.tools if isinstance(options.tools, list) else None,
+        mcp_servers=cast(Any, options.mcp_servers),
+        strict_mcp_config=options.strict_mcp_config,
+        agents=tuple(_agent(name, one) for name, one in (options.agents or {}).items()),
+        setting_sources=options.setting_sources,
+        settings=options.settings,
+        trust=options.trust_folder,
+        env=options.env,
+        max_turns=options.max_turns,
+        max_budget_usd=options.max_budget_usd,
+        thinking_tokens=_thinking(options),
+        output_schema=_schema(options),
+        resume=options.resume,
+        continue_last=options.continue_conversation,
+        fork=options.fork_session,
+        session_id=options.session_id,
+        partial_messages=options.include_partial_messages,
+        hook_messages=options.include_hook_events,
+    )
+
+
+def _refuse_what_is_not_built(options: ClaudeAgentOptions) -> None:
+    for name, why in _not_built(options):
+        raise NotBuilt(f"`{name}`: {why} Leave it out.")
+
+
+def _not_built(options: ClaudeAgentOptions) -> Iterator[tuple[str, str]]:
+    wanted = {
+        "fallback_model": options.fallback_model,
+        "betas": options.betas,
+        "forward_subagent_text": options.forward_subagent_text,
+        "resume_session_at": options.resume_session_at,
+        "resume_drops_turn": options.resume_drops_turn,
+        "plugins": options.plugins,
+        "effort": options.effort,
+        "enable_file_checkpointing": options.enable_file_checkpointing,
+        "session_store": options.session_store,
+        "task_budget": options.task_budget,
+    }
+    for name, value in wanted.items():
+        if value:
+            yield name, "this version has nothing of the kind."
+    if options.permission_prompt_tool_name and not options.can_use_tool:
+        yield "permission_prompt_tool_name", "a program is asked through `can_use_tool`."
+    if options.permission_mode == "auto":
+        yield "permission_mode", "there is no mode `auto`."
+    if options.skills and options.skills != "all":
+        yield "skills", 'skills cannot be chosen one by one; give "all" or an empty list.'
+    if options.sandbox and options.sandbox.get("enabled"):
+        yield "sandbox", "commands are held to what the rules need, and nothing else can be chosen."
+    if options.thinking and options.thinking["type"] == "adaptive":
+        yield "thinking", "how much a model thinks is chosen in tokens."
+    for flag in options.extra_args.keys() - DEBUG_FLAGS:
+        yield "extra_args", f"there is no command line that could take --{flag}."
+
+
+def _warn_of_shadows(options: ClaudeAgentOptions) -> None:
+    if options.can_use_tool is None:
+        return
+    if options.permission_mode == "bypassPermissions":
+        words = "permission_mode bypassPermissions allows every call before can_use_tool is asked."
+    elif shadowed := list(dict.fromkeys(filter(None, map(_whole, _allowed(options))))):
+        words = f"can_use_tool is not asked about {', '.join(shadowed)}: allowed_tools allows every call of it."
+    else:
+        return
+    warnings.warn(f"{words} A PreToolUse hook sees every call.", CanUseToolShadowedWarning, stacklevel=4)
+
+
+def _allowed(options: ClaudeAgentOptions) -> list[str]:
+    return [*options.allowed_tools, *(["Skill"] if options.skills == "all" else [])]
+
+
+def _whole(rule: str) -> str | None:
+    """The tool of which a rule allows every call.
+
+    >>> _whole("Read"), _whole("Read(*)"), _whole("Bash(ls *)")
+    ('Read', 'Read', None)
+    """
+    name, bracket, inside = rule.strip().partition("(")
+    return name if name and (not bracket or inside in (")", "*)")) else None
+
+
+def _system_prompt(options: ClaudeAgentOptions) -> tuple[str | None, str | None]:
+    """What stands in the place of the built-in words, and what is added to them. Nothing given means no words."""
+    match options.system_prompt:
+        case None:
+            return "", None
+        case str(text):
+            return text, None
+        case {"type": "file", "path": path}:
+            try:
+                return Path(path).read_text(encoding="utf-8"), None
+            except (OSError, UnicodeDecodeError) as error:
+                raise CLIConnectionError(f"The system prompt {path} cannot be read: {error}.") from None
+        case preset:
+            if preset.get("exclude_dynamic_sections"):
+                raise NotBuilt("`exclude_dynamic_sections`: the prompt is always whole. Leave it out.")
+            return None, preset.get("append")
+
+
+def model_named(name: str | None) -> str | None:
+    return name if name is None else MODELS.get(name, name)
+
+
+def _thinking(options: ClaudeAgentOptions) -> int | None:
+    match options.thinking:
+        case {"type": "enabled", "budget_tokens": int(tokens)}:
+            return tokens
+        case None:
+            return options.max_thinking_tokens or None
+        case _:
+            return None
+
+
+def _schema(options: ClaudeAgentOptions) -> dict[str, Any] | None:
+    match options.output_format:
+        case None:
+            return None
+        case {"type": "json_schema", "schema": dict(schema)}:  # pyright: ignore[reportUnknownVariableType]
+            return cast(dict[str, Any], schema)
+        case _:
+            raise ValueError('`output_format` must be {"type": "json_schema", "schema": {...}}.')
+
+
+def _agent(name: str, given: AgentDefinition) -> AgentKind:
+    for part in ("memory", "mcpServers", "initialPrompt", "effort"):
+        if getattr(given, part):
+            raise NotBuilt(f"`agents.{name}.{part}`: agents have nothing of the kind. Leave it out.")
+    if given.permissionMode not in (None, "default", *_NARROWING):
+        log.warning("agents.%s: an agent may do no more than its session; permissionMode is not used", name)
+    return AgentKind(
+        name=name,
+        description=given.description,
+        prompt=given.prompt,
+        tools=None if given.tools is None else tuple(tool.partition("(")[0] for tool in given.tools),
+        without=tuple(tool.partition("(")[0] for tool in given.disallowedTools or ()),
+        model=model_named(given.model) or "",
+        mode=given.permissionMode if given.permissionMode in _NARROWING else "",
+        max_turns=given.maxTurns,
+        skills=tuple(given.skills or ()),
+        background=given.background or False,
+    )
