@@ -68,6 +68,16 @@ def test_the_program_of_the_page_on_sessions_runs(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("index", range(2))
+def test_the_programs_of_the_page_on_the_sdk_run(tmp_path: Path, index: int) -> None:
+    programs = _python(ROOT / "docs" / "sdk.md")
+
+    done = _run(tmp_path, sys.executable, "-c", programs[index])
+
+    assert len(programs) == 2
+    assert done.returncode == 0, done.stderr
+
+
 @requirement("CON-14")
 def test_adding_a_tool_works_as_contributing_says(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))

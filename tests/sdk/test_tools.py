@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema.validators import Draft202012Validator
 
 from ferrule.core.calls import Status
 from ferrule.core.content import Image, Text
 from ferrule.core.tool import ToolDefinitionError
-from ferrule.sdk.schemas import schema_of
+from ferrule.sdk.schemas import quick_check, schema_of
 from ferrule.sdk.tools import SdkMcpTool, create_sdk_mcp_server, tool
 from ferrule.testing import run_call
 from tests.requirement import requirement
@@ -138,3 +141,31 @@ def test_annotations_keep_their_words_and_set_the_limit() -> None:
     )["instance"].tools
 
     assert (made.result_limit, made.spec.title, made.hints["title"]) == (500_000, "An A", "An A")
+
+
+_VALUES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=3), st.just([]))
+
+
+@given(
+    st.dictionaries(st.sampled_from("abc"), st.sampled_from([str, int, float, bool]), max_size=3),
+    st.dictionaries(st.sampled_from("abcd"), _VALUES, max_size=4),
+)
+def test_the_quick_check_accepts_nothing_that_the_schema_refuses(
+    fields: dict[str, Any], arguments: dict[str, Any]
+) -> None:
+    schema = schema_of(fields)
+    check = quick_check(schema)
+
+    assert check is not None
+    assert not check.accepts(arguments) or Draft202012Validator(schema).is_valid(arguments)
+
+
+async def test_a_handler_that_returns_something_else_is_told_what_to_return(tmp_path: Path) -> None:
+    @tool("odd", "Odd.", {})
+    async def odd(args: dict[str, Any]) -> Any:
+        return "just words"
+
+    status, content = await _outcome(tmp_path, odd)
+
+    assert status is Status.BROKEN
+    assert 'return {"content": [...]}' in str(content)

@@ -3,13 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, NotRequired, Required, cast, get_args, get_origin, get_type_hints, is_typeddict
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    NotRequired,
+    Required,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 from pydantic import PydanticSchemaGenerationError, TypeAdapter
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 
 from ..core.schemas import lean
 from ..core.tool import ToolDefinitionError
+from ..core.values import plain_value
+
+_EXACT: Final[Mapping[str, frozenset[type]]] = {
+    "string": frozenset({str}),
+    "number": frozenset({int, float}),
+    "integer": frozenset({int}),
+    "boolean": frozenset({bool}),
+}
+_WORDS: Final = frozenset({"title", "description"})
+
+
+@plain_value
+class QuickCheck:
+    """Says yes to most of what fits a schema of plain parameters, in a fraction of the time; its no says nothing."""
+
+    required: frozenset[str]
+    types: Mapping[str, frozenset[type]]
+
+    def accepts(self, given: Mapping[str, Any]) -> bool:
+        if not self.required <= given.keys():
+            return False
+        return all(type(value) in self.types[name] for name, value in given.items() if name in self.types)
+
+
+def quick_check(schema: Mapping[str, Any]) -> QuickCheck | None:
+    """`None` for a schema that says more than which plain types its parameters have.
+
+    >>> quick_check(schema_of({"a": float})).accepts({"a": 1})
+    True
+    >>> quick_check({"type": "object", "properties": {"a": {"enum": [1]}}}) is None
+    True
+    """
+    if schema.get("type") != "object" or not schema.keys() <= {"type", "properties", "required", *_WORDS}:
+        return None
+    properties = cast(Mapping[str, Mapping[str, Any]], schema.get("properties", {}))
+    kinds = {name: _EXACT.get(str(kind.get("type"))) for name, kind in properties.items()}
+    plain = all(kind.keys() <= {"type", *_WORDS} for kind in properties.values())
+    types = {name: exact for name, exact in kinds.items() if exact is not None}
+    return QuickCheck(frozenset(schema.get("required", ())), types) if plain and len(types) == len(kinds) else None
 
 
 def schema_of(given: Any) -> dict[str, Any]:

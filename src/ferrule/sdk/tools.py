@@ -20,11 +20,21 @@ from ..core.calls import Refusal, Status
 from ..core.content import Block, Document, Image, Text, plain_text
 from ..core.context import ToolContext
 from ..core.tool import DEFAULT_RESULT_LIMIT, Tool, ToolDefinitionError, ToolError, ToolSpec
-from .schemas import schema_of
+from .schemas import QuickCheck, quick_check, schema_of
 
 MOST_RESULT_CHARACTERS = 500_000
 
-ToolHandler: TypeAlias = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
+
+class HandlerResult(TypedDict, total=False):
+    """What a handler returns. `is_error` makes it a failed call, whose text the model is told."""
+
+    content: list[dict[str, Any]]
+    """Blocks as MCP has them: text, image, audio, resource, resource_link."""
+    is_error: bool
+    isError: bool
+
+
+ToolHandler: TypeAlias = Callable[[Any], Awaitable[HandlerResult | dict[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +130,18 @@ class SdkTool(Tool[dict[str, Any], SdkOutput]):
 
     def parse(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         given = dict(arguments)
+        if self._quick is not None and self._quick.accepts(given):
+            return given
         problem: ValidationError | None = next(iter(self._validator.iter_errors(given)), None)
         if problem is not None:
             raise Refusal(Status.INVALID, f"{self.name} cannot take these arguments: {_words(problem)}.")
         return given
 
     async def call(self, input: dict[str, Any], ctx: ToolContext) -> SdkOutput:
-        returned = await self._handler(input)
+        returned = cast(object, await self._handler(input))
+        if not isinstance(returned, Mapping):
+            raise TypeError(f'a handler returned {type(returned).__name__}; return {{"content": [...]}}')
+        returned = cast(HandlerResult, returned)
         content = tuple(cast(Sequence[Mapping[str, Any]], returned.get("content", ())))
         output = SdkOutput(content)
         if returned.get("is_error") or returned.get("isError"):
@@ -140,6 +155,10 @@ class SdkTool(Tool[dict[str, Any], SdkOutput]):
     @cached_property
     def _schema(self) -> dict[str, Any]:
         return schema_of(self.definition.input_schema)
+
+    @cached_property
+    def _quick(self) -> QuickCheck | None:
+        return quick_check(self._schema)
 
     @cached_property
     def _validator(self) -> Validator:

@@ -1,0 +1,107 @@
+"""Conversations that are kept: listed, read, forked, removed, gone on with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ferrule.compat.claude_agent_sdk import (
+    ClaudeAgentOptions,
+    ClaudeSDKError,
+    CLIConnectionError,
+    delete_session,
+    fork_session,
+    get_session_info,
+    get_session_messages,
+    list_sessions,
+    project_key_for_directory,
+    query,
+    rename_session,
+)
+from ferrule.core.calls import ToolCall
+from ferrule.providers.scripted import ScriptedModel, says
+from ferrule.testing import RecordingModel
+
+from ..sdk.scenes import read
+
+
+async def _talk(prompt: str, *messages: Any, **more: Any) -> str:
+    chosen: dict[str, Any] = {"model_provider": ScriptedModel(messages), "setting_sources": [], **more}
+    return (await read(query(prompt=prompt, options=ClaudeAgentOptions(**chosen))))[-1].session_id
+
+
+async def test_they_are_listed_with_what_is_known_of_them(folder: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    await _talk("First.", says("1"), session_id="one")
+    await _talk("Second.", says("2"), session_id="two", cwd=other)
+
+    assert {one.session_id for one in list_sessions()} == {"one", "two"}
+    assert len(list_sessions(limit=1)) == len(list_sessions(offset=1)) == 1
+    (one,) = list_sessions(folder)
+    assert (one.session_id, one.summary, one.cwd) == ("one", "First.", str(folder))
+    assert one.created_at is not None
+    assert one.created_at <= one.last_modified
+    assert get_session_info("two") == list_sessions(other)[0]
+    assert get_session_info("two", folder) is None
+
+
+async def test_what_was_said_can_be_read(folder: Path) -> None:
+    (folder / "a.txt").touch()
+    await _talk("Look.", says("I look.", ToolCall("1", "Glob", {"pattern": "*"})), says("Done."), session_id="one")
+
+    messages = get_session_messages("one")
+
+    assert [message.type for message in messages] == ["user", "assistant", "user", "assistant"]
+    assert messages[0].message == {"role": "user", "content": [{"type": "text", "text": "Look."}]}
+    assert messages[1].message["content"][1] == {
+        "type": "tool_use",
+        "id": "1",
+        "name": "Glob",
+        "input": {"pattern": "*"},
+    }
+    assert messages[2].message["content"][0]["tool_use_id"] == "1"
+    assert get_session_messages("one", limit=1, offset=3) == messages[3:]
+    assert get_session_messages("none") == []
+
+
+async def test_a_fork_can_be_gone_on_with_and_the_old_one_stays(folder: Path) -> None:
+    await _talk("Remember 7.", says("Yes."), session_id="one")
+
+    forked = fork_session("one").session_id
+    model = RecordingModel(says("7."))
+    await _talk("Which?", model_provider=model, resume=forked)
+
+    assert "Remember 7." in str(model.requests[0][1][0])
+    assert len(get_session_messages("one")) == 2
+    assert len(get_session_messages(forked)) == 4
+
+
+async def test_one_that_is_removed_is_gone(folder: Path) -> None:
+    await _talk("First.", says("1"), session_id="one")
+
+    delete_session("one")
+
+    assert list_sessions() == []
+    with pytest.raises(ClaudeSDKError, match="no session one"):
+        delete_session("one")
+    with pytest.raises(ClaudeSDKError, match="no session one"):
+        fork_session("one")
+    with pytest.raises(CLIConnectionError, match="no session one"):
+        await _talk("Again.", resume="one")
+
+
+async def test_the_last_one_is_gone_on_with(folder: Path) -> None:
+    first = await _talk("First.", says("1"))
+
+    assert await _talk("Second.", says("2"), continue_conversation=True) == first
+
+
+def test_what_transcripts_cannot_hold_is_refused(folder: Path) -> None:
+    assert project_key_for_directory(folder).endswith("work")
+    with pytest.raises(ClaudeSDKError, match="rename_session"):
+        rename_session("one", "A title")
+    with pytest.raises(ClaudeSDKError, match="up_to_message_id"):
+        fork_session("one", up_to_message_id="x")
