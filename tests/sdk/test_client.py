@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import ferrule
 from ferrule.core.calls import ToolCall
 from ferrule.core.content import Text
 from ferrule.core.model import ModelEvent, Request, TextDelta, UserTurn
+from ferrule.core.tool import ToolDefinitionError
 from ferrule.hooks.hook import hook
 from ferrule.providers.script import checked_script
 from ferrule.providers.scripted import ScriptedModel, says
@@ -439,3 +441,35 @@ async def test_tools_made_of_functions_are_called_by_their_names(tmp_path: Path)
 def test_the_public_names_are_the_sdks() -> None:
     assert (ferrule.query, ferrule.FerruleClient, ferrule.Options) == (query, FerruleClient, Options)
     assert ferrule.create_sdk_mcp_server is create_sdk_mcp_server
+
+
+@requirement("SDK-1")
+async def test_tools_of_a_server_come_go_and_change_while_a_conversation_lasts(tmp_path: Path) -> None:
+    server = create_sdk_mcp_server("calc", tools=[add, fail])
+    instance = server["instance"]
+
+    async def shout(args: dict[str, Any]) -> dict[str, Any]:
+        return {"content": [{"type": "text", "text": f"{args['a'] + args['b']}!"}]}
+
+    call = ToolCall("1", "mcp__calc__add", {"a": 1, "b": 2})
+    chosen = options(tmp_path, says("", call), says("."), mcp_servers={"calc": server}, allow=["mcp__calc"])
+    async with FerruleClient(chosen) as client:
+
+        def names() -> list[str]:
+            return [one.name for one in client.session.registry.pool if one.name.startswith("mcp__")]
+
+        instance.disable("fail")
+        assert names() == ["mcp__calc__add"]
+        instance.enable("fail")
+        instance.remove("fail")
+        instance.add(replace(add, name="more"))
+        assert names() == ["mcp__calc__add", "mcp__calc__more"]
+        instance.update("add", handler=shout, description="Add, and shout.")
+        await client.query("x")
+        messages = await read(client.receive_response())
+
+    assert results(messages)[0].content == "3!"
+    with pytest.raises(ToolDefinitionError, match="no tool named fail"):
+        instance.remove("fail")
+    with pytest.raises(ToolDefinitionError, match="more than one tool named add"):
+        instance.add(add)

@@ -169,3 +169,17 @@ async def test_a_handler_that_returns_something_else_is_told_what_to_return(tmp_
 
     assert status is Status.BROKEN
     assert 'return {"content": [...]}' in str(content)
+
+
+@pytest.mark.parametrize(
+    ("structured", "status"), [({"sum": 3}, Status.OK), ({"sum": "3"}, Status.FAILED), (None, Status.FAILED)]
+)
+async def test_structured_content_is_held_to_the_output_schema(tmp_path: Path, structured: Any, status: Status) -> None:
+    @tool("sum", "Sum.", {}, title="A sum", output_schema={"sum": int})
+    async def total(args: dict[str, Any]) -> dict[str, Any]:
+        return {"structuredContent": structured}
+
+    found, content = await _outcome(tmp_path, total)
+
+    assert found is status
+    assert content == (Text('{"sum": 3}'),) if status is Status.OK else "does not fit its schema" in str(content)

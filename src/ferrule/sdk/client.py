@@ -238,7 +238,7 @@ class FerruleClient:
     def _tools_of(self, server: str) -> tuple[str, ...]:
         opened = self.conversation.opened
         if server in opened.own_servers:
-            return opened.own_servers[server]
+            return opened.own_servers[server].names
         try:
             part = opened.servers.get(server).config.part
         except ServerTrouble as error:

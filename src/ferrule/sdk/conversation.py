@@ -136,6 +136,8 @@ class Conversation:
         finally:
             if feeding is not None and not feeding.done():
                 await end(feeding, grace=_GRACE)
+            for server in self.opened.own_servers.values():
+                server.leave()
             await self.opened.models.close()
             self.told.end()
             self._under_way.set()  # nobody is to wait for a turn that never comes
@@ -202,10 +204,10 @@ class Conversation:
         own = (
             ServerStatus(
                 name=name,
-                status="connected" if there.intersection(tools) or not tools else "disabled",
-                tools=tuple(tool for tool in tools if tool in there),
+                status="connected" if there.intersection(server.names) or not server.names else "disabled",
+                tools=tuple(tool for tool in server.names if tool in there),
             )
-            for name, tools in self.opened.own_servers.items()
+            for name, server in self.opened.own_servers.items()
         )
         return (*own, *(_status(one, there) for one in self.opened.servers.connections))
 

@@ -20,11 +20,11 @@ from ..app.sessions import TranscriptError
 from ..app.settings import Parts, Settings
 from ..app.structured import SchemaError, StructuredOutput, read_schema
 from ..core.model import ModelError
-from ..core.tool import AnyTool
+from ..engine.pool import Registry
 from ..engine.session import Session
 from ..engine.spending import Limits
 from ..mcp.config import InProcess, ServerConfig
-from ..mcp.naming import server_parts, tool_name
+from ..mcp.naming import server_parts
 from ..mcp.servers import McpServers
 from ..permissions.modes import Mode
 from ..permissions.rules import RuleError
@@ -34,6 +34,7 @@ from .added_rules import AddedRules
 from .errors import CannotOpen
 from .models import Models
 from .options import Options
+from .own_server import OwnServer
 from .toolbox import AskingApprover
 from .tools import SdkServer
 
@@ -50,8 +51,7 @@ class Opened:
     structured: StructuredOutput | None
     rules: AddedRules
     servers: McpServers
-    own_servers: Mapping[str, tuple[str, ...]]
-    """Servers of this very process, with the names of their tools."""
+    own_servers: Mapping[str, OwnServer]
     state_folder: Path
     may_bypass: bool
     """Whether it was opened in a mode that allows everything."""
@@ -74,12 +74,11 @@ def _opened(options: Options) -> Opened:
     settings, levels = _settings(options)
     policy = Policy(settings.rules, settings.mode, hooks=settings.hooks)  # as long as nobody reloads it
     rules = AddedRules(settings.reload or (lambda: policy))
-    own = _own_tools(options)
     settings = replace(settings, reload=rules, servers=(*settings.servers, *_in_process(options)))
     structured = StructuredOutput(read_schema(json.dumps(options.output_schema))) if options.output_schema else None
     servers = open_servers(settings, settings.cwd, options.questioner)
     parts: Parts = {
-        "tools": (*options.tools, *(tool for _, tool in own), *((structured,) if structured else ())),
+        "tools": (*options.tools, *((structured,) if structured else ())),
         "hooks": options.hooks,
         "approver": AskingApprover(options.ask) if options.ask is not None else None,
         "person": options.person,
@@ -98,7 +97,6 @@ def _opened(options: Options) -> Opened:
     for warning in found.warnings:
         log.warning("%s", warning)
     found.session.thinking_tokens = options.thinking_tokens
-    names = {server: tuple(tool.name for owner, tool in own if owner == server) for server, _ in own}
     return Opened(
         session=found.session,
         model=AskedModel(model),
@@ -106,7 +104,7 @@ def _opened(options: Options) -> Opened:
         structured=structured,
         rules=rules,
         servers=servers,
-        own_servers=names,
+        own_servers=_own_servers(options, found.session.registry),
         state_folder=settings.state_folder,
         may_bypass=settings.mode is Mode.BYPASS,
     )
@@ -193,16 +191,15 @@ def _sdk_servers(options: Options) -> dict[str, Any]:
     return {name: entry.get("instance") for name, entry in entries.items() if entry.get("type") == "sdk"}
 
 
-def _own_tools(options: Options) -> tuple[tuple[str, AnyTool], ...]:
-    """The tools of servers made by `create_sdk_mcp_server`: plain tools here, with no protocol between."""
+def _own_servers(options: Options, registry: Registry) -> dict[str, OwnServer]:
+    """Those that `create_sdk_mcp_server` made."""
     servers = _sdk_servers(options)
     parts = server_parts(servers)
-    return tuple(
-        (name, tool.renamed(tool_name(parts[name], tool.name)))
+    return {
+        name: OwnServer(server, parts[name], registry)
         for name, server in servers.items()
         if isinstance(server, SdkServer)
-        for tool in server.tools
-    )
+    }
 
 
 def _in_process(options: Options) -> Iterator[ServerConfig]:

@@ -7,8 +7,9 @@ wrong is a result that says so.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, TypedDict, cast
 
@@ -30,6 +31,7 @@ class HandlerResult(TypedDict, total=False):
 
     content: list[dict[str, Any]]
     """Blocks as MCP has them: text, image, audio, resource, resource_link."""
+    structuredContent: Any
     is_error: bool
     isError: bool
 
@@ -46,6 +48,9 @@ class SdkMcpTool:
     input_schema: Any
     handler: ToolHandler
     annotations: Any = None
+    title: str = ""
+    output_schema: Any = None
+    """What `structuredContent` of its results must fit, in the forms of `input_schema`."""
 
 
 class McpSdkServerConfig(TypedDict):
@@ -57,7 +62,13 @@ class McpSdkServerConfig(TypedDict):
 
 
 def tool(
-    name: str, description: str, input_schema: Any, annotations: Any = None
+    name: str,
+    description: str,
+    input_schema: Any,
+    annotations: Any = None,
+    *,
+    title: str = "",
+    output_schema: Any = None,
 ) -> Callable[[ToolHandler], SdkMcpTool]:
     """Make a tool of an async function that takes a dict.
 
@@ -67,7 +78,7 @@ def tool(
     """
 
     def decorate(handler: ToolHandler) -> SdkMcpTool:
-        return SdkMcpTool(name, description, input_schema, handler, annotations)
+        return SdkMcpTool(name, description, input_schema, handler, annotations, title, output_schema)
 
     return decorate
 
@@ -80,15 +91,62 @@ def create_sdk_mcp_server(
 
 
 class SdkServer:
-    """A named set of tools, for a session of this process or to be served to others."""
+    """A named set of tools, for sessions of this process or to be served to others. It may change while they last."""
 
     def __init__(self, name: str, version: str, tools: Iterable[SdkMcpTool]) -> None:
         self.name = name
         self.version = version
-        self.tools: tuple[SdkTool, ...] = tuple(SdkTool(definition) for definition in tools)
-        names = [each.spec.name for each in self.tools]
-        if twice := {each for each in names if names.count(each) > 1}:
-            raise ToolDefinitionError(f"{name} has more than one tool named {', '.join(sorted(twice))}.")
+        self._tools: dict[str, SdkTool] = {}
+        self._disabled: set[str] = set()
+        self._listeners: list[Callable[[], None]] = []
+        for definition in tools:
+            self.add(definition)
+
+    @property
+    def tools(self) -> tuple[SdkTool, ...]:
+        """Those that are enabled."""
+        return tuple(each for name, each in self._tools.items() if name not in self._disabled)
+
+    def add(self, definition: SdkMcpTool) -> None:
+        """Raises `ToolDefinitionError`, also for a name that is taken."""
+        made = SdkTool(definition)
+        if made.spec.name in self._tools:
+            raise ToolDefinitionError(f"{self.name} has more than one tool named {made.name}.")
+        self._change(lambda: self._tools.update({made.name: made}))
+
+    def update(self, name: str, **changes: Any) -> None:
+        """Other fields of its definition, `handler` and `description` for instance. Raises `ToolDefinitionError`."""
+        made = SdkTool(replace(self._known(name).definition, name=name, **changes))
+        _ = made.spec
+        self._change(lambda: self._tools.update({name: made}))
+
+    def remove(self, name: str) -> None:
+        self._known(name)
+        self._disabled.discard(name)
+        self._change(lambda: self._tools.pop(name))
+
+    def disable(self, name: str) -> None:
+        self._known(name)
+        self._change(lambda: self._disabled.add(name))
+
+    def enable(self, name: str) -> None:
+        self._known(name)
+        self._change(lambda: self._disabled.discard(name))
+
+    def listen(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Be told of each change. Gives what ends it."""
+        self._listeners.append(changed)
+        return lambda: self._listeners.remove(changed)
+
+    def _known(self, name: str) -> SdkTool:
+        if name not in self._tools:
+            raise ToolDefinitionError(f"{self.name} has no tool named {name}.")
+        return self._tools[name]
+
+    def _change(self, change: Callable[[], object]) -> None:
+        change()
+        for changed in tuple(self._listeners):
+            changed()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +154,7 @@ class SdkOutput:
     """What a handler returned, with kinds of content that only the protocol knows."""
 
     wire_content: tuple[Mapping[str, Any], ...]
+    structured: Any = None
 
 
 class SdkTool(Tool[dict[str, Any], SdkOutput]):
@@ -106,7 +165,7 @@ class SdkTool(Tool[dict[str, Any], SdkOutput]):
         self.name = name or definition.name
         self.description = definition.description
         self.hints: Mapping[str, Any] = _hints(definition.annotations)
-        self.title = str(self.hints.get("title") or "")
+        self.title = definition.title or str(self.hints.get("title") or "")
         self.result_limit = _result_limit(self.hints)
         self._handler = definition.handler
 
@@ -143,13 +202,22 @@ class SdkTool(Tool[dict[str, Any], SdkOutput]):
             raise TypeError(f'a handler returned {type(returned).__name__}; return {{"content": [...]}}')
         returned = cast(HandlerResult, returned)
         content = tuple(cast(Sequence[Mapping[str, Any]], returned.get("content", ())))
-        output = SdkOutput(content)
+        output = SdkOutput(content, returned.get("structuredContent"))
         if returned.get("is_error") or returned.get("isError"):
             raise ToolError(plain_text(self.to_model(output)))
+        self._check_output(output.structured)
         return output
+
+    def _check_output(self, structured: Any) -> None:
+        validator = self._output_validator
+        problem: ValidationError | None = None if validator is None else next(validator.iter_errors(structured), None)
+        if problem is not None:
+            raise ToolError(f"{self.name} gave structured content that does not fit its schema: {_words(problem)}.")
 
     def to_model(self, output: SdkOutput) -> tuple[Block, ...]:
         blocks = tuple(block for part in output.wire_content for block in _blocks(part))
+        if not blocks and output.structured is not None:
+            return (Text(json.dumps(output.structured, ensure_ascii=False, default=str)),)
         return blocks or (Text("(no output)"),)
 
     @cached_property
@@ -159,6 +227,14 @@ class SdkTool(Tool[dict[str, Any], SdkOutput]):
     @cached_property
     def _quick(self) -> QuickCheck | None:
         return quick_check(self._schema)
+
+    @cached_property
+    def _output_validator(self) -> Validator | None:
+        given = self.definition.output_schema
+        if given is None:
+            return None
+        schema = schema_of(given)
+        return validator_for(schema, Draft202012Validator)(schema)
 
     @cached_property
     def _validator(self) -> Validator:
