@@ -3,19 +3,57 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ferrule.app.settings import Settings
-from ferrule.core.model import ModelEvent
+from ferrule.core.model import ModelEvent, Request, TextDelta
 from ferrule.providers.scripted import ScriptedModel
 from ferrule.sdk.messages import AssistantMessage, TextBlock, ToolResultBlock, UserMessage
 from ferrule.sdk.options import Options
+from ferrule.sdk.tools import create_sdk_mcp_server, tool
 
 HANG = 20.0
 """Seconds after which a test that waits for something has failed."""
 Kind = TypeVar("Kind")
+
+
+@tool("add", "Add two numbers.", {"a": float, "b": float})
+async def add(args: dict[str, Any]) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": str(args["a"] + args["b"])}]}
+
+
+@tool("fail", "Fail.", {})
+async def fail(args: dict[str, Any]) -> dict[str, Any]:
+    raise ValueError("no luck")
+
+
+CALC = {"calc": create_sdk_mcp_server("calc", tools=[add, fail])}
+
+
+class EndlessModel:
+    """Says its first word and never comes to an end; `asked` is set by then, `left` when nobody listens any more."""
+
+    name = "endless"
+    facts = ScriptedModel.facts
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.left = asyncio.Event()
+
+    @asynccontextmanager
+    async def stream(self, request: Request, /) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
+        try:
+            yield self._words()
+        finally:
+            self.left.set()
+
+    async def _words(self) -> AsyncIterator[ModelEvent]:
+        yield TextDelta("Well")
+        self.asked.set()
+        await asyncio.Event().wait()
 
 
 def options(folder: Path, *messages: Sequence[ModelEvent], **more: Any) -> Options:

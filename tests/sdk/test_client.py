@@ -3,74 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import replace
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import ferrule
 from ferrule.core.calls import ToolCall
 from ferrule.core.content import Text
-from ferrule.core.model import ModelEvent, Request, TextDelta, UserTurn
-from ferrule.core.tool import ToolDefinitionError
-from ferrule.hooks.hook import hook
-from ferrule.providers.script import checked_script
+from ferrule.core.model import UserTurn
 from ferrule.providers.scripted import ScriptedModel, says
 from ferrule.sdk.client import FerruleClient, query
-from ferrule.sdk.errors import CannotOpen, NotConnected, NotDone
+from ferrule.sdk.errors import CannotOpen, NotConnected
 from ferrule.sdk.messages import (
-    AssistantMessage,
-    HookEventMessage,
     ResultMessage,
     StreamEvent,
     SystemMessage,
-    ToolUseBlock,
 )
-from ferrule.sdk.options import Options
-from ferrule.sdk.tools import create_sdk_mcp_server, tool
-from ferrule.testing import ModelServer, RecordingModel
+from ferrule.testing import RecordingModel
 
 from ..requirement import requirement
-from .scenes import HANG, no_task_but_this, of, options, read, results, texts
-
-
-@tool("add", "Add two numbers.", {"a": float, "b": float})
-async def add(args: dict[str, Any]) -> dict[str, Any]:
-    return {"content": [{"type": "text", "text": str(args["a"] + args["b"])}]}
-
-
-@tool("fail", "Fail.", {})
-async def fail(args: dict[str, Any]) -> dict[str, Any]:
-    raise ValueError("no luck")
-
-
-CALC = {"calc": create_sdk_mcp_server("calc", tools=[add, fail])}
-
-
-class EndlessModel:
-    """Says its first word and never comes to an end; `asked` is set by then, `left` when nobody listens any more."""
-
-    name = "endless"
-    facts = ScriptedModel.facts
-
-    def __init__(self) -> None:
-        self.asked = asyncio.Event()
-        self.left = asyncio.Event()
-
-    @asynccontextmanager
-    async def stream(self, request: Request, /) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
-        try:
-            yield self._words()
-        finally:
-            self.left.set()
-
-    async def _words(self) -> AsyncIterator[ModelEvent]:
-        yield TextDelta("Well")
-        self.asked.set()
-        await asyncio.Event().wait()
+from .scenes import CALC, HANG, EndlessModel, no_task_but_this, of, options, read, results, texts
 
 
 @requirement("SDK-1")
@@ -311,165 +264,3 @@ async def test_a_client_that_nobody_reads_can_be_closed(tmp_path: Path) -> None:
         await client.disconnect()
 
     assert len(asyncio.all_tasks()) == 1
-
-
-async def test_modes_and_models_change_while_it_lasts(tmp_path: Path) -> None:
-    write = ToolCall("1", "Write", {"file_path": "a.txt", "content": "x"})
-
-    async with FerruleClient(options(tmp_path, says("", write), says("Done."))) as client:
-        await client.set_permission_mode("acceptEdits")
-        await client.query("write")
-        messages = await read(client.receive_response())
-        with pytest.raises(ValueError, match="when the conversation is opened"):
-            await client.set_permission_mode("bypassPermissions")
-        with pytest.raises(ValueError, match="no mode"):
-            await client.set_permission_mode("fast")
-
-    assert of(SystemMessage, messages)[0].data["permissionMode"] == "acceptEdits"
-    assert (tmp_path / "a.txt").read_text() == "x"
-
-
-async def test_servers_can_be_switched_off_and_on(tmp_path: Path) -> None:
-    async with FerruleClient(options(tmp_path, mcp_servers=CALC)) as client:
-        await client.toggle_mcp_server("calc", False)
-        off = await client.get_mcp_status()
-        await client.toggle_mcp_server("calc", True)
-        (on,) = await client.get_mcp_status()
-        with pytest.raises(NotDone, match="no server `other`"):
-            await client.toggle_mcp_server("other", True)
-        with pytest.raises(NotDone, match="nothing"):
-            await client.stop_task("nothing")
-
-    assert off[0].status == "disabled"
-    assert (on.status, on.tools) == ("connected", ("mcp__calc__add", "mcp__calc__fail"))
-
-
-async def test_how_full_the_window_is_can_be_asked(tmp_path: Path) -> None:
-    async with FerruleClient(options(tmp_path, says("word " * 300))) as client:
-        before = await client.get_context_usage()
-        await client.query("x")
-        await read(client.receive_response())
-        after = await client.get_context_usage()
-
-    assert after.parts["Messages"] > before.parts["Messages"] == 0
-    assert before.total < after.total < after.window
-
-
-async def test_a_function_that_is_asked_and_hooks_decide(tmp_path: Path) -> None:
-    asked: list[str] = []
-    calls = [ToolCall(str(number), "Write", {"file_path": f"{number}.txt", "content": ""}) for number in range(2)]
-
-    def guard(event: Any) -> Any:
-        if event["tool_input"]["file_path"].endswith("1.txt"):
-            return {"decision": "block", "reason": "not that one"}
-        return None
-
-    chosen = options(
-        tmp_path,
-        says("", *calls),
-        says("Done."),
-        ask=lambda question: asked.append(question.tool) or True,
-        hooks=[hook("PreToolUse", guard, match="Write")],
-        hook_messages=True,
-    )
-    messages = await read(query(prompt="x", options=chosen))
-
-    assert asked == ["Write"]
-    assert [block.is_error for block in results(messages)] == [None, True]
-    assert {message.hook_event_name for message in of(HookEventMessage, messages)} == {"PreToolUse"}
-
-
-async def test_an_answer_can_be_held_to_a_schema(tmp_path: Path) -> None:
-    schema = {"type": "object", "properties": {"sum": {"type": "number"}}, "required": ["sum"]}
-    answer = ToolCall("1", "StructuredOutput", {"sum": 3})
-
-    messages = await read(query(prompt="x", options=options(tmp_path, says("", answer), output_schema=schema)))
-
-    assert messages[-1].structured_output == {"sum": 3}
-
-
-async def test_a_conversation_is_resumed_and_forked(tmp_path: Path) -> None:
-    first = await read(query(prompt="Remember 7.", options=options(tmp_path, says("Yes."), session_id="one")))
-    model = RecordingModel(says("7."))
-    again = await read(query(prompt="Which?", options=options(tmp_path, model=model, resume="one", fork=True)))
-
-    assert first[-1].session_id == "one"
-    assert again[-1].session_id != "one"
-    assert "Remember 7." in str(model.requests[0][1][0])
-
-
-async def test_a_model_of_a_service_is_chosen_by_its_name(tmp_path: Path) -> None:
-    async with ModelServer(checked_script({"turns": [{"text": "Hello there."}]}, "a test")) as server:
-        env = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "key"}
-        chosen = options(tmp_path, model="anthropic:claude-sonnet-5-5", env=env)
-        messages = await read(query(prompt="x", options=chosen))
-
-    assert texts(messages) == ["Hello there."]
-    assert of(AssistantMessage, messages)[0].model == "claude-sonnet-5-5"
-    assert messages[-1].total_cost_usd is not None
-
-
-async def test_a_model_that_cannot_be_had_is_said_before_anything_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "FERRULE_MODEL"):
-        monkeypatch.delenv(name, raising=False)
-
-    with pytest.raises(CannotOpen, match="no model to ask"):
-        await read(query(prompt="x", options=options(tmp_path, model=None)))
-
-
-async def test_tools_made_of_functions_are_called_by_their_names(tmp_path: Path) -> None:
-    @ferrule.tool
-    def shout(text: str) -> str:
-        """Say it loudly.
-
-        Args:
-            text: What to say.
-        """
-        return text.upper()
-
-    chosen = options(
-        tmp_path, says("", ToolCall("1", "shout", {"text": "hi"})), says("."), tools=[shout], allow=["shout"]
-    )
-    messages = await read(query(prompt="x", options=chosen))
-
-    assert results(messages)[0].content == "HI"
-    assert of(AssistantMessage, messages)[0].content == [ToolUseBlock("1", "shout", {"text": "hi"})]
-
-
-def test_the_public_names_are_the_sdks() -> None:
-    assert (ferrule.query, ferrule.FerruleClient, ferrule.Options) == (query, FerruleClient, Options)
-    assert ferrule.create_sdk_mcp_server is create_sdk_mcp_server
-
-
-@requirement("SDK-1")
-async def test_tools_of_a_server_come_go_and_change_while_a_conversation_lasts(tmp_path: Path) -> None:
-    server = create_sdk_mcp_server("calc", tools=[add, fail])
-    instance = server["instance"]
-
-    async def shout(args: dict[str, Any]) -> dict[str, Any]:
-        return {"content": [{"type": "text", "text": f"{args['a'] + args['b']}!"}]}
-
-    call = ToolCall("1", "mcp__calc__add", {"a": 1, "b": 2})
-    chosen = options(tmp_path, says("", call), says("."), mcp_servers={"calc": server}, allow=["mcp__calc"])
-    async with FerruleClient(chosen) as client:
-
-        def names() -> list[str]:
-            return [one.name for one in client.session.registry.pool if one.name.startswith("mcp__")]
-
-        instance.disable("fail")
-        assert names() == ["mcp__calc__add"]
-        instance.enable("fail")
-        instance.remove("fail")
-        instance.add(replace(add, name="more"))
-        assert names() == ["mcp__calc__add", "mcp__calc__more"]
-        instance.update("add", handler=shout, description="Add, and shout.")
-        await client.query("x")
-        messages = await read(client.receive_response())
-
-    assert results(messages)[0].content == "3!"
-    with pytest.raises(ToolDefinitionError, match="no tool named fail"):
-        instance.remove("fail")
-    with pytest.raises(ToolDefinitionError, match="more than one tool named add"):
-        instance.add(add)
