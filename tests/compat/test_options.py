@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -275,6 +276,16 @@ async def test_the_log_goes_to_the_callback_for_standard_error(folder: Path) -> 
 
     assert any(line.startswith("[WARNING]") and "not trusted" in line for line in lines)
     assert "[DEBUG] ResultMessage" in lines
+
+
+async def test_a_connection_that_fails_leaves_no_callback_behind() -> None:
+    lines: list[str] = []
+
+    with pytest.raises(CLIConnectionError, match="no session gone"):
+        await ClaudeSDKClient(_options(resume="gone", stderr=lines.append)).connect()
+    logging.getLogger("ferrule").warning("for nobody")
+
+    assert lines == []
 
 
 async def test_annotations_take_either_spelling() -> None:

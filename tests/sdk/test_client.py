@@ -264,3 +264,16 @@ async def test_a_client_that_nobody_reads_can_be_closed(tmp_path: Path) -> None:
         await client.disconnect()
 
     assert len(asyncio.all_tasks()) == 1
+
+
+async def test_a_client_that_is_closed_at_once_leaves_nothing_held(tmp_path: Path) -> None:
+    await read(query(prompt="Remember 7.", options=options(tmp_path, says("Yes."), session_id="one")))
+
+    for _ in range(2):
+        client = FerruleClient(options(tmp_path, says("7."), resume="one", mcp_servers=CALC))
+        await client.connect()
+        await client.disconnect()
+    messages = await read(query(prompt="Which?", options=options(tmp_path, says("7."), resume="one")))
+
+    assert texts(messages) == ["7."]
+    assert len(asyncio.all_tasks()) == 1

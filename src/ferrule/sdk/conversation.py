@@ -55,6 +55,8 @@ class Conversation:
         self._under_way = asyncio.Event()
         self._known_calls: dict[str, asyncio.Event] = {}
         self._owner: asyncio.Task[None] | None = None
+        self._has_begun = False
+        self._is_ending = False
 
     def start(self, prompts: Prompts | None = None, *, ends: bool = False) -> None:
         """With prompts that come by and by, if there are any; `ends` when all that were given are answered."""
@@ -104,7 +106,8 @@ class Conversation:
     def end(self) -> None:
         """Tell the owner to end what runs, and do not wait for it."""
         self.told.end()
-        if self._owner is not None and not self._owner.done():
+        self._is_ending = True
+        if self._owner is not None and self._has_begun and not self._owner.done():
             with suppress(RuntimeError):  # its event loop is closed, and all that ran there has ended
                 self._owner.cancel()
 
@@ -123,9 +126,12 @@ class Conversation:
     # The owner
 
     async def _own(self, prompts: Prompts | None, *, ends: bool) -> None:
+        self._has_begun = True
         feeding: asyncio.Task[None] | None = None
         try:
             async with self.session:
+                if self._is_ending:
+                    return
                 await self.session.settled(SERVERS_WITHIN)
                 if prompts is not None:
                     feeding = asyncio.create_task(self._fed(prompts, ends=ends))

@@ -134,11 +134,14 @@ class ClaudeSDKClient:
         chosen = _Chosen(self.options)
         client = FerruleClient(chosen.options)
         chosen.begin()
-        self._chosen = chosen
-        with in_their_words():
-            await client.connect(prompt)
-        chosen.opened(client.conversation)
-        self._client = client
+        try:
+            with in_their_words():
+                await client.connect(prompt)
+            chosen.opened(client.conversation)
+            self._client, self._chosen = client, chosen
+        finally:
+            if self._chosen is not chosen:
+                chosen.end()
 
     async def disconnect(self) -> None:
         try:
