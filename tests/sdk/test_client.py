@@ -277,3 +277,16 @@ async def test_a_client_that_is_closed_at_once_leaves_nothing_held(tmp_path: Pat
 
     assert texts(messages) == ["7."]
     assert len(asyncio.all_tasks()) == 1
+
+
+def test_a_program_may_end_right_after_it_left_a_loop(tmp_path: Path) -> None:
+    async def main() -> None:
+        chosen = options(tmp_path, model=EndlessModel(), partial_messages=True, session_id="one")
+        async for message in query(prompt="x", options=chosen):
+            if isinstance(message, StreamEvent):
+                break
+
+    asyncio.run(main())
+
+    (transcript,) = (tmp_path / "state" / "projects").rglob("one.jsonl")
+    assert '"reason":"interrupted"' in transcript.read_text().splitlines()[-1]
