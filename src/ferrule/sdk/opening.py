@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..app.asked_model import AskedModel
-from ..app.build import open_servers
+from ..app.build import servers_of
 from ..app.gathering import gathered
 from ..app.layers import LEVELS, SettingsError
 from ..app.live_rules import Policy
@@ -76,7 +76,7 @@ def _opened(options: Options) -> Opened:
     rules = AddedRules(settings.reload or (lambda: policy))
     settings = replace(settings, reload=rules, servers=(*settings.servers, *_in_process(options)))
     structured = StructuredOutput(read_schema(json.dumps(options.output_schema))) if options.output_schema else None
-    servers = open_servers(settings, settings.cwd, options.questioner)
+    servers = servers_of(settings, options.questioner)
     parts: Parts = {
         "tools": (*options.tools, *((structured,) if structured else ())),
         "hooks": options.hooks,
