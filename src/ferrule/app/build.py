@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from ..agents.catalog import Agents
 from ..agents.spawner import Spawner
@@ -33,8 +33,6 @@ from ..host.search import Search
 from ..host.shelf import Shelf
 from ..host.shell import FinishedTasks, OpenTasks, Shell
 from ..host.spill import SessionFolder
-from ..host.web.fetching import Fetcher
-from ..host.web.pages import Pages
 from ..host.web.searching import SEARCH_VARIABLES, WebSearches
 from ..host.workfiles import Objection, Workfiles
 from ..mcp.around import Around, timing_from
@@ -53,9 +51,11 @@ from .agent_hooks import agent_hooks
 from .hooks import HookParts, MakeParts, session_hooks, tell_of_compactions
 from .live_rules import LiveRules, Policy
 from .modes import SessionModes, judging_for
-from .person import person_asked
 from .settings import Parts, Settings
 from .small_model import CallReader, PageReader, SmallModel
+
+if TYPE_CHECKING:
+    from ..host.web.pages import Pages
 
 __all__ = ["Settings", "new_session_id", "open_session", "servers_of", "settings_objection"]
 
@@ -234,7 +234,7 @@ def _services(settings: Settings, ground: _Ground, delegated: _Delegated, small:
         read_tokens=settings.read_tokens,
         reminder=settings.reminder,
         reminder_off_for=settings.reminder_off_for,
-        pages=Pages(fetcher=Fetcher(local_hosts=ground.rules.names_host), folder=folder / "web"),
+        pages=partial(_web_pages, ground),
         extractor=parts.get("extractor") or PageReader(small),
         searches=_searches(os.environ),
         questioner=parts.get("questioner"),
@@ -244,6 +244,14 @@ def _services(settings: Settings, ground: _Ground, delegated: _Delegated, small:
         skill_rules=delegated.turn_rules,
         spawner=delegated.spawner,
     )
+
+
+def _web_pages(ground: _Ground) -> Pages:
+    """Made when WebFetch is, as few sessions fetch anything."""
+    from ..host.web.fetching import Fetcher
+    from ..host.web.pages import Pages
+
+    return Pages(fetcher=Fetcher(local_hosts=ground.rules.names_host), folder=ground.folder.path / "web")
 
 
 def _registry(
@@ -263,6 +271,8 @@ def _registry(
 def _approver(settings: Settings, ground: _Ground, parts: Parts) -> Approver:
     approver, person = parts.get("approver"), parts.get("person")
     if approver is None and person is not None:
+        from .person import person_asked
+
         return person_asked(person, ground.rules, ground.state, ground.cwd, TrustStore(settings.state_folder))
     return approver or NobodyToAsk()
 

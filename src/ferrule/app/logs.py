@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 import logging
-import os
-from io import TextIOWrapper
-from logging.handlers import RotatingFileHandler
+from functools import cached_property
 from pathlib import Path
-
-from ..host.spill import make_private
 
 
 def log_to_file(state_folder: Path) -> None:
     """Warnings and errors into `<state>/log/ferrule.log`, made when the first one is written."""
     logger = logging.getLogger("ferrule")
-    if any(isinstance(handler, _PrivateFile) for handler in logger.handlers):
+    if any(isinstance(handler, _FromFirstRecord) for handler in logger.handlers):
         return
-    handler = _PrivateFile(state_folder / "log" / "ferrule.log", maxBytes=5_000_000, backupCount=2, delay=True)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logger.addHandler(handler)
+    logger.addHandler(_FromFirstRecord(state_folder / "log" / "ferrule.log"))
     logger.propagate = False
 
 
-class _PrivateFile(RotatingFileHandler):
-    """0600 in a folder 0700; where it cannot be written, nothing is logged and nothing fails."""
+class _FromFirstRecord(logging.Handler):
+    """What writes and rotates files takes longer to load than most of a start, and most runs log nothing."""
 
-    def _open(self) -> TextIOWrapper:
-        make_private(Path(self.baseFilename).parent)
-        descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        return os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace")
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
 
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the base class names it
-        """A log that cannot be written is no reason to fail, or to write over the terminal."""
+    @cached_property
+    def _file(self) -> logging.Handler:
+        from .log_file import PrivateFile
+
+        file = PrivateFile(self._path, maxBytes=5_000_000, backupCount=2, delay=True)
+        file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        return file
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._file.handle(record)
+
+    def close(self) -> None:
+        if "_file" in self.__dict__:
+            self._file.close()
+        super().close()

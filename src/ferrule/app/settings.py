@@ -20,7 +20,7 @@ from ..core.values import named_value
 from ..engine.budget import MESSAGE_LIMIT
 from ..engine.gate import DEFAULT_LIMIT
 from ..hooks.hook import NO_HOOKS, Hook, HookBook
-from ..host.contents import REMINDER, TOKENS
+from ..host.page_defaults import REMINDER, TOKENS
 from ..host.spill import DEFAULT_CLEANUP_DAYS
 from ..mcp.config import ServerConfig
 from ..mcp.servers import McpServers

@@ -6,11 +6,11 @@ Writing is appending, so the two-thousandth turn costs what the twentieth does. 
 from __future__ import annotations
 
 import logging
-import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from ..core.ids import new_uuid
 from ..core.model import AssistantTurn, ResultTurn, StopReason, Usage, UserTurn
 from ..core.ports import TranscriptStore
 from ..core.state import SessionState
@@ -116,7 +116,7 @@ def first_line(session_id: str, meta: Mapping[str, Any]) -> bytes:
 def _entry(kind: str, parent: str | None, session_id: str, agent: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "type": kind,
-        "uuid": str(uuid.uuid4()),
+        "uuid": new_uuid(),
         "parent": parent,
         "session": session_id,
         "time": datetime.now(UTC).isoformat(timespec="milliseconds"),

@@ -11,7 +11,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, assert_never
-from uuid import uuid4
 
 from ..core.calls import ToolCall, ToolOutcome
 from ..core.content import Text, encodable, wire
@@ -41,6 +40,7 @@ from ..core.events import (
     TurnStarted,
     UsageReported,
 )
+from ..core.ids import new_uuid
 from ..core.model import Retrying, StopReason, Thought, Usage
 from ..core.ports import Note
 from .answers import usage_object
@@ -93,7 +93,7 @@ class StreamJson:
         model: Callable[[], str],
         partial: bool = False,
         parent: str | None = None,
-        new_id: Callable[[], str] = lambda: str(uuid4()),
+        new_id: Callable[[], str] = new_uuid,
     ) -> None:
         self._session_id = session_id
         self._model = model

@@ -7,28 +7,36 @@ speaks for each: `cards.json`, which a test holds against the tools themselves.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..agents.spawner import Spawner
 from ..core.on_demand import Card, OnDemand
 from ..core.ports import Extractor, Modes, Questioner
 from ..core.tool import AnyTool, guide_listing, load_guide
 from ..core.values import named_value
-from ..host.contents import REMINDER, TOKENS
+from ..host.page_defaults import REMINDER, TOKENS
 from ..host.search import Search
 from ..host.shell import Shell
-from ..host.web.pages import Pages
 from ..host.web.searching import WebSearches
 from ..host.workfiles import Workfiles
 from ..mcp.servers import McpServers
 from ..skills.catalog import Skills
 from ..skills.turn_rules import TurnRules
 
+if TYPE_CHECKING:
+    from ..host.web.pages import Pages
+
 CARDS: Final = Path(__file__).with_name("cards.json")
+
+
+def _web_pages() -> Pages:
+    from ..host.web.pages import Pages
+
+    return Pages()
 
 
 @named_value
@@ -49,8 +57,8 @@ class Services:
     """What Read says below the text of a file."""
     reminder_off_for: tuple[str, ...] = ()
     """The models that need no such reminder."""
-    pages: Pages = field(default_factory=Pages)
-    """What WebFetch reads from."""
+    pages: Callable[[], Pages] = _web_pages
+    """Makes what WebFetch reads from, when that is loaded."""
     extractor: Extractor | None = None
     """Answers from a page; without one WebFetch gives the page."""
     searches: WebSearches = field(default_factory=WebSearches)
@@ -169,7 +177,7 @@ def builtin_tools(services: Services | None = None) -> tuple[AnyTool, ...]:
         TaskOutput(at.shell),
         TodoWrite(),
         ToolSearch(),
-        WebFetch(at.pages, at.extractor),
+        WebFetch(at.pages(), at.extractor),
         WebSearch(at.searches),
         Write(at.files),
     )

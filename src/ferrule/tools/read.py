@@ -21,22 +21,13 @@ from ..core.model import ResultTurn, ToolResult, Turn
 from ..core.threads import in_a_thread
 from ..core.tool import Alias, Tool, ToolError, load_guide
 from ..host.cells import ShownCell
-from ..host.contents import (
-    REMINDER,
-    TOKENS,
-    FileUnchanged,
-    ImageRead,
-    NotebookRead,
-    PartsRead,
-    PdfRead,
-    ReadOutput,
-    TextRead,
-)
+from ..host.contents import FileUnchanged, ImageRead, NotebookRead, PartsRead, PdfRead, ReadOutput, TextRead
 from ..host.filling import NUMBER_WIDTH
 from ..host.folders import ChangedMeanwhile
 from ..host.images import BadImage
 from ..host.images import Picture as Shrunk
 from ..host.ledger import Ledgers
+from ..host.page_defaults import REMINDER, TOKENS
 from ..host.pdfs import MOST_UNASKED, BadPages, BadPdf, TooManyPages, parsed_pages
 from ..host.reading import Asked, FileReader, NotPaged
 from ..host.text import NotText
