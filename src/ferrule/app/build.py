@@ -33,7 +33,7 @@ from ..host.search import Search
 from ..host.shelf import Shelf
 from ..host.shell import FinishedTasks, OpenTasks, Shell
 from ..host.spill import SessionFolder
-from ..host.web.searching import SEARCH_VARIABLES, WebSearches
+from ..host.web.search_variables import SEARCH_VARIABLES
 from ..host.workfiles import Objection, Workfiles
 from ..mcp.around import Around, timing_from
 from ..mcp.servers import McpServers, limits_from
@@ -56,6 +56,7 @@ from .small_model import CallReader, PageReader, SmallModel
 
 if TYPE_CHECKING:
     from ..host.web.pages import Pages
+    from ..host.web.searching import WebSearches
 
 __all__ = ["Settings", "new_session_id", "open_session", "servers_of", "settings_objection"]
 
@@ -367,10 +368,10 @@ def _sessions_folder(settings: Settings) -> Path:
     return settings.state_folder / "sessions" if folder is None else folder / "ferrule-sessions"
 
 
-def _searches(environ: Mapping[str, str]) -> WebSearches:
+def _searches(environ: Mapping[str, str]) -> WebSearches | None:
     """The services are loaded only where one is configured."""
     if not any(environ.get(name) for name in SEARCH_VARIABLES):
-        return WebSearches()
+        return None
     from ..host.web.backends import configured
 
     return configured(environ)

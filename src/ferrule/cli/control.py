@@ -10,9 +10,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, assert_never, cast
-from uuid import uuid4
 
 from ..core.content import Block
+from ..core.ids import new_uuid
 from ..core.ports import Proposal
 from ..core.verdicts import Behavior, Verdict
 from ..output.stream_input import (
@@ -66,7 +66,7 @@ class Channel:
         """Raises `CannotDo` where the other side cannot answer."""
         if self._ended:
             raise CannotDo("stdin is closed, so there is nobody who could answer")
-        id = str(uuid4())
+        id = new_uuid()
         waiting: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
         self._open[id] = waiting
         try:

@@ -83,10 +83,19 @@ def _init_when_first_called(cls: type[Any], frozen: bool) -> Callable[..., None]
 def _written_init(cls: type[Any], frozen: bool) -> Callable[..., None]:
     """What `dataclass` writes for a class with the same fields."""
     own = fields(cls)
-    same: dict[str, Any] = {each.name: _again(each) for each in own}
-    names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
-    twin = type(cls.__name__, (), {**names, **same, "__annotations__": {each.name: each.type for each in own}})
-    return dataclass(repr=False, eq=False, slots=True, frozen=frozen)(twin).__init__
+    twin = type(
+        cls.__name__,
+        (),
+        {
+            "__module__": cls.__module__,
+            "__qualname__": cls.__qualname__,
+            "__doc__": cls.__doc__,
+            "__annotations__": dict.fromkeys((each.name for each in own), Any),  # quicker than to read them again
+            **{each.name: _again(each) for each in own},
+        },
+    )
+    fills_in = not all(each.init for each in own)  # a default that cannot be given is set for slots alone
+    return dataclass(repr=False, eq=False, slots=fills_in, frozen=frozen)(twin).__init__
 
 
 def _again(given: Field[Any]) -> Any:

@@ -21,7 +21,7 @@ from ..core.values import named_value
 from ..host.page_defaults import REMINDER, TOKENS
 from ..host.search import Search
 from ..host.shell import Shell
-from ..host.web.searching import WebSearches
+from ..host.web.search_variables import NO_SEARCH
 from ..host.workfiles import Workfiles
 from ..mcp.servers import McpServers
 from ..skills.catalog import Skills
@@ -29,6 +29,7 @@ from ..skills.turn_rules import TurnRules
 
 if TYPE_CHECKING:
     from ..host.web.pages import Pages
+    from ..host.web.searching import WebSearches
 
 CARDS: Final = Path(__file__).with_name("cards.json")
 
@@ -61,7 +62,8 @@ class Services:
     """Makes what WebFetch reads from, when that is loaded."""
     extractor: Extractor | None = None
     """Answers from a page; without one WebFetch gives the page."""
-    searches: WebSearches = field(default_factory=WebSearches)
+    searches: WebSearches | None = None
+    """What WebSearch asks; without one it is off."""
     questioner: Questioner | None = None
     """Who answers questions; nobody does without one."""
     approver_answers: bool = False
@@ -122,6 +124,8 @@ def _why_off(name: str, at: Services) -> str | None:
         case "Skill":
             return None if at.skills and at.skills.all else "there are no skills here"
         case "WebSearch":
+            if at.searches is None:
+                return NO_SEARCH
             return None if at.searches.backend else at.searches.wrong
         case _:
             return None

@@ -12,7 +12,8 @@ from urllib.parse import urlencode
 from ...core.values import plain_value
 from ..http.message import HttpRequest, Timeouts
 from ..http.urls import BadUrl, Url
-from .searching import MOST_RESULTS, SEARCH_VARIABLES, SECONDS, Backend, Hit, WebQuery, WebSearches, WebSearchFailed
+from .search_variables import SEARCH_VARIABLES
+from .searching import MOST_RESULTS, SECONDS, Backend, Hit, WebQuery, WebSearches, WebSearchFailed
 
 MOST_BYTES: Final = 4 << 20
 LONGEST_SNIPPET: Final = 500

@@ -16,15 +16,12 @@ from ..http.tls import Tls
 from ..http.urls import Url
 from .fetching import open_client
 from .guard import Refused
+from .search_variables import NO_SEARCH
 from .urls import parse_url
 
 SECONDS: Final = 20.0
 MOST_RESULTS: Final = 10
 MOST_SEARCHES: Final = 200
-SEARCH_VARIABLES: Final = ("FERRULE_SEARCH_URL", "BRAVE_API_KEY", "TAVILY_API_KEY")
-NO_SEARCH: Final = (
-    "no search service is configured. Set FERRULE_SEARCH_URL (a SearXNG server), BRAVE_API_KEY or TAVILY_API_KEY"
-)
 
 
 class WebSearchFailed(Exception):
