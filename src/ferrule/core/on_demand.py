@@ -26,7 +26,6 @@ class Card:
     hint: str
     aliases: tuple[Alias, ...]
     exposure: Exposure
-    feature: str | None
     result_limit: int | None
     keep: Keep
     time_limit: float | None
@@ -41,8 +40,9 @@ class Card:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Card:
-        aliases = tuple(Alias(**alias) for alias in data["aliases"])
-        read: dict[str, Any] = {**data, "aliases": aliases, "exposure": Exposure(data["exposure"])}
+        read: dict[str, Any] = dict(data)
+        read["aliases"] = tuple(Alias(**alias) for alias in data["aliases"])
+        read["exposure"] = Exposure(data["exposure"])
         return cls(**read)
 
     def to_json(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ..core.calls import Refusal, Status, ToolCall
 from ..core.context import ToolContext
@@ -19,6 +19,9 @@ from ..core.tool import AnyTool, Exposure, ToolError
 from ..core.values import plain_value
 from .footprint import Footprint, ground
 from .pool import ToolPool
+
+if TYPE_CHECKING:
+    from ..core.inputs import ToolInput
 
 log = logging.getLogger(__name__)
 
@@ -126,7 +129,7 @@ def _anchored(parsed: Any, arguments: Mapping[str, Any], cwd: str, paths: Paths)
             absolute[name] = anchored
     if not absolute:
         return parsed, arguments, leans
-    fields: Mapping[str, Any] = cast(Any, type(parsed)).model_fields
+    fields = cast("type[ToolInput]", type(parsed)).model_fields
     shown = {name if name in arguments else fields[name].alias or name: path for name, path in absolute.items()}
     return parsed.model_copy(update=absolute), {**arguments, **shown}, leans
 
