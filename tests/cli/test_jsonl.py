@@ -377,8 +377,8 @@ import ferrule.app.build
 from ferrule import tool
 from ferrule.cli.main import main
 {definition}
-builtin = ferrule.app.build.builtin_tools
-ferrule.app.build.builtin_tools = lambda *services: (*builtin(*services), added)
+builtin = ferrule.app.build.tools_on_demand
+ferrule.app.build.tools_on_demand = lambda *services: (*builtin(*services), added)
 sys.exit(main(["call", "--jsonl", "--allow", "{name}"]))
 """,
     )

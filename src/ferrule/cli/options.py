@@ -168,12 +168,12 @@ def _rules_for_no_tool(rules: tuple[Rule, ...]) -> Iterator[str]:
 
 def _unknown(names: list[str]) -> Iterator[str]:
     """A sentence for each name that no tool has, and the one that may have been meant."""
+    from ..app import build
     from ..engine.pool import assemble, select
-    from ..tools import builtin_tools
 
     wanted = [name for name in names if not name.startswith("mcp__") and not set("*?") & set(name)]
-    pool = assemble(select(builtin_tools())) if wanted else None
+    pool = assemble(select(build.tools_on_demand())) if wanted else None
     for name in wanted:
-        if pool is not None and pool.get(name) is None:
+        if pool is not None and not pool.knows(name):
             near = pool.nearest(name)
             yield f"there is no tool named {name}." + (f" Did you mean {near[0]}?" if near else "")

@@ -132,6 +132,10 @@ class ToolPool:
             return found[0].loaded, found[1]
         return found
 
+    def knows(self, name: str) -> bool:
+        """Whether a tool has that name, now or in old times."""
+        return name in self._by_name
+
     def nearest(self, name: str) -> list[str]:
         """Names a caller may have meant, best first."""
         by_folded = {known.lower(): known for known, (tool, _) in self._by_name.items() if tool not in self.hidden}

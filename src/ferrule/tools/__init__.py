@@ -77,15 +77,16 @@ class Services:
     """What starts agents."""
 
 
-def tools_on_demand(services: Services) -> tuple[AnyTool, ...]:
+def tools_on_demand(services: Services | None = None) -> tuple[AnyTool, ...]:
     """The built-in tools, of which none is loaded before one is called."""
+    at = services or Services()
 
     @cache
     def loaded() -> Mapping[str, AnyTool]:
-        return {tool.name: tool for tool in builtin_tools(services)}
+        return {tool.name: tool for tool in builtin_tools(at)}
 
     return tuple(
-        OnDemand(card, guide=partial(_guide, card, services), off=partial(_why_off, card.name, services), load=loaded)
+        OnDemand(card, guide=partial(_guide, card, at), off=partial(_why_off, card.name, at), load=loaded)
         for card in _cards()
     )
 
