@@ -96,6 +96,7 @@ async def test_tries_have_an_end_that_says_how_many_there_were(which: int) -> No
         ("soon", [0.5]),
         (time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 100)), None),
     ],
+    ids=["seconds", "none", "no time", "date"],
 )
 async def test_a_service_that_says_when_is_left_alone_until_then(retry_after: str, pauses: list[float] | None) -> None:
     _, clock, events = await after([failing(status=429, retry_after=retry_after), FINE], 0)
