@@ -44,7 +44,7 @@ def test_the_readme_has_no_other_programs_and_its_custom_tool_is_short() -> None
 
 def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
     shutil.copy(ROOT / "README.md", tmp_path)
-    commands = re.findall(r"^\$ (ferrule .*)$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    commands = re.findall(r"^\$ (ferrule (?:call|explain) .*)$", (ROOT / "README.md").read_text(), re.MULTILINE)
 
     assert len(commands) == 2
     for command in commands:
@@ -86,8 +86,10 @@ def test_adding_a_tool_works_as_contributing_says(tmp_path: Path) -> None:
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(content)
     contents = tmp_path / "src/ferrule/tools/__init__.py"
-    listed = contents.read_text().replace("from .edit", "from .count_lines import CountLines\nfrom .edit")
+    listed = contents.read_text().replace("    from .edit", "    from .count_lines import CountLines\n    from .edit")
     contents.write_text(listed.replace("        Edit(", "        CountLines(),\n        Edit("))
+    written = _run(tmp_path, sys.executable, "-m", "ferrule.tools")
+    assert written.returncode == 0, written.stderr
 
     done = _pytest(tmp_path, "tests/tools/test_count_lines.py")
     tools = _run(tmp_path, sys.executable, "-m", "ferrule", "tools")

@@ -102,13 +102,13 @@ def test_what_cannot_be_honoured_is_refused_before_anything_runs(tmp_path: Path,
 @requirement("PERM-1")
 def test_a_settings_file_rules(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\n")
-    (tmp_path / "settings.json").write_text('{"permissions": {"deny": ["Read"]}, "model": "x"}')
+    (tmp_path / "settings.json").write_text('{"permissions": {"deny": ["Read"]}, "theme": "dark"}')
 
     done = ferrule(tmp_path, "call", "--settings", "settings.json", "Read", '{"file_path": "a.txt"}')
 
     assert done.returncode == 1
     assert done.stdout.decode() == "Read was not allowed: rule `Read` in settings.json:1 denies it.\n"
-    assert done.stderr.decode() == "ferrule: settings.json:1: `model` is not used by this version.\n"
+    assert done.stderr.decode() == "ferrule: settings.json:1: `theme` is not used by this version.\n"
 
 
 @requirement("PERM-1", "PERM-2")

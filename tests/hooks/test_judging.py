@@ -295,4 +295,4 @@ async def test_observers_are_told_of_each_hook(tmp_path: Path) -> None:
 def test_without_hooks_nothing_is_plugged_in(tmp_path: Path) -> None:
     session = opened(tmp_path)
 
-    assert (len(session.pipeline.judges), session.pipeline.after, session.hooks) == (3, (), None)
+    assert (len(session.pipeline.judges), session.pipeline.after, session.hooks) == (2, (), None)

@@ -106,10 +106,10 @@ async def test_nothing_is_left_after_the_session(tmp_path: Path) -> None:
     assert not alive_with(marker)
 
 
-async def test_the_embedding_program_adopts_nobody(tmp_path: Path) -> None:
+async def test_the_embedding_program_adopts_nobody(tmp_path: Path, others: list[int]) -> None:
     async with opened(tmp_path) as commands:
         await commands.run(command("(setsid sleep 1006 &)", tmp_path))
-        (child,) = _children(os.getpid())
+        (child,) = _new_children(others)
 
         assert _children(child), "the spawner has what was left behind"
 
@@ -125,25 +125,25 @@ async def test_the_spawner_tells_its_children_nothing_of_ferrule(
     assert "key-of-ferrule" not in ran.output.text()
 
 
-async def test_an_interrupt_from_the_terminal_does_not_reach_it(tmp_path: Path) -> None:
+async def test_an_interrupt_from_the_terminal_does_not_reach_it(tmp_path: Path, others: list[int]) -> None:
     async with opened(tmp_path) as commands:
         await commands.run(command("true", tmp_path))
-        (spawner,) = _children(os.getpid())
+        (spawner,) = _new_children(others)
 
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
             os.kill(spawner, number)
 
         assert (await commands.run(command("echo on", tmp_path))).output.text() == "on\n"
-        assert _children(os.getpid()) == [spawner]
+        assert _new_children(others) == [spawner]
         assert os.getsid(spawner) == spawner != os.getsid(0)
 
 
-async def test_a_spawner_that_is_told_to_end_ends_all_first(tmp_path: Path) -> None:
+async def test_a_spawner_that_is_told_to_end_ends_all_first(tmp_path: Path, others: list[int]) -> None:
     marker = unique()
     async with opened(tmp_path) as commands:
         await commands.start(command("sleep 1007", tmp_path, MARKED=marker))
         await until(lambda: alive_with(marker))
-        (spawner,) = _children(os.getpid())
+        (spawner,) = _new_children(others)
 
         os.kill(spawner, signal.SIGTERM)
 
@@ -151,11 +151,11 @@ async def test_a_spawner_that_is_told_to_end_ends_all_first(tmp_path: Path) -> N
         assert (await commands.run(command("echo on", tmp_path))).output.text() == "on\n"
 
 
-async def test_a_forerunner_that_was_killed_is_replaced(tmp_path: Path) -> None:
+async def test_a_forerunner_that_was_killed_is_replaced(tmp_path: Path, others: list[int]) -> None:
     limited = replace(command("echo on", tmp_path), limits=Limits(open_files=100))
     async with opened(tmp_path) as commands:
         await commands.run(limited)
-        (spawner,) = _children(os.getpid())
+        (spawner,) = _new_children(others)
         await until(lambda: _children(spawner))
         first = _children(spawner)
 
@@ -198,6 +198,16 @@ def _wait(true: object, seconds: float = GENEROUS) -> None:
     while not true():  # type: ignore[operator]
         assert time.monotonic() < end, "it did not come about in time"
         time.sleep(0.005)
+
+
+@pytest.fixture
+def others() -> list[int]:
+    """Children that this process has from elsewhere."""
+    return _children(os.getpid())
+
+
+def _new_children(others: list[int]) -> list[int]:
+    return [child for child in _children(os.getpid()) if child not in others]
 
 
 def _children(pid: int) -> list[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -13,15 +12,15 @@ from ferrule.agents.catalog import Agents
 from ferrule.agents.spawner import Spawner
 from ferrule.core.on_demand import OnDemand
 from ferrule.host.shell import Shell
-from ferrule.tools import CARDS, Services, builtin_tools, card_of, tools_on_demand
+from ferrule.tools import CARDS, Services, builtin_tools, tools_on_demand, written_cards
 
 TOLD = ("name", "title", "hint", "aliases", "exposure", "feature", "server")
 KNOWN = ("result_limit", "keep", "time_limit", "only_reads")
 
 
 def test_the_cards_are_what_the_tools_say() -> None:
-    """Write them anew with `python -m tests.tools.test_cards`."""
-    assert CARDS.read_text(encoding="utf-8") == _written()
+    """Write them anew with `python -m ferrule.tools`."""
+    assert CARDS.read_text(encoding="utf-8") == written_cards()
 
 
 @pytest.mark.parametrize("equipped", [False, True])
@@ -56,12 +55,3 @@ print([name for name in ("pydantic", "pydantic_core", "yaml", "mcp", "pathspec",
     done = subprocess.run((sys.executable, "-c", program, str(tmp_path)), capture_output=True, text=True, check=True)
 
     assert done.stdout == "[]\n"
-
-
-def _written() -> str:
-    cards = (json.dumps(card_of(tool), ensure_ascii=False) for tool in builtin_tools())
-    return "[\n" + ",\n".join(cards) + "\n]\n"
-
-
-if __name__ == "__main__":
-    CARDS.write_text(_written(), encoding="utf-8")

@@ -657,9 +657,9 @@ def test_the_schema_of_task_output() -> None:
   "additionalProperties": false,
   "properties": {
     "task_id": {
-      "description": "The id that Bash gave.",
       "minLength": 1,
-      "type": "string"
+      "type": "string",
+      "description": "The id that Bash gave. Without one, all that there are are listed."
     },
     "filter": {
       "minLength": 1,
@@ -679,9 +679,6 @@ def test_the_schema_of_task_output() -> None:
       "type": "integer"
     }
   },
-  "required": [
-    "task_id"
-  ],
   "type": "object"
 }\
 """)

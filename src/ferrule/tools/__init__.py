@@ -96,6 +96,11 @@ def card_of(tool: AnyTool) -> dict[str, Any]:
     return Card.of(tool).to_json()
 
 
+def written_cards() -> str:
+    """What `cards.json` has to say, one line for each tool."""
+    return "[\n" + ",\n".join(json.dumps(card_of(tool), ensure_ascii=False) for tool in builtin_tools()) + "\n]\n"
+
+
 def _cards() -> Iterator[Card]:
     return map(Card.from_json, json.loads(CARDS.read_text(encoding="utf-8")))
 

@@ -1,0 +1,7 @@
+"""Write the cards of the built-in tools anew, after a change of one: `python -m ferrule.tools`."""
+
+from __future__ import annotations
+
+from . import CARDS, written_cards
+
+CARDS.write_text(written_cards(), encoding="utf-8")
