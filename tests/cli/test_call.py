@@ -11,6 +11,7 @@ from ferrule.tools.read import REMINDER
 from tests.cli.running import environment, ferrule
 from tests.requirement import requirement
 
+MASKED = '{"sandbox": {"enabled": true, "credentials": {"files": [{"path": "~/.netrc", "mode": "mask"}]}}}'
 HOOK = '{"hooks": {"PreToolUse": [{"hooks": [{"type": "prompt", "prompt": "x"}]}]}}'
 
 
@@ -78,7 +79,7 @@ def test_an_error_is_printed_and_is_exit_code_one(tmp_path: Path, tool: str, inp
         (["call", "Read", "{}", "--settings", "nowhere.json"], "nowhere.json cannot be read"),
         (["call", "Read", "{}", "--settings", "{"], "invalid JSON in line 1, column 2"),
         (["call", "Read", "{}", "--settings", HOOK], "hooks of the type prompt are not supported here"),
-        (["call", "Read", "{}", "--settings", '{"sandbox": {"enabled": true}}'], "`sandbox` is not supported"),
+        (["call", "Read", "{}", "--settings", MASKED], "can deny a file here, not mask it"),
         (["call", "Read", "{}", "--setting-sources", "user,all"], "all is none of user, project, local"),
         (["call", "Read", "{}", "--settings", '{"permissions": {"deny": ["Read(../x)"]}}'], "climbs with `..`"),
         (

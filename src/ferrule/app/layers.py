@@ -31,6 +31,7 @@ from ..settings.trust import Standing, TrustStore
 from .hook_loading import hooks_of
 from .live_rules import Policy, PolicyLost
 from .model_choice import ModelChoice
+from .sandboxing import CannotEnforce, SandboxPolicy, sandbox_of
 
 LEVELS: Final[Mapping[str, Level]] = {"user": Level.USER, "project": Level.PROJECT, "local": Level.LOCAL}
 """The names by which levels can be chosen."""
@@ -81,11 +82,12 @@ class Understood:
     model: ModelChoice = field(default_factory=ModelChoice)
     approves_https: bool = False
     """Whether any page may be fetched over https without a question."""
+    sandbox: SandboxPolicy | None = None
     warnings: tuple[str, ...] = ()
 
     def policy(self, mode: Mode) -> Policy:
         """`mode` counts where no setting chooses one."""
-        return Policy(self.rules, self.mode or mode, self.lost, self.hooks)
+        return Policy(self.rules, self.mode or mode, self.lost, self.hooks, self.sandbox)
 
 
 def open_layers(
@@ -114,8 +116,8 @@ def open_layers(
 def understood(current: Current, workspace: str | None = None) -> Understood:
     """For a session in `workspace`, this folder if not given. Raises `SettingsError`."""
     layered = current.layered
-    _refuse_what_is_not_built(layered)
-    hooks = _hooks(layered, workspace or os.getcwd())
+    workspace = workspace or os.getcwd()
+    hooks = _hooks(layered, workspace)
     warnings = [*(str(note) for note in layered.skipped), *hooks.warnings]
     rules = tuple(_rules(layered, warnings))
     return Understood(
@@ -132,6 +134,7 @@ def understood(current: Current, workspace: str | None = None) -> Understood:
         environment={name: one.value for name, one in layered.environment.items()},
         model=_model(layered),
         approves_https=_approves_https(layered),
+        sandbox=_sandbox(layered, workspace),
         warnings=(*warnings, *_unused(layered), *_untrusted(current.standing)),
     )
 
@@ -186,13 +189,11 @@ def _lost(layered: Layered) -> str | None:
     )
 
 
-def _refuse_what_is_not_built(layered: Layered) -> None:
-    sandbox = layered.value("sandbox", "enabled")
-    if sandbox and sandbox.value:
-        raise SettingsError(
-            f"{sandbox.source}: `sandbox` is not supported by this version, and dropping it could allow more. "
-            "Leave its level out with --setting-sources."
-        )
+def _sandbox(layered: Layered, workspace: str) -> SandboxPolicy | None:
+    try:
+        return sandbox_of(layered, workspace)
+    except CannotEnforce as error:
+        raise SettingsError(f"{error} Leave its level out with --setting-sources.") from None
 
 
 def _hooks(layered: Layered, workspace: str) -> LoadedHooks:

@@ -18,6 +18,7 @@ from ..permissions.modes import Mode
 from ..permissions.paths import Places
 from ..permissions.protected import DEFAULT_LISTS, PathLists
 from ..permissions.rules import Origin, Rule, RuleError, parse_rule
+from .sandboxing import COMMANDS, SandboxPolicy, boxed
 
 GRANTED = Origin("this session")
 
@@ -31,6 +32,8 @@ class Policy:
     lost: str | None = None
     """Why nothing may be allowed without a question, if so: a rule that could forbid it is not known."""
     hooks: HookBook = NO_HOOKS
+    sandbox: SandboxPolicy | None = None
+    """What commands are held to by the settings, if they are."""
 
 
 class PolicyLost(Exception):
@@ -80,9 +83,12 @@ class LiveRules:
         except PolicyLost as lost:
             return Verdict(behavior=Behavior.DENY, source="rule", reason=str(lost))
         verdict = self._judge.judge(proposal)
-        if verdict is not None and verdict.needs_confinement is not None and self.box and not self.box.is_tried:
+        needs_box = policy.sandbox is not None and proposal.tool.name == COMMANDS
+        if verdict is not None and verdict.needs_confinement is not None:
+            needs_box = True
+        if needs_box and self.box and not self.box.is_tried:
             return self._tried(self.box, proposal)
-        return _unless_lost(policy, verdict)
+        return _unless_lost(policy, self._boxed(policy, proposal, verdict))
 
     @property
     def mode(self) -> Mode:
@@ -143,7 +149,14 @@ class LiveRules:
     async def _tried(self, box: Box, proposal: Proposal) -> Opinion:
         """Once more, when it is known what the sandbox of this machine can enforce."""
         await box.try_it()
-        return _unless_lost(self._current(), self._judge.judge(proposal))
+        policy = self._current()
+        return _unless_lost(policy, self._boxed(policy, proposal, self._judge.judge(proposal)))
+
+    def _boxed(self, policy: Policy, proposal: Proposal, verdict: Opinion) -> Opinion:
+        if policy.sandbox is None:
+            return verdict
+        roots = (proposal.ctx.facts.workspace, *self._state.added_directories)
+        return boxed(policy.sandbox, proposal, verdict, roots=roots, mode=self.last_mode, confines=self._confines)
 
     def _current(self) -> Policy:
         policy = self._policy()

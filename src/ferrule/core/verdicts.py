@@ -35,6 +35,8 @@ class Confinement:
     unreachable: tuple[str, ...] = ()
     """Hosts, by the domains that rules name."""
     read_only: bool = False
+    writable: tuple[str, ...] | None = None
+    """The only folders that may be written, where given; nobody is reached then."""
     then: Behavior = Behavior.ASK
     """What is left to say of the call once it is confined so."""
 

@@ -16,7 +16,7 @@ from .commands import Commands
 from .covering import TooMany, on_disk
 from .environment import child_environment
 from .git_environment import CannotList, neutralised, reading_environment
-from .sandbox import EVERYWHERE, READ_ONLY, CannotConfine, Offers, tried
+from .sandbox import EVERYWHERE, READ_ONLY, CannotConfine, Offers, Sandbox, tried, workspace_write
 
 
 class Shell:
@@ -58,7 +58,7 @@ class Shell:
         offers = self._offers
         if offers is None or not offers.confines:
             return False
-        return offers.mounts or not (needed.unreadable or needed.unwritable)
+        return offers.mounts or not (needed.unreadable or needed.unwritable or needed.writable)
 
     async def reading(
         self, text: str, cwd: str, *, repositories: Collection[str] = (), unreadable: Collection[str] = ()
@@ -93,6 +93,8 @@ class Shell:
             replace(READ_ONLY, hidden=hidden)
             if needed.read_only
             else replace(EVERYWHERE, hidden=hidden, protected=protected, network=free, unix_sockets=free)
+            if needed.writable is None
+            else _inside(needed.writable, hidden, protected)
         )
         environment = self._quiet if needed.read_only else self._given
         return Command(text=text, cwd=cwd, env=environment, jail=offers.jail(sandbox))
@@ -105,6 +107,12 @@ class Shell:
         """End everything that still runs."""
         await self.background.close()
         await self.commands.close()
+
+
+def _inside(writable: tuple[str, ...], hidden: tuple[str, ...], protected: tuple[str, ...]) -> Sandbox:
+    first, *more = writable
+    sandbox = workspace_write(first, *more)
+    return replace(sandbox, hidden=hidden, protected=(*sandbox.protected, *protected))
 
 
 async def _found(patterns: Collection[str]) -> tuple[str, ...]:

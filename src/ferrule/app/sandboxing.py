@@ -1,0 +1,134 @@
+"""The settings' `sandbox`: commands that are held to the workspace, and so need no question.
+
+A command that only reads is held to reading anyway. Any other runs where it
+can write the workspace, its temporary folder and what the settings add, never
+what is protected, and reaches nobody: the kernel cannot tell hosts apart.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from ..core.effects import RunsCommand
+from ..core.ports import Opinion, Proposal
+from ..core.values import named_value
+from ..core.verdicts import Behavior, Confinement, Verdict
+from ..permissions.modes import Mode
+from ..permissions.patterns import TextPattern
+from ..settings.layers import Layered
+from ..settings.levels import Source
+
+COMMANDS: Final = "Bash"
+
+
+@named_value
+class SandboxPolicy:
+    auto_allow: bool = True
+    """Whether what runs inside needs no question."""
+    may_leave: bool = True
+    """Whether a person may let a command run outside of it."""
+    required: bool = False
+    """Whether a command does not run at all where there is no sandbox."""
+    excluded: tuple[TextPattern, ...] = ()
+    """Commands that it is not for."""
+    writable: tuple[str, ...] = ()
+    unwritable: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
+
+
+class CannotEnforce(ValueError):
+    """A part of the settings that no sandbox here enforces. The message names it."""
+
+
+def sandbox_of(layered: Layered, cwd: str) -> SandboxPolicy | None:
+    """`None` where it is not enabled. Raises `CannotEnforce`."""
+    if not _said(layered, "enabled"):
+        return None
+    files = layered.items("sandbox", "credentials", "files")
+    for item in files:
+        if item.value.get("mode") == "mask":
+            raise CannotEnforce(f"{item.source}: `sandbox.credentials.files` can deny a file here, not mask it.")
+    for item in layered.items("sandbox", "credentials", "envVars"):
+        raise CannotEnforce(f"{item.source}: `sandbox.credentials.envVars` is not supported by this version.")
+    denied = tuple(_placed(item.value["path"], item.source, cwd) for item in files)
+    return SandboxPolicy(
+        auto_allow=_said(layered, "autoAllowBashIfSandboxed", otherwise=True),
+        may_leave=_said(layered, "allowUnsandboxedCommands", otherwise=True),
+        required=_said(layered, "failIfUnavailable"),
+        excluded=tuple(TextPattern(item.value) for item in layered.items("sandbox", "excludedCommands")),
+        writable=_paths(layered, "allowWrite", cwd),
+        unwritable=_paths(layered, "denyWrite", cwd),
+        unreadable=(*_paths(layered, "denyRead", cwd), *denied),
+    )
+
+
+def boxed(
+    policy: SandboxPolicy,
+    proposal: Proposal,
+    verdict: Opinion,
+    *,
+    roots: tuple[str, ...],
+    mode: Mode,
+    confines: Callable[[Confinement], bool],
+) -> Opinion:
+    """What the rules say of a command, as it is to run inside. `roots` are the folders that are worked in."""
+    if proposal.tool.name != COMMANDS or proposal.tool.server is not None or proposal.effects.read_only:
+        return verdict
+    if (
+        (verdict is not None and verdict.behavior is Behavior.DENY)
+        or mode is Mode.PLAN
+        or _is_excluded(policy, proposal)
+    ):
+        return verdict
+    if proposal.input.dangerously_disable_sandbox:
+        return verdict if policy.may_leave else _refused("the settings let no command run outside of the sandbox")
+    needed = _needed(policy, verdict, roots)
+    if not confines(needed):
+        return _refused("the settings want a sandbox, and this machine has none") if policy.required else verdict
+    if verdict is None and policy.auto_allow:
+        inside = "it runs in a sandbox that holds it to the workspace"
+        return Verdict(behavior=Behavior.ALLOW, source="mode", reason=inside, needs_confinement=needed)
+    return None if verdict is None else replace(verdict, needs_confinement=needed)
+
+
+def _needed(policy: SandboxPolicy, verdict: Opinion, roots: tuple[str, ...]) -> Confinement:
+    """What the settings want enforced, with what the rules want."""
+    rules = (verdict.needs_confinement if verdict else None) or Confinement()
+    return replace(
+        rules,
+        writable=(*roots, *policy.writable),
+        unreadable=(*rules.unreadable, *policy.unreadable),
+        unwritable=(*rules.unwritable, *policy.unwritable),
+    )
+
+
+def _is_excluded(policy: SandboxPolicy, proposal: Proposal) -> bool:
+    """Whether each of its commands is one that the sandbox is not for."""
+    commands = [touch for touch in proposal.effects.touches if isinstance(touch, RunsCommand) and not touch.within]
+    return bool(commands) and all(
+        any(pattern.matches(" ".join(one.argv)) or pattern.text == one.argv[0] for pattern in policy.excluded)
+        for one in commands
+        if one.argv
+    )
+
+
+def _refused(reason: str) -> Verdict:
+    return Verdict(behavior=Behavior.DENY, source="rule", reason=reason)
+
+
+def _said(layered: Layered, key: str, *, otherwise: bool = False) -> bool:
+    found = layered.value("sandbox", key)
+    return otherwise if found is None else bool(found.value)
+
+
+def _paths(layered: Layered, key: str, cwd: str) -> tuple[str, ...]:
+    return tuple(_placed(item.value, item.source, cwd) for item in layered.items("sandbox", "filesystem", key))
+
+
+def _placed(path: str, source: Source, cwd: str) -> str:
+    """As a shell would read it: relative ones from the workspace, or from the folder of a user's own file."""
+    base = cwd if source.level.in_folder or source.path.startswith("-") else os.path.dirname(source.path)
+    return os.path.normpath(os.path.join(base, os.path.expanduser(path)))
