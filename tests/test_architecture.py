@@ -84,7 +84,7 @@ def test_no_tool_module_is_missing_from_the_independence_contract() -> None:
     ]
     (independent,) = [contract["modules"] for contract in contracts if contract["type"] == "independence"]
 
-    tools = [path.stem for path in (ROOT / "src/ferrule/tools").glob("*.py") if path.stem != "__init__"]
+    tools = [path.stem for path in (ROOT / "src/ferrule/tools").glob("*.py") if not path.stem.startswith("__")]
 
     assert sorted(independent) == sorted(f"ferrule.tools.{name}" for name in tools)
 

@@ -51,15 +51,18 @@ async def test_a_rule_that_an_agent_writes_allows_it_nothing(session: Session, t
     assert (refused[0], by_user[0]) == (Status.DENIED, Status.OK)
 
 
+MASKED = '{"sandbox": {"enabled": true, "credentials": {"files": [{"path": "/x", "mode": "mask"}]}}}'
+
+
 @requirement("SET-2", "SET-3")
 async def test_while_the_settings_cannot_be_honoured_nothing_is_allowed(session: Session, tmp_path: Path) -> None:
-    file = put(tmp_path / "home" / ".claude" / "settings.json", '{"sandbox": {"enabled": true}}')
+    file = put(tmp_path / "home" / ".claude" / "settings.json", MASKED)
     lost = await _read(session, "a.txt")
     file.unlink()
     again = await _read(session, "a.txt")
 
     assert (lost[0], again[0]) == (Status.DENIED, Status.OK)
-    assert "`sandbox` is not supported" in lost[1]
+    assert "not mask it" in lost[1]
 
 
 @requirement("SET-2")
