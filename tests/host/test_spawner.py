@@ -92,7 +92,14 @@ def test_a_fork_of_the_owner_that_lives_on_keeps_nothing_alive(tmp_path: Path) -
 
 
 def _shells(marker: str) -> list[int]:
-    return [pid for pid in alive_with(marker) if b"sleep 1019" in Path(f"/proc/{pid}/cmdline").read_bytes()[:20]]
+    return [pid for pid in alive_with(marker) if b"sleep 1019" in _command_line(pid)[:20]]
+
+
+def _command_line(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:  # it ended meanwhile
+        return b""
 
 
 @requirement("BASH-4")
