@@ -68,6 +68,17 @@ def test_a_server_that_is_known_is_not_waited_for(folder: Path) -> None:
     assert result["content"] == "hello"
 
 
+@requirement("MCP-2")
+def test_a_server_that_was_waited_for_in_vain_is_not_waited_for_again(folder: Path) -> None:
+    config = servers(raw=(), dead=("die-at-start",))
+    echoed(folder, config)
+
+    init, result = echoed(folder, config)
+
+    assert {one["name"]: one["status"] for one in init["mcp_servers"]} == {"raw": "pending", "dead": "pending"}
+    assert result["content"] == "hello"
+
+
 @requirement("MCP-1")
 def test_what_is_no_configuration_ends_the_run_before_it_begins(folder: Path) -> None:
     done = ask(folder, [{"text": "Done."}], "Hi", "--mcp-config", "missing.json")

@@ -67,7 +67,7 @@ class Opened:
 
     async def settled(self, seconds: float) -> None:
         """Wait for servers whose tools nobody knows yet, but not longer. For before the first request, not later."""
-        if any(server.listing is None for server in self.servers.connections):
+        if any(server.is_awaited for server in self.servers.connections):
             await self.session.settled(seconds)
             self.tell()
 

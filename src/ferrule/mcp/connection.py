@@ -329,6 +329,15 @@ class Connection:
             for clock in self._clocks:
                 clock.go_on()
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether its tools are not known, and it is not one that was waited for in vain."""
+        return self.listing is None and not self._cache.waited_in_vain(self.config)
+
+    def note_in_vain(self) -> None:
+        """The next start goes on without it at once, until it has come."""
+        self._cache.note_in_vain(self.config)
+
     def _take(self, listing: Listing) -> None:
         before, self.listing = self.listing, listing
         if listing == before:

@@ -24,6 +24,7 @@ log = logging.getLogger(__name__)
 VERSION: Final = 1
 LARGEST: Final = 8 << 20
 """Bytes of one cached list."""
+IN_VAIN: Final = ".in-vain"
 
 
 @named_value
@@ -94,10 +95,23 @@ class ListingCache:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(data)
             os.replace(draft, path)
+            path.with_suffix(IN_VAIN).unlink(missing_ok=True)
         except OSError as error:
             log.warning("the tools of %s could not be kept for the next start: %s", server.name, error)
             with suppress(OSError):
                 draft.unlink()
+
+    def waited_in_vain(self, server: ServerConfig) -> bool:
+        """Whether somebody waited for what it offers, and it has not come since."""
+        path = self._path(server)
+        return path is not None and path.with_suffix(IN_VAIN).exists()
+
+    def note_in_vain(self, server: ServerConfig) -> None:
+        path = self._path(server)
+        if path is not None:
+            with suppress(OSError):  # the next start waits again
+                make_private(self._folder)
+                path.with_suffix(IN_VAIN).touch(mode=0o600)
 
     def _path(self, server: ServerConfig) -> Path | None:
         if isinstance(server.transport, InProcess):

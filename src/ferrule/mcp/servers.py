@@ -73,13 +73,19 @@ class McpServers:
             connection.start()
 
     async def settled(self, seconds: float) -> None:
-        """Wait until each whose tools are not known is up or has failed, but not longer than this."""
-        unknown = [connection for connection in self._connections.values() if connection.listing is None]
+        """Wait until each whose tools are not known is up or has failed, but not longer than this.
+
+        One that was waited for in vain is not waited for again.
+        """
+        unknown = [connection for connection in self._connections.values() if connection.is_awaited]
         waiting = [asyncio.ensure_future(_tried(connection)) for connection in unknown]
         if waiting:
             _, late = await asyncio.wait(waiting, timeout=seconds)
             for task in late:
                 task.cancel()
+            for connection in unknown:
+                if connection.listing is None:
+                    connection.note_in_vain()
 
     async def close(self) -> None:
         if self._connections:
