@@ -147,3 +147,20 @@ async def test_what_a_person_grants_an_agent_for_the_session_holds_for_the_sessi
 
     assert person.asked == ["main/general-purpose_1"]
     assert not [outcome for outcome in ended if outcome.status is Status.DENIED]
+
+
+@requirement("TASK-1")
+def test_an_agent_that_names_another_model_is_asked_there(tmp_path: Path) -> None:
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps({"turns": [{"text": "From the other model."}]}))
+    kinds = tmp_path / ".claude" / "agents"
+    kinds.mkdir(parents=True)
+    head = f"name: scout\ndescription: looks\nmodel: scripted:{other}"
+    (kinds / "scout.md").write_text(f"---\n{head}\n---\nLook around.\n")
+    hired = call("Agent", "a1", description="look", prompt="Look around.", subagent_type="scout")
+
+    lines = streamed(tmp_path, {"calls": [hired]}, {"text": "Done."}, flags=("--trust",))
+
+    (result,) = [line for line in lines if line["type"] == "user" and line["parent_tool_use_id"] is None]
+    assert "From the other model." in json.dumps(result)
+    assert lines[-1]["result"] == "Done."

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ..app.agent_models import AgentModels
 from ..app.headless import Headless
 from ..app.introducing import init_line
 from ..app.live_rules import Policy
@@ -69,7 +70,11 @@ class Conversing:
         self._out = out
         self._signals = signals
         self._small = small
+        self._of_agents = AgentModels({**os.environ, **settings.environment}, settings.model)
         self._session: Session | None = None
+
+    async def close(self) -> None:
+        await self._of_agents.close()
 
     async def once(self, prompt: str) -> int:
         opened = self._open(None)
@@ -146,6 +151,7 @@ class Conversing:
             tools=(self._structured,) if self._structured else (),
             approver=approver,
             small_model=self._small,
+            models=self._of_agents,
             limits=Limits(max_turns=chosen.max_turns, max_budget=chosen.max_budget_usd),
         )
         for warning in opened.warnings:

@@ -60,8 +60,8 @@ async def _run(
     from ..conversing import Conversing
 
     with Interruptible() as signals:
+        talk = Conversing(chosen, settings, model, structured, out, signals, small)
         try:
-            talk = Conversing(chosen, settings, model, structured, out, signals, small)
             if chosen.input_format == "stream-json":
                 assert incoming is not None
                 return await talk.over(incoming)
@@ -73,6 +73,7 @@ async def _run(
                 raise
             return signals.exit_code
         finally:
+            await talk.close()
             await model.close()
             if small is not None:
                 await small.close()

@@ -1,0 +1,34 @@
+"""The models that agents ask for by name, opened once each and closed together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ..core.model import ModelError, ModelProvider
+from .choosing import chosen_model
+from .model_choice import ModelChoice
+
+if TYPE_CHECKING:
+    from ..providers.catalog import OpenedModel
+
+
+class AgentModels:
+    """Satisfies `agents.spawner.Models`."""
+
+    def __init__(self, environ: Mapping[str, str], choice: ModelChoice) -> None:
+        self._environ = environ
+        self._choice = choice
+        self._opened: dict[str, OpenedModel] = {}
+
+    def __call__(self, name: str, /) -> ModelProvider:
+        if name not in self._opened:
+            try:
+                self._opened[name] = chosen_model(name, self._environ, self._choice)
+            except ModelError as error:
+                raise ValueError(str(error)) from None
+        return self._opened[name]
+
+    async def close(self) -> None:
+        for model in self._opened.values():
+            await model.close()
