@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from ferrule.app.explaining import PathsAsWritten
 from ferrule.core.calls import Refusal, ToolCall
 from ferrule.core.context import ToolContext
 from ferrule.core.effects import Effects, ReachesHost
@@ -33,39 +33,6 @@ FILLED_IN = {
     "Glob": {"pattern": "*"},
 }
 """What a call needs beside the parameter that a rule is about."""
-
-
-class Pretended:
-    """Paths with links that exist only here."""
-
-    def __init__(self, links: Mapping[str, str]) -> None:
-        self._links = links
-
-    def anchor(self, path: str, cwd: str, /) -> str:
-        path = posixpath.join(cwd, HOME + path[1:] if path == "~" or path.startswith("~/") else path)
-        done = "/"
-        for part in path.split("/"):
-            if part == "..":
-                done = posixpath.dirname(self.resolve(done)[0])
-            elif part not in ("", "."):
-                done = posixpath.join(done, part)
-        return done
-
-    def resolve(self, path: str, /) -> tuple[str, tuple[str, ...]]:
-        links: list[str] = []
-        done = "/"
-        ahead = path.split("/")[::-1]
-        while ahead:
-            part = ahead.pop()
-            if part == "..":
-                done = posixpath.dirname(done)
-            elif part not in ("", "."):
-                done = posixpath.join(done, part)
-                if done in self._links and len(links) < 40:
-                    links.append(done)
-                    ahead += self._links[done].split("/")[::-1]
-                    done = "/" if self._links[done].startswith("/") else posixpath.dirname(done)
-        return done, tuple(links)
 
 
 class CommandInput(ToolInput):
@@ -157,7 +124,7 @@ def proposed(
     """As the engine would put the call before a judge. Raises `Refusal` for what it would refuse before."""
     call = ToolCall("1", tool.name, arguments)
     filled = {**FILLED_IN.get(tool.name, {}), **arguments}
-    return prepared(call, tool, filled, bare_context(cwd), Pretended(links or {})).proposal
+    return prepared(call, tool, filled, bare_context(cwd), PathsAsWritten(HOME, links or {})).proposal
 
 
 def judged(
