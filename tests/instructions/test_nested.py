@@ -43,6 +43,25 @@ async def test_the_instructions_of_a_folder_are_told_once_when_a_file_there_is_r
 
 
 @requirement("READ-11")
+async def test_files_of_one_folder_that_are_read_side_by_side_tell_its_instructions_once(tmp_path: Path) -> None:
+    folder = tmp_path / "w"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "sub" / "CLAUDE.md").write_text("Mind the sub.")
+    names = [f"sub/{number}.txt" for number in range(10)]
+    for name in names:
+        (folder / name).write_text("x\n")
+    at_once = says("", *(ToolCall(name, "Read", {"file_path": name}) for name in names))
+
+    async with opened(folder).session as session:
+        async with session.ask("Go", RecordingModel(at_once, says("Done."))) as events:
+            async for _ in events:
+                pass
+        (results,) = [turn for turn in session.history if isinstance(turn, ResultTurn)]
+
+    assert ["Mind the sub." in message for message in results.messages] == [True]
+
+
+@requirement("READ-11")
 async def test_a_rule_for_some_files_is_told_when_one_of_them_is_read(tmp_path: Path) -> None:
     folder = tmp_path / "w"
     rules = folder / ".claude" / "rules"

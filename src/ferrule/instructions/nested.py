@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterable
 
@@ -24,10 +25,11 @@ class NestedInstructions:
         self, workspace: str, reader: Reader, levels: frozenset[Level], waiting: Iterable[Instruction] = ()
     ) -> None:
         """`waiting` are rules for some files, already read."""
-        self._workspace = os.path.realpath(workspace)
+        self._below = os.path.realpath(workspace).rstrip("/") + "/"
         self._reader = reader
         self._levels = levels
         self._known: dict[str, tuple[Instruction, ...]] = {}
+        self._reading = asyncio.Lock()
         self._waiting = list(waiting)
         self._told: dict[str, dict[str, str]] = {}
         """For each agent, the calls behind which each file was told."""
@@ -36,7 +38,10 @@ class NestedInstructions:
         files = [] if outcome.is_error else self._files(proposal)
         if not files:
             return None
-        new = await in_a_thread(self._news, proposal.ctx.facts.agent, proposal.call.id, files)
+        if self._unread(files):
+            async with self._reading:  # the reader gives nothing twice, so two calls must not read one folder
+                await in_a_thread(self._read, self._unread(files))
+        new = self._news(proposal.ctx.facts.agent, proposal.call.id, files)
         return Amendment(messages=tuple(map(str, new))) if new else None
 
     def keep_only(self, agent: str, call_ids: frozenset[str]) -> None:
@@ -47,7 +52,7 @@ class NestedInstructions:
     def _files(self, proposal: Proposal) -> list[str]:
         touches = (*proposal.effects.reads, *proposal.effects.writes)
         paths = {touch.real or touch.path for touch in touches}
-        below = sorted(path for path in paths if path.startswith(self._workspace.rstrip("/") + "/"))
+        below = sorted(path for path in paths if path.startswith(self._below))
         return below if len(below) <= MOST_FILES else []
 
     def _news(self, agent: str, call_id: str, paths: list[str]) -> list[Instruction]:
@@ -62,20 +67,22 @@ class NestedInstructions:
                     new.append(instruction)
         return new
 
+    def _unread(self, paths: list[str]) -> list[str]:
+        folders = dict.fromkeys(folder for path in paths for folder in self._folders(path))
+        return [folder for folder in folders if folder not in self._known]
+
+    def _read(self, folders: list[str]) -> None:
+        for folder in folders:
+            self._known[folder] = tuple(self._reader.read(places_in(folder, self._levels)))
+
     def _about(self, path: str) -> list[Instruction]:
-        for folder in self._folders(os.path.dirname(path)):
-            if folder not in self._known:
-                self._known[folder] = tuple(self._reader.read(places_in(folder, self._levels)))
-        here = [one for folder in self._folders(os.path.dirname(path)) for one in self._known[folder]]
+        here = (one for folder in self._folders(path) for one in self._known[folder])
         return [one for one in (*self._waiting, *here) if _concerns(one, path)]
 
-    def _folders(self, folder: str) -> list[str]:
-        """From the one below the workspace down to this one."""
-        below = os.path.relpath(folder, self._workspace)
-        if below == ".":
-            return []
-        parts = below.split("/")
-        return [os.path.join(self._workspace, *parts[:count]) for count in range(1, len(parts) + 1)]
+    def _folders(self, path: str) -> list[str]:
+        """Those of a file, from the one below the workspace down."""
+        parts = path.removeprefix(self._below).split("/")
+        return [self._below + "/".join(parts[:count]) for count in range(1, len(parts))]
 
 
 def _concerns(instruction: Instruction, path: str) -> bool:
