@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from ferrule.core.values import frozen_named_value, frozen_value, named_value, plain_value
+from ferrule.core.values import FILLED_BY_HAND, frozen_named_value, frozen_value, named_value, plain_value
 
 
 @plain_value
@@ -111,13 +111,14 @@ def test_a_value_can_be_taken_apart_by_position_unless_its_fields_are_named() ->
 
 @pytest.mark.parametrize("make", [Point, lambda: Point(1, wrong=2), lambda: Named(1), lambda: Empty(1)])
 def test_wrong_arguments_are_refused_at_the_first_and_at_every_later_time(make: Any) -> None:
-    for _ in range(2):
+    for _ in range(FILLED_BY_HAND + 2):
         with pytest.raises(TypeError):
             make()
 
 
-def test_the_signature_is_that_of_the_fields_once_a_value_was_made() -> None:
-    Named(least=1)
+def test_the_signature_is_that_of_the_fields_once_some_values_were_made() -> None:
+    for _ in range(FILLED_BY_HAND + 1):
+        Named(least=1)
 
     assert list(signature(Named).parameters) == ["least", "most"]
 
@@ -126,6 +127,22 @@ def test_a_value_may_extend_another() -> None:
     assert Higher(1).z == 5
     assert repr(Higher(1, z=2)) == "Higher(x=1, y=0, notes=[], z=2)"
     assert Higher(1) != Point(1)
+
+
+def test_the_first_values_of_a_class_are_as_all_others() -> None:
+    @plain_value
+    class Fresh:
+        x: int
+        y: int = 2
+        made: list[int] = field(default_factory=list[int])
+        kind: str = field(default="fresh", init=False)
+
+    all_of_them = [Fresh(1, made=[number]) for number in range(FILLED_BY_HAND + 3)]
+
+    assert [(one.x, one.y, one.made, one.kind) for one in all_of_them] == [
+        (1, 2, [number], "fresh") for number in range(FILLED_BY_HAND + 3)
+    ]
+    assert len({repr(replace(one, made=[])) for one in all_of_them}) == 1
 
 
 def test_a_value_without_fields_equals_every_other_of_its_class() -> None:
