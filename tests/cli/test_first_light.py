@@ -48,7 +48,7 @@ def test_help_loads_no_engine(tmp_path: Path) -> None:
 def test_importing_the_package_loads_nothing_heavy() -> None:
     loaded = _modules_after("import ferrule")
 
-    assert not loaded & {"asyncio", "pydantic", "platformdirs", "logging", "json", "ferrule.core", "ferrule.engine"}
+    assert not loaded & {"asyncio", "pydantic", "logging", "json", "ferrule.core", "ferrule.engine"}
 
 
 def test_every_public_name_can_be_imported() -> None:

@@ -8,8 +8,6 @@ from dataclasses import field
 from pathlib import Path
 from typing import TypedDict
 
-from platformdirs import user_state_path
-
 from ..agents.caps import Caps
 from ..agents.kinds import AgentKind
 from ..agents.spawner import Brief, Models
@@ -22,6 +20,7 @@ from ..engine.gate import DEFAULT_LIMIT
 from ..hooks.hook import NO_HOOKS, Hook, HookBook
 from ..host.page_defaults import REMINDER, TOKENS
 from ..host.spill import DEFAULT_CLEANUP_DAYS
+from ..host.state_folder import state_folder
 from ..mcp.config import ServerConfig
 from ..mcp.servers import McpServers
 from ..permissions.asking import Person
@@ -71,7 +70,7 @@ class Settings:
     only_tools: frozenset[str] | None = None
     """The built-in tools there are; `None` for all of them."""
     features: frozenset[str] = frozenset()
-    state_folder: Path = field(default_factory=lambda: user_state_path("ferrule"))
+    state_folder: Path = field(default_factory=state_folder)
     cleanup_days: int = DEFAULT_CLEANUP_DAYS
     max_concurrency: int = field(default_factory=lambda: concurrency_from(os.environ))
     result_limits: Mapping[str, int | None] = field(default_factory=dict[str, int | None])

@@ -10,13 +10,13 @@ import sys
 from collections.abc import Mapping
 from typing import Any, assert_never
 
-from platformdirs import user_state_path
 from pydantic import TypeAdapter, ValidationError
 
 from ...app.build import Settings
 from ...app.layers import LEVELS
 from ...app.logs import log_to_file
 from ...core.content import encodable
+from ...host.state_folder import state_folder
 from ...mcp.around import Around, ServerTrouble, Timing
 from ...mcp.config import InProcess, Remote, ServerConfig, Stdio
 from ...mcp.connection import Connection
@@ -139,7 +139,7 @@ def _add(chosen: argparse.Namespace) -> int:
     level = LEVELS[chosen.scope]
     around = surroundings(_folder(chosen), os.environ)
     try:
-        path = save_server(around, TrustStore(user_state_path("ferrule")), level, chosen.name, entry)
+        path = save_server(around, TrustStore(state_folder()), level, chosen.name, entry)
     except (NotSaved, NotStored) as error:
         raise Failed(str(error)) from None
     _print(f"Added {chosen.name} to {path}.")

@@ -7,10 +7,9 @@ import os
 import sys
 from collections.abc import Iterable
 
-from platformdirs import user_state_path
-
 from ...app.layers import SettingsError, open_layers
 from ...core.content import encodable
+from ...host.state_folder import state_folder
 from ...settings.reload import LiveSettings
 from ...settings.trust import NotStored
 from ..exits import CLOSED_PIPE, FAILED, OK, Failed, Usage
@@ -22,7 +21,7 @@ def run(chosen: argparse.Namespace) -> int:
     if not os.path.isdir(folder):
         raise Usage(f"{chosen.path} is not a directory.")
     try:
-        live = open_layers(folder, user_state_path("ferrule"))
+        live = open_layers(folder, state_folder())
         if chosen.revoke:
             return _revoke(live)
         return _trust(live, chosen)
