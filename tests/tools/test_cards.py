@@ -25,7 +25,7 @@ def test_the_cards_are_what_the_tools_say() -> None:
 
 @pytest.mark.parametrize("equipped", [False, True])
 def test_a_tool_on_demand_says_what_the_tool_says(tmp_path: Path, equipped: bool) -> None:
-    services = Services(shell=Shell(tmp_path), spawner=Spawner(Agents(None))) if equipped else Services()
+    services = Services(shell=lambda: Shell(tmp_path), spawner=Spawner(Agents(None))) if equipped else Services()
 
     for shown, real in zip(tools_on_demand(services), builtin_tools(services), strict=True):
         assert [getattr(shown, name) for name in (*TOLD, *KNOWN)] == [getattr(real, name) for name in (*TOLD, *KNOWN)]

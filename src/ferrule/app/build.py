@@ -31,7 +31,6 @@ from ..host.ledger import Ledgers
 from ..host.paths import LocalPaths
 from ..host.search import Search
 from ..host.shelf import Shelf
-from ..host.shell import FinishedTasks, OpenTasks, Shell
 from ..host.spill import SessionFolder
 from ..host.web.search_variables import SEARCH_VARIABLES
 from ..host.workfiles import Objection, Workfiles
@@ -49,6 +48,7 @@ from ..skills.turn_rules import TurnRules
 from ..tools import Services, tools_on_demand
 from .agent_hooks import agent_hooks
 from .hooks import HookParts, MakeParts, session_hooks, tell_of_compactions
+from .late_shell import LateShell
 from .live_rules import LiveRules, Policy
 from .modes import SessionModes, judging_for
 from .settings import Parts, Settings
@@ -101,13 +101,13 @@ def open_session(settings: Settings | None = None, *, session_id: str | None = N
         pipeline=_pipeline(settings, ground, delegated, hooks, _classifier(ground, small, parts), all_tools, parts),
         state=ground.state,
         compaction=Compaction(
-            lasting=(StateNotes(ground.state, LASTING_STATE), OpenTasks(ground.shell.background)),
+            lasting=(StateNotes(ground.state, LASTING_STATE), ground.shell),
             only_these_stand=(ground.keep_only, delegated.keep_only),
         ),
         bus=ground.bus,
         gate=Gate(settings.max_concurrency),
         note_sources=(
-            FinishedTasks(ground.shell.background),
+            ground.shell,
             *((hooks.runner,) if hooks else ()),
             delegated.modes,
             *ground.changes,
@@ -142,7 +142,7 @@ class _Ground:
     files: Workfiles
     state: SessionState
     rules: LiveRules
-    shell: Shell
+    shell: LateShell
     changes: tuple[ChangedFiles, ...]
     servers: McpServers
 
@@ -184,9 +184,7 @@ def _prepared(settings: Settings, session_id: str, parts: Parts) -> _Ground:
     rules = LiveRules(
         settings.reload or (lambda: policy), places, state, lists=settings.path_lists, domains=settings.pre_approval
     )
-    shell = rules.box = Shell(
-        folder.path / "commands", environment={**os.environ, **settings.environment}, hidden=rules.plain_hidden
-    )
+    shell = rules.box = LateShell(folder.path / "commands", {**os.environ, **settings.environment}, rules)
     return _Ground(
         session_id=session_id,
         bus=bus,
@@ -229,7 +227,7 @@ def _services(settings: Settings, ground: _Ground, delegated: _Delegated, small:
     return Services(
         files=ground.files,
         search=Search(hidden=ground.rules.hidden),
-        shell=ground.shell,
+        shell=ground.shell.get,
         mcp=ground.servers,
         parts_folder=folder / "parts",
         read_tokens=settings.read_tokens,

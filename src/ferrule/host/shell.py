@@ -38,6 +38,8 @@ class Shell:
         self._trying = asyncio.Lock()
         self.commands = Commands(folder=folder, environment=own)
         self.background = Background(self.commands)
+        self.finished = FinishedTasks(self.background)
+        self.open_tasks = OpenTasks(self.background)
 
     async def offers(self) -> Offers:
         """What this machine can hold commands to, tried once."""

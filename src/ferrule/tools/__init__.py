@@ -20,7 +20,6 @@ from ..core.tool import AnyTool, guide_listing, load_guide
 from ..core.values import named_value
 from ..host.page_defaults import REMINDER, TOKENS
 from ..host.search import Search
-from ..host.shell import Shell
 from ..host.web.search_variables import NO_SEARCH
 from ..host.workfiles import Workfiles
 from ..mcp.servers import McpServers
@@ -28,6 +27,7 @@ from ..skills.catalog import Skills
 from ..skills.turn_rules import TurnRules
 
 if TYPE_CHECKING:
+    from ..host.shell import Shell
     from ..host.web.pages import Pages
     from ..host.web.searching import WebSearches
 
@@ -48,8 +48,8 @@ class Services:
     search: Search = field(default_factory=Search)
     parts_folder: Path | None = None
     """Where Read puts what no page can hold."""
-    shell: Shell | None = None
-    """Where commands run; without one the tools for that are off."""
+    shell: Callable[[], Shell] | None = None
+    """Makes the place where commands run, when one is to; without it the tools for that are off."""
     mcp: McpServers | None = None
     """Other people's servers; without any, the tools for them are off."""
     read_tokens: int = TOKENS
@@ -161,18 +161,19 @@ def builtin_tools(services: Services | None = None) -> tuple[AnyTool, ...]:
     from .write import Write
 
     at = services or Services()
-    background = at.shell.background if at.shell else None
+    shell = at.shell() if at.shell else None
+    background = shell.background if shell else None
     return (
         Agent(at.spawner, background),
         AskUserQuestion(at.questioner, by_approver=at.approver_answers),
-        Bash(at.shell),
+        Bash(shell),
         CallMcpTool(at.mcp),
         Edit(at.files),
         EnterPlanMode(at.modes),
         ExitPlanMode(at.modes, at.questioner),
         Glob(at.search),
         Grep(at.search, at.files.ledgers),
-        KillShell(at.shell),
+        KillShell(shell),
         ListMcpResources(at.mcp),
         NotebookEdit(at.files),
         Read(
@@ -184,7 +185,7 @@ def builtin_tools(services: Services | None = None) -> tuple[AnyTool, ...]:
         ),
         ReadMcpResource(at.mcp),
         Skill(at.skills, at.skill_rules),
-        TaskOutput(at.shell),
+        TaskOutput(shell),
         TodoWrite(),
         ToolSearch(),
         WebFetch(at.pages(), at.extractor),
