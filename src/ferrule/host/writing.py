@@ -11,7 +11,6 @@ import errno
 import fcntl
 import os
 import re
-import secrets
 import stat
 import time
 from collections.abc import Callable, Generator
@@ -96,7 +95,7 @@ def write_file(
 
 
 def new_owner() -> str:
-    return secrets.token_hex(4)
+    return os.urandom(4).hex()
 
 
 def sweep(folder: str, *, owner: str = "", older_than: float = STRAY_AGE) -> tuple[str, ...]:
@@ -322,7 +321,7 @@ def _temporary_name(name: str, owner: str) -> str:
     """
     while len(os.fsencode(name)) > LONGEST_NAME:
         name = name[:-1]
-    return f".{name}.ferrule-{owner}{secrets.token_hex(4)}.tmp"
+    return f".{name}.ferrule-{owner}{os.urandom(4).hex()}.tmp"
 
 
 def _is_stray(entry: os.DirEntry[str], older_than: float) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import random
+import os
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import TypeAlias
@@ -13,6 +13,11 @@ from ..core.values import named_value
 from .trouble import Trouble
 
 Sleep: TypeAlias = Callable[[float], Awaitable[None]]
+
+
+def _chance() -> float:
+    """From 0 to 1. The module for this takes longer to load than all else here."""
+    return int.from_bytes(os.urandom(4)) / 0xFFFFFFFF
 
 
 @named_value
@@ -25,7 +30,7 @@ class Retries:
     patience: float = 300.0
     """The longest pause a service may ask for; one that asks for more is given up."""
     sleep: Sleep = asyncio.sleep
-    chance: Callable[[], float] = random.random
+    chance: Callable[[], float] = _chance
 
     def pause(self, attempt: int, wait: float | None) -> float:
         """Before the try with this number, counted from 2."""

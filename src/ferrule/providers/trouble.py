@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import time
-from calendar import timegm
+from datetime import UTC, datetime
 from typing import Any, cast
 
 from ..core.model import FailureKind, ModelError
@@ -171,10 +170,15 @@ def _wait(headers: Headers, now: float) -> float | None:
         if re.fullmatch(r"\d+(\.\d+)?", text.strip()):
             return float(text) * scale
         try:
-            return max(0.0, timegm(time.strptime(text.strip(), "%a, %d %b %Y %H:%M:%S GMT")) - now)
+            return max(0.0, _http_date(text.strip()) - now)
         except (ValueError, OverflowError):
             continue
     return None
+
+
+def _http_date(text: str) -> float:
+    """Seconds since 1970. Raises `ValueError`."""
+    return datetime.strptime(text, "%a, %d %b %Y %H:%M:%S GMT").replace(tzinfo=UTC).timestamp()
 
 
 def _short(text: str) -> str:
