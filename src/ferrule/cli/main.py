@@ -7,7 +7,7 @@ import sys
 
 from .._version import __version__
 
-OBJECTS_UNTIL_COLLECTION = 100_000
+OBJECTS_UNTIL_COLLECTION = 10_000
 """Nearly all that a command makes while it loads stays: to look for garbage in it takes a twentieth of that time."""
 
 
