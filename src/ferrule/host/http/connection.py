@@ -102,8 +102,7 @@ class Connection:
         headers = [("Host", target)]
         if proxy.authorization:
             headers.append(("Proxy-Authorization", proxy.authorization))
-        self._write(h11.Request(method="CONNECT", target=target, headers=headers))
-        self._write(h11.EndOfMessage())
+        self._write(h11.Request(method="CONNECT", target=target, headers=headers), h11.EndOfMessage())
         answer = await self._head()
         if not 200 <= answer.status_code < 300:
             raise HttpError("proxy", f"The proxy {proxy.host} answered {answer.status_code} for {target}.")
@@ -115,16 +114,14 @@ class Connection:
         """Nothing is waited for: the loop writes while the answer is awaited, so an early one is seen."""
         self.answered = False
         try:
-            self._write(h11.Request(method=request.method, target=target, headers=headers))
+            head = h11.Request(method=request.method, target=target, headers=headers)
         except (h11.LocalProtocolError, UnicodeEncodeError):  # whose own words would quote a key
             raise HttpError("url", f"{self.route.name} cannot be asked with such a header or path.") from None
-        if request.body:
-            self._write(h11.Data(data=request.body))
-        self._write(h11.EndOfMessage())
+        self._write(head, *([h11.Data(data=request.body)] if request.body else []), h11.EndOfMessage())
 
-    def _write(self, event: h11.Event) -> None:
-        if data := self._http.send(event):
-            self._writer.write(data)
+    def _write(self, *events: h11.Event) -> None:
+        """In one piece, which the other end has to wake up for once."""
+        self._writer.writelines([self._http.send(event) or b"" for event in events])
 
     async def head(self, seconds: float) -> h11.Response:
         """All of it within so many seconds."""
