@@ -142,8 +142,8 @@ class Spawner:
         return self._sessions
 
     def kind_of(self, agent: str) -> str:
-        """Of an agent that was started, by its name."""
-        return self._kinds.get(agent, agent)
+        """Of an agent that was started, by its name. Others are named after their kind, with a number."""
+        return self._kinds.get(agent) or agent.rpartition("/")[2].rpartition("_")[0] or agent
 
     async def run(self, errand: Errand, ctx: ToolContext) -> Report:
         """Carry it out inside of the call. Raises `NotStarted`."""
