@@ -1,4 +1,4 @@
-"""A small model for small questions: about a page of the web, and about a call that nobody has allowed."""
+"""A small model for small questions: about a page of the web, a call that nobody has allowed, or a hook's own."""
 
 from __future__ import annotations
 
@@ -46,8 +46,12 @@ class SmallModel:
     def is_there(self) -> bool:
         return self._model() is not None
 
-    async def answer(self, system: str, prompt: str, most_tokens: int) -> str:
-        """Raises `ModelError`, or `TimeoutError`."""
+    def of(self, model: ModelProvider) -> SmallModel:
+        """The same questions to another model."""
+        return SmallModel(lambda: model, self._used)
+
+    async def answer(self, system: str, prompt: str, most_tokens: int, *, seconds: float | None = SECONDS) -> str:
+        """Raises `ModelError`, or `TimeoutError`. `seconds` is `None` where the caller keeps the time."""
         model = self._model()
         if model is None:
             raise ModelError("There is no model to ask.", "request")
@@ -55,7 +59,7 @@ class SmallModel:
         pieces: list[str] = []
         usage = NOTHING
         try:
-            async with asyncio.timeout(SECONDS), model.stream(request) as events:
+            async with asyncio.timeout(seconds), model.stream(request) as events:
                 async for event in events:
                     if isinstance(event, TextDelta):
                         pieces.append(event.text)
