@@ -12,7 +12,7 @@ from tests.cli.running import environment, ferrule
 from tests.requirement import requirement
 
 MASKED = '{"sandbox": {"enabled": true, "credentials": {"files": [{"path": "~/.netrc", "mode": "mask"}]}}}'
-HOOK = '{"hooks": {"PreToolUse": [{"hooks": [{"type": "prompt", "prompt": "x"}]}]}}'
+HOOK = '{"hooks": {"PreToolUse": [{"hooks": [{"type": "python", "function": "nowhere_at_all:guard"}]}]}}'
 
 
 @requirement("CLI-2")
@@ -78,7 +78,7 @@ def test_an_error_is_printed_and_is_exit_code_one(tmp_path: Path, tool: str, inp
         (["call", "Read", "{}", "--allow", "*"], "allows every tool of that kind"),
         (["call", "Read", "{}", "--settings", "nowhere.json"], "nowhere.json cannot be read"),
         (["call", "Read", "{}", "--settings", "{"], "invalid JSON in line 1, column 2"),
-        (["call", "Read", "{}", "--settings", HOOK], "hooks of the type prompt are not supported here"),
+        (["call", "Read", "{}", "--settings", HOOK], "nowhere_at_all:guard cannot be loaded"),
         (["call", "Read", "{}", "--settings", MASKED], "can deny a file here, not mask it"),
         (["call", "Read", "{}", "--setting-sources", "user,all"], "all is none of user, project, local"),
         (["call", "Read", "{}", "--settings", '{"permissions": {"deny": ["Read(../x)"]}}'], "climbs with `..`"),

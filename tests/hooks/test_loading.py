@@ -13,7 +13,7 @@ import pytest
 from ferrule import Settings, ToolCall, open_session
 from ferrule.app.layers import ReloadedPolicy, SettingsError, open_layers, understood
 from ferrule.core.calls import Status
-from ferrule.hooks.hook import Condition, Hook
+from ferrule.hooks.hook import AgentPrompt, Condition, Hook, ModelPrompt, ServerTool
 from ferrule.hooks.loading import Loading, load_hooks
 from ferrule.permissions.modes import Mode
 from ferrule.settings.layers import SourcedHook
@@ -124,16 +124,39 @@ def test_a_function_that_cannot_be_had_is_an_error(
         hooks_of(tmp_path, saying(type="python", function=function))
 
 
-@pytest.mark.parametrize("kind", ["mcp_tool", "prompt", "agent"])
-def test_a_type_that_nothing_answers_for_is_an_error_where_it_could_forbid(
-    kind: str, home: Path, tmp_path: Path
+@requirement("HOOK-4")
+@pytest.mark.parametrize(
+    ("handler", "work", "seconds"),
+    [
+        (
+            {"type": "prompt", "prompt": "p", "model": "m", "continueOnBlock": True},
+            ModelPrompt("p", "m", goes_on=True),
+            30.0,
+        ),
+        ({"type": "agent", "prompt": "p"}, AgentPrompt("p"), 60.0),
+        (
+            {"type": "mcp_tool", "server": "s", "tool": "t", "input": {"b": 1, "a": 2}},
+            ServerTool("s", "t", '{"a": 2, "b": 1}'),
+            600.0,
+        ),
+    ],
+)
+def test_a_question_is_loaded_as_it_stands_and_fails_closed_at_a_gate_alone(
+    handler: Any, work: Any, seconds: float, home: Path, tmp_path: Path
 ) -> None:
-    chosen = {"type": kind, **({"server": "s", "tool": "t"} if kind == "mcp_tool" else {"prompt": "p"})}
+    (gate,) = hooks_of(tmp_path, saying(**handler))
+    (open_one,) = hooks_of(tmp_path, saying(**handler, failClosed=False))
+    later = live(tmp_path, settings=json.dumps(saying("PostToolUse", **handler))).current()
+    (after,) = understood(later, str(tmp_path)).hooks.of("PostToolUse")
 
-    with pytest.raises(SettingsError, match=f"hooks of the type {kind} are not supported here"):
-        hooks_of(tmp_path, saying(**chosen))
-    current = live(tmp_path, settings=json.dumps(saying("Stop", **chosen))).current()
-    assert f"hooks of the type {kind} are not" in "".join(understood(current).warnings)
+    assert (gate.work, gate.seconds) == (work, seconds)
+    assert [hook.fails_closed for hook in (gate, open_one, after)] == [True, False, False]
+
+
+def test_a_question_to_a_model_is_a_warning_where_the_event_takes_none(home: Path, tmp_path: Path) -> None:
+    current = live(tmp_path, settings=json.dumps(saying("SessionStart", type="prompt", prompt="p"))).current()
+
+    assert "hooks of the type prompt are not run for this event" in "".join(understood(current).warnings)
 
 
 def test_the_keys_of_a_hook_are_understood(home: Path, tmp_path: Path) -> None:

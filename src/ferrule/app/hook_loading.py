@@ -24,7 +24,7 @@ def hooks_of(layered: Layered, workspace: str) -> LoadedHooks:
     using = Loading(
         workspace=workspace,
         condition=lambda text: condition(text, workspace),
-        services={"http": _posting(layered)},  # servers, prompts and agents have nobody to answer for them yet
+        services={"http": _posting(layered)},
         only_managed_change_input=bool(only_managed and only_managed.value),
     )
     return load_hooks(layered.hooks, using)

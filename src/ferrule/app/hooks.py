@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
+from ..agents.spawner import Models
 from ..core.calls import ToolOutcome
 from ..core.events import Emit
 from ..core.ports import Amendment, Approver, Note, Proposal, SpillStore
@@ -14,14 +16,16 @@ from ..engine.session import Session
 from ..hooks.after import HookAfter
 from ..hooks.answers import Save
 from ..hooks.asking import HookApprover
-from ..hooks.hook import NO_HOOKS, Hook, HookBook
+from ..hooks.hook import NO_HOOKS, Answering, Asked, Hook, HookBook, Payload
 from ..hooks.judge import HookJudge
 from ..hooks.lifecycle import Lifecycle
 from ..hooks.memory import CallMemory
 from ..hooks.payloads import Scene
-from ..hooks.runner import Runner
+from ..hooks.runner import Runner, nobody
+from ..mcp.servers import McpServers
 from ..permissions.approvers import NobodyToAsk
 from .live_rules import LiveRules
+from .small_model import SmallModel
 
 
 @plain_value
@@ -51,11 +55,15 @@ def _reshaped(proposal: Proposal, outcome: ToolOutcome, given: object) -> Amendm
 class MakeParts:
     """Makes the parts of any hooks of one session."""
 
-    def __init__(self, scene: Scene, emit: Emit, spill: SpillStore, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, scene: Scene, emit: Emit, spill: SpillStore, environment: Mapping[str, str], answering: Answering = nobody
+    ) -> None:
+        """`answering` puts hooks that are questions to whomever the session has for them."""
         self.scene = scene
         self._emit = emit
         self._save = _saving(spill)
         self._environment = environment
+        self._answering = answering
 
     def __call__(self, book: HookBook, approver: Approver) -> HookParts:
         """For hooks that stay as they are."""
@@ -64,7 +72,14 @@ class MakeParts:
     def live(self, book: Callable[[], HookBook], approver: Approver, look: Callable[[], None]) -> HookParts:
         """`look` is called at the turning points, to see whether hooks have changed."""
         scene = self.scene
-        runner = Runner(book, self._emit, project=scene.project, environment=self._environment, save=self._save)
+        runner = Runner(
+            book,
+            self._emit,
+            project=scene.project,
+            environment=self._environment,
+            save=self._save,
+            answering=self._answering,
+        )
         memory = CallMemory()
         return HookParts(
             runner,
@@ -73,6 +88,23 @@ class MakeParts:
             HookAfter(runner, scene, memory, response=_response, reshape=_reshaped),
             Lifecycle(runner, scene, look),
         )
+
+
+def answering_for(
+    session: Callable[[], Session], small: SmallModel, servers: McpServers, models: Models | None
+) -> Answering:
+    """Loaded with the first hook that is a question: few sessions have one."""
+
+    @cache
+    def answers() -> Answering:
+        from .hook_answers import HookAnswers
+
+        return HookAnswers(session, small, servers, models)
+
+    async def answer(asked: Asked, payload: Payload) -> str:
+        return await answers()(asked, payload)
+
+    return answer
 
 
 def session_hooks(make: MakeParts, rules: LiveRules, own: tuple[Hook, ...], approver: Approver) -> HookParts:

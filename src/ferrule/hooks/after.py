@@ -34,6 +34,11 @@ class HookAfter:
         self._response = response
         self._reshape = reshape
 
+    def without_agents(self) -> HookAfter:
+        """For the calls of an agent that is itself a hook."""
+        runner = self._runner.without_agents()
+        return HookAfter(runner, self._scene, self._memory, response=self._response, reshape=self._reshape)
+
     def after(self, proposal: Proposal, outcome: ToolOutcome, /) -> Amendment | Awaitable[Amendment | None] | None:
         known = self._memory.taken(proposal.call)
         before = tuple(known.context) if known is not None else ()

@@ -74,4 +74,4 @@ TOOL_EVENTS: Final = frozenset(
 DECIDING: Final = frozenset({"PreToolUse", "PermissionRequest"})
 """Those whose hooks may forbid a call: to go without one would allow more."""
 PROMPT_GATES: Final = frozenset({"PreToolUse", "PermissionRequest", "UserPromptSubmit"})
-"""Where a function that fails has refused, unless it is said to fail open."""
+"""Where a function, a model, an agent or a server's tool that fails has refused, unless it is said to fail open."""

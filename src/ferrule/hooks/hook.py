@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import Any, Final, TypeAlias
 
@@ -42,7 +42,7 @@ class Function:
 
 @plain_value
 class Service:
-    """Anything else that answers: an address, a tool of a server, a prompt, an agent."""
+    """Anything else that answers by itself, such as an address."""
 
     key: str
     """The same for two that would ask the same."""
@@ -54,7 +54,41 @@ class ServiceFailed(Exception):
     """It could not answer. The message says why."""
 
 
-Work: TypeAlias = Program | Function | Service
+@plain_value
+class ModelPrompt:
+    """A question about the event to a small model."""
+
+    prompt: str
+    model: str = ""
+    """Empty for the one that the session has for small questions."""
+    goes_on: bool = False
+    """Whether a no after a call is told to the session's model, instead of ending the turn."""
+
+
+@plain_value
+class AgentPrompt:
+    """A question about the event to an agent that may look around before it answers."""
+
+    prompt: str
+    model: str = ""
+
+
+@plain_value
+class ServerTool:
+    """A tool of an MCP server, whose text is the answer."""
+
+    server: str
+    tool: str
+    input: str = "{}"
+    """The arguments as JSON; `${...}` in a text of them stands for a part of the event."""
+
+
+Asked: TypeAlias = ModelPrompt | AgentPrompt | ServerTool
+"""What only the session can put to somebody. The hook holds the words, the session knows whom to ask."""
+Answering: TypeAlias = Callable[[Asked, Payload], Awaitable[str]]
+"""Gives the text of an answer. Raises `ServiceFailed`."""
+
+Work: TypeAlias = Program | Function | Service | Asked
 
 
 @named_value
@@ -96,7 +130,14 @@ class HookBook:
         return self._by_event.get(event, ())
 
     def joined(self, more: Iterable[Hook]) -> HookBook:
-        return HookBook((*more, *(hook for hooks in self._by_event.values() for hook in hooks)))
+        return HookBook((*more, *self._all()))
+
+    def without_agents(self) -> HookBook:
+        """For the calls of an agent that is itself a hook, which would else ask another such agent for each of them."""
+        return HookBook(hook for hook in self._all() if not isinstance(hook.work, AgentPrompt))
+
+    def _all(self) -> Iterator[Hook]:
+        return (hook for hooks in self._by_event.values() for hook in hooks)
 
     def chosen(self, event: str, subject: str, proposal: Proposal | None = None) -> tuple[Hook, ...]:
         """Those that are for this moment, and of those that would do the same only the first."""

@@ -26,6 +26,10 @@ class HookJudge:
         self._scene = scene
         self._memory = memory
 
+    def without_agents(self) -> HookJudge:
+        """For the calls of an agent that is itself a hook."""
+        return HookJudge(self._runner.without_agents(), self._scene, self._memory)
+
     def judge(self, proposal: Proposal, /) -> Opinion | Awaitable[Opinion]:
         hooks = self._runner.chosen("PreToolUse", proposal.tool.name, proposal)
         if not hooks:

@@ -7,6 +7,7 @@ and a warning where it could not.
 from __future__ import annotations
 
 import importlib
+import json
 from collections.abc import Callable, Iterable, Mapping
 from importlib.machinery import PathFinder
 from typing import Any, Final, TypeAlias
@@ -15,7 +16,7 @@ from ..core.values import named_value
 from ..settings.layers import SourcedHook
 from ..settings.levels import Level
 from .events import AGENT_SECONDS, DECIDING, MOMENTS, PROMPT_GATES, PROMPT_SECONDS, TOOL_EVENTS, Moment
-from .hook import Condition, Function, Hook, HookBook, Program, Service, Work
+from .hook import AgentPrompt, Condition, Function, Hook, HookBook, ModelPrompt, Program, ServerTool, Service, Work
 from .matching import BadMatcher, matcher
 
 MakeService: TypeAlias = Callable[[Mapping[str, Any]], Service]
@@ -24,6 +25,8 @@ MakeService: TypeAlias = Callable[[Mapping[str, Any]], Service]
 SESSION_END_SECONDS: Final = 60.0
 """The most that the end of a session waits for its hooks, whatever they ask for."""
 _LONGEST_NAME: Final = 80
+_GUARDS: Final = frozenset({"python", "prompt", "agent", "mcp_tool"})
+"""Types whose failure refuses at a gate, unless the hook says otherwise. Others fail open, as users know them."""
 
 
 class HookError(ValueError):
@@ -38,7 +41,7 @@ class Loading:
     condition: Callable[[str], Condition]
     """What an `if` means. Raises `ValueError` for a rule that cannot be read."""
     services: Mapping[str, MakeService]
-    """Who answers for the types that need another part, by type."""
+    """What else can be a hook, by type."""
     only_managed_change_input: bool = False
 
 
@@ -83,7 +86,7 @@ def _hook(found: SourcedHook, using: Loading) -> Hook:
         condition=_condition(said.get("if"), event, using),
         work=_work(said, using),
         seconds=_seconds(said, event, moment),
-        fails_closed=said.get("failClosed", kind == "python" and event in PROMPT_GATES),
+        fails_closed=said.get("failClosed", kind in _GUARDS and event in PROMPT_GATES),
         may_change_input=found.source.level is Level.MANAGED or not using.only_managed_change_input,
         beside=bool(said.get("async") or said.get("asyncRewake")),
         rewakes=bool(said.get("asyncRewake")),
@@ -96,6 +99,12 @@ def _work(said: Mapping[str, Any], using: Loading) -> Work:
             return _program(said)
         case "python":
             return Function.of(_imported(said["function"], using.workspace))
+        case "prompt":
+            return ModelPrompt(said["prompt"], said.get("model", ""), said.get("continueOnBlock", False))
+        case "agent":
+            return AgentPrompt(said["prompt"], said.get("model", ""))
+        case "mcp_tool":
+            return ServerTool(said["server"], said["tool"], json.dumps(said.get("input", {}), sort_keys=True))
         case kind:
             make = using.services.get(kind)
             if make is None:
@@ -132,7 +141,7 @@ def _condition(rule: str | None, event: str, using: Loading) -> Condition | None
 
 def _name(said: Mapping[str, Any]) -> str:
     what = next((said[key] for key in ("command", "function", "url", "tool", "prompt") if key in said), said["type"])
-    name = " ".join([*str(what).split(), *said.get("args", ())])
+    name = " ".join([*said.get("server", "").split(), *str(what).split(), *said.get("args", ())])
     return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
 
 

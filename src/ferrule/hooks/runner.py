@@ -6,6 +6,8 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from copy import copy
+from functools import partial
 from time import perf_counter
 from typing import Any, Final, assert_never, cast
 
@@ -13,13 +15,32 @@ from ..core.events import Emit, HookRan
 from ..core.ports import Note, Proposal
 from ..engine.faults import contained, end, from_outside, in_short
 from .answers import Answer, Reply, Save, understood
-from .hook import Function, Hook, HookBook, Payload, Program, Service, ServiceFailed
+from .hook import (
+    AgentPrompt,
+    Answering,
+    Asked,
+    Function,
+    Hook,
+    HookBook,
+    ModelPrompt,
+    Payload,
+    Program,
+    ServerTool,
+    Service,
+    ServiceFailed,
+)
+from .judgements import judgement
 from .payloads import written
 from .process import Surroundings, run_program
 
 log = logging.getLogger(__name__)
 
 PROJECT_VARIABLES: Final = ("CLAUDE_PROJECT_DIR", "FERRULE_PROJECT_DIR")
+
+
+async def nobody(asked: Asked, payload: Payload) -> str:
+    """Where there is no session to put it to somebody."""
+    raise ServiceFailed("nobody is here who could answer it")
 
 
 class Runner:
@@ -33,6 +54,7 @@ class Runner:
         project: str,
         environment: Mapping[str, str] = os.environ,
         save: Save = lambda _: None,
+        answering: Answering = nobody,
     ) -> None:
         """`book` is asked at each moment, so that hooks may change while the session lasts."""
         self._book = book
@@ -40,8 +62,15 @@ class Runner:
         self._project = project
         self._env = {**environment, **dict.fromkeys(PROJECT_VARIABLES, project)}
         self._save = save
+        self._answering = answering
         self._beside = set[asyncio.Task[None]]()
         self._news: list[Note] = []
+
+    def without_agents(self) -> Runner:
+        """The same, but that no hook is an agent. What runs beside the session is this runner's to end."""
+        book, other = self._book, copy(self)
+        other._book = lambda: book().without_agents()
+        return other
 
     def chosen(self, event: str, subject: str = "", proposal: Proposal | None = None) -> tuple[Hook, ...]:
         return self._book().chosen(event, subject, proposal)
@@ -76,8 +105,9 @@ class Runner:
 
     async def notes(self, agent: str, /) -> tuple[Note, ...]:
         """What hooks that ran beside the session have to say. Satisfies `core.ports.NoteSource`."""
-        news, self._news = self._news, []
-        return tuple(news)
+        news = tuple(self._news)
+        self._news.clear()
+        return news
 
     async def close(self) -> None:
         for task in tuple(self._beside):
@@ -97,7 +127,13 @@ class Runner:
             case Function():
                 return self._called(hook, work, payload)
             case Service():
-                reply = await self._waited(hook, payload, work.ask, lambda text: Reply(stdout=str(text)))
+                reply = await self._waited(hook, payload, work.ask, _from_text)
+            case ServerTool():
+                reply = await self._waited(hook, payload, partial(self._answering, work), _from_text)
+            case ModelPrompt() | AgentPrompt():
+                reply = await self._waited(
+                    hook, payload, partial(self._answering, work), partial(_from_model, hook.event, work)
+                )
             case _:
                 assert_never(work)
         return self._told(hook, reply, began)
@@ -166,6 +202,14 @@ def _from_function(value: object) -> Reply:
             value.close()  # so that nothing warns of it
         return Reply(failure="it gave an awaitable; declare it with `async def`")
     return Reply() if value is None else Reply(json=value)
+
+
+def _from_text(text: str) -> Reply:
+    return Reply(stdout=text)
+
+
+def _from_model(event: str, work: ModelPrompt | AgentPrompt, text: str) -> Reply:
+    return Reply(json=judgement(event, text, goes_on=isinstance(work, ModelPrompt) and work.goes_on))
 
 
 def _own(value: Any) -> Any:
