@@ -47,7 +47,7 @@ from ..skills.catalog import Skills
 from ..skills.turn_rules import TurnRules
 from ..tools import Services, tools_on_demand
 from .agent_hooks import agent_hooks
-from .hooks import HookParts, MakeParts, session_hooks, tell_of_compactions
+from .hooks import HookParts, MakeParts, answering_for, session_hooks, tell_of_compactions
 from .late_shell import LateShell
 from .live_rules import LiveRules, Policy
 from .modes import SessionModes, judging_for
@@ -90,7 +90,13 @@ def open_session(settings: Settings | None = None, *, session_id: str | None = N
         mode=lambda: str(ground.rules.last_mode),
         kind=delegated.spawner.kind_of,
     )
-    make = MakeParts(scene, ground.emit, ground.folder, {**os.environ, **settings.environment})
+    make = MakeParts(
+        scene,
+        ground.emit,
+        ground.folder,
+        {**os.environ, **settings.environment},
+        answering_for(lambda: session, small, ground.servers, parts.get("models")),
+    )
     hooks = _hooks(settings, ground, parts, make)
     registry = _registry(settings, ground, builtin, all_tools)
     ground.servers.attach(registry, ground.emit, ground.folder.path / "mcp")
