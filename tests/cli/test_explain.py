@@ -42,6 +42,21 @@ def test_a_command_is_explained_for_people(tmp_path: Path) -> None:
 
 
 @requirement("PERM-9")
+def test_hooks_that_would_be_asked_are_named_and_not_run(tmp_path: Path) -> None:
+    guard = {"type": "command", "command": "touch ran", "if": "Bash(git *)"}
+    asks = {"type": "prompt", "prompt": "is it safe?"}
+    settings = json.dumps({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [guard, asks]}]}})
+
+    done = ferrule(tmp_path, "explain", "Bash", '{"command": "ls"}', "--settings", settings)
+    data = ferrule(tmp_path, "explain", "--json", "Bash", '{"command": "ls"}', "--settings", settings)
+
+    named = "the PreToolUse hook `is it safe?` in --settings:1"
+    assert done.stdout.decode().splitlines()[1] == f"Before it runs, {named} is asked, and may refuse it."
+    assert json.loads(data.stdout)["hooks"] == [named]
+    assert os.listdir(tmp_path) == []
+
+
+@requirement("PERM-9")
 def test_any_tool_is_explained_as_data(tmp_path: Path) -> None:
     done = ferrule(tmp_path, "explain", "--json", "read_file", '{"file_path": "sub/../a.txt"}')
 

@@ -20,7 +20,7 @@ from ..core.verdicts import Behavior, Risk, Verdict, of_risks, strictest
 from ..engine.pool import ToolPool, assemble, select
 from ..engine.preparing import looked_up, prepared
 from ..hooks.answers import Reply, understood
-from ..hooks.hook import Hook, Program
+from ..hooks.hook import NO_HOOKS, Hook, HookBook, Program
 from ..hooks.judge import consent_of, refusal_of
 from ..hooks.matching import everything
 from ..host.web.fetching import Fetcher
@@ -63,6 +63,7 @@ class Scene:
     domains: PreApproval = field(default_factory=PreApproval)
     lost: str | None = None
     """Why nothing may be allowed without a question, if so."""
+    hooks: HookBook = NO_HOOKS
 
     @cached_property
     def judge(self) -> RuleJudge:
@@ -113,6 +114,8 @@ class Explanation:
     """Why the effects are not all known; empty if they are."""
     suggestions: Callable[[], tuple[str, ...]] = tuple
     """Rules that would allow a call that asks. It takes a while to find them."""
+    hooks: tuple[str, ...] = ()
+    """Those that are asked before it runs, which an explanation does not do."""
     does: tuple[str, ...] = field(default=(), repr=False)
     """What it would do, in lines for people."""
 
@@ -132,6 +135,7 @@ class Explanation:
             },
             "risks": [{"kind": risk.kind, "severity": risk.severity, "message": risk.message} for risk in self.risks],
             "reasons": list(self.reasons),
+            **({"hooks": list(self.hooks)} if self.hooks else {}),
         }
 
     @property
@@ -142,7 +146,9 @@ class Explanation:
         confined = "Where this machine has a sandbox (`ferrule doctor`), it runs inside that instead."
         rules = self.suggestions() if self.verdict.behavior is Behavior.ASK else ()
         allowed_by = "It would be allowed by: " + ", ".join(f"`{rule}`" for rule in rules)
-        return (decided, *((confined,) * inside), *((allowed_by,) * bool(rules)), "", *self.does)
+        asked = () if self.verdict.behavior is Behavior.DENY else self.hooks
+        hooks = (f"Before it runs, {hook} is asked, and may refuse it." for hook in asked)
+        return (decided, *((confined,) * inside), *((allowed_by,) * bool(rules)), *hooks, "", *self.does)
 
 
 def explain(
@@ -191,6 +197,7 @@ def explain(
         risks=risks,
         reasons=reasons,
         suggestions=lambda: suggested(proposal, scene.cwd, _would_allow(scene, proposal, opinions)),
+        hooks=tuple(_asked(hook) for hook in scene.hooks.chosen("PreToolUse", tool.name, proposal) if not hook.beside),
         does=does,
     )
 
@@ -251,6 +258,10 @@ def _would_allow(scene: Scene, proposal: Proposal, others: tuple[Opinion, ...]) 
         return strictest((*others, _ruled(scene, proposal, more))).behavior is Behavior.ALLOW
 
     return would_allow
+
+
+def _asked(hook: Hook) -> str:
+    return f"the {hook.label} in {hook.origin}"
 
 
 def _reasons(effects: Effects) -> tuple[str, ...]:

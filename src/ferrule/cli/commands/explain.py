@@ -87,6 +87,7 @@ def _settled(settings: Settings, home: str) -> Scene:
         directories=settings.added_directories,
         domains=settings.pre_approval,
         lost=policy.lost if policy else None,
+        hooks=settings.hooks,
     )
 
 
