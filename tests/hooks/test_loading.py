@@ -181,6 +181,21 @@ def test_a_condition_that_is_not_understood_keeps_no_hook_from_running() -> None
     assert loaded.book.of("PreToolUse")[0].condition is None
 
 
+@requirement("SET-2")
+@pytest.mark.parametrize(
+    ("limits", "loads"),
+    [({}, True), ({"allowedHttpHookUrls": ["https://a.test/*"]}, True), ({"allowedHttpHookUrls": []}, False)],
+    ids=["no list", "a list that names it", "an empty list"],
+)
+def test_a_list_of_addresses_leaves_those_that_it_names(limits: Any, loads: bool, home: Path, tmp_path: Path) -> None:
+    said = saying(type="http", url="https://a.test/hook") | limits
+    if loads:
+        assert len(hooks_of(tmp_path, said)) == 1
+        return
+    with pytest.raises(SettingsError, match="is not among `allowedHttpHookUrls`"):
+        hooks_of(tmp_path, said)
+
+
 @requirement("HOOK-1")
 async def test_a_condition_chooses_calls(home: Path, tmp_path: Path) -> None:
     put(home, saying(matcher="*", **REFUSE, **{"if": "Bash"}))

@@ -85,6 +85,7 @@ def test_a_bad_entry_is_skipped_alone_and_named(folder: Path) -> None:
         ({"enabledMcpjsonServers": ["a"], "enableAllProjectMcpServers": True}, ["a", "b", "mine"]),
         ({"deniedMcpServers": [{"serverCommand": ["x", "1"]}]}, ["b", "mine"]),
         ({"allowedMcpServers": [{"serverName": "b"}, {"serverUrl": "https://*.test/*"}]}, ["b", "mine"]),
+        ({"allowedMcpServers": []}, []),
     ],
 )
 def test_lists_say_which_are_started(folder: Path, settings: dict[str, Any], left: list[str]) -> None:

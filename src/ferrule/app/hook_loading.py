@@ -66,5 +66,5 @@ def _posting(layered: Layered) -> MakeService:
 
 def _listed(layered: Layered, key: str) -> tuple[str, ...] | None:
     """The texts of a list; `None` where no file has one."""
-    found = layered.lists.get((key,))
+    found = layered.limit(key)
     return None if found is None else tuple(item.value for item in found)

@@ -104,10 +104,10 @@ def _is_wanted(name: str, found: Sourced[Mapping[str, Any]], layered: Layered, w
 
 def _is_ruled_out(name: str, transport: Transport, layered: Layered, warnings: list[str], source: Source) -> bool:
     denied = next((rule for rule in layered.items("deniedMcpServers") if _matches(rule.value, name, transport)), None)
-    allowed = layered.items("allowedMcpServers")
+    allowed = layered.limit("allowedMcpServers")
     if denied is not None:
         warnings.append(f"{_place(name, source)}: not started, as `deniedMcpServers` in {denied.source} names it.")
-    elif allowed and not any(_matches(rule.value, name, transport) for rule in allowed):
+    elif allowed is not None and not any(_matches(rule.value, name, transport) for rule in allowed):
         warnings.append(f"{_place(name, source)}: not started, as `allowedMcpServers` does not name it.")
     else:
         return False

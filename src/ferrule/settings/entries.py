@@ -38,6 +38,8 @@ _WALKED: Final = frozenset(
 """Objects whose members count one by one. Any other object is one value."""
 _WHOLE: Final = frozenset({("fallbackModel",)})
 """Lists that are one value."""
+_LIMITS: Final = frozenset({("allowedHttpHookUrls",), ("httpHookAllowedEnvVars",), ("allowedMcpServers",)})
+"""Lists that leave nothing but what they name: an empty one is a value, and leaves nothing."""
 _OLDER: Final[Mapping[Key, Key]] = {
     ("permissions", "allowed_tools"): ("permissions", "allow"),
     ("permissions", "disabled_tools"): ("permissions", "deny"),
@@ -89,7 +91,7 @@ class _Walk:
             yield from self._domains(key, value)
         elif isinstance(value, dict) and key in _WALKED:
             yield from self.members(key, cast(dict[str, Any], value))
-        elif isinstance(value, list) and key not in _WHOLE:
+        elif isinstance(value, list) and key not in _WHOLE and (value or key not in _LIMITS):
             for at, item in enumerate(cast(list[Any], value)):
                 yield self._entry(_OLDER.get(key, key), item, (*key, at), in_list=True)
         else:

@@ -88,6 +88,10 @@ class Layered:
     def items(self, *key: str) -> tuple[Sourced[Any], ...]:
         return self.lists.get(key, ())
 
+    def limit(self, *key: str) -> tuple[Sourced[Any], ...] | None:
+        """The items of a list that leaves nothing else; `None` where no file has one. It may be empty."""
+        return None if key not in self.lists and key not in self.values else self.items(*key)
+
     @property
     def rules(self) -> tuple[SourcedRule, ...]:
         return tuple(
