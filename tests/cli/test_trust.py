@@ -22,6 +22,31 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def at_terminal(folder: Path, *arguments: str, answer: str) -> tuple[int, bytes]:
+    """The exit code and all that was shown; a question for trust is answered."""
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(
+        [*FERRULE, *arguments],
+        cwd=folder / "project",
+        env=environment(folder),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    said, answered = b"", False
+    try:
+        while chunk := os.read(ours, 4096):
+            said += chunk
+            if b"[y/N]" in said and not answered:
+                os.write(ours, answer.encode())
+                answered = True
+    except OSError:
+        pass  # the other end is closed
+    os.close(ours)
+    return child.wait(HANG), said
+
+
 @requirement("SET-4")
 def test_what_a_folder_allows_counts_after_it_is_trusted_and_not_after_that_is_taken_back(folder: Path) -> None:
     before = ferrule(folder, *READ_OUTSIDE)
@@ -59,24 +84,22 @@ def test_showing_says_what_there_is_by_file_and_trusts_nothing(folder: Path) -> 
 @requirement("SET-4")
 @pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("\n", 1)])
 def test_a_person_at_a_terminal_is_asked(folder: Path, answer: str, code: int) -> None:
-    ours, theirs = pty.openpty()
-    child = subprocess.Popen(
-        [*FERRULE, "trust"], cwd=folder / "project", env=environment(folder), stdin=theirs, stdout=theirs, stderr=theirs
-    )
-    os.close(theirs)
-    said = b""
-    while b"[y/N]" not in said:
-        said += os.read(ours, 4096)
-    os.write(ours, answer.encode())
-    try:
-        while os.read(ours, 4096):
-            pass
-    except OSError:
-        pass  # the other end is closed
-    os.close(ours)
+    done, _ = at_terminal(folder, "trust", answer=answer)
 
-    assert child.wait(HANG) == code
+    assert done == code
     assert (ferrule(folder, *READ_OUTSIDE).returncode == 0) is (code == 0)
+
+
+@requirement("SET-4")
+def test_a_person_who_said_no_is_not_asked_again_until_something_changes(folder: Path) -> None:
+    look = ("call", "Glob", '{"pattern": "*"}')
+    first, second = (at_terminal(folder, *look, answer="n\n")[1] for _ in range(2))
+    put(folder / "project" / ".claude" / "settings.json", {**allow("Read"), **hook("./y", event="Stop")})
+    third = at_terminal(folder, *look, answer="y\n")[1]
+
+    assert [b"[y/N]" in said for said in (first, second, third)] == [True, False, True]
+    assert b"not trusted, and so not counted" in second
+    assert ferrule(folder, *READ_OUTSIDE).returncode == 0
 
 
 @requirement("SET-4")

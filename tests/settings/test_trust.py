@@ -361,3 +361,32 @@ def _mode_and_env(layered: Layered) -> tuple[str | None, str]:
 def _commit(folder: Path) -> None:
     git(folder, "add", "-A")
     git(folder, "commit", "-m", "more")
+
+
+@requirement("SET-4")
+def test_a_no_is_remembered_for_what_was_asked_and_for_nothing_else(folders: Folders) -> None:
+    file = put(folders.project / ".claude" / "settings.json", allow("Bash(ls)"))
+    live = folders.live()
+    live.decline(live.current().standing)
+
+    assert (live.is_declined, folders.live().is_declined) == (True, True)
+    assert rules(folders.live().current().layered, Behavior.ALLOW) == []
+    put(file, allow("Bash(ls)", "Bash(cat)"))
+    assert not folders.live().is_declined
+    put(file, allow("Bash(ls)"))
+    assert folders.live().is_declined
+
+    folders.trust()
+    assert rules(folders.live().current().layered, Behavior.ALLOW) == ["Bash(ls)"]
+    assert folders.live().revoke()
+    assert not folders.live().is_declined
+
+
+def test_a_store_from_before_there_were_noes_is_read(folders: Folders) -> None:
+    put(folders.project / ".claude" / "settings.json", allow("Bash(ls)"))
+    folders.trust()
+    content = json.loads(folders.store.path.read_text())
+    del content["declined"]
+    folders.store.path.write_text(json.dumps(content))
+
+    assert rules(folders.live().current().layered, Behavior.ALLOW) == ["Bash(ls)"]

@@ -13,16 +13,18 @@ from .exits import Usage
 
 
 def ask_for_trust(live: LiveSettings) -> None:
-    """Once, at a start with a person there. A no leaves everything as it was."""
+    """At a start with a person there, once for the same. A no leaves everything as it was, and is remembered."""
     standing = live.current().standing
-    if not (standing.new or standing.gone):
+    if not standing.question or live.is_declined:
         return
     for line in described(live.folder, standing):
         print(encodable(line), file=sys.stderr)
-    if not agrees():
-        return
     try:
-        live.trust(standing.items)
+        if agrees():
+            live.trust(standing.items)
+        else:
+            live.decline(standing)
+            print("It is not asked again until something changes. `ferrule trust` agrees later.", file=sys.stderr)
     except NotStored as error:
         print(f"ferrule: {error}", file=sys.stderr)
 

@@ -101,6 +101,16 @@ class LiveSettings:
         """A person agrees to these, and not to what may have come since they were shown. Raises `NotStored`."""
         self._store.agree(self._ground, shown, self._files())
 
+    @property
+    def is_declined(self) -> bool:
+        """Whether a person has said no to what waits for them now."""
+        question = self.current().standing.question
+        return question != "" and self._store.declined(self._ground.key) == question
+
+    def decline(self, shown: Standing) -> None:
+        """A person says no to what they were shown. Raises `NotStored`."""
+        self._store.decline(self._ground.key, shown.question)
+
     def revoke(self) -> bool:
         """Whether there was an agreement to take back. Raises `NotStored`."""
         return self._store.revoke(self._ground.key)

@@ -14,6 +14,7 @@ import stat
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -60,6 +61,12 @@ class Standing:
     def new(self) -> tuple[Item, ...]:
         """What waits for a person."""
         return tuple(item for item in self.items if item.kind.waits and item.digest not in self.counting)
+
+    @property
+    def question(self) -> str:
+        """What a person would be asked about, as a digest; empty where there is nothing to ask."""
+        asked = sorted(item.digest for item in (*self.new, *self.gone))
+        return sha256("\n".join(asked).encode()).hexdigest() if asked else ""
 
     def counts(self, item: Item) -> bool:
         return not item.kind.waits or item.digest in self.counting
@@ -117,6 +124,8 @@ class _Content:
 
     folders: dict[str, Agreed]
     rounds: dict[str, int]
+    declined: dict[str, str]
+    """The last question that a person has answered with no, for each folder."""
 
 
 class TrustStore:
@@ -142,8 +151,17 @@ class TrustStore:
             kept = {file: found for file, found in old.items() if file not in files}
             content.folders[ground.key] = {**kept, **new}
             content.rounds[ground.key] = content.rounds.get(ground.key, 0) + 1
+            content.declined.pop(ground.key, None)
 
         self._change(change)
+
+    def declined(self, key: str) -> str:
+        """The question that was last answered with no; empty where none was."""
+        return self._content().declined.get(key, "")
+
+    def decline(self, key: str, question: str) -> None:
+        """Not to be asked again, until there is something else to ask."""
+        self._change(lambda content: content.declined.update({key: question}))
 
     def revoke(self, key: str) -> bool:
         """Whether there was anything to take back."""
@@ -167,7 +185,7 @@ class TrustStore:
         try:
             return self._read()[0]
         except (NotStored, OSError):
-            return _Content({}, {})
+            return _Content({}, {}, {})
 
     def _read(self) -> tuple[_Content, FileIdentity]:
         try:
@@ -205,14 +223,16 @@ class TrustStore:
 def _parsed(content: Any) -> _Content:
     """Raises one of the errors of a wrong shape."""
     if content == {}:
-        return _Content({}, {})
+        return _Content({}, {}, {})
     if content["version"] != VERSION:
         raise ValueError("of another version")
     folders: dict[str, Agreed] = {
         folder: {file: tuple(_item(file, one) for one in items) for file, items in files.items()}
         for folder, files in content["folders"].items()
     }
-    return _Content(folders, {folder: int(count) for folder, count in content["rounds"].items()})
+    rounds = {folder: int(count) for folder, count in content["rounds"].items()}
+    declined = {folder: str(question) for folder, question in content.get("declined", {}).items()}
+    return _Content(folders, rounds, declined)
 
 
 def _item(file: str, one: Mapping[str, str]) -> Item:
@@ -227,5 +247,5 @@ def _written(content: _Content) -> bytes:
         }
         for folder, files in content.folders.items()
     }
-    plain = {"version": VERSION, "folders": folders, "rounds": content.rounds}
+    plain = {"version": VERSION, "folders": folders, "rounds": content.rounds, "declined": content.declined}
     return (json.dumps(plain, indent=1, sort_keys=True) + "\n").encode()
