@@ -78,6 +78,8 @@ class AgentParts:
     approver: Callable[[Approver], Approver] = lambda approver: approver
     """Puts somebody before whoever is asked."""
     closing: tuple[Callable[[], Awaitable[None]], ...] = ()
+    attach: Callable[[Session], None] = lambda session: None
+    """Given its session before it begins."""
 
 
 PartsFor: TypeAlias = Callable[[AgentKind, str], AgentParts]
@@ -228,7 +230,7 @@ class Spawner:
         before = parent.state
         state = SessionState(ctx.cwd, added_directories=before.added_directories, mode=before.mode)
         of_session = parent.spending.of_session if isinstance(parent.spending, SharedSpending) else parent.spending
-        return Session(
+        child = Session(
             id=parent.id,
             workspace=parent.workspace,
             registry=registry,
@@ -252,6 +254,8 @@ class Spawner:
             agents=parent.agents,
             provider=self._chosen(errand, parent),
         )
+        parts.attach(child)
+        return child
 
     def _chosen(self, errand: Errand, parent: Session) -> ModelProvider | None:
         name = errand.model or errand.kind.model
