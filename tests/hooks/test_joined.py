@@ -114,6 +114,34 @@ async def test_hooks_are_asked_before_a_compaction_and_told_after_it(tmp_path: P
     )
 
 
+@requirement("HOOK-2", "TASK-1")
+async def test_hooks_are_asked_before_an_agents_own_compaction_and_told_after_it(tmp_path: Path) -> None:
+    seen: list[Mapping[str, Any]] = []
+    (tmp_path / "long").write_text("many words\n" * 3_000)
+
+    class SmallCast(Cast):
+        facts = ModelFacts(window=20_000, most_output=200)
+
+    look = [
+        says("", ToolCall(str(at), "Read", {"file_path": "long", "offset": at * 1_000 + 1, "limit": 1_000}))
+        for at in range(3)
+    ]
+    model = SmallCast(
+        main=[says("", hire("1", "task", subagent_type="Explore")), says("Thanks.")],
+        task=[*look, says("A short summary.")],
+        **{"<summary_of_earlier_turns>": [says("Done.")]},
+    )
+    hooks = [hook("PreCompact", seen.append), hook("PostCompact", seen.append), hook("SessionStart", seen.append)]
+
+    (said,) = await played(open_session(settings(tmp_path), hooks=hooks), model)
+
+    assert "Done." in said
+    assert [event["hook_event_name"] for event in seen] == ["SessionStart", "PreCompact", "PostCompact"]
+    assert "A short summary." in seen[2]["compact_summary"]
+    assert {event["agent_type"] for event in seen[1:]} == {"Explore"}
+    assert {event["agent_id"] for event in seen[1:]} == {"Explore_1"}
+
+
 class Agreeable:
     async def answer(self, question: Question, /) -> Answer:
         return Answer(allowed=True)

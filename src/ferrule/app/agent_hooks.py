@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, cast
 
 from ..agents.kinds import AgentKind
@@ -21,7 +22,7 @@ from ..settings.layers import SourcedHook
 from ..settings.levels import Level, SettingsPath
 from ..settings.loading import load_text
 from .hook_loading import condition
-from .hooks import HookParts, MakeParts
+from .hooks import HookParts, MakeParts, tell_of_agents_compactions
 
 _NUMBERS: Final = frozenset({"timeout"})
 _TRUTHS: Final = frozenset({"async", "asyncRewake", "failClosed", "once"})
@@ -36,10 +37,12 @@ def agent_hooks(session: HookParts | None, make: MakeParts, scene: Scene) -> Cal
         if not told:
             return AgentParts()
         turns = AgentLifecycle(told, agent=agent.rpartition("/")[2], kind=kind.name, transcript=scene.transcript)
+        attach = partial(tell_of_agents_compactions, lifecycle=turns)
         if own is None:
-            return AgentParts(turns=turns)
+            return AgentParts(turns=turns, attach=attach)
         return AgentParts(
             turns=turns,
+            attach=attach,
             judges=(own.judge,),
             after=(own.after,),
             approver=own.approver.before,

@@ -14,6 +14,7 @@ from ..core.values import plain_value
 from ..engine.compaction import Trigger
 from ..engine.session import Session
 from ..hooks.after import HookAfter
+from ..hooks.agents import AgentLifecycle
 from ..hooks.answers import Save
 from ..hooks.asking import HookApprover
 from ..hooks.hook import NO_HOOKS, Answering, Asked, Hook, HookBook, Payload
@@ -125,6 +126,19 @@ def tell_of_compactions(session: Session, lifecycle: Lifecycle) -> None:
         said = await lifecycle.session_started(session.state.cwd, source="compact", model=session.model)
         for text in said.context:
             session.note(Note("hook", text))
+
+    session.compaction.before, session.compaction.after = before, after
+
+
+def tell_of_agents_compactions(session: Session, lifecycle: AgentLifecycle) -> None:
+    """Hooks are asked before each compaction of an agent's conversation, and told of it afterwards."""
+
+    async def before(trigger: Trigger, words: str) -> str | None:
+        said = await lifecycle.compacting(session.state.cwd, trigger=trigger, instructions=words)
+        return said.stops or said.blocks or None
+
+    async def after(trigger: Trigger, summary: str) -> None:
+        await lifecycle.compacted(session.state.cwd, trigger=trigger, summary=summary)
 
     session.compaction.before, session.compaction.after = before, after
 

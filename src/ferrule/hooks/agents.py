@@ -1,8 +1,9 @@
-"""Hooks at the turning points of an agent, which are events of their own: SubagentStart and SubagentStop."""
+"""Hooks at the turning points of an agent: SubagentStart and SubagentStop, and its own compactions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 from ..core.ports import Said
 from .lifecycle import Lifecycle
@@ -37,6 +38,17 @@ class AgentLifecycle:
                 for one in self._told
             ]
         )
+
+    async def compacting(self, cwd: str, *, trigger: Literal["manual", "auto"], instructions: str = "") -> Said:
+        return await self._told_all("PreCompact", cwd, trigger=trigger, custom_instructions=instructions)
+
+    async def compacted(self, cwd: str, *, trigger: Literal["manual", "auto"], summary: str) -> None:
+        """No event beside it: only the session itself counts as begun anew."""
+        await self._told_all("PostCompact", cwd, trigger=trigger, compact_summary=summary)
+
+    async def _told_all(self, event: str, cwd: str, **fields: Any) -> Said:
+        who = {"agent_id": self._agent, "agent_type": self._kind}
+        return _joined([await one.tell(event, cwd, **fields, **who) for one in self._told])
 
 
 def _joined(said: Sequence[Said]) -> Said:
