@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ferrule import Settings, ToolCall, hook, open_session
+from ferrule.app.commands import Commands, NotExpanded
 from ferrule.app.sessions import begin_session, resume_session
 from ferrule.core.calls import Status
 from ferrule.core.content import plain_text
@@ -17,6 +20,7 @@ from ferrule.engine.session import Session
 from ferrule.permissions.asking import Answer, Question
 from ferrule.permissions.modes import Mode
 from ferrule.providers.scripted import ScriptedModel, says
+from ferrule.skills.catalog import Skills
 from tests.agents.cast import Cast, hire, opened, played
 from tests.agents.test_agent_files import pages, put
 from tests.cli.running import ferrule
@@ -224,3 +228,37 @@ def test_variables_of_the_settings_reach_hooks_and_commands(tmp_path: Path) -> N
 
     assert done.stdout.decode().strip() == "good day", done.stderr
     assert (tmp_path / "heard").read_text() == "good day\n"
+
+
+@requirement("HOOK-2", "TASK-2")
+async def test_hooks_are_asked_before_a_command_becomes_a_prompt(tmp_path: Path) -> None:
+    put(tmp_path / "home/.claude/skills/greet/SKILL.md", "---\ndescription: Greets.\n---\nGreet $ARGUMENTS.")
+    seen: list[Mapping[str, Any]] = []
+
+    def guard(event: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        seen.append(event)
+        if event["command_args"] == "them":
+            return {"decision": "block", "reason": "not them"}
+        return {"hookSpecificOutput": {"hookEventName": "UserPromptExpansion", "additionalContext": "Be brief."}}
+
+    skills = Skills(pages(tmp_path))
+    session = opened(tmp_path / "project", hooks=[hook("UserPromptExpansion", guard, match="greet")], skills=skills)
+    commands = Commands(session, skills)
+
+    assert await commands.expanded("/greet all") == "Greet all."
+    with pytest.raises(NotExpanded, match="not them"):
+        await commands.expanded("/greet them")
+    assert await commands.expanded("/etc/hosts") == "/etc/hosts"
+    await answered(session, "Greet all.", ScriptedModel([says("Hello.")]))
+
+    (told, _) = seen
+    assert {
+        key: told[key] for key in ("expansion_type", "command_name", "command_args", "command_source", "prompt")
+    } == {
+        "expansion_type": "slash_command",
+        "command_name": "greet",
+        "command_args": "all",
+        "command_source": "user",
+        "prompt": "/greet all",
+    }
+    assert any("Be brief." in plain_text(turn.content) for turn in session.history if isinstance(turn, UserTurn))

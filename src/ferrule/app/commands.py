@@ -7,11 +7,13 @@ import re
 import shlex
 from collections.abc import Awaitable, Callable, Mapping
 from itertools import count
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from ..core.calls import ToolCall, ToolOutcome
 from ..core.content import Block
+from ..core.ports import Note
 from ..engine.session import Session
+from ..hooks.lifecycle import Lifecycle
 from ..mcp.around import ServerTrouble
 from ..mcp.results import answer_of
 from ..mcp.servers import McpServers, Prompt
@@ -53,11 +55,31 @@ class Commands:
         if found is None:
             return text
         name, arguments = found[1], (found[2] or "").strip()
-        if any(skill.name == name for skill in self.skills()):
+        skill = next((skill for skill in self.skills() if skill.name == name), None)
+        if skill is not None:
+            source = skill.level.name.lower()
+            await self._let_by_hooks(text, kind="slash_command", name=name, args=arguments, source=source)
             return await self._of_skill(name, arguments)
         prompts = self._servers.prompts() if self._servers else ()
         prompt = next((prompt for prompt in prompts if prompt.name == name), None)
-        return text if prompt is None else await self._of_prompt(prompt, arguments)
+        if prompt is None:
+            return text
+        await self._let_by_hooks(text, kind="mcp_prompt", name=name, args=arguments, source=prompt.server)
+        return await self._of_prompt(prompt, arguments)
+
+    async def _let_by_hooks(
+        self, text: str, *, kind: Literal["slash_command", "mcp_prompt"], name: str, args: str, source: str
+    ) -> None:
+        hooks = self._session.hooks
+        if not isinstance(hooks, Lifecycle):
+            return
+        said = await hooks.prompt_expanding(
+            self._session.state.cwd, text, kind=kind, name=name, args=args, source=source
+        )
+        if said.stops or said.blocks:
+            raise NotExpanded(said.stops or said.blocks)
+        for context in said.context:
+            self._session.note(Note("hook", context))
 
     async def _of_skill(self, name: str, arguments: str) -> str:
         """Its rules hold while its text is made, and for the turn that follows."""

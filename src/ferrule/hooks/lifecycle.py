@@ -34,6 +34,20 @@ class Lifecycle:
     async def prompt_submitted(self, cwd: str, prompt: str) -> Said:
         return await self.tell("UserPromptSubmit", cwd, prompt=prompt)
 
+    async def prompt_expanding(
+        self, cwd: str, prompt: str, *, kind: Literal["slash_command", "mcp_prompt"], name: str, args: str, source: str
+    ) -> Said:
+        """What a person has asked for with a slash is about to become a prompt."""
+        return await self.tell(
+            "UserPromptExpansion",
+            cwd,
+            expansion_type=kind,
+            command_name=name,
+            command_args=args,
+            command_source=source,
+            prompt=prompt,
+        )
+
     async def stopping(self, cwd: str, last: str, *, blocked: int = 0) -> Said:
         """The model is done. A block sends it back to work, but not for ever: `blocked` counts those before."""
         said = await self.tell(
