@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from ..agents.spawner import Models
 from ..core.calls import ToolOutcome
 from ..core.events import Emit
 from ..core.ports import Amendment, Approver, Note, Proposal, SpillStore
+from ..core.state import SessionState
 from ..core.values import plain_value
 from ..engine.compaction import Trigger
 from ..engine.session import Session
@@ -23,6 +25,7 @@ from ..hooks.lifecycle import Lifecycle
 from ..hooks.memory import CallMemory
 from ..hooks.payloads import Scene
 from ..hooks.runner import Runner, nobody
+from ..hooks.updates import Keep, Update, nothing_kept
 from ..mcp.servers import McpServers
 from ..permissions.approvers import NobodyToAsk
 from .live_rules import LiveRules
@@ -57,14 +60,25 @@ class MakeParts:
     """Makes the parts of any hooks of one session."""
 
     def __init__(
-        self, scene: Scene, emit: Emit, spill: SpillStore, environment: Mapping[str, str], answering: Answering = nobody
+        self,
+        scene: Scene,
+        emit: Emit,
+        spill: SpillStore,
+        environment: Mapping[str, str],
+        *,
+        answering: Answering = nobody,
+        keep: Keep = nothing_kept,
     ) -> None:
-        """`answering` puts hooks that are questions to whomever the session has for them."""
+        """`answering` puts hooks that are questions to whomever the session has for them.
+
+        `keep` makes what they allow hold for longer than one call.
+        """
         self.scene = scene
         self._emit = emit
         self._save = _saving(spill)
         self._environment = environment
         self._answering = answering
+        self._keep = keep
 
     def __call__(self, book: HookBook, approver: Approver) -> HookParts:
         """For hooks that stay as they are."""
@@ -85,7 +99,7 @@ class MakeParts:
         return HookParts(
             runner,
             HookJudge(runner, scene, memory),
-            HookApprover(runner, scene, approver, is_somebody=not isinstance(approver, NobodyToAsk)),
+            HookApprover(runner, scene, approver, is_somebody=not isinstance(approver, NobodyToAsk), keep=self._keep),
             HookAfter(runner, scene, memory, response=_response, reshape=_reshaped),
             Lifecycle(runner, scene, look),
         )
@@ -106,6 +120,18 @@ def answering_for(
         return await answers()(asked, payload)
 
     return answer
+
+
+def keeping_for(state: SessionState, cwd: str, state_folder: Path) -> Keep:
+    """Loaded with the first hook that wants something to hold: few do."""
+
+    async def keep(updates: tuple[Update, ...]) -> None:
+        from ..settings.trust import TrustStore
+        from .hook_grants import keeping
+
+        await keeping(state, cwd, TrustStore(state_folder))(updates)
+
+    return keep
 
 
 def session_hooks(make: MakeParts, rules: LiveRules, own: tuple[Hook, ...], approver: Approver) -> HookParts:

@@ -7,6 +7,7 @@ ask as well.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Final
 
@@ -16,6 +17,9 @@ from .answers import Answer
 from .judge import said
 from .payloads import Scene, common, of_call
 from .runner import Runner
+from .updates import Keep, NotKept, nothing_kept, updates_of
+
+log = logging.getLogger(__name__)
 
 WAITING: Final = "permission_prompt"
 """What a notification is called that somebody waits for a permission."""
@@ -24,27 +28,62 @@ WAITING: Final = "permission_prompt"
 class HookApprover:
     """Asks the hooks first, and then whoever would have been asked."""
 
-    def __init__(self, runner: Runner, scene: Scene, approver: Approver, *, is_somebody: bool = False) -> None:
-        """`is_somebody` says whether the approver keeps a person waiting, which hooks are then told of."""
+    def __init__(
+        self,
+        runner: Runner,
+        scene: Scene,
+        approver: Approver,
+        *,
+        is_somebody: bool = False,
+        keep: Keep = nothing_kept,
+    ) -> None:
+        """`is_somebody` says whether the approver keeps a person waiting, which hooks are then told of.
+
+        `keep` makes what hooks allow hold for longer than the call.
+        """
         self._runner = runner
         self._scene = scene
         self._approver = approver
         self._is_somebody = is_somebody
+        self._keep = keep
 
     def before(self, approver: Approver) -> HookApprover:
         """The same hooks before somebody else, who announces himself."""
-        return HookApprover(self._runner, self._scene, approver)
+        return HookApprover(self._runner, self._scene, approver, keep=self._keep)
 
     async def approve(self, proposal: Proposal, verdict: Verdict, /) -> Verdict:
         hooks = self._runner.chosen("PermissionRequest", proposal.tool.name, proposal)
         if hooks:
             answers = await self._runner.ask(hooks, of_call(self._scene, "PermissionRequest", proposal))
-            decided = _decided(answers)
+            decided = _refused(answers) or await self._allowed(answers)
             if decided is not None:
                 return decided
         if self._is_somebody:
             self._announce(proposal)
         return await self._approver.approve(proposal, verdict)
+
+    async def _allowed(self, answers: Sequence[Answer]) -> Verdict | None:
+        """By the first that allows and of which all can be done."""
+        for answer in answers:
+            if answer.permission != "allow":
+                continue
+            changed = answer.changed_input
+            if changed is not None and not answer.hook.may_change_input:
+                continue  # it allows an input that it may not make
+            try:
+                if updates := updates_of(answer.special.get("decision")):
+                    await self._keep(updates)
+            except NotKept as error:
+                log.warning("%s decides nothing: %s", answer.hook.label, error)
+                continue  # it allows together with something that cannot be
+            return Verdict(
+                behavior=Behavior.ALLOW,
+                source="hook",
+                reason=said(answer, "allowed"),
+                origin=answer.hook.origin,
+                updated_arguments=changed,
+            )
+        return None
 
     def _announce(self, proposal: Proposal) -> None:
         """Beside the question, which waits for no hook."""
@@ -55,26 +94,14 @@ class HookApprover:
             self._runner.start(hooks, told | {"message": words, "notification_type": WAITING})
 
 
-def _decided(answers: Sequence[Answer]) -> Verdict | None:
+def _refused(answers: Sequence[Answer]) -> Verdict | None:
     for answer in answers:
         if answer.stops is not None or answer.permission == "deny":
-            return _refused(answer)
-    for answer in answers:
-        if answer.permission == "allow":
-            changed = answer.changed_input if answer.hook.may_change_input else None
-            if changed is None and answer.changed_input is not None:
-                continue  # it allows an input that it may not make
-            return Verdict(
-                behavior=Behavior.ALLOW,
-                source="hook",
-                reason=said(answer, "allowed"),
-                origin=answer.hook.origin,
-                updated_arguments=changed,
-            )
+            return _refusal(answer)
     return None
 
 
-def _refused(answer: Answer) -> Verdict:
+def _refusal(answer: Answer) -> Verdict:
     reason = said(answer, answer.stops or "no")
     decision = answer.special.get("decision")
     interrupts = isinstance(decision, dict) and decision.get("interrupt") is True  # pyright: ignore[reportUnknownMemberType]
