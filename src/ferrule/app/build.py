@@ -47,7 +47,7 @@ from ..skills.catalog import Skills
 from ..skills.turn_rules import TurnRules
 from ..tools import Services, tools_on_demand
 from .agent_hooks import agent_hooks
-from .hooks import HookParts, MakeParts, answering_for, session_hooks, tell_of_compactions
+from .hooks import HookParts, MakeParts, answering_for, keeping_for, session_hooks, tell_of_compactions
 from .late_shell import LateShell
 from .live_rules import LiveRules, Policy
 from .modes import SessionModes, judging_for
@@ -95,7 +95,8 @@ def open_session(settings: Settings | None = None, *, session_id: str | None = N
         ground.emit,
         ground.folder,
         {**os.environ, **settings.environment},
-        answering_for(lambda: session, small, ground.servers, parts.get("models")),
+        answering=answering_for(lambda: session, small, ground.servers, parts.get("models")),
+        keep=keeping_for(ground.state, ground.cwd, settings.state_folder),
     )
     hooks = _hooks(settings, ground, parts, make)
     registry = _registry(settings, ground, builtin, all_tools)
