@@ -30,7 +30,7 @@ class Shell:
         hidden: Callable[[], tuple[str, ...]] = tuple,
     ) -> None:
         """`folder` takes long output; `hidden` says which paths no confined command may read."""
-        own = dict(os.environ if environment is None else environment)
+        self._own = own = dict(os.environ if environment is None else environment)
         self._given = child_environment(own)
         self._quiet = neutralised(self._given, ())
         self._hidden = hidden
@@ -40,6 +40,12 @@ class Shell:
         self.background = Background(self.commands)
         self.finished = FinishedTasks(self.background)
         self.open_tasks = OpenTasks(self.background)
+
+    def take(self, variables: Mapping[str, str]) -> None:
+        """For the commands from now on."""
+        self._own = {**self._own, **variables}
+        self._given = child_environment(self._own)
+        self._quiet = neutralised(self._given, ())
 
     async def offers(self) -> Offers:
         """What this machine can hold commands to, tried once."""
