@@ -44,7 +44,7 @@ def agent_hooks(session: HookParts | None, make: MakeParts, scene: Scene) -> Cal
             turns=turns,
             attach=attach,
             judges=(own.judge,),
-            after=(own.after,),
+            after=own.after,
             approver=own.approver.before,
             closing=(own.runner.close,),
         )

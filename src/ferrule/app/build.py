@@ -24,6 +24,7 @@ from ..engine.gate import Gate
 from ..engine.pipeline import Pipeline
 from ..engine.pool import Layer, Registry, available, features, hiding, without
 from ..engine.session import Session
+from ..hooks.env_file import EnvFile
 from ..hooks.payloads import Scene
 from ..host.changed_files import ChangedFiles
 from ..host.journal import Journal, recover
@@ -97,6 +98,9 @@ def open_session(settings: Settings | None = None, *, session_id: str | None = N
         {**os.environ, **settings.environment},
         answering=answering_for(lambda: session, small, ground.servers, parts.get("models")),
         keep=keeping_for(ground.state, ground.cwd, settings.state_folder),
+        env_file=EnvFile(
+            path=ground.folder.path / "hooks" / f"variables-{os.urandom(4).hex()}.sh", take=ground.shell.take
+        ),
     )
     hooks = _hooks(settings, ground, parts, make)
     registry = _registry(settings, ground, builtin, all_tools)
@@ -312,7 +316,7 @@ def _pipeline(
         ),
         approver=hooks.approver if hooks else _approver(settings, ground, parts),
         after=(
-            *((hooks.after,) if hooks else ()),
+            *(hooks.after if hooks else ()),
             *((delegated.activated,) if delegated.activated else ()),
             *parts.get("after", ()),
         ),

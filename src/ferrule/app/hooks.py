@@ -19,10 +19,12 @@ from ..hooks.after import HookAfter
 from ..hooks.agents import AgentLifecycle
 from ..hooks.answers import Save
 from ..hooks.asking import HookApprover
+from ..hooks.env_file import EnvFile
 from ..hooks.hook import NO_HOOKS, Answering, Asked, Hook, HookBook, Payload
 from ..hooks.judge import HookJudge
 from ..hooks.lifecycle import Lifecycle
 from ..hooks.memory import CallMemory
+from ..hooks.moving import HookMoved
 from ..hooks.payloads import Scene
 from ..hooks.runner import Runner, nobody
 from ..hooks.updates import Keep, Update, nothing_kept
@@ -39,7 +41,7 @@ class HookParts:
     runner: Runner
     judge: HookJudge
     approver: HookApprover
-    after: HookAfter
+    after: tuple[HookAfter, HookMoved]
     lifecycle: Lifecycle
 
 
@@ -68,10 +70,11 @@ class MakeParts:
         *,
         answering: Answering = nobody,
         keep: Keep = nothing_kept,
+        env_file: EnvFile | None = None,
     ) -> None:
         """`answering` puts hooks that are questions to whomever the session has for them.
 
-        `keep` makes what they allow hold for longer than one call.
+        `keep` makes what they allow hold for longer than one call; `env_file` takes variables for commands.
         """
         self.scene = scene
         self._emit = emit
@@ -79,6 +82,7 @@ class MakeParts:
         self._environment = environment
         self._answering = answering
         self._keep = keep
+        self._env_file = env_file
 
     def __call__(self, book: HookBook, approver: Approver) -> HookParts:
         """For hooks that stay as they are."""
@@ -94,13 +98,14 @@ class MakeParts:
             environment=self._environment,
             save=self._save,
             answering=self._answering,
+            env_file=self._env_file,
         )
         memory = CallMemory()
         return HookParts(
             runner,
             HookJudge(runner, scene, memory),
             HookApprover(runner, scene, approver, is_somebody=not isinstance(approver, NobodyToAsk), keep=self._keep),
-            HookAfter(runner, scene, memory, response=_response, reshape=_reshaped),
+            (HookAfter(runner, scene, memory, response=_response, reshape=_reshaped), HookMoved(runner, scene)),
             Lifecycle(runner, scene, look),
         )
 

@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import Any, Final, assert_never, cast
@@ -15,6 +16,9 @@ from ..core.events import Emit, HookRan
 from ..core.ports import Note, Proposal
 from ..engine.faults import contained, end, from_outside, in_short
 from .answers import Answer, Reply, Save, understood
+from .env_file import EVENTS as KEEPING
+from .env_file import VARIABLE as ENV_FILE
+from .env_file import EnvFile
 from .hook import (
     AgentPrompt,
     Answering,
@@ -55,6 +59,7 @@ class Runner:
         environment: Mapping[str, str] = os.environ,
         save: Save = lambda _: None,
         answering: Answering = nobody,
+        env_file: EnvFile | None = None,
     ) -> None:
         """`book` is asked at each moment, so that hooks may change while the session lasts."""
         self._book = book
@@ -63,6 +68,7 @@ class Runner:
         self._env = {**environment, **dict.fromkeys(PROJECT_VARIABLES, project)}
         self._save = save
         self._answering = answering
+        self._env_file = env_file
         self._beside = set[asyncio.Task[None]]()
         self._news: list[Note] = []
 
@@ -120,8 +126,7 @@ class Runner:
         work = hook.work
         match work:
             case Program():
-                around = Surroundings(cwd=self._folder(payload), env=self._env)
-                reply = await run_program(work, written(payload), around, hook.seconds)
+                reply = await self._run(hook, work, payload)
             case Function() if work.waits:
                 reply = await self._waited(hook, payload, work.call, _from_function)
             case Function():
@@ -137,6 +142,18 @@ class Runner:
             case _:
                 assert_never(work)
         return self._told(hook, reply, began)
+
+    async def _run(self, hook: Hook, program: Program, payload: Payload) -> Reply:
+        around = Surroundings(cwd=self._folder(payload), env=self._env)
+        if self._env_file is None or hook.event not in KEEPING:
+            return await run_program(program, written(payload), around, hook.seconds)
+        try:
+            around = replace(around, env={**self._env, ENV_FILE: self._env_file.made()})
+        except OSError as error:
+            return Reply(failure=f"there is no place for the variables that it may leave: {error.strerror}")
+        reply = await run_program(program, written(payload), around, hook.seconds)
+        await self._env_file.read(around)
+        return reply
 
     def _called(self, hook: Hook, function: Function, payload: Payload) -> Answer:
         began = perf_counter()
