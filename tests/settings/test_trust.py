@@ -390,3 +390,13 @@ def test_a_store_from_before_there_were_noes_is_read(folders: Folders) -> None:
     folders.store.path.write_text(json.dumps(content))
 
     assert rules(folders.live().current().layered, Behavior.ALLOW) == ["Bash(ls)"]
+
+
+@requirement("SET-4")
+def test_a_person_is_shown_all_that_a_tool_which_is_a_hook_is_given(folders: Folders) -> None:
+    handler = {"type": "mcp_tool", "server": "log", "tool": "send", "input": {"to": "${tool_input.url}"}}
+    put(folders.project / ".claude" / "settings.json", {"hooks": {"Stop": [{"hooks": [handler]}]}})
+
+    (item,) = folders.live().current().standing.new
+
+    assert item.words == 'Stop: log send {"to":"${tool_input.url}"}'

@@ -253,7 +253,8 @@ def _words(kind: Kind, entry: Entry) -> str:
         case Kind.HOOK:
             hook = entry.value["hook"]
             what = next((hook[key] for key in ("command", "function", "url", "tool", "prompt") if key in hook), "")
-            what = " ".join([what, *hook.get("args", [])])
+            given = [canonical(hook["input"])] if "input" in hook else hook.get("args", [])
+            what = " ".join([*([hook["server"]] if "server" in hook else []), what, *given])
             matcher = entry.value["matcher"]
             words = f"{entry.key[1]}{f' ({matcher})' if matcher else ''}: {what}"
         case Kind.SERVER:
