@@ -309,7 +309,8 @@ async def test_an_agent_that_never_comes_to_an_end_has_said_no(tmp_path: Path) -
 
 @requirement("HOOK-1", "TASK-1")
 async def test_the_file_of_an_agent_may_bring_questions_too(tmp_path: Path) -> None:
-    head = "hooks: {PreToolUse: [{matcher: Write, hooks: [{type: prompt, prompt: 'check it'}]}]}"
+    check = "{type: prompt, prompt: 'check it', continueOnBlock: true, timeout: 20}"
+    head = f"hooks: {{PreToolUse: [{{matcher: Write, hooks: [{check}]}}]}}"
     put(tmp_path / "project/.claude/agents/h.md", f"---\nname: h\ndescription: d\n{head}\n---\nWork.\n")
     model = Cast(
         main=[says("", hire("1", "task", subagent_type="h")), says("", WRITE), says("")],

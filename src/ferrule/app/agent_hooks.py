@@ -25,7 +25,7 @@ from .hook_loading import condition
 from .hooks import HookParts, MakeParts, tell_of_agents_compactions
 
 _NUMBERS: Final = frozenset({"timeout"})
-_TRUTHS: Final = frozenset({"async", "asyncRewake", "failClosed", "once"})
+_TRUTHS: Final = frozenset({"async", "asyncRewake", "continueOnBlock", "failClosed", "once"})
 
 
 def agent_hooks(session: HookParts | None, make: MakeParts, scene: Scene) -> Callable[[AgentKind, str], AgentParts]:

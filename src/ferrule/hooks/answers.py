@@ -8,7 +8,6 @@ wherever it stands in the JSON; a permission only where it belongs.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from typing import Any, Final, Literal, TypeAlias, cast
@@ -101,8 +100,8 @@ def understood(hook: Hook, reply: Reply, save: Save) -> Answer:
 
 def _hides_json(text: str) -> bool:
     """Whether an answer seems to follow other output."""
-    begins = re.search(r"^\s*\{", text, re.MULTILINE)
-    return begins is not None and any(word in text[begins.start() :] for word in _ANSWER_WORDS)
+    _, brace, rest = text.partition("{")
+    return brace != "" and any(word in rest for word in _ANSWER_WORDS)
 
 
 def _parsed(text: str) -> object:

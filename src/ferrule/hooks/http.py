@@ -70,7 +70,7 @@ def posting(said: Mapping[str, Any], addresses: Addresses, environment: Mapping[
             raise ServiceFailed(str(error)) from None
         if not 200 <= response.status < 300:
             raise ServiceFailed(f"{url} answered with the status {response.status}")
-        return body.decode("utf-8", "replace")
+        return body.decode("utf-8", "replace").removeprefix("\ufeff")
 
     return Service(f"POST {url} {headers}", ask)
 

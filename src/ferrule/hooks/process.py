@@ -68,7 +68,8 @@ class _Kept:
 
     @property
     def text(self) -> str:
-        return self.data.decode("utf-8", "replace")
+        """Without the mark that some programs put before UTF-8."""
+        return self.data.decode("utf-8", "replace").removeprefix("\ufeff")
 
 
 class _Started:
@@ -124,9 +125,9 @@ class _Started:
         if out.overflowed:
             failure = "" if code == 2 else f"it printed more than {LARGEST >> 20} MB"
             return Reply(exit_code=code, stderr=err.text, failure=failure)
-        if code < 0:
-            return Reply(failure=f"it was ended by {signal.Signals(-code).name}")
-        return Reply(exit_code=code, stdout=out.text, stderr=err.text)
+        if code < 0 and not out.text.lstrip().startswith("{"):
+            return Reply(failure=f"it was ended by {_signal_name(-code)}")
+        return Reply(exit_code=code if code >= 0 else 128 - code, stdout=out.text, stderr=err.text)
 
     async def end_tree(self) -> None:
         """Ask all of its processes to end, then kill those that are left."""
@@ -205,6 +206,13 @@ def _signal(group: int, handles: list[int], number: signal.Signals) -> None:
     for handle in handles:
         with suppress(OSError):
             signal.pidfd_send_signal(handle, number)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # one of those that have a number alone
+        return f"signal {number}"
 
 
 def _no_news() -> None:
