@@ -53,14 +53,16 @@ class Skills:
                 continue
             seen.add(real)
             try:
-                skill = skill_of(self._pages.read(shelf, path), name)
+                written = self._pages.read(shelf, path)
+                skill = skill_of(written, name)
             except BadPage as reason:
                 warnings.append(str(reason))
                 continue
             if len(found) == MOST:
                 warnings.append(f"There are more than {MOST} skills; {path} and what follows is skipped.")
                 break
-            found.setdefault(name, skill)
+            if found.setdefault(name, skill) is skill and "hooks" in written.page.head:
+                warnings.append(f"{path}: `hooks` is not used by this version; put them into settings.")
         return found, tuple(warnings)
 
     def read(self, name: str) -> Skill:
