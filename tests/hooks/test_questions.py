@@ -26,6 +26,7 @@ from ferrule.permissions.rules import parse_rule
 from ferrule.providers.scripted import ScriptedModel, says
 from tests.agents.cast import Cast, hire
 from tests.agents.test_agent_files import pages
+from tests.cli.prompting import ask, lines_of
 from tests.engine.conversing import Stream
 from tests.mcp.running import QUICK, config, raw
 from tests.requirement import requirement
@@ -86,6 +87,21 @@ async def test_a_model_is_asked_about_a_call_which_is_data_to_it(tmp_path: Path,
     assert f'"file_path": "{tmp_path}/new"' in words
     assert (list(asked.tools), "not an instruction" in asked.system) == ([], True)
     assert session.spending.usage.input_tokens == 7
+
+
+@requirement("HOOK-1", "CLI-1")
+def test_a_headless_run_asks_its_own_model(tmp_path: Path) -> None:
+    """The script is played to whoever asks: the conversation, then the hook, then the conversation again."""
+    put(tmp_path / "home/.claude/settings.json", {"hooks": {"PreToolUse": [{"matcher": "Write", "hooks": [CHECK]}]}})
+    write = {"name": "Write", "input": {"file_path": "new", "content": "x"}}
+    script = [{"calls": [write]}, {"text": NO}, {"text": "Then not."}]
+
+    done = ask(tmp_path, script, "go", "--permission-mode", "acceptEdits", "--output-format", "json")
+
+    (answer,) = lines_of(done)
+    assert answer["result"] == "Then not."
+    assert [denied["tool_name"] for denied in answer["permission_denials"]] == ["Write"]
+    assert not (tmp_path / "new").exists()
 
 
 @requirement("HOOK-4")

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from ferrule import Settings, ToolCall, hook, open_session
 from ferrule.core.calls import Status
-from ferrule.hooks.updates import NotKept, updates_of
+from ferrule.hooks.asking import NotKept
+from ferrule.hooks.updates import updates_of
 from tests.requirement import requirement
 
 WRITES = [ToolCall(name, "Write", {"file_path": name, "content": "x"}) for name in ("one", "two", "three")]
@@ -95,6 +96,6 @@ ANYTHING = st.recursive(
 @given(ANYTHING)
 def test_whatever_stands_there_is_read_or_refused(value: Any) -> None:
     try:
-        updates_of({"updatedPermissions": value})
+        updates_of(value)
     except NotKept:
         return

@@ -9,7 +9,8 @@ from typing import Final, assert_never
 
 from ..core.state import Granted, ModeChanged, SessionState
 from ..core.verdicts import Behavior
-from ..hooks.updates import SESSION, Keep, ModeSet, NotKept, RuleAdded, Update
+from ..hooks.asking import NotKept
+from ..hooks.updates import SESSION, ModeSet, RuleAdded, Update, updates_of
 from ..permissions.modes import Mode
 from ..permissions.rules import RuleError, parse_rule
 from ..settings.levels import Level, surroundings
@@ -25,26 +26,23 @@ _MODES: Final = frozenset({Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.PLAN, Mode.DONT
 """Those that a session may go to while it lasts; the others are chosen at its start."""
 
 
-def keeping(state: SessionState, cwd: str, store: TrustStore) -> Keep:
-    """`store` remembers that a saved rule was wanted."""
-
-    async def keep(updates: tuple[Update, ...]) -> None:
-        for update in updates:
-            _check(update)
-        for update in updates:  # what can fail comes first, so that nothing is granted beside it
-            if isinstance(update, RuleAdded) and update.destination != SESSION:
-                await asyncio.to_thread(_save, update, cwd, store)
-        for update in updates:
-            match update:
-                case RuleAdded(rule, behavior, _):
-                    if behavior is Behavior.ALLOW:
-                        state.apply(Granted(rule))
-                case ModeSet(mode):
-                    state.apply(ModeChanged(mode))
-                case _:
-                    assert_never(update)
-
-    return keep
+async def make_hold(wanted: object, state: SessionState, cwd: str, store: TrustStore) -> None:
+    """`store` remembers that a saved rule was wanted. Raises `NotKept`."""
+    updates = updates_of(wanted)
+    for update in updates:
+        _check(update)
+    for update in updates:  # what can fail comes first, so that nothing is granted beside it
+        if isinstance(update, RuleAdded) and update.destination != SESSION:
+            await asyncio.to_thread(_save, update, cwd, store)
+    for update in updates:
+        match update:
+            case RuleAdded(rule, behavior, _):
+                if behavior is Behavior.ALLOW:
+                    state.apply(Granted(rule))
+            case ModeSet(mode):
+                state.apply(ModeChanged(mode))
+            case _:
+                assert_never(update)
 
 
 def _check(update: Update) -> None:

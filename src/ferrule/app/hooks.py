@@ -18,7 +18,7 @@ from ..engine.session import Session
 from ..hooks.after import HookAfter
 from ..hooks.agents import AgentLifecycle
 from ..hooks.answers import Save
-from ..hooks.asking import HookApprover
+from ..hooks.asking import HookApprover, Keep, nothing_kept
 from ..hooks.env_file import EnvFile
 from ..hooks.hook import NO_HOOKS, Answering, Asked, Hook, HookBook, Payload
 from ..hooks.judge import HookJudge
@@ -27,7 +27,6 @@ from ..hooks.memory import CallMemory
 from ..hooks.moving import HookMoved
 from ..hooks.payloads import Scene
 from ..hooks.runner import Runner, nobody
-from ..hooks.updates import Keep, Update, nothing_kept
 from ..mcp.servers import McpServers
 from ..permissions.approvers import NobodyToAsk
 from .live_rules import LiveRules
@@ -130,11 +129,11 @@ def answering_for(
 def keeping_for(state: SessionState, cwd: str, state_folder: Path) -> Keep:
     """Loaded with the first hook that wants something to hold: few do."""
 
-    async def keep(updates: tuple[Update, ...]) -> None:
+    async def keep(wanted: object) -> None:
         from ..settings.trust import TrustStore
-        from .hook_grants import keeping
+        from .hook_grants import make_hold
 
-        await keeping(state, cwd, TrustStore(state_folder))(updates)
+        await make_hold(wanted, state, cwd, TrustStore(state_folder))
 
     return keep
 

@@ -8,8 +8,8 @@ ask as well.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias, cast
 
 from ..core.ports import Approver, Proposal
 from ..core.verdicts import Behavior, Verdict
@@ -17,12 +17,22 @@ from .answers import Answer
 from .judge import said
 from .payloads import Scene, common, of_call
 from .runner import Runner
-from .updates import Keep, NotKept, nothing_kept, updates_of
 
 log = logging.getLogger(__name__)
 
 WAITING: Final = "permission_prompt"
 """What a notification is called that somebody waits for a permission."""
+
+Keep: TypeAlias = Callable[[object], Awaitable[None]]
+"""Makes the `updatedPermissions` of an answer hold. Raises `NotKept`."""
+
+
+class NotKept(ValueError):
+    """What a hook wants cannot be made to hold. The message says why."""
+
+
+async def nothing_kept(wanted: object) -> None:
+    raise NotKept("permissions cannot be changed here")
 
 
 class HookApprover:
@@ -71,8 +81,8 @@ class HookApprover:
             if changed is not None and not answer.hook.may_change_input:
                 continue  # it allows an input that it may not make
             try:
-                if updates := updates_of(answer.special.get("decision")):
-                    await self._keep(updates)
+                if (wanted := _decision(answer).get("updatedPermissions")) is not None:
+                    await self._keep(wanted)
             except NotKept as error:
                 log.warning("%s decides nothing: %s", answer.hook.label, error)
                 continue  # it allows together with something that cannot be
@@ -103,7 +113,10 @@ def _refused(answers: Sequence[Answer]) -> Verdict | None:
 
 def _refusal(answer: Answer) -> Verdict:
     reason = said(answer, answer.stops or "no")
-    decision = answer.special.get("decision")
-    interrupts = isinstance(decision, dict) and decision.get("interrupt") is True  # pyright: ignore[reportUnknownMemberType]
-    stops = answer.stops or (reason if interrupts else "")
+    stops = answer.stops or (reason if _decision(answer).get("interrupt") is True else "")
     return Verdict(behavior=Behavior.DENY, source="hook", reason=reason, origin=answer.hook.origin, stops=stops)
+
+
+def _decision(answer: Answer) -> Mapping[str, Any]:
+    decision = answer.special.get("decision")
+    return cast(Mapping[str, Any], decision if isinstance(decision, Mapping) else {})

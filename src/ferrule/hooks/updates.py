@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, TypeAlias, cast
 
 from ..core.values import plain_value
 from ..core.verdicts import Behavior
+from .asking import NotKept
 
 SESSION: Final = "session"
 DESTINATIONS: Final = (SESSION, "localSettings", "projectSettings", "userSettings")
@@ -31,30 +32,17 @@ class ModeSet:
 
 
 Update: TypeAlias = RuleAdded | ModeSet
-Keep: TypeAlias = Callable[[tuple[Update, ...]], Awaitable[None]]
-"""Makes them hold. Raises `NotKept`."""
 
 
-class NotKept(ValueError):
-    """What a hook wants cannot be made to hold. The message says why."""
+def updates_of(wanted: object) -> tuple[Update, ...]:
+    """Raises `NotKept` for what is not understood, so that no half of it is done.
 
-
-async def nothing_kept(updates: tuple[Update, ...]) -> None:
-    raise NotKept("permissions cannot be changed here")
-
-
-def updates_of(decision: object) -> tuple[Update, ...]:
-    """Of the `decision` of an answer. Raises `NotKept` for what is not understood, so that no half of it is done.
-
-    >>> updates_of({"updatedPermissions": [{"type": "setMode", "mode": "acceptEdits", "destination": "session"}]})
+    >>> updates_of([{"type": "setMode", "mode": "acceptEdits", "destination": "session"}])
     (ModeSet(mode='acceptEdits'),)
     """
-    said = cast(Mapping[str, Any], decision).get("updatedPermissions") if isinstance(decision, Mapping) else None
-    if said is None:
-        return ()
-    if not isinstance(said, list):
+    if not isinstance(wanted, list):
         raise NotKept("`updatedPermissions` must be a list")
-    return tuple(update for one in cast(list[object], said) for update in _read(one))
+    return tuple(update for one in cast(list[object], wanted) for update in _read(one))
 
 
 def _read(one: object) -> tuple[Update, ...]:
