@@ -55,6 +55,7 @@ FAILURES = {
     "JSON after noise on its line": (f"printf 'loading... '; echo '{DENY}'", "its JSON stands behind other text"),
     "JSON before noise": (f"echo '{DENY}'; echo done", "it printed something that is no JSON"),
     "bytes that are no text": ("printf '{\\377\\376'", "it printed something that is no JSON"),
+    "text in two bytes a character": ("printf '{\\0 \\0}\\0' | tail -c 5", "it printed something that is no text"),
     "a decision that there is not": (printing(**deciding("denied")), '`permissionDecision` is "denied"'),
     "a number for a decision": (printing(hookSpecificOutput=7), "`hookSpecificOutput` is a number"),
     "an unending flood": (f"head -c {LARGEST * 20} /dev/zero", "it printed more than 1 MB"),

@@ -90,6 +90,8 @@ def understood(hook: Hook, reply: Reply, save: Save) -> Answer:
     if reply.exit_code:
         said = _first_line(reply.stderr) or _first_line(stdout)
         return _failed(hook, f"it ended with exit code {reply.exit_code}" + (f": {said}" if said else ""))
+    if "\0" in stdout:
+        return _failed(hook, "it printed something that is no text")
     takes_text = MOMENTS[hook.event].text_is_context
     if (hook.fails_closed or not takes_text) and _hides_json(stdout):
         return _failed(hook, "its JSON stands behind other text and was not read. It must print the JSON alone")
