@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -147,30 +147,30 @@ def session_hooks(make: MakeParts, rules: LiveRules, own: tuple[Hook, ...], appr
 def tell_of_compactions(session: Session, lifecycle: Lifecycle) -> None:
     """Hooks are asked before each one, and told of it afterwards, which counts as a new start."""
 
-    async def before(trigger: Trigger, words: str) -> str | None:
-        said = await lifecycle.compacting(session.state.cwd, trigger=trigger, instructions=words)
-        return said.stops or said.blocks or None
-
     async def after(trigger: Trigger, summary: str) -> None:
         await lifecycle.compacted(session.state.cwd, trigger=trigger, summary=summary)
         said = await lifecycle.session_started(session.state.cwd, source="compact", model=session.model)
         for text in said.context:
             session.note(Note("hook", text))
 
-    session.compaction.before, session.compaction.after = before, after
+    session.compaction.before, session.compaction.after = _before(session, lifecycle), after
 
 
 def tell_of_agents_compactions(session: Session, lifecycle: AgentLifecycle) -> None:
     """Hooks are asked before each compaction of an agent's conversation, and told of it afterwards."""
 
+    async def after(trigger: Trigger, summary: str) -> None:
+        await lifecycle.compacted(session.state.cwd, trigger=trigger, summary=summary)
+
+    session.compaction.before, session.compaction.after = _before(session, lifecycle), after
+
+
+def _before(session: Session, lifecycle: Lifecycle | AgentLifecycle) -> Callable[[Trigger, str], Awaitable[str | None]]:
     async def before(trigger: Trigger, words: str) -> str | None:
         said = await lifecycle.compacting(session.state.cwd, trigger=trigger, instructions=words)
         return said.stops or said.blocks or None
 
-    async def after(trigger: Trigger, summary: str) -> None:
-        await lifecycle.compacted(session.state.cwd, trigger=trigger, summary=summary)
-
-    session.compaction.before, session.compaction.after = before, after
+    return before
 
 
 class _SessionHooks:
