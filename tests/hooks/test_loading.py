@@ -70,6 +70,15 @@ async def test_a_hook_of_the_user_counts_as_soon_as_it_is_written(home: Path, tm
     assert found == [Status.OK, Status.DENIED, Status.OK]
 
 
+@requirement("HOOK-4", "SET-3")
+async def test_a_question_that_is_written_meanwhile_shuts_the_gate_where_nobody_can_answer(
+    home: Path, tmp_path: Path
+) -> None:
+    found = await statuses(tmp_path, lambda: put(home, saying(type="prompt", prompt="p")), home.unlink)
+
+    assert found == [Status.OK, Status.DENIED, Status.OK]
+
+
 @requirement("SET-4", "SEC-2")
 async def test_a_hook_of_a_folder_runs_only_within_trust(home: Path, tmp_path: Path) -> None:
     file = tmp_path / "project" / ".claude" / "settings.json"
