@@ -37,6 +37,10 @@ class LateShell:
         self._is_made = True
         return Shell(self._folder, environment=self._environment, hidden=self._rules.plain_hidden)
 
+    def take(self, variables: Mapping[str, str]) -> None:
+        """For the commands from now on."""
+        self._shell.take(variables)
+
     @property
     def is_tried(self) -> bool:
         return self._is_made and self._shell.is_tried
