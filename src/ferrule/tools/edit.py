@@ -46,6 +46,11 @@ class FileEdited:
     how: How
     """What had to be looked past to find them."""
     patch: str
+    old_string: str
+    new_string: str
+    replace_all: bool
+    before: str | None
+    """All of the file, as it was; `None` where there was none."""
     changed_before: str = ""
     """What somebody else had changed since the file was read: words, and a diff where there is one."""
     remarks: tuple[str, ...] = ()
@@ -116,6 +121,10 @@ class Edit(Tool[EditInput, FileEdited]):
             plan.edited.count,
             plan.edited.how,
             _patch(plan, input.file_path, ctx),
+            input.old_string,
+            input.new_string,
+            input.replace_all,
+            plan.before and plan.before.document.text,
             plan.changed_before,
             written.remarks,
         )

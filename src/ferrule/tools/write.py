@@ -40,6 +40,8 @@ class FileWritten:
     created: bool
     patch: str
     """What changed; empty for a new file, and where nothing did."""
+    before: str | None
+    """All of the file, as it was; `None` where there was none."""
     remarks: tuple[str, ...] = ()
     """What whoever asked for it may not expect."""
 
@@ -83,13 +85,14 @@ class Write(Tool[WriteInput, FileWritten]):
         path, before, text = input.file_path, plan.before, plan.after.text
         if before is not None and before.document.data == plan.after.data:
             self._files.ledger(ctx).wrote(before.identity, text)
-            return FileWritten(path, text, created=False, patch="")
+            return FileWritten(path, text, created=False, patch="", before=text)
         try:
             written = self._files.write(path, ctx, plan.after.data, before and before.identity)
         except ChangedMeanwhile as change:
             raise ToolError(str(change)) from None
         self._files.ledger(ctx).wrote(written.identity, text)
-        return FileWritten(path, text, written.created, _patch(plan, path, ctx), written.remarks)
+        old = before and before.document.text
+        return FileWritten(path, text, written.created, _patch(plan, path, ctx), old, written.remarks)
 
     def show_plan(self, input: WriteInput, ctx: ToolContext) -> View:
         plan: _Plan | None = ctx.kept
