@@ -9,6 +9,7 @@ from typing import Any
 
 from ..agents.spawner import Models
 from ..core.calls import ToolOutcome
+from ..core.content import plain_text
 from ..core.events import Emit
 from ..core.ports import Amendment, Approver, Note, Proposal, SpillStore
 from ..core.state import SessionState
@@ -31,6 +32,7 @@ from ..mcp.servers import McpServers
 from ..permissions.approvers import NobodyToAsk
 from .live_rules import LiveRules
 from .small_model import SmallModel
+from .streams import known_shape
 
 
 @plain_value
@@ -45,16 +47,14 @@ class HookParts:
 
 
 def _response(proposal: Proposal, outcome: ToolOutcome) -> Any:
-    """The shapes are those of the tools, which are loaded by the time one of them has given something."""
-    from .tool_responses import response
-
-    return response(proposal, outcome)
+    """`tool_response` of PostToolUse: in the shape that others know, or what the model reads."""
+    return plain_text(outcome.content) if (known := known_shape(outcome)) is None else known
 
 
 def _reshaped(proposal: Proposal, outcome: ToolOutcome, given: object) -> Amendment | None:
     from .tool_responses import reshaped
 
-    return reshaped(proposal, outcome, given)
+    return reshaped(outcome, given)
 
 
 class MakeParts:

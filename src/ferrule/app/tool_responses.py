@@ -1,4 +1,4 @@
-"""What the built-in tools give, in the shapes that hooks know, and back again."""
+"""What the built-in tools give, in the shapes that hooks and readers of stream-json know, and back again."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any, Final, cast
 
 from ..core.calls import ToolOutcome
 from ..core.content import Text, plain_text
-from ..core.ports import Amendment, Proposal
+from ..core.ports import Amendment
 from ..host.contents import FileUnchanged, ImageRead, NotebookRead, PartsRead, PdfRead, ReadOutput, TextRead
+from ..output.answers import usage_object
+from ..tools.agent import AgentOutput
 from ..tools.bash import CommandRan
-from ..tools.edit import EditInput, FileEdited
+from ..tools.edit import FileEdited
 from ..tools.glob import Found
 from ..tools.grep import MatchCounts, MatchingFiles, MatchingLines
 from ..tools.write import FileWritten
@@ -21,8 +23,8 @@ _NOTHING: Final[Mapping[str, Any]] = {}
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
-def response(proposal: Proposal, outcome: ToolOutcome) -> Any:
-    """`tool_response` of PostToolUse. A tool without a shape of its own gives what the model reads."""
+def shape(outcome: ToolOutcome) -> Mapping[str, Any] | None:
+    """The output of a call that went well; `None` for a tool without a shape that others know."""
     match outcome.output:
         case CommandRan() as ran:
             return {
@@ -33,18 +35,75 @@ def response(proposal: Proposal, outcome: ToolOutcome) -> Any:
                 **({"backgroundTaskId": ran.task} if ran.task else {}),
             }
         case FileEdited() as edited:
-            return _edited(edited, proposal.input)
+            return {
+                "filePath": edited.path,
+                "oldString": edited.old_string,
+                "newString": edited.new_string,
+                "originalFile": edited.before,
+                "structuredPatch": list(_hunks(edited.patch)),
+                "userModified": False,
+                "replaceAll": edited.replace_all,
+            }
         case FileWritten() as written:
             return {
                 "type": "create" if written.created else "update",
                 "filePath": written.path,
                 "content": written.text,
                 "structuredPatch": list(_hunks(written.patch)),
-                **({"originalFile": None} if written.created else {}),
+                "originalFile": written.before,
             }
         case TextRead() | ImageRead() | NotebookRead() | PdfRead() | PartsRead() | FileUnchanged() as read:
             return {"type": read.kind, "file": _file(read)}
-        case Found() as found:
+        case Found() | MatchingFiles() | MatchCounts() | MatchingLines() as found:
+            return _found(found, outcome)
+        case AgentOutput() as agent:
+            return {
+                "status": agent.status,
+                "agentId": agent.agent_id,
+                "content": [{"type": "text", "text": agent.content}],
+                "totalTokens": agent.total_tokens,
+                "totalDurationMs": agent.total_duration_ms,
+                "totalToolUseCount": agent.total_tool_use_count,
+                "usage": usage_object(agent.usage),
+            }
+        case _:
+            return None
+
+
+def reshaped(outcome: ToolOutcome, given: object) -> Amendment | None:
+    """What a hook put in the place of an output; `None` where it has not the tool's shape."""
+    output = outcome.output
+    fields = cast(Mapping[str, Any], given) if isinstance(given, Mapping) else _NOTHING
+    match output:
+        case CommandRan():
+            texts = [fields.get("stdout"), fields.get("stderr", "")]
+            return Amendment(output=replace(output, output="\n".join(filter(None, texts)))) if _all(texts) else None
+        case TextRead():
+            file = fields.get("file")
+            content = cast(Mapping[str, Any], file).get("content") if isinstance(file, Mapping) else None
+            if not isinstance(content, str):
+                return None
+            return Amendment(output=replace(output, content=content, lines=len(content.split("\n"))))
+        case Found() | MatchingFiles():
+            names = fields.get("filenames")
+            if not isinstance(names, list) or not _all(cast(list[Any], names)):
+                return None
+            return Amendment(output=replace(output, paths=tuple(cast(list[str], names))))
+        case MatchCounts() | MatchingLines():
+            content = fields.get("content")
+            return Amendment(content=(Text(content),)) if isinstance(content, str) else None
+        case AgentOutput():
+            texts = _texts(fields.get("content"))
+            return None if texts is None else Amendment(output=replace(output, content=texts))
+        case FileEdited() | FileWritten() | ImageRead() | NotebookRead() | PdfRead() | PartsRead() | FileUnchanged():
+            return None
+        case _:
+            return Amendment(content=(Text(given),)) if isinstance(given, str) else None
+
+
+def _found(found: Found | MatchingFiles | MatchCounts | MatchingLines, outcome: ToolOutcome) -> dict[str, Any]:
+    match found:
+        case Found():
             return {
                 "filenames": list(found.paths),
                 "numFiles": len(found.paths),
@@ -52,66 +111,25 @@ def response(proposal: Proposal, outcome: ToolOutcome) -> Any:
                 "durationMs": _milliseconds(outcome),
                 "totalMatches": found.total,
             }
-        case MatchingFiles() as files:
-            return {"mode": "files_with_matches", "numFiles": files.total, "filenames": list(files.paths)}
-        case MatchCounts() as counts:
+        case MatchingFiles():
+            return {"mode": "files_with_matches", "numFiles": found.total, "filenames": list(found.paths)}
+        case MatchCounts():
             return {
                 "mode": "count",
-                "numFiles": counts.total,
-                "filenames": [path for path, _ in counts.counts],
-                "numMatches": counts.matches,
+                "numFiles": found.total,
+                "filenames": [path for path, _ in found.counts],
+                "numMatches": found.matches,
                 "content": plain_text(outcome.content),
             }
-        case MatchingLines() as lines:
-            names = list(dict.fromkeys(line.path for line in lines.lines))
+        case MatchingLines():
+            names = list(dict.fromkeys(line.path for line in found.lines))
             return {
                 "mode": "content",
                 "numFiles": len(names),
                 "filenames": names,
                 "content": plain_text(outcome.content),
-                "numLines": len(lines.lines),
+                "numLines": len(found.lines),
             }
-        case _:
-            return plain_text(outcome.content)
-
-
-def reshaped(proposal: Proposal, outcome: ToolOutcome, given: object) -> Amendment | None:
-    """What a hook put in the place of an output; `None` where it has not the tool's shape."""
-    output = outcome.output
-    shape = cast(Mapping[str, Any], given) if isinstance(given, Mapping) else _NOTHING
-    match output:
-        case CommandRan():
-            texts = [shape.get("stdout"), shape.get("stderr", "")]
-            return Amendment(output=replace(output, output="\n".join(filter(None, texts)))) if _all(texts) else None
-        case TextRead():
-            file = shape.get("file")
-            content = cast(Mapping[str, Any], file).get("content") if isinstance(file, Mapping) else None
-            if not isinstance(content, str):
-                return None
-            return Amendment(output=replace(output, content=content, lines=len(content.split("\n"))))
-        case Found() | MatchingFiles():
-            names = shape.get("filenames")
-            if not isinstance(names, list) or not _all(cast(list[Any], names)):
-                return None
-            return Amendment(output=replace(output, paths=tuple(cast(list[str], names))))
-        case MatchCounts() | MatchingLines():
-            content = shape.get("content")
-            return Amendment(content=(Text(content),)) if isinstance(content, str) else None
-        case FileEdited() | FileWritten() | ImageRead() | NotebookRead() | PdfRead() | PartsRead() | FileUnchanged():
-            return None
-        case _:
-            return Amendment(content=(Text(given),)) if isinstance(given, str) else None
-
-
-def _edited(edited: FileEdited, input: EditInput) -> dict[str, Any]:
-    return {
-        "filePath": edited.path,
-        "oldString": input.old_string,
-        "newString": input.new_string,
-        "structuredPatch": list(_hunks(edited.patch)),
-        "userModified": False,
-        "replaceAll": input.replace_all,
-    }
 
 
 def _file(read: ReadOutput) -> dict[str, Any]:
@@ -149,6 +167,20 @@ def _hunks(patch: str) -> Iterator[dict[str, Any]]:
             hunk["lines"].append(line)
     if hunk:
         yield hunk
+
+
+def _texts(content: object) -> str | None:
+    """The words of text blocks; `None` where it is anything else."""
+    if not isinstance(content, list):
+        return None
+    texts: list[str] = []
+    for block in cast(list[object], content):
+        match block:
+            case {"type": "text", "text": str(text)}:
+                texts.append(text)
+            case _:
+                return None
+    return "\n\n".join(texts)
 
 
 def _all(values: list[Any]) -> bool:

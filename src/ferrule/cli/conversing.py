@@ -16,6 +16,7 @@ from ..app.headless import Headless
 from ..app.introducing import init_line
 from ..app.live_rules import Policy
 from ..app.opening import Opened, Telling, Which, open_conversation
+from ..app.streams import lines_of
 from ..app.switching import SwitchedPolicy
 from ..engine.spending import Limits
 from ..mcp.around import Phase
@@ -181,9 +182,9 @@ class Conversing:
         partial = self._chosen.include_partial_messages
 
         def of_agent(started: AgentStarted) -> StreamJson:
-            return StreamJson(session.id, model=lambda: started.model, partial=partial, parent=started.call_id)
+            return lines_of(session.id, lambda: started.model, partial=partial, parent=started.call_id)
 
-        return AgentStreams(StreamJson(session.id, model=lambda: self._model.name, partial=partial), of_agent)
+        return AgentStreams(lines_of(session.id, lambda: self._model.name, partial=partial), of_agent)
 
     def _init(self, opened: Opened) -> dict[str, Any]:
         session = opened.session

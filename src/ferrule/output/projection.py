@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, cast
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias, cast
 
 from ..core.calls import ToolOutcome
 from ..core.content import encodable, plain_text
@@ -12,13 +13,21 @@ LONGEST = 100_000
 """Characters of one string; the text for the model is bounded already, the output behind it need not be."""
 
 
-def as_json(outcome: ToolOutcome) -> Any:
+Shape: TypeAlias = Callable[[ToolOutcome], Mapping[str, Any] | None]
+"""Gives the output of a call as others know it; `None` for one that they do not know."""
+
+
+def own_shape(outcome: ToolOutcome) -> None:
+    """Every output as its tool gave it."""
+
+
+def as_json(outcome: ToolOutcome, shape: Shape = own_shape) -> Any:
     """The output of a call that went well; of any other, and of one that JSON cannot hold, the words for the model."""
     if not outcome.is_error and outcome.output is not None:
         from pydantic_core import PydanticSerializationError, to_jsonable_python  # noqa: PLC0415 - pydantic is loaded by the first call
 
         try:
-            return _bounded(to_jsonable_python(outcome.output, bytes_mode="base64"))
+            return _bounded(to_jsonable_python(shape(outcome) or outcome.output, bytes_mode="base64"))
         except (PydanticSerializationError, ValueError, RecursionError):
             pass  # a value of a kind that JSON does not know
     text = encodable(plain_text(outcome.content))
@@ -46,6 +55,7 @@ def _bounded(value: Any) -> Any:
         case list():
             return [_bounded(item) for item in cast(list[Any], value)]
         case dict():
-            return {key: _bounded(item) for key, item in cast(dict[Any, Any], value).items()}
+            items = cast(dict[Any, Any], value).items()
+            return {key: item if key == "base64" else _bounded(item) for key, item in items}  # of no use when cut
         case _:
             return value

@@ -45,7 +45,7 @@ from ..core.model import Retrying, StopReason, Thought, Usage
 from ..core.ports import Note
 from .answers import usage_object
 from .block_events import BlockEvents
-from .projection import as_json, without_nan
+from .projection import Shape, as_json, own_shape, without_nan
 
 STOP_REASONS: Mapping[StopReason, str] = {
     "end": "end_turn",
@@ -93,11 +93,14 @@ class StreamJson:
         model: Callable[[], str],
         partial: bool = False,
         parent: str | None = None,
+        shape: Shape = own_shape,
         new_id: Callable[[], str] = new_uuid,
     ) -> None:
+        """`shape` makes of an outcome what stands beside the text that the model reads."""
         self._session_id = session_id
         self._model = model
         self._parent = parent
+        self._shape = shape
         self.new_id = new_id
         self._message: _Message | None = None
         self._nested: dict[str, ToolCall] = {}
@@ -233,7 +236,7 @@ class StreamJson:
         if outcome.is_error:
             block["is_error"] = True
         texts = [_text_block(text) for text in outcome.messages]
-        return self._user([block, *texts], tool_use_result=as_json(outcome))
+        return self._user([block, *texts], tool_use_result=as_json(outcome, self._shape))
 
     def _assistant(self, block: dict[str, Any]) -> dict[str, Any]:
         message = {

@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol, cast
 
 from ..app.headless import Headless
 from ..app.introducing import init_line
+from ..app.streams import lines_of
 from ..core.events import Envelope, HookRan, ToolFinished, ToolRequested
 from ..core.state import ModeChanged
 from ..engine.faults import end
@@ -20,7 +21,6 @@ from ..mcp.around import Phase
 from ..mcp.connection import Connection
 from ..mcp.naming import PREFIX
 from ..output.answers import result_line
-from ..output.stream_json import StreamJson
 from ..permissions.modes import Mode
 from .messages import Message, ServerStatus, message_of
 from .opening import Opened
@@ -42,7 +42,7 @@ class Conversation:
         self.session = opened.session
         self.told = Telling()
         self._hook_messages = hook_messages
-        self._stream = StreamJson(opened.session.id, model=lambda: opened.model.name, partial=partial)
+        self._stream = lines_of(opened.session.id, lambda: opened.model.name, partial=partial)
         self._headless = Headless(
             opened.session,
             opened.model,
