@@ -83,7 +83,7 @@ async def test_tries_have_an_end_that_says_how_many_there_were(which: int) -> No
 
     assert isinstance(error, ModelError)
     assert error.kind == "overload"
-    assert str(error).endswith("Scripted 529 (529) Tried 4 times.")
+    assert str(error).endswith("Scripted 529 (529). Tried 4 times.")
     assert clock.slept == [0.5, 1.0, 2.0]
 
 
@@ -108,6 +108,15 @@ async def test_a_service_that_says_when_is_left_alone_until_then(retry_after: st
         assert 1 < clock.slept[0] <= 101
     else:
         assert clock.slept == pauses
+
+
+@pytest.mark.parametrize(("fault", "status"), [({"status": 529}, 529), ({"close": True}, None)], ids=str)
+async def test_a_retry_names_the_status_that_it_is_for(fault: dict[str, Any], status: int | None) -> None:
+    _, _, events = await after([failing(**fault), FINE], 0)
+
+    (retried,) = [event for event in events if isinstance(event, Retrying)]
+    assert retried.status == status
+    assert retried.reason.endswith(".")
 
 
 async def test_a_service_that_wants_to_be_left_alone_for_an_hour_is_given_up_at_once() -> None:
@@ -142,6 +151,7 @@ async def test_what_will_not_pass_fails_at_once_and_says_what_to_do(
 
     assert error.kind == kind
     assert words in str(error)
+    assert str(error).endswith(".")
     assert clock.slept == []
     assert len(server.requests) == 1
 

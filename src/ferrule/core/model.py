@@ -139,6 +139,8 @@ class Retrying:
     attempts: int
     seconds: float
     reason: str
+    status: int | None = None
+    """The status of HTTP that the service answered with, where that is the reason."""
 
 
 StopReason: TypeAlias = Literal["end", "tool_use", "max_tokens", "refusal"]

@@ -262,7 +262,7 @@ class StreamJson:
             attempt=retrying.attempt - 1,
             max_retries=retrying.attempts - 1,
             retry_delay_ms=round(retrying.seconds * 1000),
-            error_status=None,
+            error_status=retrying.status,
             error=retrying.reason,
         )
 

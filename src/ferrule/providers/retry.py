@@ -54,8 +54,8 @@ async def with_retries(ask: Callable[[], AsyncGenerator[ModelEvent]], retries: R
             if not trouble.passing or attempt > retries.attempts or (trouble.wait or 0.0) > retries.patience:
                 raise _given_up(trouble, tries=attempt - 1) from None
             pause = retries.pause(attempt, trouble.wait)
-            reason = str(trouble)
-        yield Retrying(attempt, retries.attempts, pause, reason)
+            retrying = Retrying(attempt, retries.attempts, pause, str(trouble), trouble.status)
+        yield retrying
         await retries.sleep(pause)
 
 

@@ -35,12 +35,22 @@ class Service:
 class Trouble(ModelError):
     """A `ModelError`, and whether another try is worth it."""
 
-    def __init__(self, message: str, kind: FailureKind, *, passing: bool = False, wait: float | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        kind: FailureKind,
+        *,
+        passing: bool = False,
+        wait: float | None = None,
+        status: int | None = None,
+    ) -> None:
         super().__init__(message, kind)
         self.passing = passing
         """Whether it may be gone in a moment."""
         self.wait = wait
         """How many seconds the service wants to be left alone."""
+        self.status = status
+        """The status of HTTP that it answered with, where that is the trouble."""
 
 
 def cut(service: Service, why: str = "") -> Trouble:
@@ -48,7 +58,7 @@ def cut(service: Service, why: str = "") -> Trouble:
 
 
 def unreadable(service: Service, text: str) -> Trouble:
-    return Trouble(f"{service.name} sent what cannot be read: {_short(text)}", "answer", passing=True)
+    return Trouble(f"{service.name} sent what cannot be read: {_short(text)}.", "answer", passing=True)
 
 
 def unreachable(service: Service, error: HttpError) -> Trouble:
@@ -73,7 +83,7 @@ def refused(service: Service, status: int, headers: Headers, body: bytes, *, now
     trouble = _by_status(service, status, said)
     wait = _wait(headers, now)
     passing = trouble.passing and headers.get("x-should-retry") != "false"
-    return Trouble(str(trouble), trouble.kind, passing=passing, wait=wait)
+    return Trouble(str(trouble), trouble.kind, passing=passing, wait=wait, status=status)
 
 
 def reported(service: Service, body: Any) -> Trouble:
@@ -148,7 +158,7 @@ def _by_status(service: Service, status: int, said: Said) -> Trouble:
     quoted = f"{said.message} ({status})" if said.message else f"status {status}"
     name = service.name
     if status in (400, 413, 422) and (status == 413 or said.is_overflow):
-        return Trouble(f"The conversation is too long for {service.model}: {quoted}", "overflow")
+        return Trouble(f"The conversation is too long for {service.model}: {quoted}.", "overflow")
     if status == 402 or (status in (400, 403, 429) and said.is_about_credit):
         return Trouble(f"{name} wants to be paid first: {quoted}. Check the account's credit and limits.", "limit")
     if status in (401, 403):
@@ -158,10 +168,10 @@ def _by_status(service: Service, status: int, said: Said) -> Trouble:
     if status == 404 or 300 <= status < 400:
         return Trouble(f"No model answers at {service.url} ({status}). Check {service.url_variable}.", "request")
     if status == 429:
-        return Trouble(f"{name} takes no more requests for now: {quoted}", "limit", passing=True)
+        return Trouble(f"{name} takes no more requests for now: {quoted}.", "limit", passing=True)
     if status in (408, 409) or status >= 500:
-        return Trouble(f"{name} has trouble of its own: {quoted}", "overload", passing=True)
-    return Trouble(f"{name} refuses the request: {quoted}", "request")
+        return Trouble(f"{name} has trouble of its own: {quoted}.", "overload", passing=True)
+    return Trouble(f"{name} refuses the request: {quoted}.", "request")
 
 
 def _wait(headers: Headers, now: float) -> float | None:
