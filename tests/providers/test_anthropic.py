@@ -33,7 +33,7 @@ from anthropic.types.raw_message_delta_event import Delta
 from pydantic import BaseModel
 
 from ferrule.core.calls import ToolCall
-from ferrule.core.content import Text
+from ferrule.core.content import Image, Text
 from ferrule.core.model import (
     AssistantTurn,
     CallDelta,
@@ -345,3 +345,28 @@ def test_results_without_content_are_sent_without() -> None:
 
     assert problems(sent, MessageCreateParamsStreaming) == []
     assert "content" not in sent["messages"][2]["content"][0]
+
+
+def test_an_error_is_sent_as_text_and_its_pictures_behind_all_results() -> None:
+    history = [
+        UserTurn.saying("a"),
+        AssistantTurn((ToolCall("1", "Shot", {}), ToolCall("2", "Shot", {}), ToolCall("3", "Shot", {}))),
+        ResultTurn(
+            (
+                ToolResult("1", (Text("Half of it."), Image("image/png", "eA==")), is_error=True),
+                ToolResult("2", (Text(" "),), is_error=True),
+                ToolResult("3", (Image("image/png", "eQ=="),), is_error=False),
+            ),
+            ("A note.",),
+        ),
+    ]
+
+    sent = body(Request(history, ()))
+
+    assert problems(sent, MessageCreateParamsStreaming) == []
+    first, second, third, *more = sent["messages"][2]["content"]
+    assert first["content"] == [{"type": "text", "text": "Half of it."}]
+    assert second["content"] == [{"type": "text", "text": "(empty)"}]
+    assert [block["type"] for block in third["content"]] == ["image"]
+    assert [block["type"] for block in more] == ["text", "image", "text"]
+    assert (more[0]["text"], more[2]["text"]) == ("What the call 1 gave:", "A note.")

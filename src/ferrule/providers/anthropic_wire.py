@@ -106,8 +106,8 @@ def _turn(turn: Turn) -> bytes:
         case UserTurn(content):
             return encoded({"role": "user", "content": _blocks(content) or [EMPTY]})
         case ResultTurn(results, messages):
-            texts = _blocks(tuple(map(Text, messages)))
-            return encoded({"role": "user", "content": [*map(_result, results), *texts] or [EMPTY]})
+            said = _blocks((*_beside_errors(results), *map(Text, messages)))
+            return encoded({"role": "user", "content": [*map(_result, results), *said] or [EMPTY]})
         case AssistantTurn(parts):
             content = [block for part in parts if (block := _part(part)) is not None]
             return encoded({"role": "assistant", "content": content}) if content else b""
@@ -120,8 +120,18 @@ def _blocks(content: tuple[Block, ...]) -> list[dict[str, Any]]:
     return [wire(block) for block in content if not (isinstance(block, Text) and not block.text.strip())]
 
 
+def _beside_errors(results: tuple[ToolResult, ...]) -> Iterator[Block]:
+    """An error can only be text; its pictures follow all results, as if the user had sent them."""
+    for result in results:
+        shown = [block for block in result.content if not isinstance(block, Text)] if result.is_error else []
+        if shown:
+            yield from (Text(f"What the call {_fit(result.call_id)} gave:"), *shown)
+
+
 def _result(result: ToolResult) -> dict[str, Any]:
     content = _blocks(result.content)
+    if result.is_error:  # which the service refuses without a text
+        content = [block for block in content if block["type"] == "text"] or [EMPTY]
     return {
         "type": "tool_result",
         "tool_use_id": _fit(result.call_id),
