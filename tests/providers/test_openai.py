@@ -185,6 +185,10 @@ BROKEN = {
         said({"tool_calls": {"id": "a", "function": {"name": "Read", "arguments": '{"x": 1}'}}}),
         said({"tool_calls": {"id": "b", "function": {"name": "Glob", "arguments": "{}"}}}),
     ],
+    "null for no arguments": [
+        call(index=0, id="a", name="Read", arguments='{"x": 1}'),
+        call(index=1, id="b", name="Glob", arguments="null"),
+    ],
     "null everywhere": [
         call(index=0, id="a", name="Read", arguments=None),
         call(index=0, id=None, name=None, arguments='{"x": 1}'),
@@ -202,6 +206,12 @@ def test_calls_are_found_in_streams_that_others_write(chunks: list[dict[str, Any
 
     assert calls_of(found) == [A, B]
     assert found[-1] == Stopped("tool_use")
+
+
+def test_a_null_among_the_arguments_stays_one() -> None:
+    found = read(*(call(index=0, id="a", name="Read", arguments=piece) for piece in ('{"x":', "null", "}")), DONE)
+
+    assert calls_of(found) == [ToolCall("a", "Read", {"x": None})]
 
 
 def test_calls_without_an_id_get_one_each() -> None:

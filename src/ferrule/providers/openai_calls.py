@@ -75,7 +75,8 @@ class CallsInProgress:
             if whole_only and not call.is_object:
                 return
             call.is_ready = True
-            yield CallReady(ToolCall.from_text(call.id, call.name, "".join(call.pieces)))
+            text = "".join(call.pieces)
+            yield CallReady(ToolCall.from_text(call.id, call.name, "" if text.strip() == "null" else text))
 
     def _continued(self, piece: dict[str, Any], name: str, arguments: str) -> _Call | None:
         """The call that the piece belongs to; none where it begins one."""
