@@ -80,7 +80,7 @@ async def test_a_script_is_played_turn_by_turn(tmp_path: Path) -> None:
     assert (await heard(model))[-1] == Stopped("max_tokens")
     events, error = await heard_until_error(model)
     assert (events, error.kind, str(error)) == ([TextDelta("Half")], "cut", "The stream broke off.")
-    with pytest.raises(ModelError, match="has 3 turns and was asked for one more"):
+    with pytest.raises(ModelError, match="asked for turn 4 and has 3"):
         await heard(model)
 
 

@@ -52,7 +52,7 @@ class ScriptFileModel:
     @asynccontextmanager
     async def stream(self, request: Request, /) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
         if self._next >= len(self._turns):
-            raise ModelError(f"The script has {len(self._turns)} turns and was asked for one more.")
+            raise ModelError(f"The script was asked for turn {self._next + 1} and has {len(self._turns)}.", "request")
         place = self._next
         self._next += 1
         async with aclosing(_played(self._turns[place], place, last_results(request.history))) as events:
@@ -112,8 +112,8 @@ def _found(pattern: str, results: str) -> str:
         match = re.search(pattern, results)
     except re.error as error:
         raise ModelError(
-            f'The script has "{pattern}" under {FOUND}, which is no regular expression: {error}.'
+            f'The script has "{pattern}" under {FOUND}, which is no regular expression: {error}.', "request"
         ) from None
     if match is None:
-        raise ModelError(f'The script looks for "{pattern}" in the last results, which do not have it.')
+        raise ModelError(f'The script looks for "{pattern}" in the last results, which do not have it.', "request")
     return match[1] if match.re.groups else match[0]
