@@ -12,7 +12,7 @@ from ferrule.core.model import ModelError, Request, UserTurn
 from ferrule.host.http.client import HttpClient
 from ferrule.providers.anthropic import AnthropicModel
 from ferrule.providers.catalog import DEFAULT_ANTHROPIC, DEFAULT_OPENAI, open_model
-from ferrule.providers.known_models import ANTHROPIC, OPENAI, anthropic_facts, openai_facts
+from ferrule.providers.known_models import ANTHROPIC, OPENAI, SHORT_NAMES, anthropic_facts, openai_facts
 from ferrule.providers.openai_chat import OpenAiModel
 from ferrule.testing.model_server import ModelServer
 from tests.providers.hearing import heard, text_of
@@ -36,6 +36,10 @@ BOTH = {**ONLY_ANTHROPIC, **ONLY_OPENAI}
         ("m", {"ANTHROPIC_BASE_URL": "http://localhost:1"}, AnthropicModel, "m"),
         ("m", {"ANTHROPIC_AUTH_TOKEN": "t"}, AnthropicModel, "m"),
         (None, BOTH, AnthropicModel, DEFAULT_ANTHROPIC),
+        ("opus", BOTH, AnthropicModel, "claude-opus-5-5"),
+        ("anthropic:haiku", BOTH, AnthropicModel, "claude-haiku-5-5"),
+        ("sonnet", {**BOTH, "ANTHROPIC_DEFAULT_SONNET_MODEL": "mine"}, AnthropicModel, "mine"),
+        ("sonnet", ONLY_OPENAI, OpenAiModel, "sonnet"),
         ("", ONLY_OPENAI, OpenAiModel, DEFAULT_OPENAI),
         ("openai:", BOTH, OpenAiModel, DEFAULT_OPENAI),
     ],
@@ -53,6 +57,8 @@ def test_a_name_finds_its_service(name: str | None, environ: dict[str, str], kin
     [
         (None, {}, "key", "Set ANTHROPIC_API_KEY or OPENAI_API_KEY"),
         ("gpt-x", {}, "key", "Set OPENAI_API_KEY"),
+        ("claude-x", {}, "key", "Set ANTHROPIC_API_KEY"),
+        ("opus", {}, "key", "Set ANTHROPIC_API_KEY"),
         ("anthropic:m", ONLY_OPENAI, "key", "Set ANTHROPIC_API_KEY"),
         ("anthropic:m", {"ANTHROPIC_API_KEY": " \n"}, "key", "Set ANTHROPIC_API_KEY"),
         ("anthropic:m", {"ANTHROPIC_BASE_URL": "localhost:80"}, "request", "ANTHROPIC_BASE_URL"),
@@ -114,6 +120,10 @@ def test_what_is_not_known_is_not_guessed() -> None:
     assert facts.input_price is None
     assert (facts.window, facts.takes_images) == (128_000, False)
     assert anthropic_facts("claude-next-9")[0].output_price is None
+
+
+def test_a_short_name_means_a_model_that_is_known() -> None:
+    assert all(anthropic_facts(name)[0].input_price for name in SHORT_NAMES.values())
 
 
 def test_known_models_are_told_apart_and_priced_sensibly() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from ..core.model import ModelError, ModelProvider
 from ..host.http.urls import BadUrl
-from .known_models import anthropic_facts, openai_facts
+from .known_models import SHORT_NAMES, anthropic_facts, openai_facts
 
 if TYPE_CHECKING:
     from ..host.http.client import HttpClient
@@ -54,14 +54,26 @@ def open_model(
         ) from None
 
 
+def is_short(name: str) -> bool:
+    """Whether it is a name that people have for the newest of a family, such as `sonnet`."""
+    return name in SHORT_NAMES
+
+
+def speaks_anthropic(environ: Mapping[str, str]) -> bool:
+    """Whether a bare name goes to the Anthropic API, or a service that speaks it."""
+    return _any_of(environ, "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL")
+
+
 def _service_and_name(name: str, environ: Mapping[str, str]) -> tuple[str, str]:
     service, colon, rest = name.partition(":")
     if colon and service in ("anthropic", "openai", "scripted"):
         return service, rest
-    if _any_of(environ, "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL"):
+    if speaks_anthropic(environ):
         return "anthropic", name
-    if name or _any_of(environ, "OPENAI_API_KEY", "OPENAI_BASE_URL"):
+    if _any_of(environ, "OPENAI_API_KEY", "OPENAI_BASE_URL"):
         return "openai", name
+    if name:  # nobody can be asked, and the error is to name the right key
+        return "anthropic" if is_short(name) or name.startswith("claude") else "openai", name
     raise ModelError(
         "There is no model to ask. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or OPENAI_BASE_URL for a local server; "
         "or play a script with --model scripted:FILE.",
@@ -72,7 +84,7 @@ def _service_and_name(name: str, environ: Mapping[str, str]) -> tuple[str, str]:
 def _anthropic(model: str, environ: Mapping[str, str], client: HttpClient, retries: Retries | None) -> OpenedModel:
     from .anthropic import BASE_URL, AnthropicKeys, AnthropicModel  # noqa: PLC0415
 
-    model = model or DEFAULT_ANTHROPIC
+    model = _full(model, environ) or DEFAULT_ANTHROPIC
     keys = AnthropicKeys(api_key=_value(environ, "ANTHROPIC_API_KEY"), bearer=_value(environ, "ANTHROPIC_AUTH_TOKEN"))
     base_url = _value(environ, "ANTHROPIC_BASE_URL")
     if not (keys.api_key or keys.bearer or base_url):
@@ -87,6 +99,17 @@ def _anthropic(model: str, environ: Mapping[str, str], client: HttpClient, retri
         thinking=thinking,
         retries=retries,
     )
+
+
+def _full(model: str, environ: Mapping[str, str]) -> str:
+    """A short name as the environment or the table has it; any other as it is.
+
+    >>> _full("opus", {"ANTHROPIC_DEFAULT_OPUS_MODEL": "claude-opus-5"}), _full("claude-opus-5", {})
+    ('claude-opus-5', 'claude-opus-5')
+    """
+    if model not in SHORT_NAMES:
+        return model
+    return _value(environ, f"ANTHROPIC_DEFAULT_{model.upper()}_MODEL") or SHORT_NAMES[model]
 
 
 def _openai(model: str, environ: Mapping[str, str], client: HttpClient, retries: Retries | None) -> OpenedModel:

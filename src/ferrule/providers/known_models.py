@@ -56,6 +56,14 @@ ANTHROPIC = (
     Known("claude-fable-5-1", M, 128 * K, 10, 50, 0.25, 12.5),
 )
 
+SHORT_NAMES = {
+    "fable": "claude-fable-5-1",
+    "haiku": "claude-haiku-5-5",
+    "opus": "claude-opus-5-5",
+    "sonnet": "claude-sonnet-5-5",
+}
+"""The newest of each family, by the name that people have for it."""
+
 OPENAI = (
     Known("gpt-4o", 128 * K, 16_384, 2.5, 10, 1.25),
     Known("gpt-4o-mini", 128 * K, 16_384, 0.15, 0.6, 0.075),
