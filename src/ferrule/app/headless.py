@@ -49,7 +49,7 @@ class _Heard:
             case TextStreamed(text):
                 self.text.append(text)
             case MessageEnded(reason, turn, usage):
-                self.stopped = reason
+                self.stopped = reason if turn is not None else None
                 self.turns += turn is not None
                 self.usage = added(self.usage, usage)
             case ToolFinished(outcome) if outcome.status is Status.DENIED:
