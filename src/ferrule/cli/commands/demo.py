@@ -21,6 +21,7 @@ from ...output.plain import Style, width_of
 from ...output.timeline import Timeline
 from ...providers.scripted import ScriptedModel
 from ..exits import CLOSED_PIPE, FAILED, OK
+from ..options import working_directory
 from ..signals import Interruptible
 
 WORD_PAUSE = 0.02
@@ -28,6 +29,7 @@ MOST_WIDTH = 120
 
 
 def run(chosen: argparse.Namespace) -> int:
+    working_directory(None)
     try:
         return _play_file(chosen.script) if chosen.script else _play_sample(0.0 if chosen.fast else WORD_PAUSE)
     except BrokenPipeError:
