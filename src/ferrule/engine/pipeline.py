@@ -141,7 +141,8 @@ class Pipeline:
         record.verdict = verdict
         self.emit(PermissionDecided(proposal.call.id, verdict))
         if verdict.behavior is not Behavior.ALLOW:
-            words = f"{proposal.tool.name} was not allowed: {verdict.reason}."
+            stop = "" if verdict.reason.endswith((".", "!", "?")) else "."
+            words = f"{proposal.tool.name} was not allowed: {verdict.reason}{stop}"
             raise Refusal(Status.DENIED, words, stops=verdict.stops)
         return None, None
 
