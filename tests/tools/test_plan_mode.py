@@ -199,5 +199,5 @@ async def test_a_session_that_began_with_planning_goes_on_with_the_default(tmp_p
     async with session.ask("Do it", model) as events:
         notes = [one.event.kind async for one in events if isinstance(one.event, NoteAdded)]
 
-    assert notes == ["plan_mode"]
+    assert notes == ["plan_mode", "plan_mode"]
     assert session.state.mode == "default"

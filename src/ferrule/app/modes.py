@@ -18,10 +18,11 @@ PLANNING = (
     "Plan mode is on: look around and ask, but change nothing. When you know how the work is to be done, "
     "call ExitPlanMode with the plan (find it with ToolSearch if you cannot see it)."
 )
+WORKING = "Plan mode is off: from now on you may change things, as far as the permissions go."
 
 
 class SessionModes:
-    """Satisfies `core.ports.Modes`, and `core.ports.NoteSource`: the model is told when planning begins."""
+    """Satisfies `core.ports.Modes`, and `core.ports.NoteSource`: the model is told when planning begins and ends."""
 
     def __init__(self, rules: LiveRules, state: SessionState) -> None:
         self._rules = rules
@@ -41,11 +42,13 @@ class SessionModes:
         return str(Mode.DEFAULT if mode is Mode.PLAN else mode)
 
     async def notes(self, agent: str) -> tuple[Note, ...]:
+        if agent != "main":
+            return ()
         planning = self._rules.mode is Mode.PLAN
         told, self._told = self._told, planning
-        if agent != "main" or not planning or told:
+        if planning == told:
             return ()
-        return (Note("plan_mode", PLANNING),)
+        return (Note("plan_mode", PLANNING if planning else WORKING),)
 
 
 def judging_for(places: Places) -> MakeJudge:
