@@ -51,7 +51,7 @@ def _add_conversation(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-c", "--continue", dest="latest", action="store_true", help="go on with the latest one here")
     group.add_argument("-r", "--resume", metavar="ID", help="go on with this session")
     group.add_argument("--fork-session", action="store_true", help="as a new session; the old one stays as it is")
-    group.add_argument("--session-id", metavar="UUID", help="the id of the new session")
+    group.add_argument("--session-id", metavar="ID", help="the id of the new session")
 
 
 def _positive(kind: Callable[[str], float]) -> Callable[[str], float]:

@@ -102,7 +102,7 @@ class Transcripts:
         for other in self._root.glob(f"*/{session_id}{ENDING}"):
             where = _head(other).get("workspace") or "another project"
             raise TranscriptError(f"The session {session_id} belongs to {where}. Resume it from there.")
-        raise TranscriptError(f"There is no session {session_id} here. List the sessions of this project.")
+        raise TranscriptError(f"There is no session {session_id} here. `ferrule sessions` lists those of this project.")
 
     def listing(self, workspace: str) -> tuple[Listed, ...]:
         """The sessions of this project, the last used one first."""
