@@ -7,9 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from inline_snapshot import snapshot
 
 import ferrule as package
+from ferrule.cli.main import main
 from ferrule.tools import builtin_tools
 from tests.cli.running import FERRULE, environment, ferrule
 from tests.requirement import requirement
@@ -78,13 +80,13 @@ ExitPlanMode     Show your plan to the person and ask whether to carry it out.
 Glob             Find files whose path matches a pattern, newest first.
 Grep             Search the content of files with a regular expression, using
                  ripgrep.
-KillShell        End a background command and everything it started.
+KillShell        End a background command or agent and everything it started.
 NotebookEdit     Replace, insert or delete a cell of a Jupyter notebook
                  (`.ipynb`).
 Read             Read a file: text with line numbers, pictures, PDF documents,
                  or Jupyter notebooks.
-TaskOutput       Show what a background command has printed since the last look,
-                 and whether it still runs.
+TaskOutput       Show what a background command has printed since the last look
+                 and whether it still runs, or the report of a background agent.
 TodoWrite        Write the list of tasks for the work at hand, so that you and
                  the person see what is done and what is left.
 ToolSearch       Find tools that are known to you by name only, and load their
@@ -199,3 +201,15 @@ def _modules_after(code: str) -> set[str]:
         timeout=60,
     )
     return set(done.stderr.decode().split())
+
+
+def test_the_demo_says_that_its_directory_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+
+    assert main(["demo", "--fast"]) == 2
+    assert "the working directory no longer exists" in capsys.readouterr().err

@@ -14,7 +14,7 @@ from .loading import Instruction
 _HEADING = (
     "# Instructions of this person and project\n\n"
     "They come from files, in order: what stands later is nearer to the work and counts more. "
-    "Follow them, except where they are about something else than the task."
+    "Follow them wherever they apply to the task."
 )
 _MOMENT = "# Where you are\n\nAs it was when this conversation began; it does not follow what changes."
 
