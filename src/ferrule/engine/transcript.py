@@ -43,7 +43,8 @@ class Transcript:
         self._parent = parent
         self._meta = meta
         self._known: dict[str, Any] = {}
-        self._failed = False
+        self.problem = ""
+        """Why it is not complete, if it is not."""
 
     def of_agent(self, agent: str) -> Transcript:
         """For the entries of another agent in the same record."""
@@ -103,9 +104,9 @@ class Transcript:
             self._parent = entry["uuid"]
 
     def _complain(self, problem: Exception) -> None:
-        if not self._failed:
+        if not self.problem:
             log.warning("the transcript of %s is not complete: %s", self._session_id, problem)
-        self._failed = True
+            self.problem = str(problem)
 
 
 def first_line(session_id: str, meta: Mapping[str, Any]) -> bytes:
