@@ -204,3 +204,29 @@ def _prompts(folder: Path) -> list[str]:
             if entry.get("type") == "user":
                 found.append("".join(block["text"] for block in entry["content"]))
     return found
+
+
+def test_a_message_that_never_came_has_no_reason_to_stop(tmp_path: Path) -> None:
+    refused = {"error": {"kind": "key", "message": "No."}}
+
+    done = ask(tmp_path, [refused], "Hi", "--output-format", "json")
+
+    (result,) = lines_of(done)
+    assert done.returncode == 1
+    assert (result["stop_reason"], result["num_turns"], result["errors"]) == (None, 0, ["No."])
+
+
+def test_a_script_that_has_no_more_to_say_is_not_asked_again(tmp_path: Path) -> None:
+    done = ask(tmp_path, [{"calls": [call("Glob", pattern="*")]}], "Hi")
+
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr.decode() == "ferrule: The script was asked for turn 2 and has 1.\n"
+
+
+def test_a_conversation_that_cannot_be_kept_goes_on_and_says_so(tmp_path: Path) -> None:
+    (tmp_path / "xdg-state").write_text("no folder")
+
+    done = ask(tmp_path, [DONE], "Hi")
+
+    assert (done.returncode, done.stdout) == (0, b"All done.\n")
+    assert b"ferrule: this conversation cannot be resumed as it was: " in done.stderr

@@ -18,6 +18,7 @@ from ferrule.providers.scripted import says
 from tests.agents.cast import Cast, hire
 from tests.cli.prompting import ask, call, lines_of
 from tests.requirement import requirement
+from tests.settings.folders import put
 
 USED = {"input_tokens": 10, "output_tokens": 5}
 WRITE = call("Write", file_path="new", content="x")
@@ -163,4 +164,15 @@ def test_an_agent_that_names_another_model_is_asked_there(tmp_path: Path) -> Non
 
     (result,) = [line for line in lines if line["type"] == "user" and line["parent_tool_use_id"] is None]
     assert "From the other model." in json.dumps(result)
+    assert lines[-1]["result"] == "Done."
+
+
+def test_a_kind_that_names_a_model_nobody_can_ask_has_that_of_the_session(tmp_path: Path) -> None:
+    put(tmp_path / ".claude" / "agents" / "a.md", "---\nname: cook\ndescription: Cooks.\nmodel: sonnet\n---\nCook.")
+    cook = call("Agent", "a1", description="cook", prompt="Cook.", subagent_type="cook")
+
+    lines = streamed(tmp_path, {"calls": [cook]}, {"text": "Soup."}, {"text": "Done."})
+
+    (soup,) = [line for line in lines if line.get("parent_tool_use_id") and line["type"] == "assistant"]
+    assert soup["message"]["model"].startswith("scripted:")
     assert lines[-1]["result"] == "Done."

@@ -12,6 +12,7 @@ from typing import Any
 from tests.cli.prompting import call, fits, kinds, script
 from tests.cli.running import FERRULE, HANG, environment
 from tests.requirement import requirement
+from tests.settings.folders import put
 
 
 class Program:
@@ -137,4 +138,39 @@ def test_requests_that_cannot_be_honoured_are_answered(tmp_path: Path) -> None:
             response = other.until("control_response")[-1]["response"]
             assert (response["subtype"], response["request_id"]) == ("error", str(number))
             assert words in response["error"]
+        assert other.end() == 0
+
+
+def test_the_mode_that_is_set_last_counts_whoever_set_the_one_before(tmp_path: Path) -> None:
+    write = {"calls": [call("Write", "w", file_path="a.txt", content="a")]}
+    plan = {"calls": [call("EnterPlanMode")]}
+
+    with program(tmp_path, plan, {"text": "Planning."}, write, {"text": "Done."}, write, {"text": "No."}) as other:
+        other.say("plan it")
+        other.until("result/success")
+        other.request("1", "set_permission_mode", mode="acceptEdits")
+        assert other.until("control_response")[-1]["response"]["response"] == {"mode": "acceptEdits"}
+        other.say("now do it")
+        lines = other.until("result/success")
+        assert lines[-1]["permission_denials"] == []
+        assert "Plan mode is off" in json.dumps([line for line in lines if line.get("isSynthetic")])
+        other.request("2", "set_permission_mode", mode="plan")
+        other.until("control_response")
+        other.say("again")
+        assert len(other.until("result/success")[-1]["permission_denials"]) == 1
+        assert other.end() == 3
+
+
+def test_a_program_learns_which_commands_there_are_and_may_go_back_to_the_first_model(tmp_path: Path) -> None:
+    put(
+        tmp_path / ".claude" / "commands" / "fix.md", '---\ndescription: Fix it.\nargument-hint: "[file]"\n---\nFix $0.'
+    )
+
+    with program(tmp_path, {"text": "One."}) as other:
+        other.request("1", "initialize")
+        commands = other.until("control_response")[-1]["response"]["response"]["commands"]
+        assert commands == [{"name": "fix", "description": "Fix it.", "argumentHint": "[file]"}]
+        other.request("2", "set_model", model=None)
+        first = other.until("control_response")[-1]["response"]
+        assert first["response"]["model"].startswith("scripted:")
         assert other.end() == 0

@@ -103,3 +103,15 @@ async def test_model_key_and_address_of_the_settings_are_used(tmp_path: Path) ->
     assert (process.returncode, out) == (0, b"Done.\n")
     assert body["model"] == "claude-haiku-5-5"
     assert headers["x-api-key"] == "key-of-the-file"
+
+
+async def test_a_variable_says_how_much_may_be_reasoning(tmp_path: Path) -> None:
+    put(tmp_path / "home" / ".claude" / "settings.json", {"env": {"MAX_THINKING_TOKENS": "4000"}})
+
+    async with ModelServer.playing({"turns": [{"text": "Done."}, {"text": "Done."}]}) as server:
+        await asked(tmp_path, server, model="anthropic:claude-haiku-4-5")
+        await asked(tmp_path, server, model="anthropic:opus")
+        budget, adaptive = server.bodies
+
+    assert budget["thinking"] == {"type": "enabled", "budget_tokens": 4000}
+    assert (adaptive["model"], adaptive["thinking"]) == ("claude-opus-5-5", {"type": "adaptive"})

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..core.model import ModelError, ModelProvider
+from ..providers.catalog import is_short, speaks_anthropic
 from .choosing import chosen_model
 from .model_choice import ModelChoice
 
@@ -16,12 +17,16 @@ if TYPE_CHECKING:
 class AgentModels:
     """Satisfies `agents.spawner.Models`."""
 
-    def __init__(self, environ: Mapping[str, str], choice: ModelChoice) -> None:
+    def __init__(self, environ: Mapping[str, str], choice: ModelChoice, *, own: ModelProvider) -> None:
+        """`own` is the session's model, which is asked where a short name is of a service that cannot be asked."""
         self._environ = environ
         self._choice = choice
+        self._own = own
         self._opened: dict[str, OpenedModel] = {}
 
     def __call__(self, name: str, /) -> ModelProvider:
+        if is_short(name) and not speaks_anthropic(self._choice.reaching(name, self._environ)):
+            return self._own
         if name not in self._opened:
             try:
                 self._opened[name] = chosen_model(name, self._environ, self._choice)

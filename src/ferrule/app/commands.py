@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import shlex
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from itertools import count
 from typing import Any, Final, Literal, TypeAlias
 
@@ -42,8 +42,15 @@ class Commands:
         self._numbers = count(1)
 
     def names(self) -> tuple[str, ...]:
-        prompts = self._servers.prompts() if self._servers else ()
-        return (*(skill.name for skill in self.skills()), *(prompt.name for prompt in prompts))
+        return tuple(name for name, _, _ in self.described())
+
+    def described(self) -> Iterator[tuple[str, str, str]]:
+        """Each with what it is for, and a hint of its arguments."""
+        for skill in self.skills():
+            yield skill.name, skill.description, skill.argument_hint
+        for prompt in self._servers.prompts() if self._servers else ():
+            hint = " ".join(f"<{name}>" if needed else f"[{name}]" for name, needed in prompt.info.arguments)
+            yield prompt.name, prompt.info.description, hint
 
     def skills(self) -> tuple[Skill, ...]:
         """Those that a person may use."""

@@ -8,6 +8,7 @@ from typing import Final
 from ..core.values import named_value
 
 MODEL_VARIABLES: Final = ("FERRULE_MODEL", "ANTHROPIC_MODEL")
+THINKING_VARIABLE: Final = "MAX_THINKING_TOKENS"
 SMALL_VARIABLES: Final = ("FERRULE_SMALL_MODEL", "ANTHROPIC_SMALL_FAST_MODEL")
 
 
@@ -25,6 +26,15 @@ class ModelChoice:
 
     def small_named(self, environ: Mapping[str, str]) -> str:
         return _first(environ, SMALL_VARIABLES) or self.small
+
+    def thinking(self, environ: Mapping[str, str]) -> int | None:
+        """How many tokens of an answer may be reasoning, where somebody says so.
+
+        >>> ModelChoice().thinking({"MAX_THINKING_TOKENS": "8000"}), ModelChoice().thinking({})
+        (8000, None)
+        """
+        text = _first(environ, (THINKING_VARIABLE,))
+        return int(text) if text.isascii() and text.isdecimal() and int(text) else None
 
     def reaching(self, name: str | None, environ: Mapping[str, str]) -> Mapping[str, str]:
         """The environment, with the settings' key and address for the model's service where it has none.

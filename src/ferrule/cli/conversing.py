@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 from ..app.agent_models import AgentModels
 from ..app.headless import Headless
 from ..app.introducing import init_line
-from ..app.live_rules import Policy
 from ..app.opening import Opened, Telling, Which, open_conversation
 from ..app.streams import lines_of
-from ..app.switching import SwitchedPolicy
+from ..core.state import ModeChanged
 from ..engine.spending import Limits
 from ..mcp.around import Phase
 from ..output.agent_streams import AgentStreams
@@ -31,6 +30,7 @@ from .printers import JsonPrinter, Printer, StreamPrinter, TextPrinter
 if TYPE_CHECKING:
     from ..app.asked_model import AskedModel
     from ..app.build import Settings
+    from ..app.commands import Commands
     from ..app.structured import StructuredOutput
     from ..core.content import Block
     from ..core.events import AgentStarted
@@ -63,16 +63,15 @@ class Conversing:
     ) -> None:
         """`small` is for small questions, in the place of the model."""
         self._chosen = chosen
-        policy = Policy(settings.rules, settings.mode)  # as long as nobody reloads it
-        self._policy = SwitchedPolicy(settings.reload or (lambda: policy))
-        self._settings = replace(settings, reload=self._policy)
+        self._settings = settings
         self._model = model
         self._structured = structured
         self._out = out
         self._signals = signals
         self._small = small
-        self._of_agents = AgentModels({**os.environ, **settings.environment}, settings.model)
+        self._of_agents = AgentModels({**os.environ, **settings.environment}, settings.model, own=model)
         self._session: Session | None = None
+        self._commands: Commands | None = None
 
     async def close(self) -> None:
         await self._of_agents.close()
@@ -84,7 +83,9 @@ class Conversing:
             printer = self._printer(session)
             await opened.settled(SERVERS_WITHIN)
             await printer.begin(self._init(opened))
-            return await self._ask(prompt, self._headless(opened, printer), printer)
+            code = await self._ask(prompt, self._headless(opened, printer), printer)
+        self._say_if_not_kept(session)
+        return code
 
     async def over(self, incoming: InputLines) -> int:
         """Every message of stdin in turn. The exit code is that of the last one."""
@@ -110,6 +111,7 @@ class Conversing:
                 reading.cancel()
                 with suppress(asyncio.CancelledError, BrokenPipeError):
                     await reading
+                self._say_if_not_kept(session)
 
     async def _converse(self, channel: Channel, headless: Headless, printer: Printer) -> int:
         code = OK
@@ -140,8 +142,9 @@ class Conversing:
         which = Which(
             resume=chosen.resume, latest=chosen.latest, fork=chosen.fork_session, session_id=chosen.session_id
         )
+        settings = self._settings
         opened = open_conversation(
-            self._settings,
+            settings,
             Telling(
                 base=chosen.system_prompt,
                 append=chosen.append_system_prompt,
@@ -157,8 +160,13 @@ class Conversing:
         )
         for warning in opened.warnings:
             print(f"ferrule: {warning}", file=sys.stderr)
-        self._session = opened.session
+        opened.session.thinking_tokens = settings.model.thinking({**os.environ, **settings.environment})
+        self._session, self._commands = opened.session, opened.commands
         return opened
+
+    def _say_if_not_kept(self, session: Session) -> None:
+        if session.transcript is not None and (problem := session.transcript.problem):
+            print(f"ferrule: this conversation cannot be resumed as it was: {problem}", file=sys.stderr)
 
     def _headless(self, opened: Opened, printer: Printer) -> Headless:
         return Headless(
@@ -193,7 +201,7 @@ class Conversing:
             stream,
             session,
             model=self._model.name,
-            mode=str(self._policy.mode),
+            mode=str(self._settings.mode),
             servers=[_standing(server) for server in opened.servers.connections],
             commands=opened.commands.names(),
             skills=[skill.name for skill in opened.commands.skills()],
@@ -218,7 +226,13 @@ class Conversing:
         for part in ("hooks", "sdkMcpServers", "agents"):
             if request.get(part):
                 raise CannotDo(f"`{part}` over the control protocol are not supported by this version.")
-        return {"commands": [], "output_style": "default", "available_output_styles": ["default"], "models": []}
+        commands = self._commands.described() if self._commands else ()
+        return {
+            "commands": [{"name": name, "description": words, "argumentHint": hint} for name, words, hint in commands],
+            "output_style": "default",
+            "available_output_styles": ["default"],
+            "models": [],
+        }
 
     async def _interrupted(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         self._interrupt()
@@ -233,15 +247,16 @@ class Conversing:
             raise CannotDo(f"`mode` must be one of {', '.join(Mode)}.") from None
         if mode is Mode.BYPASS and self._settings.mode is not Mode.BYPASS:
             raise CannotDo("bypassPermissions must be chosen when the run is started.")
-        self._policy.switch(mode)
+        if self._session is not None:
+            self._session.state.apply(ModeChanged(str(mode)))
         return {"mode": str(mode)}
 
     async def _set_model(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         from .commands.headless import open_chosen
 
-        name = request.get("model")
-        if not isinstance(name, str) or not name:
-            raise CannotDo("`model` must be the name of a model.")
+        name = request.get("model") or self._chosen.model
+        if not isinstance(name, str | None):
+            raise CannotDo("`model` must be the name of a model, or null for the one that the run began with.")
         try:
             self._model.model = open_chosen(self._settings.model, name, {**os.environ, **self._settings.environment})
         except Usage as error:
