@@ -26,6 +26,8 @@ from tests.requirement import requirement
         (["Hi", "--json-schema", '{"type": "objekt"}'], "`type` must be"),
         (["Hi", "--json-schema", '{"properties": 3}'], "--json-schema: properties: 3 is not of type"),
         (["Hi", "--json-schema", "nowhere.json"], "nowhere.json is no JSON and cannot be read"),
+        (["Hi", "--resume", ""], "--resume: the id is empty"),
+        (["Hi", "--session-id", ""], "--session-id: the id is empty"),
         (["Hi", "--dangerously-skip-permissions", "--permission-mode", "default"], "contradict each other"),
     ],
 )

@@ -96,6 +96,9 @@ def _check(chosen: argparse.Namespace) -> None:
         raise Usage("--input-format stream-json reads the prompts from stdin; leave PROMPT out.")
     if chosen.include_partial_messages and chosen.output_format != "stream-json":
         raise Usage("--include-partial-messages needs --output-format stream-json.")
+    for flag, id in (("--resume", chosen.resume), ("--session-id", chosen.session_id)):
+        if id == "":
+            raise Usage(f"{flag}: the id is empty. `ferrule sessions` lists those there are.")
     if chosen.resume and chosen.latest:
         raise Usage("--resume and --continue name two sessions; give one of them.")
     if chosen.fork_session and not (chosen.resume or chosen.latest):
