@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -230,3 +231,12 @@ def test_a_conversation_that_cannot_be_kept_goes_on_and_says_so(tmp_path: Path) 
 
     assert (done.returncode, done.stdout) == (0, b"All done.\n")
     assert b"ferrule: this conversation cannot be resumed as it was: " in done.stderr
+
+
+def test_a_listing_for_scripts_says_when_with_the_zone(tmp_path: Path) -> None:
+    ask(tmp_path, [DONE], "Hi", "--session-id", "mine")
+
+    (listed,) = json.loads(ferrule(tmp_path, "sessions", "--json").stdout)
+
+    assert (listed["session_id"], listed["first_prompt"], listed["turns"]) == ("mine", "Hi", 1)
+    assert datetime.fromisoformat(listed["last_used"]).tzinfo is not None

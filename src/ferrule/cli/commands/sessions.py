@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 import sys
-from datetime import datetime
+from datetime import UTC, datetime
 
 from ...app.build import Settings
 from ...app.sessions import Listed, list_sessions
@@ -33,7 +33,7 @@ def _described(one: Listed) -> dict[str, object]:
     return {
         "session_id": one.id,
         "first_prompt": one.first_prompt,
-        "last_used": _when(one),
+        "last_used": datetime.fromtimestamp(one.last_used, UTC).isoformat(timespec="seconds"),
         "turns": one.turns,
         "path": str(one.path),
     }
