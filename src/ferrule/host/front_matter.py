@@ -20,7 +20,10 @@ LONGEST_HEAD: Final = 64 << 10
 """Characters. Heads are a few lines; a parser is slow on what is made to be slow."""
 
 _HEAD: Final = re.compile(r"\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
-_PLAIN_LINE: Final = re.compile(r"^([A-Za-z][\w-]*):[ \t]+([^\s\"'\[{|>&*!#].*?)[ \t]*$", re.MULTILINE)
+_PLAIN_LINE: Final = re.compile(
+    r"^([A-Za-z][\w-]*):[ \t]+([^\s\"'\[{|>&*!#].*?|\[[^\]\n]*\][ \t]*[^\s#].*?)[ \t]*$", re.MULTILINE
+)
+"""Also one that goes on behind a closed bracket, as in `[file] [line]`."""
 
 
 class BadHead(ValueError):
@@ -65,7 +68,8 @@ def _head(text: str) -> Mapping[str, Any]:
         try:
             head = loaded(text)
         except yaml.YAMLError:
-            head = loaded(_PLAIN_LINE.sub(_quoted, text))  # a colon in a sentence is no mapping, whatever YAML says
+            # A colon in a sentence is no mapping and a hint in brackets no list, whatever YAML says.
+            head = loaded(_PLAIN_LINE.sub(_quoted, text))
     except yaml.YAMLError as error:
         raise BadHead(f"its head is no YAML: {_problem(error)}") from None
     except RecursionError:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from ..core.values import named_value
 from ..settings.grants import Kind
@@ -65,7 +65,7 @@ def skill_of(written: WrittenPage, name: str) -> Skill:
         level=written.shelf.level,
         body=written.page.body.strip(),
         argument_names=names_of(head, "arguments") or (),
-        argument_hint=text_of(head, "argument-hint"),
+        argument_hint=_hint(head),
         allowed=_rules(names_of(head, "allowed-tools"), written.path) if written.counts else (),
         disallowed=names_of(head, "disallowed-tools") or (),
         may_run=written.counts,
@@ -76,6 +76,17 @@ def skill_of(written: WrittenPage, name: str) -> Skill:
         for_user=truth_of(head, "user-invocable", default=True),
         paths=() if is_command else tuple(_globs(names_of(head, "paths"))),
     )
+
+
+def _hint(head: Mapping[str, Any]) -> str:
+    """What stands in brackets is a list to YAML, and a hint to whoever wrote it.
+
+    >>> _hint({"argument-hint": ["file", "line"]}), _hint({"argument-hint": "<file>"})
+    ('[file, line]', '<file>')
+    """
+    if isinstance(head.get("argument-hint"), list):
+        return f"[{', '.join(names_of(head, 'argument-hint') or ())}]"
+    return text_of(head, "argument-hint")
 
 
 def _rules(given: tuple[str, ...] | None, path: str) -> tuple[str, ...]:
