@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from ..core.events import AgentStarted, Envelope, TurnEnded
@@ -23,7 +24,8 @@ class AgentStreams:
         if agent == "main":
             return self.main.lines(envelope)
         if isinstance(event, AgentStarted):
-            self._agents[agent] = self._of_agent(event)
+            starter = self._agents.get(agent.rpartition("/")[0], self.main)
+            self._agents[agent] = self._of_agent(replace(event, call_id=starter.shown(event.call_id)))
         stream = self._agents.get(agent)
         if stream is None:
             return []

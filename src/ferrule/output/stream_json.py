@@ -113,6 +113,12 @@ class StreamJson:
         """A line of any type, with what every line carries."""
         return {"type": type, **more, "session_id": self._session_id, "uuid": self.new_id()}
 
+    def shown(self, call_id: str) -> str:
+        """The call that has a line: where one was made by another, the outermost of them."""
+        while call_id in self._nested:
+            call_id = call_id.rpartition(".")[0]
+        return call_id
+
     def _lines(self, envelope: Envelope) -> Iterator[dict[str, Any]]:
         match event := envelope.event:
             case MessageStarted():
