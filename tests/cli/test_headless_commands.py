@@ -157,3 +157,45 @@ def test_skills_are_prompts_of_the_server(folder: Path) -> None:
     assert [(prompt["name"], prompt["description"]) for prompt in listed] == [("greet", "Greets.")]
     assert given[0]["content"]["text"] == "Greet you all."
     assert refused["message"] == "There is no prompt named hidden."
+
+
+@requirement("TASK-2")
+def test_skills_may_be_named_one_after_another_and_share_the_arguments(folder: Path) -> None:
+    head = "---\ndescription: Thanks.\nargument-hint: [who] [why]\n---\n"
+    put(folder / "home/.claude/skills/thank/SKILL.md", f"{head}Thank $0.")
+    write: dict[str, Any] = {"name": "Write", "input": {"file_path": "new", "content": "x"}}
+
+    done = ask(folder, [{"calls": [write]}, {"text": "Hello."}], "/greet /thank Ann")
+
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert prompt_of(folder) == "Greet Ann.\n\nThank Ann."
+
+
+@requirement("TASK-2")
+def test_a_skill_gains_nothing_by_the_one_before_it(folder: Path) -> None:
+    put(folder / "home/.claude/skills/free/SKILL.md", SKILL.format("allowed-tools: Bash\n"))
+    put(folder / "home/.claude/skills/bad/SKILL.md", SKILL.format("") + " !`touch made`")
+
+    done = ask(folder, [{"text": "Well."}], "/free /bad x")
+
+    assert done.returncode == 1
+    assert not (folder / "made").exists()
+
+
+def test_a_skill_that_is_skipped_is_told(folder: Path) -> None:
+    put(folder / "home/.claude/skills/bad/SKILL.md", "No head.")
+
+    done = ask(folder, [{"text": "Well."}], "Hi")
+
+    assert done.returncode == 0
+    assert b"home/.claude/skills/bad/SKILL.md is skipped: it has no `description`" in done.stderr
+
+
+def test_what_a_skill_in_a_fork_does_belongs_to_the_call_that_is_shown(folder: Path) -> None:
+    put(folder / "home/.claude/skills/look/SKILL.md", SKILL.format("context: fork\nagent: Explore\n"))
+    use = {"name": "Skill", "id": "s", "input": {"skill": "look"}}
+
+    done = ask(folder, [{"calls": [use]}, {"text": "Seen."}, {"text": "Done."}], "Hi", "--output-format=stream-json")
+
+    (seen,) = [line for line in lines_of(done) if "Seen." in json.dumps(line) and line["type"] == "assistant"]
+    assert seen["parent_tool_use_id"] == "s"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import shlex
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from itertools import count
 from typing import Any, Final, Literal, TypeAlias
 
@@ -23,6 +23,8 @@ from ..skills.definition import Skill
 from ..skills.rendering import NotRendered, Surrounding, rendered
 from ..skills.turn_rules import KEY, SkillRules
 
+MOST_STACKED: Final = 6
+"""Skills that one prompt may begin with."""
 _COMMAND: Final = re.compile(r"\s*/([A-Za-z0-9][\w.:-]*)(?:\s+(.*))?", re.DOTALL)
 
 Expand: TypeAlias = Callable[[str], Awaitable["str | tuple[Block, ...]"]]
@@ -62,11 +64,13 @@ class Commands:
         if found is None:
             return text
         name, arguments = found[1], (found[2] or "").strip()
-        skill = next((skill for skill in self.skills() if skill.name == name), None)
-        if skill is not None:
-            source = skill.level.name.lower()
-            await self._let_by_hooks(text, kind="slash_command", name=name, args=arguments, source=source)
-            return await self._of_skill(name, arguments)
+        known = {skill.name: skill for skill in self.skills()}
+        if name in known:
+            names, arguments = _stacked(name, arguments, known.keys())
+            for one in names:
+                source = known[one].level.name.lower()
+                await self._let_by_hooks(text, kind="slash_command", name=one, args=arguments, source=source)
+            return await self._of_skills(names, arguments)
         prompts = self._servers.prompts() if self._servers else ()
         prompt = next((prompt for prompt in prompts if prompt.name == name), None)
         if prompt is None:
@@ -88,24 +92,35 @@ class Commands:
         for context in said.context:
             self._session.note(Note("hook", context))
 
-    async def _of_skill(self, name: str, arguments: str) -> str:
-        """Its rules hold while its text is made, and for the turn that follows."""
+    async def _of_skills(self, names: list[str], arguments: str) -> str:
+        """The rules of each hold while its text is made, and those of all for the turn that follows."""
+        values, turn = self._session.state.values, self._session.turn
+        texts: list[str] = []
+        for_turn: Mapping[str, Any] | None = None
+        for name in names:
+            skill = self._read(name)
+            rules = SkillRules(skill.allowed, skill.disallowed, skill.path)
+            values[KEY] = rules.saved(turn, None)
+            texts.append(await self._rendered(skill, arguments))
+            for_turn = rules.saved(turn + 1, for_turn)
+        values[KEY] = for_turn
+        return "\n\n".join(texts)
+
+    def _read(self, name: str) -> Skill:
         assert self._skills is not None, "the skill was found in it"
+        try:
+            return self._skills.read(name)
+        except BadPage as reason:
+            raise NotExpanded(str(reason)) from None
+
+    async def _rendered(self, skill: Skill, arguments: str) -> str:
         session = self._session
         around = Surrounding(session_id=session.id, project=session.workspace, cwd=session.state.cwd)
         try:
-            skill = self._skills.read(name)
-            rules = SkillRules(skill.allowed, skill.disallowed, skill.path)
-            self._hold(rules, session.turn)
             text = await rendered(skill, arguments, around, self._invoke)
-        except (NotRendered, BadPage) as reason:
+        except NotRendered as reason:
             raise NotExpanded(str(reason)) from None
-        self._hold(rules, session.turn + 1)
         return _for_agent(skill, text) if skill.forks else text
-
-    def _hold(self, rules: SkillRules, turn: int) -> None:
-        if rules:
-            self._session.state.values[KEY] = rules.saved(turn, None)
 
     async def _invoke(self, name: str, arguments: Mapping[str, Any]) -> ToolOutcome:
         (outcome,) = await self._session.run([ToolCall(f"command_{next(self._numbers)}", name, arguments)])
@@ -119,6 +134,19 @@ class Commands:
             raise NotExpanded(str(trouble)) from None
         content = [message["content"] for message in result.get("messages") or ()]
         return (await asyncio.to_thread(answer_of, {"content": content}, self._servers.files)).blocks
+
+
+def _stacked(name: str, arguments: str, known: Collection[str]) -> tuple[list[str], str]:
+    """The skills that are named one after another, and what is left for all of them to work on.
+
+    >>> _stacked("a", "/b /c x", {"a", "b"})
+    (['a', 'b'], '/c x')
+    """
+    names = [name]
+    while len(names) < MOST_STACKED and (found := _COMMAND.fullmatch(arguments)) and found[1] in known:
+        names.append(found[1])
+        arguments = (found[2] or "").strip()
+    return names, arguments
 
 
 def _by_name(prompt: Prompt, text: str) -> dict[str, str]:

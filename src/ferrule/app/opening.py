@@ -63,7 +63,7 @@ class Opened:
     tell: Callable[[], None]
     """Tell the model what there is now: tools of servers may have come since the session was opened."""
     warnings: tuple[str, ...]
-    """For a person: instructions that were left out, and why."""
+    """For a person: instructions and skills that were left out, and why."""
 
     async def settled(self, seconds: float) -> None:
         """Wait for servers whose tools nobody knows yet, but not longer. For before the first request, not later."""
@@ -119,7 +119,13 @@ def open_conversation(
 
     tell()
     commands = Commands(session, skills, servers)
-    return Opened(session=session, servers=servers, commands=commands, tell=tell, warnings=tuple(reader.warnings))
+    return Opened(
+        session=session,
+        servers=servers,
+        commands=commands,
+        tell=tell,
+        warnings=(*reader.warnings, *(skills.warnings if skills else ())),
+    )
 
 
 def _session(settings: Settings, which: Which, parts: Parts) -> Session:
