@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -99,3 +100,36 @@ def test_a_pipe_that_never_begins_does_not_hold_up_a_prompt(tmp_path: Path) -> N
 
     assert (done.returncode, done.stdout) == (0, b"Done.\n")
     assert b"nothing came on stdin" in done.stderr
+
+
+IN_A_CALLBACK = """
+import os, signal, sys, weakref
+from ferrule.cli.main import main
+
+class Thing: pass
+
+def interrupted(chosen):
+    thing = Thing()
+    kept = weakref.ref(thing, lambda _: os.kill(os.getpid(), signal.SIGINT))
+    del thing
+    return settings_from(chosen)
+
+from ferrule.cli.commands import headless
+settings_from, headless.settings_from = headless.settings_from, interrupted
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@requirement("CLI-1")
+def test_an_interrupt_counts_where_an_exception_would_be_lost(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", IN_A_CALLBACK, "-p", "Hi", "--model", script(tmp_path, {"text": "Done."})],
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=HANG,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")

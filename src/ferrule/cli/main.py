@@ -18,6 +18,8 @@ def main(argv: list[str] | None = None) -> int:
         print(f"ferrule {__version__}")
         return 0
     gc.set_threshold(OBJECTS_UNTIL_COLLECTION)
-    from .parser import run
+    from .early_signals import EndsAtOnce
 
+    with EndsAtOnce():
+        from .parser import run
     return run(arguments)

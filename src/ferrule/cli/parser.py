@@ -7,6 +7,7 @@ import math
 import sys
 
 from .._version import __version__
+from .early_signals import EndsAtOnce
 from .exits import FAILED, INTERRUPTED, USAGE, Failed, Usage
 from .mcp_options import add_mcp_options
 from .options import add_session_options
@@ -24,7 +25,8 @@ def run(arguments: list[str]) -> int:
 
             chosen = make_prompt_parser().parse_args(arguments)
             name = "ferrule -p"
-            return _prompt(chosen)
+            with EndsAtOnce():
+                return _prompt(chosen)
         parser = make_parser()
         chosen = parser.parse_args(arguments)
         if chosen.command is None:
