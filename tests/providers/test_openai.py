@@ -208,6 +208,16 @@ def test_calls_are_found_in_streams_that_others_write(chunks: list[dict[str, Any
     assert found[-1] == Stopped("tool_use")
 
 
+def test_a_call_in_the_old_form_is_one() -> None:
+    pieces = ({"name": "Read", "arguments": ""}, {"arguments": '{"x":'}, {"arguments": " 1}"})
+
+    found = read(*(said({"function_call": piece}) for piece in pieces), said({}, "function_call"), DONE)
+
+    (made,) = calls_of(found)
+    assert (made.name, made.arguments) == ("Read", {"x": 1})
+    assert found[-1] == Stopped("tool_use")
+
+
 def test_a_null_among_the_arguments_stays_one() -> None:
     found = read(*(call(index=0, id="a", name="Read", arguments=piece) for piece in ('{"x":', "null", "}")), DONE)
 

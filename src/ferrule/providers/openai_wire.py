@@ -184,7 +184,7 @@ class OpenAiReader:
             self._has_content = True
             self._refused = self._refused or bool(delta.get("refusal"))
             yield TextDelta(words)
-        if calls := delta.get("tool_calls"):
+        if calls := delta.get("tool_calls") or _old_call(delta.get("function_call")):
             yield from self._thought_ends()
             self._has_content = True
             for call in cast(list[dict[str, Any]], [calls] if isinstance(calls, dict) else calls):
@@ -222,6 +222,11 @@ def _words(content: Any) -> str:
         parts = cast(list[dict[str, Any]], content)
         return "".join(str(part.get("text") or "") for part in parts)
     return str(content) if content else ""
+
+
+def _old_call(function: Any) -> list[dict[str, Any]]:
+    """As it was written before there could be several, and by some servers still is."""
+    return [{"index": 0, "function": function}] if function else []
 
 
 def _usage(usage: dict[str, Any]) -> Usage:

@@ -54,7 +54,7 @@ class Trouble(ModelError):
 
 
 def cut(service: Service, why: str = "") -> Trouble:
-    return Trouble(f"The answer of {service.name} broke off{f' ({why})' if why else ''}.", "cut", passing=True)
+    return Trouble(f"{service.name} broke off its answer{f' ({why})' if why else ''}.", "cut", passing=True)
 
 
 def unreadable(service: Service, text: str) -> Trouble:
