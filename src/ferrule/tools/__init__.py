@@ -67,7 +67,7 @@ class Services:
     questioner: Questioner | None = None
     """Who answers questions; nobody does without one."""
     approver_answers: bool = False
-    """Whether whoever approves calls fills in the answers instead."""
+    """Whether whoever approves calls fills in the answers instead, and approves plans."""
     modes: Modes | None = None
     """The permission modes; without them nobody can plan."""
     skills: Skills | None = None
@@ -170,7 +170,7 @@ def builtin_tools(services: Services | None = None) -> tuple[AnyTool, ...]:
         CallMcpTool(at.mcp),
         Edit(at.files),
         EnterPlanMode(at.modes),
-        ExitPlanMode(at.modes, at.questioner),
+        ExitPlanMode(at.modes, at.questioner, by_approver=at.approver_answers),
         Glob(at.search),
         Grep(at.search, at.files.ledgers),
         KillShell(shell),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -14,6 +15,7 @@ from ..core.ports import Answer, Choice, Modes, Question, Questioner, Unanswered
 from ..core.state import ModeChanged, StateChange, StateSet, TurnStopped
 from ..core.tool import Exposure, Result, Tool, ToolError, load_guide
 from ..core.values import plain_value
+from ..core.verdicts import Behavior, Verdict
 
 PLAN = "plan"
 """The name of the mode, and the state key of the plan that was approved."""
@@ -52,9 +54,15 @@ class ExitPlanMode(Tool[ExitPlanModeInput, PlanAnswer]):
     input_model = ExitPlanModeInput
     exposure = Exposure.DEFERRED
 
-    def __init__(self, modes: Modes | None = None, questioner: Questioner | None = None) -> None:
+    _UNSEEN: ClassVar = Verdict(behavior=Behavior.ASK, source="tool", reason="the person has to approve the plan")
+
+    def __init__(
+        self, modes: Modes | None = None, questioner: Questioner | None = None, *, by_approver: bool = False
+    ) -> None:
+        """Without a questioner nobody approves a plan, unless whoever approves calls approves plans by that."""
         self._modes = modes
         self._questioner = questioner
+        self._by_approver = by_approver and questioner is None
 
     def unavailable(self) -> str | None:
         return None if self._modes else "this session has no permission modes"
@@ -62,10 +70,19 @@ class ExitPlanMode(Tool[ExitPlanModeInput, PlanAnswer]):
     def effects(self, input: ExitPlanModeInput, ctx: ToolContext) -> Effects:
         return Effects.of(ChangesState(MODE), ChangesState(PLAN), ChangesState("turn"))
 
+    async def opinion(self, input: ExitPlanModeInput, ctx: ToolContext) -> Verdict | None:
+        return self._UNSEEN if self._by_approver and self._is_planning else None
+
+    @property
+    def _is_planning(self) -> bool:
+        return self._modes is not None and self._modes.current() == PLAN
+
     async def call(self, input: ExitPlanModeInput, ctx: ToolContext) -> Result[PlanAnswer]:
         assert self._modes is not None, "a tool without modes is off"
-        if self._modes.current() != PLAN:
+        if not self._is_planning:
             raise ToolError("Plan mode is not on, so there is nothing to leave. Go on with the work.")
+        if self._by_approver:
+            return self._answered(Answer((APPROVE.label,)), input.plan, self._modes.before())
         if self._questioner is None:
             raise ToolError(NOBODY)
         question = Question(QUESTION, "Plan", (APPROVE, REJECT), about=Markdown(input.plan))
