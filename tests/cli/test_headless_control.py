@@ -174,3 +174,35 @@ def test_a_program_learns_which_commands_there_are_and_may_go_back_to_the_first_
         first = other.until("control_response")[-1]["response"]
         assert first["response"]["model"].startswith("scripted:")
         assert other.end() == 0
+
+
+@requirement("TASK-3", "TASK-5")
+def test_a_program_answers_questions_and_approves_plans(tmp_path: Path) -> None:
+    question = {"question": "Which?", "header": "Which", "options": [{"label": "One"}, {"label": "Two"}]}
+    asks = {"calls": [call("AskUserQuestion", "q", questions=[question])]}
+    plans = {"calls": [call("ExitPlanMode", "p", plan="Write it.")]}
+    writes = {"calls": [call("Write", "w", file_path="a.txt", content="a")]}
+    flags = ("--permission-prompt-tool", "stdio", "--permission-mode", "plan")
+
+    with program(tmp_path, asks, plans, plans, writes, {"text": "Done."}, flags=flags) as other:
+        other.say("go")
+        told = [
+            answered(other, "allow", answers={"Which?": "Two"}),
+            answered(other, "deny"),
+            answered(other, "allow"),
+            answered(other, "allow"),
+        ]
+        assert [one["tool_use_id"] for one in other.until("result/success")[-1]["permission_denials"]] == ["p"]
+        assert other.end() == 3
+
+    assert told == ["AskUserQuestion", "ExitPlanMode", "ExitPlanMode", "Write"]
+    assert (tmp_path / "a.txt").read_text() == "a"
+
+
+def answered(other: Program, behavior: str, **more: Any) -> str:
+    """Wait for a question and answer it, with more in the input; the name of the tool that it is about."""
+    asked = other.until("control_request")[-1]
+    answer = {"behavior": behavior, "message": "Say where", "updatedInput": {**asked["request"]["input"], **more}}
+    response = {"subtype": "success", "request_id": asked["request_id"], "response": answer}
+    other.send({"type": "control_response", "response": response})
+    return asked["request"]["tool_name"]

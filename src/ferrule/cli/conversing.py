@@ -154,6 +154,7 @@ class Conversing:
             which,
             tools=(self._structured,) if self._structured else (),
             approver=approver,
+            approver_answers=approver is not None,
             small_model=self._small,
             models=self._of_agents,
             limits=Limits(max_turns=chosen.max_turns, max_budget=chosen.max_budget_usd),
