@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 from ..core.calls import Refusal, Status
 from ..core.context import ToolContext
@@ -18,6 +18,8 @@ NAME = "StructuredOutput"
 MOST_TRIES = 5
 """Answers that do not fit, or do not come, before the run is given up."""
 _MOST_NAMED = 5
+_DATA = frozenset({"const", "enum", "default", "examples"})
+"""Keys of a schema under which there is no schema."""
 
 
 class SchemaError(ValueError):
@@ -90,7 +92,42 @@ def _validator(schema: Mapping[str, Any]) -> Validator:
         kind.check_schema(plain)
     except BadSchema as error:
         raise SchemaError(f"{_place(error.absolute_path)}: {error.message}") from None
+    if reference := _leads_nowhere(plain):
+        raise SchemaError(f"its `$ref` {reference} leads nowhere. Put what it names into the schema")
     return kind(plain, registry=Registry())  # an empty registry: a reference elsewhere is an error, never a request
+
+
+def _leads_nowhere(schema: dict[str, Any]) -> str | None:
+    """The first reference that is to nothing inside of the schema, so that no answer could be held to it."""
+    from referencing import Registry, Resource
+    from referencing.exceptions import Unresolvable
+    from referencing.jsonschema import DRAFT202012
+
+    resource = Resource[Any].from_contents(schema, default_specification=DRAFT202012)
+    base = resource.id() or ""
+    resolver = Registry[Any]().with_resource(base, resource).resolver(base)
+    for reference in _references(schema):
+        try:
+            resolver.lookup(reference)
+        except Unresolvable:
+            return reference
+    return None
+
+
+def _references(part: Any) -> Iterator[str]:
+    """Those whose base is that of the whole; a part with an `$id` of its own has another."""
+    match part:
+        case list():
+            for one in cast(list[Any], part):
+                yield from _references(one)
+        case dict():
+            for key, value in cast(dict[str, Any], part).items():
+                if key == "$ref" and isinstance(value, str):
+                    yield value
+                elif key not in _DATA and not (isinstance(value, dict) and "$id" in value):
+                    yield from _references(value)
+        case _:
+            pass
 
 
 def _place(path: Any) -> str:
