@@ -100,10 +100,12 @@ class Commands:
         for name in names:
             skill = self._read(name)
             rules = SkillRules(skill.allowed, skill.disallowed, skill.path)
-            values[KEY] = rules.saved(turn, None)
+            if rules or KEY in values:
+                values[KEY] = rules.saved(turn, None)
             texts.append(await self._rendered(skill, arguments))
             for_turn = rules.saved(turn + 1, for_turn)
-        values[KEY] = for_turn
+        if KEY in values:
+            values[KEY] = for_turn
         return "\n\n".join(texts)
 
     def _read(self, name: str) -> Skill:
