@@ -19,6 +19,7 @@ from ..host.text import NotText
 from .files import SettingsKind
 from .levels import SettingsPath, Source
 from .places import as_in_file, without, written
+from .plain_servers import is_plain
 from .strict_json import NotJson, Parsed, Place, parse
 
 LARGEST: Final = 1 << 20
@@ -113,6 +114,8 @@ def load_text(at: SettingsPath, text: str, digest: str | None = None) -> Loaded:
     except NotJson as error:
         broken = _whole(at, str(error))
         return Loaded(at, None, (broken if text.strip() else replace(broken, may_forbid=False),), digest)
+    if is_plain(at.kind, parsed):
+        return Loaded(at, parsed.value, (), digest, frozenset(), parsed.lines)
     from .faults import faults_in  # noqa: PLC0415 - the models take long to build, and most folders have no settings
 
     gone, faults = faults_in(at.kind, parsed)

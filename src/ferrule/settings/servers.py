@@ -8,8 +8,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, cast
 from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from .fields import SAID, Given, Items, Named, OpenObject, Port, said
-
-RESERVED_NAMES: Final = ("workspace", "claude-in-chrome", "computer-use", "Claude Preview", "Claude Browser")
+from .plain_servers import REMOTE, RESERVED_NAMES, SHORTEST_TIMEOUT
 
 
 class OAuth(OpenObject):
@@ -22,7 +21,9 @@ class OAuth(OpenObject):
 class Server(OpenObject):
     """What every server may carry. Other clients keep keys of their own here, so unknown ones are let be."""
 
-    timeout: Given[Annotated[int, Field(ge=1000)]] = Field(default=None, description="Milliseconds for one call.")
+    timeout: Given[Annotated[int, Field(ge=SHORTEST_TIMEOUT)]] = Field(
+        default=None, description="Milliseconds for one call."
+    )
     always_load: Given[bool] = None
 
 
@@ -50,14 +51,11 @@ class RemoteServer(Server):
     oauth: Given[OAuth] = Field(default=None, alias="oauth")
 
 
-_REMOTE: Final = ("http", "streamable-http", "sse", "ws")
-
-
 def _server_tag(value: Any) -> str | None:
     if not isinstance(value, dict):
         return "<stdio>"  # either says that an object was expected
     kind = cast(dict[str, Any], value).get("type", "stdio")
-    if kind in _REMOTE:
+    if kind in REMOTE:
         return "<remote>"
     return "<stdio>" if kind == "stdio" else None
 
@@ -68,7 +66,7 @@ AnyServer: TypeAlias = Annotated[
         _server_tag,
         custom_error_type=SAID,
         custom_error_message="{words}",
-        custom_error_context={"words": f"`type` must be one of stdio, {', '.join(_REMOTE)}."},
+        custom_error_context={"words": f"`type` must be one of stdio, {', '.join(REMOTE)}."},
     ),
 ]
 

@@ -21,7 +21,8 @@ from ...mcp.around import Around, ServerTrouble, Timing
 from ...mcp.config import InProcess, Remote, ServerConfig, Stdio
 from ...mcp.connection import Connection
 from ...settings.levels import Level, surroundings
-from ...settings.servers import RESERVED_NAMES, AnyServer
+from ...settings.plain_servers import RESERVED_NAMES
+from ...settings.servers import AnyServer
 from ...settings.trust import NotStored, TrustStore
 from ...settings.writing import NotSaved, remove_server, save_server
 from ..exits import CLOSED_PIPE, FAILED, OK, Failed, Usage
