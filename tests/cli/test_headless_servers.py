@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cli.prompting import ask, call, lines_of
+from tests.cli.running import HANG, environment
 from tests.mcp.running import RAW
 from tests.requirement import requirement
 
@@ -85,3 +87,36 @@ def test_what_is_no_configuration_ends_the_run_before_it_begins(folder: Path) ->
 
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"--mcp-config: missing.json cannot be read: there is no such file." in done.stderr
+
+
+OPENING = """
+import sys
+from pathlib import Path
+from ferrule.app.gathering import gathered
+from ferrule.app.opening import open_conversation
+from ferrule.app.settings import Settings
+config, state = sys.argv[1:]
+found = gathered(Settings(state_folder=Path(state)), server_sources=[config])
+opened = open_conversation(found.settings)
+print(len(opened.servers.tools()), *{name.partition(".")[0] for name in sys.modules})
+"""
+
+
+@requirement("MCP-2")
+def test_servers_that_are_known_load_nothing_that_takes_long_before_the_first_request(folder: Path) -> None:
+    config = servers(raw=(), dead=("die-at-start",))
+    echoed(folder, config)
+    state = environment(folder)["XDG_STATE_HOME"]
+
+    done = subprocess.run(
+        [sys.executable, "-c", OPENING, config, f"{state}/ferrule"],
+        cwd=folder,
+        env=environment(folder),
+        capture_output=True,
+        timeout=HANG,
+        check=True,
+    )
+
+    tools, *loaded = done.stdout.decode().split()
+    assert int(tools) > 10
+    assert not {"pydantic", "mcp", "jsonschema"} & set(loaded)

@@ -1,7 +1,8 @@
 """Which servers there are: what stands in the settings, as far as it may be started.
 
 A server counts as a whole from the highest level that names it. What a project
-brings has passed `settings.trust` before it gets here. Every server that is
+brings has passed `settings.trust` before it gets here, and every entry the
+checks of `settings.loading`, so it is read as it stands. Every server that is
 left out is named in a warning, with the place where it stands.
 """
 
@@ -11,19 +12,15 @@ import fnmatch
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pydantic import TypeAdapter
-
 from ..core.values import plain_value
 from ..settings.files import PROJECT_SERVERS
 from ..settings.layers import Layered, Sourced
 from ..settings.levels import Level, Source
-from ..settings.servers import AnyServer, RemoteServer, StdioServer
 from .config import Remote, ServerConfig, Stdio, Transport
 from .expansion import Expansion
 from .naming import server_parts
 
 PROJECT_VARIABLES: Final = ("CLAUDE_PROJECT_DIR", "FERRULE_PROJECT_DIR")
-_SERVER: TypeAdapter[StdioServer | RemoteServer] = TypeAdapter(AnyServer)
 _GIVEN: Final = (Level.COMMAND_LINE, Level.MANAGED)
 """Levels that are left when only given servers count."""
 
@@ -44,7 +41,7 @@ def configured(layered: Layered, *, cwd: str, environment: Mapping[str, str], st
     expansion_of = {**dict.fromkeys(PROJECT_VARIABLES, cwd), **environment}
     servers: list[ServerConfig] = []
     for name, found in kept.items():
-        entry = _SERVER.validate_python(dict(found.value))
+        entry = found.value
         expansion = Expansion(expansion_of)
         transport = _transport(entry, expansion, cwd)
         if transport is None:
@@ -61,8 +58,8 @@ def configured(layered: Layered, *, cwd: str, environment: Mapping[str, str], st
                 transport=transport,
                 part=parts[name],
                 origin=str(found.source),
-                timeout=None if entry.timeout is None else entry.timeout / 1000,
-                always_load=entry.always_load is True,
+                timeout=entry["timeout"] / 1000 if "timeout" in entry else None,
+                always_load=entry.get("alwaysLoad") is True,
                 trusted=name in trusted,
                 concurrent=name in concurrent,
             )
@@ -70,22 +67,23 @@ def configured(layered: Layered, *, cwd: str, environment: Mapping[str, str], st
     return Configured(tuple(servers), tuple(warnings))
 
 
-def _transport(entry: StdioServer | RemoteServer, expand: Expansion, cwd: str) -> Transport | None:
+def _transport(entry: Mapping[str, Any], expand: Expansion, cwd: str) -> Transport | None:
     """`None` for a kind that nothing here speaks."""
-    if isinstance(entry, StdioServer):
-        args = tuple(expand(argument) for argument in entry.args or ())
-        return Stdio(expand(entry.command), args, expand.each(entry.env or {}), cwd)
-    if entry.type == "ws":
+    kind = entry.get("type", "stdio")
+    if kind == "stdio":
+        args = tuple(expand(argument) for argument in entry.get("args", ()))
+        return Stdio(expand(entry["command"]), args, expand.each(entry.get("env", {})), cwd)
+    if kind == "ws":
         return None
-    oauth = entry.oauth
+    oauth = entry.get("oauth", {})
     return Remote(
-        kind="sse" if entry.type == "sse" else "http",
-        url=expand(entry.url),
-        headers=expand.each(entry.headers or {}),
-        headers_helper=entry.headers_helper,
-        client_id=oauth.client_id if oauth else None,
-        callback_port=oauth.callback_port if oauth else None,
-        scopes=oauth.scopes if oauth else None,
+        kind="sse" if kind == "sse" else "http",
+        url=expand(entry["url"]),
+        headers=expand.each(entry.get("headers", {})),
+        headers_helper=entry.get("headersHelper"),
+        client_id=oauth.get("clientId"),
+        callback_port=oauth.get("callbackPort"),
+        scopes=oauth.get("scopes"),
     )
 
 
