@@ -49,8 +49,8 @@ def surroundings(instructions: Sequence[Instruction], environment: str) -> str:
 
 
 def _deferred(specs: Iterable[ToolSpec]) -> str:
-    """Names only: ToolSearch has the rest."""
-    lines = [f"- {spec.name}: {spec.hint or spec.summary}" for spec in specs]
+    """Names, and the hint of those that have one: ToolSearch has the rest."""
+    lines = [f"- {spec.name}: {spec.hint}" if spec.hint else f"- {spec.name}" for spec in specs]
     if not lines:
         return ""
     return "\n".join(("# Tools that are known by name\n\nLoad one with ToolSearch before you call it.\n", *lines))

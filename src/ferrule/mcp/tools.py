@@ -50,7 +50,6 @@ class McpTool(Tool[Mapping[str, Any], Answer]):
         self.name = name
         self.title = f"{self.server}: {info.title or info.name}"
         self.description = _description(info, self.server)
-        self.hint = f"{info.name} of the server {self.server}"
         self.exposure = Exposure.DEFERRED if deferred and not _always_loaded(info, connection) else Exposure.DIRECT
         self.result_limit = _result_limit(info, tokens)
         self._connection = connection
