@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from . import agent, analysis, edit, hooks, read, rules, sdk_call, search, serve, shell, startup
+from . import agent, analysis, edit, hooks, mcp_client, read, rules, sdk_call, search, serve, shell, startup
 from .environments import HERE, ROOT, Unavailable, interpreter
 from .figures import Figure
 from .peers import DISTRIBUTIONS, WITH_A_LOOP
@@ -32,6 +32,7 @@ HERE_ALONE = {
     "hooks": hooks,
     "serve": serve,
     "agent": agent,
+    "mcp_client": mcp_client,
     "sdk_call": sdk_call,
 }
 """Measured in this process, beside something of the machine's own."""

@@ -8,7 +8,6 @@ service alike, and neither for how it ends.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sys
 import tempfile
@@ -54,12 +53,15 @@ class Run:
     megabytes: dict[int, float] = field(default_factory=dict[int, float])
     """Resident memory when that request came."""
     last: bytes = b""
+    processor: float = 0.0
+    """Seconds that it had used when its first request came, in all its threads."""
 
     def arrived(self, number: int, request: LoggedRequest) -> None:
         self.arrivals.append(perf_counter())
+        self.processor = self.processor or _processor_seconds(self.pid)
         self.last = request.raw
         if number in (SHORT, LONGEST):
-            self.megabytes[number] = _resident(self.pid)
+            self.megabytes[number] = resident(self.pid)
 
     @property
     def first(self) -> float:
@@ -145,7 +147,6 @@ async def measure(*, runs: int) -> list[Figure]:
             await _many_reads(bench),
             await _conversation(bench),
             *await _longest(bench),
-            await _servers(bench),
             await _agents(bench),
         ]
 
@@ -238,27 +239,6 @@ async def _longest(bench: Bench) -> list[Figure]:
     ]
 
 
-async def _servers(bench: Bench) -> Figure:
-    """Seven that live and three that do not; the live ones answer `initialize` late, and nobody waits."""
-    alive = {"command": sys.executable, "args": [str(Path(__file__).with_name("mcp_servers.py")), "--bare"]}
-    dead = {"command": str(bench.folder / "no-such-program")}
-    servers = {f"s{number}": dead if number >= 7 else alive for number in range(10)}
-    turns = [{"text": "Hello."}]
-    config = json.dumps({"mcpServers": servers})
-    with_them, without = [], []
-    for _ in range(min(bench.runs, SCARCE_RUNS)):
-        with_them.append(await bench.ours(turns, "--mcp-config", config, "--trust"))
-        without.append(await bench.ours(turns))
-    bare = min(run.first for run in without) * 1e3
-    return _figure(
-        "start with 10 MCP servers, 3 dead",
-        min(run.first for run in with_them) * 1e3,
-        beside="without any",
-        other=bare,
-        target=bare + 50,
-    )
-
-
 async def _agents(bench: Bench) -> Figure:
     """Each asks the model once, and all are asked for in one message."""
     wanted = {"description": "look", "prompt": "Say that you are there.", "subagent_type": "general-purpose"}
@@ -268,9 +248,15 @@ async def _agents(bench: Bench) -> Figure:
     return _figure(f"{AGENTS} agents at once, from the call to the last answer", min(sum(r.turns) for r in runs) * 1e3)
 
 
-def _resident(pid: int) -> float:
+def resident(pid: int) -> float:
     status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     return next(int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmRSS"))
+
+
+def _processor_seconds(pid: int) -> float:
+    """To the nanosecond, which the ticks of `stat` are not."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(task.read_text(encoding="ascii").split()[0]) for task in tasks) / 1e9
 
 
 def _figure(what: str, value: float, *, other: float | None = None, beside: str = "", **more: Any) -> Figure:
