@@ -108,6 +108,25 @@ def test_a_picture_that_ends_early_is_told_so(form: str) -> None:
 
 
 @requirement("READ-4")
+def test_a_picture_loses_an_extra_whose_checksum_is_wrong_and_is_shown() -> None:
+    sound = _drawn("PNG")
+    extra = struct.pack(">I", 4) + b"teXt" + b"a\0bc" + struct.pack(">I", 1)
+
+    picture = fitted_picture(sound[:33] + extra + sound[33:])
+
+    assert picture.data == sound
+
+
+def test_a_picture_is_not_mended_where_its_own_data_is_damaged() -> None:
+    sound = _drawn("PNG")
+    at = sound.index(b"IDAT") + 20
+    damaged = sound[:at] + bytes([sound[at] ^ 1]) + sound[at + 1 :]
+
+    with pytest.raises(BadImage):
+        fitted_picture(damaged)
+
+
+@requirement("READ-4")
 def test_a_picture_that_would_fill_the_memory_is_not_unpacked() -> None:
     header = struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0)
     chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(b"\0" * 1000)), (b"IEND", b""))

@@ -12,6 +12,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING
 
 from ..core.values import plain_value
+from .png import without_broken_extras
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -86,6 +87,16 @@ def fitted_picture(data: bytes) -> Picture:
 
     Of one that moves and has to shrink, the first frame is left.
     """
+    try:
+        return _fitted(data)
+    except BadImage:
+        mended = without_broken_extras(data)
+        if mended is None:
+            raise
+        return _fitted(mended)
+
+
+def _fitted(data: bytes) -> Picture:
     with _unpacking(data) as (image, media_type):
         width, height = image.size
         turned = image.getexif().get(ORIENTATION, 1) not in (0, 1)
