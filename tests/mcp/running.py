@@ -17,6 +17,7 @@ from ferrule.engine.session import Session
 from ferrule.mcp.around import Around, Timing
 from ferrule.mcp.config import ServerConfig, Stdio, Transport
 from ferrule.mcp.connection import Connection
+from ferrule.mcp.hooks import SignIn
 from ferrule.mcp.servers import Limits, McpServers
 from ferrule.permissions.modes import Mode
 
@@ -36,9 +37,16 @@ def config(transport: Transport, name: str = "raw", **terms: Any) -> ServerConfi
 
 @asynccontextmanager
 async def connected(
-    folder: Path, transport: Transport, *, questioner: Questioner | None = None, timing: Timing = QUICK, **terms: Any
+    folder: Path,
+    transport: Transport,
+    *,
+    questioner: Questioner | None = None,
+    sign_in: SignIn | None = None,
+    roots: tuple[str, ...] = ("file:///project",),
+    timing: Timing = QUICK,
+    **terms: Any,
 ) -> AsyncGenerator[Connection]:
-    around = Around(state_folder=folder, timing=timing, questioner=questioner, roots=("file:///project",))
+    around = Around(state_folder=folder, timing=timing, questioner=questioner, sign_in=sign_in, roots=roots)
     connection = Connection(config(transport, **terms), around, lambda connection, kind: None)
     try:
         yield connection

@@ -186,7 +186,7 @@ async def test_a_servers_question_reaches_the_person_and_the_answer_the_server(t
 
     assert answer == {
         "action": "accept",
-        "content": {"city": "Bern", "seats": 2, "class": "second", "return": True},
+        "content": {"city": "Bern", "seats": 2, "class": "second", "return": True, "meal": "soup"},
     }
     assert person.asked[0].text == "Where to?\ncity: A city."
     assert [choice.label for choice in person.asked[2].choices] == ["first", "second"]
@@ -197,6 +197,39 @@ async def test_a_servers_question_reaches_the_person_and_the_answer_the_server(t
 async def test_a_person_need_not_answer(tmp_path: Path, why: str, action: str) -> None:
     async with connected(tmp_path, raw(), questioner=Person(Unanswered(why))) as server:  # pyright: ignore[reportArgumentType]
         assert json.loads(await text_of(server, "ask")) == {"action": action}
+
+
+@requirement("MCP-1")
+async def test_a_page_that_has_to_be_opened_first_is_put_to_the_person_and_the_call_made_again(tmp_path: Path) -> None:
+    person = Person(Answer(chosen=("I have opened it",)), Answer(chosen=("No",)))
+    async with connected(tmp_path, raw(), questioner=person) as server:
+        assert await text_of(server, "pages_first") == "done at last"
+        with pytest.raises(ServerTrouble, match=r"Agree first\. A person has to open https://a\.test/agree first\."):
+            await text_of(server, "pages_first")
+
+    assert [question.text for question in person.asked] == ["Agree here.\nhttps://a.test/agree"] * 2
+
+
+@requirement("MCP-1")
+async def test_without_a_person_the_page_is_named(tmp_path: Path) -> None:
+    async with connected(tmp_path, raw()) as server:
+        with pytest.raises(ServerTrouble, match=r"A person has to open https://a\.test/agree first"):
+            await text_of(server, "pages_first")
+
+
+async def test_a_tool_that_answers_as_a_task_only_is_left_out(tmp_path: Path) -> None:
+    async with connected(tmp_path, raw()) as server:
+        await server.ready()
+        assert server.listing is not None
+        assert "as_task" not in {tool.name for tool in server.listing.tools}
+
+
+async def test_what_a_server_logs_stands_beside_its_complaints(tmp_path: Path) -> None:
+    async with connected(tmp_path, raw()) as server:
+        await text_of(server, "tell")
+        await until((tmp_path / "mcp" / "logs" / "raw.log").exists)
+
+    assert (tmp_path / "mcp" / "logs" / "raw.log").read_text() == '[warning] disk: {"free": 3}\n'
 
 
 @requirement("MCP-1")

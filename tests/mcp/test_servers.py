@@ -58,9 +58,11 @@ async def test_every_kind_of_part_comes_as_what_it_is(tmp_path: Path) -> None:
         "Text",
         "Image",
         "Text",
+        "Text",
     ]
     assert all(isinstance(block, Image) is (at in (1, 5)) for at, block in enumerate(outcome.content))
     assert "[note://1]\na note" in shown
+    assert "[note://3]\na note" in shown
     assert "[b.txt; text/plain: file:///a/b.txt]" in shown
     assert "audio/wav, 4 bytes, saved to" in shown
     saved = Path(shown.partition("audio/wav, 4 bytes, saved to ")[2].partition("]")[0])
@@ -73,9 +75,11 @@ async def test_structured_content_is_shown_once_and_without_data_that_nobody_can
     async with session(tmp_path, config(raw())) as (running, servers):
         await servers.settled(60)
         alone, both = await run(running, "mcp__raw__structured"), await run(running, "mcp__raw__both")
+        twice = await run(running, "mcp__raw__twice")
 
     assert words(alone) == '{"answer": 42, "picture": "[5,000 characters of data]"}'
     assert words(both) == '{"answer": 42}'
+    assert [type(block) for block in twice.content] == [Image]
 
 
 @requirement("BUD-2", "MCP-1")

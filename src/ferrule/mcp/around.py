@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from ..core.ports import Questioner
 from ..core.values import named_value
@@ -27,6 +27,15 @@ class ServerTrouble(Exception):
         super().__init__(message)
         self.code = code
         """The protocol's number for it, where the server gave one."""
+
+
+class PagesFirst(ServerTrouble):
+    """A person has to open pages before the server does what was asked."""
+
+    def __init__(self, message: str, code: int | None, pages: tuple[Mapping[str, Any], ...]) -> None:
+        super().__init__(message, code)
+        self.pages = pages
+        """As the protocol asks to open them."""
 
 
 @named_value

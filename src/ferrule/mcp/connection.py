@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from .around import Around, Phase, ServerTrouble
+from .around import Around, PagesFirst, Phase, ServerTrouble
 from .clock import EXTENDS_TO, CallClock
 from .config import InProcess, Remote, ServerConfig
 from .elicitation import put_to_person
@@ -70,6 +70,14 @@ class Connection:
 
     async def call(self, tool: str, arguments: Mapping[str, Any], on_progress: OnProgress) -> dict[str, Any]:
         """The result as the protocol has it. Raises `ServerTrouble`. If cancelled, the server is told."""
+        try:
+            return await self._called(tool, arguments, on_progress)
+        except PagesFirst as wanted:
+            if not await self._has_opened(wanted.pages):
+                raise
+            return await self._called(tool, arguments, on_progress)
+
+    async def _called(self, tool: str, arguments: Mapping[str, Any], on_progress: OnProgress) -> dict[str, Any]:
         link = await self._up()
         limit = self.call_limit
         clock: CallClock | None = None
@@ -187,6 +195,9 @@ class Connection:
         if wire.is_stale(error):
             self._lose("it does not know this session any more")
         words = f"The server `{name}` answered {what} with an error: {wire.in_words(error)}."
+        if pages := wire.pages_of(error):
+            addresses = " and ".join(str(page["url"]) for page in pages)
+            return PagesFirst(f"{words} A person has to open {addresses} first.", wire.code_of(error), pages)
         return ServerTrouble(words, wire.code_of(error))
 
     # The owner
@@ -328,6 +339,12 @@ class Connection:
         finally:
             for clock in self._clocks:
                 clock.go_on()
+
+    async def _has_opened(self, pages: tuple[Mapping[str, Any], ...]) -> bool:
+        if self._around.questioner is None:
+            return False
+        answers = [await self._elicited({**page, "mode": "url"}) for page in pages]
+        return all(answer["action"] == "accept" for answer in answers)
 
     @property
     def is_awaited(self) -> bool:

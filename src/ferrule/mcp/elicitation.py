@@ -30,7 +30,7 @@ async def put_to_person(questioner: Questioner, server: str, asked: Mapping[str,
         if isinstance(answers, Unanswered):
             return _not_answered(answers)
         for (name, field), answer in zip(some, answers, strict=True):
-            value = _value(field, answer)
+            value = _value(field, answer) if answer.chosen or answer.text.strip() else field.get("default")
             if value is None and name in required:
                 return {"action": "decline"}
             if value is not None:
@@ -60,9 +60,18 @@ def _not_answered(answer: Unanswered) -> dict[str, Any]:
 
 def _question(message: str, name: str, field: Mapping[str, Any]) -> Question:
     title, more = str(field.get("title") or name), str(field.get("description") or "")
-    text = f"{message}\n{title}{f': {more}' if more else ''}"
+    spare = f" [{_shown(field)}]" if "default" in field else ""
+    text = f"{message}\n{title}{f': {more}' if more else ''}{spare}"
     choices = tuple(Choice(label) for label in _labels(field))
     return Question(text, header=title[:12], choices=choices, several=field.get("type") == "array")
+
+
+def _shown(field: Mapping[str, Any]) -> str:
+    """What counts if nothing is said, as a person would say it."""
+    default: Any = field["default"]
+    values: list[Any] = cast(list[Any], default) if isinstance(default, list) else [default]
+    labels = _labels(field)
+    return ", ".join(next((label for label, value in labels.items() if value == one), str(one)) for one in values)
 
 
 def _labels(field: Mapping[str, Any]) -> dict[str, Any]:

@@ -60,10 +60,16 @@ def _ending(media_type: str) -> str:
 def answer_of(result: Mapping[str, Any], files: SavedFiles) -> Answer:
     """Of a call. Takes long for large pictures, so it runs in a thread."""
     blocks = tuple(_blocks(cast(list[Mapping[str, Any]], result.get("content") or []), files))
-    if "structuredContent" in result and not any(isinstance(block, Text) for block in blocks):
+    if not any(isinstance(block, Text) for block in blocks) and _says_more(result):
         structured = json.dumps(_readable(result["structuredContent"]), ensure_ascii=False)
         blocks = (Text(structured), *blocks)
     return Answer(blocks or (Text("(no output)"),), result.get("isError") is True, result.get("_meta"))
+
+
+def _says_more(result: Mapping[str, Any]) -> bool:
+    """Whether there is structured content, and not the same parts once again."""
+    parts = result.get("content")
+    return "structuredContent" in result and result["structuredContent"] not in (parts, {"content": parts})
 
 
 def contents_of(result: Mapping[str, Any], files: SavedFiles) -> tuple[Block, ...]:
@@ -94,9 +100,11 @@ def _blocks(content: Iterable[Mapping[str, Any]], files: SavedFiles) -> Iterator
 
 
 def _resource(part: Mapping[str, Any], files: SavedFiles) -> Block:
-    if "blob" in part:
-        return _data(str(part["blob"]), str(part.get("mimeType", "")), files)
-    return Text(f"[{part.get('uri', 'a resource')}]\n{part.get('text', '')}")
+    where, media_type = part.get("uri", "a resource"), str(part.get("mimeType", ""))
+    if "blob" not in part:
+        return Text(f"[{where}]\n{part.get('text', '')}")
+    block = _data(str(part["blob"]), media_type, files)
+    return Text(f"[{where}]\n{block.text}") if isinstance(block, Text) and _is_text(media_type) else block
 
 
 def _linked(part: Mapping[str, Any]) -> str:
@@ -110,6 +118,11 @@ def _data(encoded: str, media_type: str, files: SavedFiles) -> Block:
         data = b64decode(encoded, validate=False)
     except (BadBase64, ValueError):
         return Text(f"[{media_type or 'data'} that is no valid base64]")
+    if _is_text(media_type):
+        try:
+            return Text(data.decode("utf-8"))
+        except UnicodeDecodeError:
+            pass  # in an encoding that nobody names: saved like anything else
     if media_type.startswith("image/"):
         try:
             picture = fitted_picture(data)
@@ -121,6 +134,10 @@ def _data(encoded: str, media_type: str, files: SavedFiles) -> Block:
     except OSError as error:
         return Text(f"[{media_type or 'data'}, {len(data):,} bytes, which could not be saved: {error.strerror}]")
     return Text(f"[{media_type or 'data'}, {len(data):,} bytes, saved to {path}]")
+
+
+def _is_text(media_type: str) -> bool:
+    return media_type.startswith("text/")
 
 
 def _readable(value: Any) -> Any:

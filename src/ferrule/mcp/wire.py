@@ -5,6 +5,7 @@ The package takes seconds to load, so nobody imports this module but `late.py`.
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -17,7 +18,7 @@ from mcp.client.session import ClientRequestContext, IncomingMessage
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
-from mcp.shared.exceptions import MCPError
+from mcp.shared.exceptions import MCPError, UrlElicitationRequiredError
 
 from .._version import __version__
 from .config import InProcess, Remote, ServerConfig, Stdio
@@ -66,7 +67,7 @@ class Link:
         if offers.prompts is not None:
             async for page in _pages(self._client.list_prompts):
                 prompts += page.prompts
-        return Listing(tuple(map(tool_info, tools)), tuple(map(prompt_info, prompts)))
+        return Listing(tuple(map(tool_info, filter(_is_called_plainly, tools))), tuple(map(prompt_info, prompts)))
 
     async def call(self, name: str, arguments: Mapping[str, Any], on_progress: OnProgress) -> dict[str, Any]:
         return _plain(await self._client.call_tool(name, dict(arguments), progress_callback=on_progress))
@@ -123,12 +124,18 @@ async def connected(config: ServerConfig, hooks: Hooks, errors: ErrorLog) -> Asy
         answer = await hooks.elicit(params.model_dump(by_alias=True, mode="json", exclude_none=True))
         return types.ElicitResult.model_validate(answer)
 
+    async def on_log(params: types.LoggingMessageNotificationParams) -> None:
+        where = f"{params.logger}: " if params.logger else ""
+        data = params.data if isinstance(params.data, str) else json.dumps(params.data, ensure_ascii=False)
+        errors.write(f"[{params.level}] {where}{data}\n".encode("utf-8", "replace"))
+
     async def on_roots(context: ClientRequestContext) -> types.ListRootsResult | types.ErrorData:
         return types.ListRootsResult.model_validate({"roots": [{"uri": uri} for uri in hooks.roots]})
 
     client = Client(
         _transport(config, hooks, errors),
         message_handler=on_message,
+        logging_callback=on_log,
         elicitation_callback=on_elicitation if hooks.elicit else None,
         list_roots_callback=on_roots if hooks.roots else None,
         client_info=types.Implementation(name="ferrule", version=__version__),
@@ -145,13 +152,23 @@ def in_words(error: BaseException) -> str:
         error = cast(BaseExceptionGroup[BaseException], error).exceptions[0]
     if isinstance(error, httpx2.HTTPStatusError):
         return f"it answered with HTTP status {error.response.status_code}"
-    words = " ".join(str(error).split())[:500]
+    words = " ".join(str(error).split())[:500].rstrip(".")
     return words or type(error).__name__
 
 
 def code_of(error: BaseException) -> int | None:
     """The protocol's number for an error that the server gave."""
     return error.code if isinstance(error, MCPError) else None
+
+
+def pages_of(error: BaseException) -> tuple[Mapping[str, Any], ...]:
+    """Those that a person has to open first, where that is what the server says."""
+    if not isinstance(error, MCPError) or error.code != types.URL_ELICITATION_REQUIRED:
+        return ()
+    try:
+        return tuple(_plain(page) for page in UrlElicitationRequiredError.from_error(error.error).elicitations)
+    except (ValueError, TypeError, AttributeError):
+        return ()  # it asks for something, and does not say for what
 
 
 def is_closed(error: BaseException) -> bool:
@@ -200,6 +217,11 @@ async def _watched(inner: AbstractAsyncContextManager[Any], hooks: Hooks) -> Asy
     """The same streams, and word of the end of what comes in."""
     async with inner as (incoming, outgoing):
         yield WatchedStream(incoming, hooks), outgoing
+
+
+def _is_called_plainly(tool: types.Tool) -> bool:
+    """A few tools answer only where a task is made of the call, which is not done here."""
+    return tool.execution is None or tool.execution.task_support != "required"
 
 
 async def _pages(fetch: Any) -> AsyncIterator[Any]:

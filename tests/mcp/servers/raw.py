@@ -55,6 +55,14 @@ TOOLS: dict[str, dict[str, Any]] = {
     "cancelled": {"description": "Say how many calls were cancelled.", "inputSchema": OBJECT},
     "grow": {"description": "Offer one tool more from now on.", "inputSchema": OBJECT},
     "shrink_badly": {"description": "Say that the tools changed, then fail to list them.", "inputSchema": OBJECT},
+    "pages_first": {"description": "Want a page to be opened first.", "inputSchema": OBJECT},
+    "as_task": {
+        "description": "Answer as a task only.",
+        "inputSchema": OBJECT,
+        "execution": {"taskSupport": "required"},
+    },
+    "tell": {"description": "Say something to the log.", "inputSchema": OBJECT},
+    "twice": {"description": "Answer with a picture, and with the same as data.", "inputSchema": OBJECT},
     "ask": {"description": "Ask the person.", "inputSchema": OBJECT},
     "environment": {"description": "Say which variables there are.", "inputSchema": OBJECT},
     "roots": {"description": "Ask for the roots.", "inputSchema": OBJECT},
@@ -105,13 +113,14 @@ def handle(request: dict[str, Any]) -> None:
     except KeyError:
         send({"id": id, "error": {"code": -32601, "message": f"no method {method}"}})
     except Refused as refused:
-        send({"id": id, "error": {"code": refused.code, "message": str(refused)}})
+        send({"id": id, "error": {"code": refused.code, "message": str(refused), "data": refused.data}})
 
 
 class Refused(Exception):
-    def __init__(self, message: str, code: int = -32000) -> None:
+    def __init__(self, message: str, code: int = -32000, data: Any = None) -> None:
         super().__init__(message)
         self.code = code
+        self.data = data
 
 
 def initialize(params: dict[str, Any], id: Any) -> dict[str, Any]:
@@ -192,6 +201,19 @@ def shrink_badly(given: dict[str, Any], token: Any) -> dict[str, Any]:
     return text("broken")
 
 
+def pages_first(given: dict[str, Any], token: Any) -> dict[str, Any]:
+    STATE["tried"] = STATE.get("tried", 0) + 1
+    if STATE["tried"] % 2 == 0:
+        return text("done at last")
+    page = {"mode": "url", "message": "Agree here.", "url": "https://a.test/agree", "elicitationId": "1"}
+    raise Refused("Agree first.", -32042, {"elicitations": [page]})
+
+
+def tell(given: dict[str, Any], token: Any) -> dict[str, Any]:
+    send({"method": "notifications/message", "params": {"level": "warning", "logger": "disk", "data": {"free": 3}}})
+    return text("told")
+
+
 def text(words: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": words}]}
 
@@ -219,6 +241,7 @@ PARTS = [
     {"type": "image", "data": base64.b64encode(b"no picture").decode(), "mimeType": "image/tiff"},
     {"type": "resource", "resource": {"uri": "note://1", "text": "a note"}},
     {"type": "resource", "resource": {"uri": "note://2", "blob": PNG, "mimeType": "image/png"}},
+    {"type": "resource", "resource": {"uri": "note://3", "blob": "YSBub3Rl", "mimeType": "text/plain"}},
     {"type": "resource_link", "uri": "file:///a/b.txt", "name": "b.txt", "mimeType": "text/plain"},
 ]
 QUESTION = {
@@ -230,7 +253,7 @@ QUESTION = {
             "seats": {"type": "integer"},
             "class": {"type": "string", "enum": ["first", "second"]},
             "return": {"type": "boolean"},
-            "meal": {"type": "string"},
+            "meal": {"type": "string", "default": "soup"},
         },
         "required": ["city"],
     },
@@ -283,6 +306,9 @@ SPECIAL: dict[str, Callable[[dict[str, Any], Any], dict[str, Any]]] = {
     "parts": lambda given, token: {"content": PARTS},
     "structured": lambda given, token: {"content": [], "structuredContent": {"answer": 42, "picture": "A" * 5000}},
     "both": lambda given, token: {**text('{"answer": 42}'), "structuredContent": {"answer": 42}},
+    "pages_first": pages_first,
+    "tell": tell,
+    "twice": lambda given, token: {"content": [PARTS[1]], "structuredContent": {"content": [PARTS[1]]}},
     "cancelled": lambda given, token: text(str(len(CANCELLED))),
     "grow": grow,
     "shrink_badly": shrink_badly,
