@@ -11,10 +11,10 @@ from ..mcp.config import Remote, Transport
 
 DEFAULT_PORT = 51789
 SECONDS = 300.0
-PAGE = (
-    b"HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
-    b"Thank you. You can close this page and go back to the terminal.\n"
-)
+HEAD = "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
+THANKS = "Thank you. You can close this page and go back to the terminal.\n"
+REFUSED = "The sign-in was refused. You can close this page and go back to the terminal.\n"
+ELSEWHERE = "Nobody waits for this.\n"
 
 
 class TerminalSignIn:
@@ -22,6 +22,7 @@ class TerminalSignIn:
 
     def __init__(self, port: int) -> None:
         self._port = port
+        self._state = ""
         self._came: asyncio.Future[Mapping[str, str]] | None = None
         self._server: asyncio.Server | None = None
 
@@ -35,8 +36,15 @@ class TerminalSignIn:
         return f"http://localhost:{self._port}/callback"
 
     async def send_to(self, url: str, /) -> None:
+        self._state = dict(parse_qsl(urlsplit(url).query)).get("state", "")
         self._came = asyncio.get_running_loop().create_future()
-        self._server = await asyncio.start_server(self._on_visit, "127.0.0.1", self._port)
+        try:
+            self._server = await asyncio.start_server(self._on_visit, "127.0.0.1", self._port)
+        except OSError as error:
+            raise OSError(
+                f"nothing can listen at {self.address} for the sign-in: {error.strerror}. "
+                "End what uses that port, or give the server another `oauth.callbackPort`"
+            ) from None
         print(f"Open this page to sign in:\n\n  {url}\n", file=sys.stderr, flush=True)
 
     async def answer(self) -> Mapping[str, str]:
@@ -45,15 +53,20 @@ class TerminalSignIn:
         try:
             async with asyncio.timeout(SECONDS):
                 return await self._came
+        except TimeoutError:
+            return {"error": f"nobody came back within {SECONDS:g} seconds"}
         finally:
             self._server.close()
 
     async def _on_visit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Only the page that they were sent to knows the state; whoever else comes by is not them."""
         parts = (await reader.readline()).split()
         target = urlsplit(parts[1].decode("latin-1") if len(parts) > 1 else "")
         query = dict(parse_qsl(target.query))
-        writer.write(PAGE)
+        awaited = target.path == "/callback" and query.get("state", "") == self._state
+        words = ELSEWHERE if not awaited else THANKS if "code" in query else REFUSED
+        writer.write(f"{HEAD}{words}".encode())
         await writer.drain()
         writer.close()
-        if target.path == "/callback" and "code" in query and self._came is not None and not self._came.done():
+        if awaited and self._came is not None and not self._came.done():
             self._came.set_result(query)
