@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection, Generator
+from contextlib import contextmanager
 from typing import Final
 
 EXTENDS_TO: Final = 10
@@ -43,3 +45,15 @@ class CallClock:
     def _reschedule(self, when: float | None) -> None:
         if not self._timeout.expired():
             self._timeout.reschedule(when)
+
+
+@contextmanager
+def held(clocks: Collection[CallClock]) -> Generator[None]:
+    """While it lasts, none of them runs."""
+    for clock in clocks:
+        clock.hold()
+    try:
+        yield
+    finally:
+        for clock in clocks:
+            clock.go_on()

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack, suppress
+from collections.abc import Callable, Generator, Mapping
+from contextlib import AsyncExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from .around import Around, PagesFirst, Phase, ServerTrouble
-from .clock import EXTENDS_TO, CallClock
+from .clock import EXTENDS_TO, CallClock, held
 from .config import InProcess, Remote, ServerConfig
 from .elicitation import put_to_person
-from .hooks import Hooks, Kind, OnProgress
+from .hooks import Hooks, Kind, OnProgress, Unhurried
 from .late import load_wire
 from .listing import Listing, ListingCache, ResourceInfo
 from .process import ErrorLog
@@ -90,8 +90,8 @@ class Connection:
         try:
             async with asyncio.timeout(limit) as timeout:
                 clock = CallClock(timeout, limit)
-                self._clocks.add(clock)
-                result = await link.call(tool, arguments, progressed)
+                with self._on_the_clock(clock):
+                    result = await link.call(tool, arguments, progressed)
                 self._failures = 0
                 return result
         except TimeoutError:
@@ -103,9 +103,6 @@ class Connection:
             ) from None
         except Exception as error:  # whatever the package raises for a server is that server's trouble
             raise await self._explained(f"`{tool}`", error) from error
-        finally:
-            if clock is not None:
-                self._clocks.discard(clock)
 
     async def resources(self) -> tuple[ResourceInfo, ...]:
         """As the server has them now. Raises `ServerTrouble`."""
@@ -224,9 +221,10 @@ class Connection:
         wire = await load_wire()
         try:
             async with AsyncExitStack() as stack:
-                async with asyncio.timeout(self._timing.start):
-                    link = await stack.enter_async_context(wire.connected(self.config, self._hooks(), self._errors))
-                    listing = await link.listing()
+                async with asyncio.timeout(self._timing.start) as timeout:
+                    with self._on_the_clock(CallClock(timeout, self._timing.start)):
+                        link = await stack.enter_async_context(wire.connected(self.config, self._hooks(), self._errors))
+                        listing = await link.listing()
                 self.instructions = link.instructions
                 self._take(listing)
                 self._link = link
@@ -309,7 +307,7 @@ class Connection:
             changed=self._on_change,
             tokens=TokenFile(self._around.state_folder / "mcp" / "tokens", url),
             elicit=self._elicited if self._around.questioner is not None else None,
-            sign_in=self._around.sign_in,
+            sign_in=Unhurried(self._around.sign_in, self._clocks) if self._around.sign_in else None,
             roots=self._around.roots,
             negotiation=self._around.negotiation,
         )
@@ -332,13 +330,16 @@ class Connection:
 
     async def _elicited(self, asked: Mapping[str, Any]) -> Mapping[str, Any]:
         assert self._around.questioner is not None, "it is given only where there is somebody"
-        for clock in self._clocks:
-            clock.hold()
-        try:
+        with held(self._clocks):
             return await put_to_person(self._around.questioner, self.config.name, asked)
+
+    @contextmanager
+    def _on_the_clock(self, clock: CallClock) -> Generator[None]:
+        self._clocks.add(clock)
+        try:
+            yield
         finally:
-            for clock in self._clocks:
-                clock.go_on()
+            self._clocks.discard(clock)
 
     async def _has_opened(self, pages: tuple[Mapping[str, Any], ...]) -> bool:
         if self._around.questioner is None:

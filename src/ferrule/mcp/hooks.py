@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, Literal, Protocol, TypeAlias
 
 from ..core.values import named_value
+from .clock import CallClock, held
 from .tokens import TokenFile
 
 Kind: TypeAlias = Literal["tools", "resources", "prompts"]
@@ -28,6 +29,25 @@ class SignIn(Protocol):
     async def answer(self) -> Mapping[str, str]:
         """The parameters that they came back with."""
         ...
+
+
+class Unhurried:
+    """Somebody who signs in while no time runs out. Satisfies `SignIn`."""
+
+    def __init__(self, person: SignIn, clocks: Collection[CallClock]) -> None:
+        self._person = person
+        self._clocks = clocks
+
+    @property
+    def address(self) -> str:
+        return self._person.address
+
+    async def send_to(self, url: str, /) -> None:
+        await self._person.send_to(url)
+
+    async def answer(self) -> Mapping[str, str]:
+        with held(self._clocks):
+            return await self._person.answer()
 
 
 @named_value

@@ -1,16 +1,29 @@
 """Signing in at a remote server, as the protocol's package offers it. Imported through `late.py` only.
 
 The package registers a client, sends the person to the server's page, and
-renews what it got. Where nobody can be sent there, the connection fails and
-says what to do.
+renews what it got. It forgets with the process when a token ends and where it
+is renewed, so that is kept beside the tokens. Where nobody can be sent to a
+page, the connection fails and says what to do.
 """
 
 from __future__ import annotations
 
-from typing import Final
+import time
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from mcp.client.auth import OAuthClientProvider
-from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+from mcp.client.auth.oauth2 import OAuthContext
+from mcp.shared.auth import (
+    AuthorizationCodeResult,
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthMetadata,
+    OAuthToken,
+    ProtectedResourceMetadata,
+)
+from pydantic import BaseModel, ValidationError
 
 from .config import Remote
 from .hooks import SignIn
@@ -18,57 +31,134 @@ from .tokens import TokenFile
 
 CLIENT_NAME: Final = "Ferrule"
 NO_ADDRESS: Final = "http://127.0.0.1/callback"
+NOBODY: Final = "nobody"
+"""Stands for the client where there is nobody to sign in: to register one would leave it behind for no use."""
+_EARLY: Final = 30.0
+"""Seconds before its end at which a token is renewed: clocks differ."""
+
+M = TypeVar("M", bound=BaseModel)
 
 
 class NeedsSignIn(Exception):
     """A person has to sign in, and nobody is there to do it."""
 
 
+class SignInRefused(Exception):
+    """The person was there and did not agree, or the server did not."""
+
+
 class _Storage:
-    def __init__(self, file: TokenFile, remote: Remote) -> None:
+    def __init__(self, file: TokenFile, remote: Remote, address: str | None, context: Callable[[], OAuthContext]):
         self._file = file
         self._remote = remote
+        self._address = address
+        self._context = context
 
     async def get_tokens(self) -> OAuthToken | None:
-        found = self._file.get("tokens")
-        return OAuthToken.model_validate(found) if found else None
+        return _read(OAuthToken, self._file.get("tokens"))
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        self._file.put("tokens", tokens.model_dump(mode="json", exclude_none=True))
+        context = self._context()
+        lasts = tokens.expires_in
+        ends = None if lasts is None else time.time() + lasts - min(_EARLY, lasts / 2)
+        context.token_expiry_time = ends
+        self._file.put("tokens", {**_written(tokens), "ends": ends})
+        self._file.put(
+            "discovered",
+            {"server": _written(context.oauth_metadata), "resource": _written(context.protected_resource_metadata)},
+        )
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        found = self._file.get("client")
-        if found:
-            return OAuthClientInformationFull.model_validate(found)
-        if self._remote.client_id is None:
-            return None
-        return OAuthClientInformationFull.model_validate({"client_id": self._remote.client_id})
+        """One that was registered for another address to come back to is of no use."""
+        own, found = self._remote.client_id, self._file.get("client") or {}
+        fits = self._address is None or self._address in found.get("redirect_uris", ())
+        if own is None and found and fits:
+            return _read(OAuthClientInformationFull, found)
+        spare = NOBODY if self._address is None else None
+        name = own or spare
+        return None if name is None else OAuthClientInformationFull.model_validate({"client_id": name})
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        self._file.put("client", client_info.model_dump(mode="json", exclude_none=True))
+        self._file.put("client", _written(client_info))
+
+    def recall(self) -> None:
+        """What an earlier process knew beside the tokens."""
+        context = self._context()
+        discovered = self._file.get("discovered") or {}
+        context.oauth_metadata = _read(OAuthMetadata, discovered.get("server"))
+        context.protected_resource_metadata = _read(ProtectedResourceMetadata, discovered.get("resource"))
+        ends = (self._file.get("tokens") or {}).get("ends")
+        context.token_expiry_time = ends if isinstance(ends, int | float) else None
+
+    def doubt_token(self) -> bool:
+        """The server refuses the token before its end: whether the next try can renew it."""
+        context, kept = self._context(), self._file.get("tokens") or {}
+        if not context.can_refresh_token() or not context.is_token_valid():
+            return False
+        context.token_expiry_time = 1.0
+        self._file.put("tokens", {**kept, "ends": 1.0})
+        return True
 
 
 def authorisation(name: str, remote: Remote, tokens: TokenFile, sign_in: SignIn | None) -> OAuthClientProvider:
     """Acts only if the server asks for it."""
 
     async def send_to(url: str) -> None:
-        if sign_in is None:
+        if sign_in is not None:
+            await sign_in.send_to(_with_scopes(url, remote.scopes))
+        elif storage.doubt_token():
+            raise NeedsSignIn("its token was refused, and will be renewed with the next try")
+        else:
             raise NeedsSignIn(f"a person has to sign in first. Run `ferrule mcp test {name}` in a terminal")
-        await sign_in.send_to(url)
 
     async def answered() -> AuthorizationCodeResult:
         if sign_in is None:
             raise NeedsSignIn("a person has to sign in first")
-        return AuthorizationCodeResult.model_validate(dict(await sign_in.answer()))
+        answer = await sign_in.answer()
+        if "code" not in answer:
+            why = answer.get("error_description") or answer.get("error") or "no reason given"
+            raise SignInRefused(f"the sign-in was refused: {why}")
+        return AuthorizationCodeResult.model_validate(dict(answer))
 
+    address = None if sign_in is None else sign_in.address
     metadata = OAuthClientMetadata.model_validate(
         {
             "client_name": CLIENT_NAME,
-            "redirect_uris": [NO_ADDRESS if sign_in is None else sign_in.address],
+            "redirect_uris": [address or NO_ADDRESS],
             "grant_types": ["authorization_code", "refresh_token"],
             "response_types": ["code"],
             "token_endpoint_auth_method": "none",
             **({"scope": remote.scopes} if remote.scopes else {}),
         }
     )
-    return OAuthClientProvider(remote.url, metadata, _Storage(tokens, remote), send_to, answered)
+    storage = _Storage(tokens, remote, address, lambda: provider.context)
+    provider = OAuthClientProvider(remote.url, metadata, storage, send_to, answered)
+    storage.recall()
+    return provider
+
+
+def _with_scopes(url: str, scopes: str | None) -> str:
+    """The package asks for what the server names, also where somebody has chosen less.
+
+    >>> _with_scopes("https://a.test/?scope=all&state=x", "read write")
+    'https://a.test/?state=x&scope=read+write'
+    """
+    if not scopes:
+        return url
+    parts = urlsplit(url)
+    query = [(key, value) for key, value in parse_qsl(parts.query) if key != "scope"]
+    return parts._replace(query=urlencode([*query, ("scope", scopes)])).geturl()
+
+
+def _read(model: type[M], found: Any) -> M | None:
+    """`None` for what is not there, and for what is no such thing any more."""
+    if not found:
+        return None
+    try:
+        return model.model_validate(found)
+    except ValidationError:
+        return None
+
+
+def _written(value: BaseModel | None) -> dict[str, Any]:
+    return {} if value is None else value.model_dump(mode="json", exclude_none=True)
