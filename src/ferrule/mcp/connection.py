@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 MOST_TRIES: Final = 6
 """Failures in a row after which a server is tried again only when somebody wants it."""
 CLOSES_WITHIN: Final = 8.0
+LISTS_EVERY: Final = 1.0
+"""Seconds between two looks at lists that changed: a server may say so as often as it likes."""
 
 
 class Connection:
@@ -240,12 +242,16 @@ class Connection:
 
     async def _serve(self, link: Link) -> None:
         """Until it is lost or not wanted any more. What has changed is fetched here."""
-        while True:
-            await self._news.wait()
-            self._news.clear()
-            if self._stopping or self._lost is not None:
-                return
+        loop = asyncio.get_running_loop()
+        look_at = loop.time()
+        while not self._stopping and self._lost is None:
+            wait = look_at - loop.time() if self._stale else None
+            if wait is None or wait > 0:
+                await self._until(self._news, wait)
+                self._news.clear()
+                continue
             stale, self._stale = self._stale, set()
+            look_at = loop.time() + LISTS_EVERY
             if stale & {"tools", "prompts"}:
                 await self._refreshed(link)
             if "resources" in stale:
@@ -291,7 +297,7 @@ class Connection:
             await self._until(self._news, left)
             self._news.clear()
 
-    async def _until(self, event: asyncio.Event, seconds: float) -> None:
+    async def _until(self, event: asyncio.Event, seconds: float | None) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await event.wait()

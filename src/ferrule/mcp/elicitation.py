@@ -79,12 +79,15 @@ def _labels(field: Mapping[str, Any]) -> dict[str, Any]:
     if field.get("type") == "boolean":
         return {YES: True, NO: False}
     source = cast(Mapping[str, Any], field.get("items") or {}) if field.get("type") == "array" else field
-    titled = cast(list[Mapping[str, Any]], source.get("oneOf") or source.get("anyOf") or [])
+    titled: list[Any] = [one for one in _list(source.get("oneOf") or source.get("anyOf")) if isinstance(one, dict)]
     if titled:
         return {str(one.get("title") or one.get("const")): one.get("const") for one in titled}
-    values = cast(list[Any], source.get("enum") or [])
-    names = cast(list[str], source.get("enumNames") or [])
-    return dict(zip(names if len(names) == len(values) else map(str, values), values, strict=True))
+    values, names = _list(source.get("enum")), _list(source.get("enumNames"))
+    return dict(zip(map(str, names if len(names) == len(values) else values), values, strict=True))
+
+
+def _list(value: Any) -> list[Any]:
+    return cast(list[Any], value) if isinstance(value, list) else []
 
 
 def _value(field: Mapping[str, Any], answer: Answer) -> Any:

@@ -27,6 +27,8 @@ LARGEST_LOG: Final = 1 << 20
 LAST_WORDS: Final = 2_000
 GRACE: Final = 1.0
 """Seconds that a server has to end by itself, and again after it is asked to."""
+TAKEN_WITHIN: Final = 60.0
+"""Seconds in which a server must make room for a message. One that has stopped reading answers nothing any more."""
 CHUNK: Final = 1 << 16
 MARK: Final = "FERRULE_MCP_PROCESS"
 """In the environment of all that a server starts; those that leave its process group are found by it."""
@@ -35,6 +37,10 @@ _ID: Final = re.compile(rb'"id"\s*:\s*(\d{1,18})\b')
 
 class CannotStart(Exception):
     """The process could not be started. The message says why."""
+
+
+class NotReading(OSError):
+    """The process never took what was sent to it."""
 
 
 class TooLong(Exception):
@@ -134,16 +140,22 @@ class ServerProcess:
                 found = _ID.search(b"".join(parts)[:300])
                 on_too_long(TooLong(int(found[1]) if found else None))
                 parts = []
+                yield b""  # so that whoever reads lines hears of it before the next one comes
             if rest and not skipping:
                 parts.append(rest)
         await self._seen_to_end()
 
     async def send(self, line: bytes) -> None:
-        """Raises `OSError` where nobody reads any more."""
+        """Raises `OSError` where nobody reads any more; `NotReading` for a process that is ended for that."""
         stdin = self._process.stdin
         assert stdin is not None, "it is a pipe"
         stdin.write(line + b"\n")
-        await stdin.drain()
+        try:
+            async with asyncio.timeout(TAKEN_WITHIN):
+                await stdin.drain()
+        except TimeoutError:
+            self._signal(signal.SIGKILL)
+            raise NotReading from None
 
     async def close(self) -> None:
         """It is asked to end by the end of its input, then by a signal, then killed; and so is all that it started."""

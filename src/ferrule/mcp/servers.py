@@ -165,7 +165,7 @@ class McpServers:
                 deferred=self._deferred,
             )
             try:
-                _ = tool.spec
+                _ = tool.cost  # a schema that cannot be written cannot be sent either
             except (ToolDefinitionError, ValueError, TypeError, RecursionError) as error:
                 log.warning("%s: the tool %s is left out: %s", connection.config.name, info.name, error)
                 continue

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections import deque
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 
 import anyio
 from mcp import types
@@ -15,7 +16,8 @@ from mcp.types import jsonrpc_message_adapter
 
 from .config import Stdio
 from .hooks import Hooks
-from .process import ErrorLog, ServerProcess, TooLong
+from .mending import mended
+from .process import ErrorLog, NotReading, ServerProcess, TooLong
 
 log = logging.getLogger(__name__)
 
@@ -55,13 +57,13 @@ class WatchedStream(_Stream):
 
     async def __anext__(self) -> SessionMessage | Exception:
         try:
-            return await self._inner.__anext__()
+            return _mended(await self._inner.__anext__(), self._hooks.server)
         except (StopAsyncIteration, anyio.ClosedResourceError):
             self._hooks.lost("the connection ended")
             raise
 
     async def receive(self) -> SessionMessage | Exception:
-        return await self._inner.receive()
+        return _mended(await self._inner.receive(), self._hooks.server)
 
 
 class StdioTransport:
@@ -76,7 +78,7 @@ class StdioTransport:
         self._process = await ServerProcess.start(
             (stdio.command, *stdio.args), env=stdio.env or {}, cwd=stdio.cwd, errors=self._errors
         )
-        return _Incoming(self._process, self._hooks), _Outgoing(self._process)
+        return _Incoming(self._process, self._hooks), _Outgoing(self._process, self._hooks)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -125,23 +127,25 @@ class _Incoming(_Stream):
         if not line.strip():
             return None
         try:
-            return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+            return _mended(
+                SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False)), self._hooks.server
+            )
         except ValueError:
             self._garbage += 1
             if self._garbage <= GARBAGE_TOLD:
                 log.warning("%s wrote what is no message: %s", self._hooks.server, _excerpt(line))
-            return None
+            return _rescued(line, self._hooks.server)
 
     def _too_long(self, trouble: TooLong) -> None:
         log.warning("%s: a message was thrown away: %s", self._hooks.server, trouble)
         if trouble.id is not None:
-            error = types.ErrorData(code=types.INTERNAL_ERROR, message=f"The answer was thrown away: {trouble}.")
-            self._injected.append(SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=trouble.id, error=error)))
+            self._injected.append(_failed(trouble.id, f"The answer was thrown away: {trouble}"))
 
 
 class _Outgoing(_Stream):
-    def __init__(self, process: ServerProcess) -> None:
+    def __init__(self, process: ServerProcess, hooks: Hooks) -> None:
         self._process = process
+        self._hooks = hooks
         self._turn = asyncio.Lock()
 
     async def send(self, item: SessionMessage, /) -> None:
@@ -149,8 +153,39 @@ class _Outgoing(_Stream):
         try:
             async with self._turn:
                 await self._process.send(line)
-        except OSError:
+        except OSError as error:
+            if isinstance(error, NotReading):
+                self._hooks.lost("it does not read its input")
             raise anyio.BrokenResourceError from None
+
+
+def _mended(message: Any, server: str) -> Any:
+    """The same, with an answer that the protocol's package can take."""
+    if isinstance(message, SessionMessage) and isinstance(message.message, types.JSONRPCResponse):
+        message.message.result = mended(message.message.result, server)
+    return message
+
+
+def _rescued(line: bytes, server: str) -> SessionMessage | None:
+    """An answer that cannot be read is an error at once: nothing else will come for its request."""
+    try:
+        found: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    answer = cast(dict[str, Any], found) if isinstance(found, dict) else {}
+    id = answer.get("id")
+    if not isinstance(id, int | str) or not {"result", "error"} & answer.keys():
+        return None
+    try:  # half of a surrogate pair is what JSON can say and no text can hold
+        whole = json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace")
+        return _mended(SessionMessage(jsonrpc_message_adapter.validate_json(whole, by_name=False)), server)
+    except (ValueError, RecursionError):
+        return _failed(id, f"Its answer is no message of the protocol: {_excerpt(line)}")
+
+
+def _failed(id: int | str, words: str) -> SessionMessage:
+    error = types.ErrorData(code=types.INTERNAL_ERROR, message=words)
+    return SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=id, error=error))
 
 
 def _excerpt(line: bytes) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from ..core.content import Block, Line, Text, View, plain_text
@@ -59,7 +60,7 @@ class McpTool(Tool[Mapping[str, Any], Answer]):
     def input_schema(self) -> Mapping[str, Any]:
         return flattened(self.info.schema)
 
-    @property
+    @cached_property
     def cost(self) -> int:
         """Characters that it takes in a request."""
         spec = self.spec

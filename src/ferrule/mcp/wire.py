@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Final, assert_never, cast
+from typing import Any, Final, TypeVar, assert_never, cast
 
 import httpx2
 from mcp import types
@@ -19,6 +19,7 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.exceptions import MCPError, UrlElicitationRequiredError
+from pydantic import ValidationError
 
 from .._version import __version__
 from .config import InProcess, Remote, ServerConfig, Stdio
@@ -31,6 +32,7 @@ from .process import ErrorLog
 from .streams import StdioTransport, WatchedStream
 
 log = logging.getLogger(__name__)
+N = TypeVar("N", types.Tool, types.Prompt)
 
 MOST_PAGES: Final = 100
 """Of a list; a server that never comes to an end of it is not followed any further."""
@@ -42,8 +44,9 @@ LONGEST_SILENCE: Final = 3 * 3600.0
 class Link:
     """An open connection."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, server: str) -> None:
         self._client = client
+        self._server = server
 
     @property
     def protocol(self) -> str:
@@ -65,9 +68,17 @@ class Link:
             async for page in _pages(self._client.list_tools):
                 tools += page.tools
         if offers.prompts is not None:
-            async for page in _pages(self._client.list_prompts):
-                prompts += page.prompts
-        return Listing(tuple(map(tool_info, filter(_is_called_plainly, tools))), tuple(map(prompt_info, prompts)))
+            try:
+                async for page in _pages(self._client.list_prompts):
+                    prompts += page.prompts
+            except (MCPError, ValidationError) as error:
+                if is_closed(error):
+                    raise
+                log.warning("%s: its prompts are not known: %s", self._server, in_words(error))
+        return Listing(
+            tuple(tool_info(tool) for tool in _each_once(tools) if _is_called_plainly(tool)),
+            tuple(prompt_info(prompt) for prompt in _each_once(prompts)),
+        )
 
     async def call(self, name: str, arguments: Mapping[str, Any], on_progress: OnProgress) -> dict[str, Any]:
         return _plain(await self._client.call_tool(name, dict(arguments), progress_callback=on_progress))
@@ -143,7 +154,7 @@ async def connected(config: ServerConfig, hooks: Hooks, errors: ErrorLog) -> Asy
         cache=None,
     )
     async with client:
-        yield Link(client)
+        yield Link(client, config.name)
 
 
 def in_words(error: BaseException) -> str:
@@ -152,6 +163,10 @@ def in_words(error: BaseException) -> str:
         error = cast(BaseExceptionGroup[BaseException], error).exceptions[0]
     if isinstance(error, httpx2.HTTPStatusError):
         return f"it answered with HTTP status {error.response.status_code}"
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        return f"it does not follow the protocol: `{place}`: {first['msg']}"
     words = " ".join(str(error).split())[:500].rstrip(".")
     return words or type(error).__name__
 
@@ -217,6 +232,15 @@ async def _watched(inner: AbstractAsyncContextManager[Any], hooks: Hooks) -> Asy
     """The same streams, and word of the end of what comes in."""
     async with inner as (incoming, outgoing):
         yield WatchedStream(incoming, hooks), outgoing
+
+
+def _each_once(named: Iterable[N]) -> Iterator[N]:
+    """By name; the first of several counts, as a call could not tell them apart."""
+    seen = set[str]()
+    for one in named:
+        if one.name and one.name not in seen:
+            seen.add(one.name)
+            yield one
 
 
 def _is_called_plainly(tool: types.Tool) -> bool:
