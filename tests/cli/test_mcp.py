@@ -72,6 +72,15 @@ def test_what_cannot_be_done_is_said(
     wrong = {
         ("mcp", "add", "x", "--transport", "http", "command"): (2, "address that begins with http"),
         ("mcp", "add", "workspace", "command"): (2, "is reserved"),
+        ("mcp", "add", " ", "command"): (2, "a server needs a name"),
+        ("mcp", "add", "x", ""): (2, "a server needs a command"),
+        ("mcp", "add", "x", "wss://a.test"): (2, "WebSocket servers are not supported"),
+        ("mcp", "add", "x", "ftp://a.test"): (2, "is an address and no command"),
+        ("mcp", "add", "x", "https://a.test", "--transport", "stdio"): (2, "is an address and no command"),
+        ("mcp", "add", "x", "https://"): (2, "has no host"),
+        ("mcp", "add", "x", "-e", "A=1", "B=2", "--", "command"): (2, "Give each variable with a flag of its own"),
+        ("mcp", "add", "x", "-e", "A", "--", "command"): (2, "A is not NAME=VALUE"),
+        ("mcp", "add", "x", "https://a.test", "-H", "X"): (2, "X is not NAME:VALUE"),
         ("mcp", "add", "--scope", "project", "x", "command"): (1, "was not changed"),
         ("mcp", "remove", "--scope", "user", "x"): (1, "there is no server `x` to remove"),
         ("mcp", "get", "x", "--strict-mcp-config"): (1, "there is no server `x`"),
@@ -82,3 +91,49 @@ def test_what_cannot_be_done_is_said(
         assert main([*arguments]) == code, arguments
         assert words in capsys.readouterr().err
     assert broken.read_text() == "{"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("add", "x", "npx", "-y", "server"), "-y server. A command with flags of its own comes after --"),
+        (("add", "x", "--timeout", "5", "--", "command"), "5 is no number of milliseconds from 1,000 on"),
+        (("test", "x", "--timeout", "0"), "0 is no number of seconds"),
+        (("get", "x", "--jsn"), "unrecognized arguments: --jsn"),
+        (("lst",), "invalid choice: 'lst'"),
+        ((), "required: ACTION"),
+    ],
+)
+def test_a_wrong_flag_is_named_by_the_command_it_was_given_to(
+    arguments: tuple[str, ...], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["mcp", *arguments])
+
+    said = capsys.readouterr().err
+    assert (ended.value.code, words in said) == (2, True)
+    assert said.startswith(
+        f"usage: ferrule mcp{f' {arguments[0]}' if arguments[:1] not in ((), ('lst',)) else ''} [-h]"
+    )
+
+
+def test_a_command_may_have_any_flags_also_ours(folder: Path) -> None:
+    """`-p` after the name of a command is no prompt."""
+    added = ferrule(folder, "mcp", "add", "x", "--", "docker", "run", "-p", "80:80", "--scope", "y")
+    again = ferrule(folder, "mcp", "add", "x", "--", "docker", "run", "-p", "81:80")
+    listed = ferrule(folder, "mcp", "list", "--json")
+
+    assert (added.returncode, again.returncode) == (0, 0)
+    assert again.stdout.startswith(b"Replaced x in ")
+    assert json.loads(listed.stdout)[0]["args"] == ["run", "-p", "81:80"]
+
+
+def test_what_a_project_writes_does_not_reach_the_terminal_as_it_is(folder: Path) -> None:
+    put(folder / ".mcp.json", {"mcpServers": {"a\x1b[31m\nb": {"command": "x\x07"}}})
+
+    listed = ferrule(folder, "mcp", "list", "--trust")
+    got = ferrule(folder, "mcp", "get", "a\x1b[31m\nb", "--trust")
+
+    assert listed.stdout.count(b"\n") == 1
+    for done in (listed, got):
+        assert not {b"\x1b", b"\x07"} & {bytes([byte]) for byte in done.stdout + done.stderr}

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 
 from .._version import __version__
 from .early_signals import EndsAtOnce
 from .exits import FAILED, INTERRUPTED, USAGE, Failed, Usage
-from .mcp_options import add_mcp_options
+from .mcp_options import add_mcp_options, seconds
 from .options import add_session_options
 
 DESCRIPTION = "Carry out the calls of a language model: safely, fast and in order."
-COMMANDS = ("call", "demo", "doctor", "explain", "sessions", "tools", "trust")
+COMMANDS = ("call", "demo", "doctor", "explain", "mcp", "serve", "sessions", "tools", "trust")
 
 
 def run(arguments: list[str]) -> int:
@@ -94,16 +93,6 @@ def _run(chosen: argparse.Namespace) -> int:
             return demo.run(chosen)
 
 
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is no number of seconds")
-    return seconds
-
-
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="ferrule",
@@ -113,7 +102,7 @@ def make_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("-V", "--version", action="version", version=f"ferrule {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", prog="ferrule")
 
     call = commands.add_parser(
         "call",
@@ -161,7 +150,7 @@ def make_parser() -> argparse.ArgumentParser:
         "--allowed-host", metavar="NAME", action="append", default=[], help="a further name that leads to this server"
     )
     serve.add_argument(
-        "--idle-timeout", metavar="SECONDS", type=_seconds, help="end a client's session after so long without requests"
+        "--idle-timeout", metavar="SECONDS", type=seconds, help="end a client's session after so long without requests"
     )
     add_session_options(serve)
 

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Mapping
 from typing import Any, assert_never
+from urllib.parse import urlsplit
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -20,11 +21,15 @@ from ...host.state_folder import state_folder
 from ...mcp.around import Around, ServerTrouble, Timing
 from ...mcp.config import InProcess, Remote, ServerConfig, Stdio
 from ...mcp.connection import Connection
-from ...settings.levels import Level, surroundings
+from ...settings.entries import entries_of
+from ...settings.files import SettingsKind
+from ...settings.grants import printable
+from ...settings.levels import Level, SettingsPath, surroundings
+from ...settings.loading import load
 from ...settings.plain_servers import RESERVED_NAMES
 from ...settings.servers import AnyServer
 from ...settings.trust import NotStored, TrustStore
-from ...settings.writing import NotSaved, remove_server, save_server
+from ...settings.writing import NotSaved, remove_server, save_server, server_file
 from ..exits import CLOSED_PIPE, FAILED, OK, Failed, Usage
 from ..options import settings_from
 from ..sign_in import TerminalSignIn
@@ -59,7 +64,7 @@ def _list(settings: Settings, chosen: argparse.Namespace) -> int:
     else:
         widest = max(len(server.name) for server in settings.servers)
         for server in settings.servers:
-            _print(f"{server.name.ljust(widest)}  {server.kind:10}  {server.transport}  ({server.origin})")
+            _tell(f"{server.name.ljust(widest)}  {server.kind:10}  {server.transport}  ({server.origin})")
     return OK
 
 
@@ -69,7 +74,7 @@ def _get(server: ServerConfig, chosen: argparse.Namespace) -> int:
         _print(json.dumps(described, indent=2, ensure_ascii=False))
     else:
         for key, value in described.items():
-            _print(f"{key}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}")
+            _tell(f"{key}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}")
     return OK
 
 
@@ -104,11 +109,11 @@ def _test(settings: Settings, chosen: argparse.Namespace) -> int:
     if chosen.json:
         _print(json.dumps(found, indent=2, ensure_ascii=False))
     elif "trouble" in found:
-        print(f"ferrule mcp: {encodable(found['trouble'])}", file=sys.stderr)
+        print(f"ferrule mcp: {_lines(found['trouble'])}", file=sys.stderr)
     else:
-        _print(f"{server.name} is up, and speaks {found['protocol']}.")
+        _tell(f"{server.name} is up, and speaks {found['protocol']}.")
         for kind in ("tools", "prompts", "resources"):
-            _print(f"{kind}: {', '.join(found[kind]) or 'none'}")
+            _tell(f"{kind}: {', '.join(found[kind]) or 'none'}")
     return FAILED if "trouble" in found else OK
 
 
@@ -139,12 +144,19 @@ def _add(chosen: argparse.Namespace) -> int:
     entry = _entry(chosen)
     level = LEVELS[chosen.scope]
     around = surroundings(_folder(chosen), os.environ)
+    was_there = _is_saved(server_file(around, level), level, chosen.name)
     try:
         path = save_server(around, TrustStore(state_folder()), level, chosen.name, entry)
     except (NotSaved, NotStored) as error:
         raise Failed(str(error)) from None
-    _print(f"Added {chosen.name} to {path}.")
+    _tell(f"Replaced {chosen.name} in {path}." if was_there else f"Added {chosen.name} to {path}.")
     return OK
+
+
+def _is_saved(path: str, level: Level, name: str) -> bool:
+    kind = SettingsKind.MCP if level is Level.PROJECT else SettingsKind.SETTINGS
+    entries = entries_of(load(SettingsPath(level, path, kind)))
+    return any(entry.key == ("mcpServers", name) for entry in entries)
 
 
 def _remove(chosen: argparse.Namespace) -> int:
@@ -156,17 +168,21 @@ def _remove(chosen: argparse.Namespace) -> int:
         raise Failed(str(error)) from None
     if found is None:
         raise Failed(f"there is no server `{chosen.name}` to remove.")
-    _print(f"Removed {chosen.name} from {found}.")
+    _tell(f"Removed {chosen.name} from {found}.")
     return OK
 
 
 def _entry(chosen: argparse.Namespace) -> Mapping[str, Any]:
     """What is saved, checked as it would be when it is read."""
-    first, *rest = chosen.target
+    first: str = chosen.target[0]
+    rest: list[str] = chosen.target[1:]
     is_url = first.startswith(("http://", "https://"))
     kind = chosen.transport or ("http" if is_url else "stdio")
     entry: dict[str, Any] = {"type": kind}
+    if is_url and not urlsplit(first).hostname:
+        raise Usage(f"{first} has no host. Give the whole address.")
     if kind == "stdio":
+        _check_command(first)
         entry |= {"command": first, "args": rest, "env": _pairs(chosen.env, "=", "--env")}
     elif rest or not is_url:
         raise Usage(f"a server over {kind} has an address that begins with http:// or https://, and nothing after it.")
@@ -176,7 +192,9 @@ def _entry(chosen: argparse.Namespace) -> Mapping[str, Any]:
         raise Usage("--env is for commands, and --header for addresses.")
     if chosen.timeout is not None:
         entry["timeout"] = chosen.timeout
-    if chosen.name in RESERVED_NAMES or not chosen.name.strip():
+    if not chosen.name.strip():
+        raise Usage("a server needs a name.")
+    if chosen.name in RESERVED_NAMES:
         raise Usage(f"the name `{chosen.name}` is reserved. Give the server another one.")
     entry = {key: value for key, value in entry.items() if value not in ([], {})}
     try:
@@ -184,6 +202,18 @@ def _entry(chosen: argparse.Namespace) -> Mapping[str, Any]:
     except ValidationError as error:
         raise Usage(f"such a server cannot be saved: {error.errors()[0]['msg']}.") from None
     return entry
+
+
+def _check_command(command: str) -> None:
+    """What nobody means as a command, before it is saved as one."""
+    if not command.strip():
+        raise Usage("a server needs a command, or an address.")
+    if command.startswith(("ws://", "wss://")):
+        raise Usage("WebSocket servers are not supported. Use an address that begins with http:// or https://.")
+    if "://" in command:
+        raise Usage(f"{command} is an address and no command. Leave --transport out, or give http or sse.")
+    if "=" in command:
+        raise Usage(f"{command} is no command. Give each variable with a flag of its own: -e {command}.")
 
 
 def _pairs(texts: list[str], sign: str, flag: str) -> dict[str, str]:
@@ -205,3 +235,12 @@ def _folder(chosen: argparse.Namespace) -> str:
 
 def _print(line: str) -> None:
     print(encodable(line), flush=True)
+
+
+def _tell(line: str) -> None:
+    """On one line, and without what a terminal would obey: names and words come from servers and projects."""
+    _print(printable(line))
+
+
+def _lines(words: str) -> str:
+    return encodable("\n".join(map(printable, words.splitlines())))
