@@ -65,7 +65,11 @@ def test_a_projects_servers_do_not_count_before_somebody_trusts_them(folder: Pat
 
 @requirement("MCP-1")
 def test_a_bad_entry_is_skipped_alone_and_named(folder: Path) -> None:
-    broken = {"no_type": {"url": "https://a.test"}, "socket": {"type": "ws", "url": "wss://a.test"}}
+    broken = {
+        "no_type": {"url": "https://a.test"},
+        "socket": {"type": "ws", "url": "wss://a.test"},
+        "bare": {"type": "http", "url": "a.test/mcp"},
+    }
     put(folder / "project" / ".mcp.json", {"mcpServers": {"good": {"command": "x"}, **broken}})
 
     live = open_layers(str(folder / "project"), folder / "state", trusting=True)
@@ -74,6 +78,7 @@ def test_a_bad_entry_is_skipped_alone_and_named(folder: Path) -> None:
     assert names(there) == ["good"]
     assert "`mcpServers.no_type` is skipped: `url` needs a `type`" in str(live.current().layered.skipped[0])
     assert "`mcpServers.socket`: WebSocket servers are not supported" in there.warnings[0]
+    assert "`mcpServers.bare`: `url` must begin with http:// or https://." in there.warnings[1]
 
 
 @requirement("MCP-1")

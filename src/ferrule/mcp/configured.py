@@ -47,6 +47,9 @@ def configured(layered: Layered, *, cwd: str, environment: Mapping[str, str], st
         if transport is None:
             warnings.append(f"{_place(name, found.source)}: WebSocket servers are not supported. Use `http` or `sse`.")
             continue
+        if isinstance(transport, Remote) and not transport.url.startswith(("http://", "https://")):
+            warnings.append(f"{_place(name, found.source)}: `url` must begin with http:// or https://.")
+            continue
         if expansion.unset:
             unset = ", ".join(expansion.unset)
             warnings.append(f"{_place(name, found.source)}: not set, and so left as written: {unset}.")
