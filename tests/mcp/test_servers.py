@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -241,6 +242,21 @@ async def test_a_person_can_say_that_a_servers_calls_may_run_together_and_they_a
             await asyncio.wait((hanging,))
     async with session(tmp_path, config(raw(), concurrent=True), mode=Mode.DEFAULT) as (running, servers):
         assert (await run(running, "mcp__raw__write")).status is Status.DENIED
+
+
+async def test_a_server_is_told_of_the_folder_and_of_those_that_were_added(tmp_path: Path) -> None:
+    settings = Settings(
+        cwd=str(tmp_path),
+        added_directories=("more",),
+        state_folder=tmp_path / "state",
+        mode=Mode.BYPASS,
+        servers=(config(raw()),),
+    )
+    async with open_session(settings) as running:
+        await running.settled(60)
+        roots = words(await run(running, "mcp__raw__roots"))
+
+    assert json.loads(roots) == {"roots": [{"uri": tmp_path.as_uri()}, {"uri": (tmp_path / "more").as_uri()}]}
 
 
 @requirement("MCP-1")

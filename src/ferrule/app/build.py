@@ -342,11 +342,14 @@ def _classifier(ground: _Ground, small: SmallModel, parts: Parts) -> ClassifierJ
 
 def servers_of(settings: Settings, questioner: Questioner | None = None) -> McpServers:
     """The settings' servers, none of them started, for whoever wants to hold them."""
+    paths = LocalPaths()
+    cwd = paths.anchor(settings.cwd, os.getcwd())
+    added = (paths.anchor(directory, cwd) for directory in settings.added_directories)
     around = Around(
         state_folder=settings.state_folder,
         timing=timing_from(os.environ),
         questioner=questioner,
-        roots=(Path(LocalPaths().anchor(settings.cwd, os.getcwd())).as_uri(),),
+        roots=tuple(Path(folder).as_uri() for folder in (cwd, *added)),
         negotiation="legacy" if os.environ.get("MCP_PROTOCOL_NEGOTIATION") == "legacy" else "auto",
     )
     return McpServers(settings.servers, around, limits_from(os.environ))
