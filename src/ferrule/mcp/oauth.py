@@ -48,7 +48,9 @@ class SignInRefused(Exception):
 
 
 class _Storage:
-    def __init__(self, file: TokenFile, remote: Remote, address: str | None, context: Callable[[], OAuthContext]):
+    def __init__(
+        self, file: TokenFile, remote: Remote, address: str | None, context: Callable[[], OAuthContext]
+    ) -> None:
         self._file = file
         self._remote = remote
         self._address = address

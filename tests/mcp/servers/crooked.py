@@ -20,8 +20,6 @@ RIGHT: dict[str, Any] = {
     "resources/list": {"result": {"resources": []}},
     "tools/call": {"result": {"content": [{"type": "text", "text": "done"}]}},
 }
-WRONG: dict[str, Any] = json.loads(sys.argv[1])
-ANSWERS = {**RIGHT, **WRONG}
 
 
 def initialized(params: dict[str, Any]) -> dict[str, Any]:
@@ -35,21 +33,26 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
-for line in sys.stdin:
-    message = json.loads(line)
-    method, id = message.get("method"), message.get("id")
-    if id is None or method is None:
-        continue
-    if method == "initialize":
-        answer = initialized(message["params"])
-    else:
-        answer = ANSWERS.get(method, {"error": {"code": -32601, "message": f"no method {method}"}})
+def answer_to(message: dict[str, Any], wrong: dict[str, Any]) -> None:
+    method, id = message["method"], message["id"]
+    unknown = {"error": {"code": -32601, "message": f"no method {method}"}}
+    answer = initialized(message["params"]) if method == "initialize" else {**RIGHT, **wrong}.get(method, unknown)
     if isinstance(answer, str):
-        say(answer.replace("ID", str(id)).replace("PAD", "x" * WRONG.get("pad", 0)))
-    else:
-        then = answer.get("then", ())
-        say(json.dumps({"jsonrpc": "2.0", "id": id, **{key: answer[key] for key in answer if key != "then"}}))
-        for more in then:
-            say(json.dumps({"jsonrpc": "2.0", **more}))
-    if method == WRONG.get("deaf after"):
-        time.sleep(3600)
+        say(answer.replace("ID", str(id)).replace("PAD", "x" * wrong.get("pad", 0)))
+        return
+    say(json.dumps({"jsonrpc": "2.0", "id": id, **{key: answer[key] for key in answer if key != "then"}}))
+    for more in answer.get("then", ()):
+        say(json.dumps({"jsonrpc": "2.0", **more}))
+
+
+def main(wrong: dict[str, Any]) -> None:
+    for line in sys.stdin:
+        message = json.loads(line)
+        if "method" in message and "id" in message:
+            answer_to(message, wrong)
+        if message.get("method") == wrong.get("deaf after", ""):
+            time.sleep(3600)
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))
