@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,22 @@ async def test_after_many_failures_a_server_is_started_again_only_for_somebody_w
         with pytest.raises(ServerTrouble, match="cannot be started: No such file"):
             await server.ready()
         assert server._failures == failures + 1  # pyright: ignore[reportPrivateUsage]
+
+
+@requirement("MCP-2")
+async def test_a_server_begins_in_a_quiet_moment_and_in_the_end_without_one(tmp_path: Path) -> None:
+    timing = Timing(begin_after=0.2, begin_within=1.0)
+    async with connected(tmp_path, Stdio("/nonexistent/server"), timing=timing) as server:
+        server.start()
+        began = time.monotonic()
+        while server.phase is Phase.IDLE and time.monotonic() - began < HANG:
+            waited = time.monotonic() - began
+            time.sleep(0.09)  # noqa: ASYNC251 - it is what keeps the loop busy
+            await asyncio.sleep(0)
+
+        assert waited > 0.5  # twice what a quiet process would have waited
+    async with connected(tmp_path, raw(), timing=Timing(begin_after=3600, begin_within=3600)) as server:
+        assert await text_of(server, "echo", {"text": "wanted"}) == "wanted"
 
 
 @requirement("MCP-2")

@@ -43,7 +43,9 @@ class Timing:
     """All in seconds."""
 
     begin_after: float = 0.3
-    """Loading the protocol's package takes a processor for a second, which the first request needs more."""
+    """Of quiet: loading the protocol's package takes a processor for a second, which the first request needs more."""
+    begin_within: float = 3.0
+    """However busy it is."""
     start: float = 30.0
     call: float | None = None
     """For servers that have no time limit of their own; `None` for half an hour, or five minutes over a network."""

@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 MOST_TRIES: Final = 6
 """Failures in a row after which a server is tried again only when somebody wants it."""
 CLOSES_WITHIN: Final = 8.0
+LULL: Final = 0.05
+"""Seconds; who wakes up much later has found the process busy."""
 LISTS_EVERY: Final = 1.0
 """Seconds between two looks at lists that changed: a server may say so as often as it likes."""
 
@@ -203,7 +205,7 @@ class Connection:
 
     async def _own(self) -> None:
         if self._timing.begin_after and not isinstance(self.config.transport, InProcess):
-            await self._until(self._wanted, self._timing.begin_after)
+            await self._lull()
         loop = asyncio.get_running_loop()
         try:
             while not self._stopping:
@@ -215,6 +217,15 @@ class Connection:
                     await self._rest(0 if steady else self._failures)
         finally:  # whoever waits for it must not wait for ever
             self._move(Phase.CLOSED)
+
+    async def _lull(self) -> None:
+        """Wait until nothing has kept this process busy for a while, such as a first request; or somebody wants it."""
+        loop = asyncio.get_running_loop()
+        ends, quiet = loop.time() + self._timing.begin_within, 0.0
+        while quiet < self._timing.begin_after and loop.time() < ends and not self._wanted.is_set():
+            due = loop.time() + LULL
+            await self._until(self._wanted, LULL)
+            quiet = quiet + LULL if loop.time() - due < LULL / 2 else 0.0
 
     async def _once(self) -> None:
         """One life of the server, from its start to its loss."""
