@@ -5,14 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import termios
-from collections.abc import Iterator
 from contextlib import suppress
 
-from ..core.effects import describe_touch
-from ..output.plain import clean, lines
+from ..app.questions import question_lines
 from ..permissions.asking import Answer, Person, Question, Reach
 
-MOST_LINES = 60
 _PIECE = 4096
 CHOICES = "[y]es, [n]o"
 MORE_CHOICES = ", [s] yes for this session, [a] always (saved for this folder)"
@@ -28,7 +25,7 @@ class TerminalPerson:
     async def answer(self, question: Question, /) -> Answer:
         choices = CHOICES + (MORE_CHOICES if question.rules else "")
         self._forget_what_was_typed()
-        self._say("\n".join(_shown(question)) + "\n")
+        self._say("\n".join(("", *question_lines(question), "")))
         while True:
             self._say(f"Allow it? {choices}, or what to do instead: ")
             line = await self._line()
@@ -105,19 +102,3 @@ def understood(line: str, *, can_keep: bool) -> Answer | None:
     if len(said) < 2:
         return None
     return Answer(allowed=False, words=f"the person said no, and: {said}")
-
-
-def _shown(question: Question) -> Iterator[str]:
-    proposal, verdict = question.proposal, question.verdict
-    agent = proposal.ctx.facts.agent
-    yield ""
-    yield clean(proposal.tool.describe(proposal.input)) + (f"  (agent {clean(agent)})" if agent != "main" else "")
-    shown = lines(question.view)
-    yield from (f"  {line}" for line in shown[:MOST_LINES])
-    if len(shown) > MOST_LINES:
-        yield f"  ... and {len(shown) - MOST_LINES:,} more lines"
-    yield from (f"  {clean(describe_touch(touch))}" for touch in proposal.effects.touches)
-    yield from (f"Risk ({risk.severity}): {clean(risk.message)}" for risk in verdict.risks)
-    yield f"It is asked because {clean(verdict.reason)}."
-    if question.rules:
-        yield "Always would add: " + ", ".join(f"`{clean(rule)}`" for rule in question.rules)
