@@ -7,10 +7,12 @@ wrong is a result that says so.
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from inspect import Parameter
 from typing import Any, Literal, TypeAlias, TypedDict, cast
 
 from jsonschema.exceptions import SchemaError, ValidationError
@@ -36,7 +38,11 @@ class HandlerResult(TypedDict, total=False):
     isError: bool
 
 
-ToolHandler: TypeAlias = Callable[[Any], Awaitable[HandlerResult | dict[str, Any]]]
+ToolHandler: TypeAlias = (
+    Callable[[Any], Awaitable[HandlerResult | dict[str, Any]]]
+    | Callable[[Any, ToolContext], Awaitable[HandlerResult | dict[str, Any]]]
+)
+"""Given the arguments; one that takes a second parameter without a default is given the context of the call too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +173,8 @@ class SdkTool(Tool[dict[str, Any], SdkOutput]):
         self.hints: Mapping[str, Any] = _hints(definition.annotations)
         self.title = definition.title or str(self.hints.get("title") or "")
         self.result_limit = _result_limit(self.hints)
-        self._handler = definition.handler
+        self._handler: Callable[..., Awaitable[Any]] = definition.handler
+        self._takes_context = _takes_context(definition.handler)
 
     def renamed(self, name: str) -> SdkTool:
         """The same tool under another name, such as `mcp__server__tool`."""
@@ -197,7 +204,7 @@ class SdkTool(Tool[dict[str, Any], SdkOutput]):
         return given
 
     async def call(self, input: dict[str, Any], ctx: ToolContext) -> SdkOutput:
-        returned = cast(object, await self._handler(input))
+        returned: object = await (self._handler(input, ctx) if self._takes_context else self._handler(input))
         if not isinstance(returned, Mapping):
             raise TypeError(f'a handler returned {type(returned).__name__}; return {{"content": [...]}}')
         returned = cast(HandlerResult, returned)
@@ -229,16 +236,31 @@ class SdkTool(Tool[dict[str, Any], SdkOutput]):
         return quick_check(self._schema)
 
     @cached_property
-    def _output_validator(self) -> Validator | None:
+    def structured_schema(self) -> Mapping[str, Any] | None:
         given = self.definition.output_schema
-        if given is None:
-            return None
-        schema = schema_of(given)
-        return validator_for(schema, Draft202012Validator)(schema)
+        return None if given is None else schema_of(given)
+
+    @cached_property
+    def _output_validator(self) -> Validator | None:
+        schema = self.structured_schema
+        return None if schema is None else validator_for(schema, Draft202012Validator)(schema)
 
     @cached_property
     def _validator(self) -> Validator:
         return validator_for(self._schema, Draft202012Validator)(self._schema)
+
+
+def _takes_context(handler: Callable[..., Any]) -> bool:
+    """
+    >>> _takes_context(lambda args: args), _takes_context(lambda args, ctx: args), _takes_context(lambda args, n=1: n)
+    (False, True, False)
+    """
+    try:
+        parameters = inspect.signature(handler).parameters.values()
+    except ValueError:  # some that are written in C do not say
+        return False
+    positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(one.kind in positional and one.default is Parameter.empty for one in parameters) > 1
 
 
 def _blocks(part: Mapping[str, Any]) -> tuple[Block, ...]:
