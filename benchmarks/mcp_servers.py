@@ -50,7 +50,7 @@ async def ours() -> None:
         """The lines of a file with their numbers."""
         return numbered(file_path)
 
-    desk = Desk(lambda approver: open_session(Settings(), tools=(served,), approver=approver))
+    desk = Desk(lambda person: open_session(Settings(), tools=(served,), person=person))
     await serve_stdio(desk, desk.server(), InputLines(), Output())
 
 

@@ -21,7 +21,7 @@ async def greet(args: dict[str, Any]) -> dict[str, Any]:
 async def main() -> None:
     own = create_sdk_mcp_server("greeter", tools=[greet])["instance"]
     settings = Settings(mode=Mode.BYPASS)  # these tools are ours, so nobody need be asked
-    desk = Desk(lambda approver: open_session(settings, tools=own.tools, approver=approver, builtin=False))
+    desk = Desk(lambda person: open_session(settings, tools=own.tools, person=person, builtin=False))
     with listen("127.0.0.1", 0) as listening:
         guard = Guard(host="127.0.0.1", port=listening.getsockname()[1])
         print(f"http://{guard.authority}{PATH}", flush=True)

@@ -6,6 +6,7 @@ import asyncio
 import base64
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mcp import Client
@@ -19,6 +20,8 @@ from ferrule.core.effects import Effects
 from ferrule.core.functions import tool
 from ferrule.core.ports import Amendment, Proposal
 from ferrule.permissions.modes import Mode
+from ferrule.sdk.tools import create_sdk_mcp_server
+from ferrule.sdk.tools import tool as sdk_tool
 from ferrule.server.protocol import Desk
 
 from ..requirement import requirement
@@ -112,12 +115,56 @@ async def test_what_a_step_after_the_call_took_out_is_not_sent_as_data(tmp_path:
             return Amendment(content=(Text("redacted"),))
 
     settings = Settings(cwd=str(tmp_path), state_folder=tmp_path / "state")
-    desk = Desk(lambda approver: open_session(settings, tools=(origin,), approver=approver, after=(Redacting(),)))
+    desk = Desk(lambda person: open_session(settings, tools=(origin,), person=person, after=(Redacting(),)))
     async with Client(desk.server(), mode=LEGACY) as client:
         result = await client.call_tool("origin", {})
     await desk.close()
 
     assert (text(result), result.structured_content) == ("redacted", None)
+
+
+async def test_what_a_handler_of_the_sdk_structures_comes_with_its_schema(tmp_path: Path) -> None:
+    @sdk_tool("where", "Say where.", {}, output_schema={"x": int})
+    async def where(args: dict[str, Any]) -> dict[str, Any]:
+        return {"structuredContent": {"x": 1}}
+
+    (served,) = create_sdk_mcp_server("own", tools=[where])["instance"].tools
+    async with Office(tmp_path, served, builtin=False, mode=Mode.BYPASS).client() as client:
+        (listed,) = (await client.list_tools()).tools
+        result = await client.call_tool("where", {})
+
+    assert listed.output_schema is not None
+    assert listed.output_schema["properties"] == {"x": {"type": "integer"}}
+    assert (result.structured_content, text(result)) == ({"x": 1}, '{"x": 1}')
+
+
+@pytest.mark.parametrize("name", ["Agent", "EnterPlanMode", "ExitPlanMode", "ToolSearch", "Task"])
+async def test_what_steers_a_conversation_of_ours_is_not_offered(tmp_path: Path, name: str) -> None:
+    async with Office(tmp_path).client() as client:
+        result = await client.call_tool(name, {})
+        listed = [each.name for each in (await client.list_tools()).tools]
+
+    assert name not in listed
+    assert result.is_error
+    assert text(result) == f"{name} is not offered here: the conversation is the client's."
+
+
+@requirement("MCP-5")
+@pytest.mark.parametrize("era", ERAS)
+async def test_the_progress_of_a_command_is_its_last_line(tmp_path: Path, era: str) -> None:
+    told: list[str | None] = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        told.append(message)
+        if message == "first":
+            (tmp_path / "go-on").touch()
+
+    command = "echo first; until test -e go-on; do sleep 0.05; done; echo second"
+    async with Office(tmp_path, mode=Mode.BYPASS).client(era) as client:
+        result = await client.call_tool("Bash", {"command": command}, progress_callback=hear)
+
+    assert told[0] == "first"
+    assert text(result) == "first\nsecond"
 
 
 @pytest.mark.parametrize("era", ERAS)

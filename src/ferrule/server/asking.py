@@ -1,140 +1,101 @@
-"""ASK as a question to the client's person, where the client can put one."""
+"""The person behind a client: asked whether a call may run, and what a tool wants to know of them."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
-from enum import Enum
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
 
-from mcp import types
-from mcp.server.context import ServerRequestContext
-from mcp.shared.exceptions import MCPError
-from pydantic import ValidationError
-
+from ..app.questions import question_lines
 from ..core.effects import describe_touch
-from ..core.ports import Approver, Proposal
-from ..core.verdicts import Behavior, Verdict
+from ..core.ports import Proposal
+from ..output.plain import clean
+from ..permissions.approvers import NobodyToAsk
+from ..permissions.asking import REFUSED, Answer, Question, Reach
+from ..tools.ask_user_question import AskUserQuestionInput
+from .caller import Caller, Callers, NotAnswered
+from .forms import answers_of, form_for
 
-FORM: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {
-        "decision": {
-            "type": "string",
-            "title": "Decision",
-            "description": "Whether this one call may run.",
-            "enum": ["allow", "refuse"],
-        }
-    },
-    "required": ["decision"],
+DECISION, WORDS = "decision", "instead"
+ALLOW: Final[Mapping[Reach, str]] = {
+    Reach.ONCE: "allow",
+    Reach.SESSION: "allow for this session",
+    Reach.SAVED: "always allow",
 }
+REFUSE: Final = "refuse"
+UNANSWERED: Final = "the person who was asked gave no answer"
+DECLINED: Final = "the person did not want to answer. Go on without it, or end and say what you would need to know"
 
 
-class Answer(Enum):
-    ALLOWED = "the person who was asked allows it"
-    REFUSED = "the person who was asked refused it"
-    UNANSWERED = "the person who was asked gave no answer"
-    NOT_YET = "it waits for a person's answer"
+class ClientPerson:
+    """Satisfies `permissions.asking.Person`. Where nobody can be asked, nobody allows."""
 
+    def __init__(self, callers: Callers, reaches: Sequence[Reach] = (Reach.ONCE,)) -> None:
+        """`reaches` is how long an answer of this client may hold."""
+        self._callers = callers
+        self._reaches = tuple(reaches)
 
-class Line(Protocol):
-    """The way from one request to the person behind the client."""
-
-    @property
-    def waits(self) -> bool:
-        """Whether a call that is under way can wait for the answer."""
-        ...
-
-    async def ask(self, question: str, key: str, /) -> Answer: ...
-
-
-class ClientApprover:
-    """Asks whoever made the call that the question is about; satisfies `core.ports.Approver`."""
-
-    def __init__(self, nobody: Approver) -> None:
-        self._nobody = nobody
-        self._lines: dict[str, Line] = {}
-
-    @contextmanager
-    def reachable(self, call_id: str, line: Line | None) -> Generator[None]:
-        """While the block runs, questions about this call and those made inside of it go to this line."""
-        if line is not None:
-            self._lines[call_id] = line
+    async def answer(self, question: Question, /) -> Answer:
+        proposal = question.proposal
+        caller = self._callers.find(proposal.ctx)
+        late = proposal.ctx.facts.chain and caller is not None and not caller.waits  # for what already runs
+        if caller is None or late or not caller.can("elicitation"):
+            verdict = await NobodyToAsk().approve(proposal, question.verdict)
+            return Answer(allowed=False, words=verdict.reason)
         try:
-            yield
-        finally:
-            self._lines.pop(call_id, None)
+            if isinstance(proposal.input, AskUserQuestionInput):
+                return await _answered(proposal, proposal.input, caller)
+            return await self._decided(question, caller)
+        except NotAnswered:
+            return Answer(allowed=False, words=UNANSWERED)
 
-    async def approve(self, proposal: Proposal, verdict: Verdict, /) -> Verdict:
-        chain = proposal.ctx.facts.chain
-        line = self._lines.get(chain[0] if chain else proposal.call.id)
-        if line is None or (chain and not line.waits):
-            return await self._nobody.approve(proposal, verdict)
-        answer = await line.ask(_question(proposal, verdict), _key(proposal))
-        behavior = Behavior.ALLOW if answer is Answer.ALLOWED else Behavior.DENY
-        return Verdict(behavior=behavior, source="user", reason=answer.value)
-
-
-class Elicitation:
-    """A request of ours to the client, for the revisions that have such requests."""
-
-    waits = True
-
-    def __init__(self, ctx: ServerRequestContext[Any, Any]) -> None:
-        self._ctx = ctx
-
-    async def ask(self, question: str, key: str, /) -> Answer:
-        try:
-            result = await self._ctx.session.elicit_form(question, dict(FORM), self._ctx.request_id)
-        except (MCPError, ValidationError):  # it cannot after all, or what it said means nothing
-            return Answer.UNANSWERED
-        return _meant(result)
+    async def _decided(self, question: Question, caller: Caller) -> Answer:
+        reaches = self._reaches if question.rules else (Reach.ONCE,)
+        shown = question if len(reaches) > 1 else replace(question, rules=())
+        message = "\n".join((*question_lines(shown), "May it run?"))
+        result = await caller.elicit(_key(question.proposal), message, _form(reaches))
+        if result.action == "cancel":
+            return Answer(allowed=False, words=UNANSWERED)
+        return _meant(result.content if result.action == "accept" else None, reaches)
 
 
-class InputRequired:
-    """An answer that comes with the client's second request, for the revision without requests to the client.
-
-    The first one ends with the questions; nothing has run by then, so the
-    second is the same call again. A call inside another comes too late for that.
-    """
-
-    waits = False
-
-    def __init__(self, responses: Mapping[str, Any] | None) -> None:
-        self._responses = responses or {}
-        self.questions: dict[str, types.InputRequest] = {}
-
-    async def ask(self, question: str, key: str, /) -> Answer:
-        response = self._responses.get(key)
-        if isinstance(response, types.ElicitResult):
-            return _meant(response)
-        params = types.ElicitRequestFormParams(message=question, requested_schema=dict(FORM))
-        self.questions[key] = types.ElicitRequest(params=params)
-        return Answer.NOT_YET
+async def _answered(proposal: Proposal, input: AskUserQuestionInput, caller: Caller) -> Answer:
+    """The questions of AskUserQuestion are the approval: whoever approves the call fills the answers in."""
+    message = "\n".join(clean(question.question) for question in input.questions)
+    result = await caller.elicit(_key(proposal), message, form_for(input.questions))
+    if result.action != "accept":
+        return Answer(allowed=False, words=DECLINED)
+    answers = answers_of(input.questions, result.content or {})
+    return Answer(allowed=True, arguments={**proposal.arguments, "answers": answers})
 
 
-def can_be_asked(capabilities: types.ClientCapabilities | None) -> bool:
-    """Whether the client shows forms; one that names no kind means forms."""
-    elicitation = capabilities.elicitation if capabilities else None
-    return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
+def _form(reaches: Sequence[Reach]) -> Mapping[str, Any]:
+    choices = [*(ALLOW[reach] for reach in reaches), REFUSE]
+    return {
+        "type": "object",
+        "properties": {
+            DECISION: {"type": "string", "title": "Decision", "enum": choices},
+            WORDS: {"type": "string", "title": "Instead", "description": "With a refusal: what to do instead."},
+        },
+        "required": [DECISION],
+    }
 
 
-def _meant(result: types.ElicitResult) -> Answer:
-    if result.action == "cancel":
-        return Answer.UNANSWERED
-    allowed = result.action == "accept" and (result.content or {}).get("decision") == "allow"
-    return Answer.ALLOWED if allowed else Answer.REFUSED
-
-
-def _question(proposal: Proposal, verdict: Verdict) -> str:
-    does = "; ".join(describe_touch(touch) for touch in proposal.effects.touches) or "touches nothing"
-    why = f"\nAsked because {verdict.reason}." if verdict.source == "rule" else ""
-    return f"{proposal.tool.describe(proposal.input)}\nThis {does}.{why}\nMay it run?"
+def _meant(content: Mapping[str, Any] | None, reaches: Sequence[Reach]) -> Answer:
+    """Anything but one of the ways to allow it that were offered is a no."""
+    given = content or {}
+    for reach in reaches:
+        if given.get(DECISION) == ALLOW[reach]:
+            return Answer(allowed=True, reach=reach)
+    words = given.get(WORDS)
+    said = words.strip()[:2000] if isinstance(words, str) else ""
+    return Answer(allowed=False, words=f"{REFUSED}, and: {said}" if said else "")
 
 
 def _key(proposal: Proposal) -> str:
-    """The same for the same call only, so that an answer to one is no answer to another."""
-    call = json.dumps([proposal.tool.name, proposal.arguments], sort_keys=True, default=str)
+    """The same for the same call with the same effects only: an answer to one is no answer to another."""
+    touches = [describe_touch(touch) for touch in proposal.effects.touches]
+    call = json.dumps([proposal.tool.name, proposal.arguments, touches], sort_keys=True, default=str)
     return f"may-{hashlib.sha256(call.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"

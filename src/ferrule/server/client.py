@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, Final, TypeAlias
 
@@ -19,28 +19,34 @@ from mcp.shared.subscriptions import (
 )
 
 from ..core.calls import ToolCall, ToolOutcome
-from ..core.content import View
+from ..core.content import Terminal, View
 from ..core.events import Event, ListChanged, Missed, ToolFinished, ToolProgressed
-from ..core.ports import Approver
-from ..core.tool import AnyTool
 from ..engine.bus import Subscription
 from ..engine.faults import GRACE
 from ..engine.pool import ToolPool
 from ..engine.session import Session
-from ..output.plain import summary
-from ..permissions.approvers import NobodyToAsk
-from ..tools.tool_search import ToolSearch
-from .asking import ClientApprover, Line
+from ..output.plain import clean, summary
+from ..permissions.asking import Reach
+from .asking import ClientPerson
+from .caller import Caller, Callers
 from .resources import Resources
-from .wire import result_on_wire, tool_on_wire
+from .sources import PromptSource
+from .wire import failure_on_wire, result_on_wire, tool_on_wire
 
-OpenSession: TypeAlias = Callable[[Approver], Session]
+OpenSession: TypeAlias = Callable[[ClientPerson], Session]
+"""The person answers for the client: they approve calls, and may answer the questions of AskUserQuestion."""
 Tell: TypeAlias = Callable[[ServerEvent], Awaitable[None]]
 Report: TypeAlias = Callable[[float, str], Awaitable[None]]
 """How far a call is: a number that grows, and words."""
 
 MOST_REPORTS: Final = 32
 """Reports that wait for a slow caller; the newest count."""
+
+SETTLING: Final = 5.0
+"""Seconds to wait for the tools of other servers before they are listed for the first time."""
+
+NOT_OFFERED: Final = frozenset({"Agent", "EnterPlanMode", "ExitPlanMode", "ToolSearch"})
+"""They steer a conversation with a model of ours, and here the client has both the model and the conversation."""
 
 _CHANGED: Final[Mapping[str, ServerEvent]] = {
     "tools": ToolsListChanged(),
@@ -67,7 +73,7 @@ class _Reporting:
     async def _tell(self) -> None:
         while self._views:
             self._told += 1
-            await self._report(self._told, summary(self._views.popleft()))
+            await self._report(self._told, _told(self._views.popleft()))
 
     async def all_told(self) -> None:
         await self.finished.wait()
@@ -82,11 +88,16 @@ class _Reporting:
 class Client:
     """Opened on the event loop it works on, and closed with all that it started."""
 
-    def __init__(self, open_session: OpenSession, tell: Tell) -> None:
-        self._approver = ClientApprover(NobodyToAsk())
-        self.session = open_session(self._approver)
+    def __init__(
+        self, open_session: OpenSession, tell: Tell, prompts: PromptSource, callers: Callers, reaches: Sequence[Reach]
+    ) -> None:
+        """`reaches` is how long an answer of its person may hold."""
+        self.session = open_session(ClientPerson(callers, reaches))
+        self._callers = callers
         self.resources = Resources()
         self._tell = tell
+        self._prompts = prompts
+        self._told_prompts: Sequence[types.Prompt] | None = None
         self._numbers = itertools.count(1)
         self._running: set[asyncio.Task[list[ToolOutcome]]] = set()
         self._reporting: dict[str, _Reporting] = {}
@@ -94,35 +105,46 @@ class Client:
         self._leaving = ExitStack()
         events = self._leaving.enter_context(self.session.bus.subscribe())
         self._watching = asyncio.create_task(self._watch(events))
+        for begin in self.session.opening:
+            begin()
 
-    def tools(self) -> list[types.Tool]:
+    async def tools(self) -> list[types.Tool]:
         """In the pool's order, which is the same in every run."""
+        if self._listed is None:
+            await self.session.settled(SETTLING)
         pool = self.session.registry.pool
         if self._listed is None or self._listed[0] is not pool:
-            self._listed = pool, [tool_on_wire(tool) for tool in pool if _is_offered(tool)]
+            self._listed = pool, [tool_on_wire(tool) for tool in pool if tool.name not in NOT_OFFERED]
         return self._listed[1]
+
+    def prompts(self) -> Sequence[types.Prompt]:
+        self._told_prompts = self._prompts.prompts()
+        return self._told_prompts
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
         found = self.session.registry.pool.get(name)
         return found[0].spec.input_schema if found else None
 
     async def call(
-        self, name: str, arguments: Mapping[str, Any], *, line: Line | None, report: Report
+        self, name: str, arguments: Mapping[str, Any], *, caller: Caller, report: Report
     ) -> types.CallToolResult:
         """Whoever cancels this ends the call, and does not wait for its clean-up."""
         call = ToolCall(f"mcp-{next(self._numbers)}", name, arguments)
         found = self.session.registry.pool.get(name)
+        tool = found[0] if found else None
+        if tool is not None and tool.name in NOT_OFFERED:
+            return failure_on_wire(f"{name} is not offered here: the conversation is the client's.")
         reporting = self._reporting[call.id] = _Reporting(report)
         if self._watching.done():
             reporting.finished.set()
         try:
-            with self._approver.reachable(call.id, line):
+            with self._callers.making(caller, self.session.id, call.id):
                 outcome = await self._carried_out(call)
             await reporting.all_told()  # what is said of a call must not come after its result
         finally:
             reporting.give_up()
             del self._reporting[call.id]
-        return result_on_wire(found[0] if found else None, outcome)
+        return result_on_wire(tool, outcome)
 
     async def _carried_out(self, call: ToolCall) -> ToolOutcome:
         """In a task of its own: the protocol's cancellation strikes again at every step, and clean-up needs some."""
@@ -181,12 +203,23 @@ class Client:
             await self._tell(ResourcesListChanged())
         for uri in changed:
             await self._tell(ResourceUpdated(uri))
+        if _may_have_changed_files(outcome) and self._told_prompts is not None:
+            before = self._told_prompts
+            if self.prompts() != before:
+                await self._tell(PromptsListChanged())
+
+
+def _may_have_changed_files(outcome: ToolOutcome) -> bool:
+    record = outcome.record
+    return record is not None and (record.effects is None or not record.effects.read_only)
+
+
+def _told(view: View) -> str:
+    """One line: of a command's output the last one, of anything else what it comes to."""
+    if isinstance(view, Terminal) and view.output.strip():
+        return clean(view.output.rstrip().rpartition("\n")[2])
+    return summary(view)
 
 
 def _outermost(call_id: str) -> str:
     return call_id.partition(".")[0]
-
-
-def _is_offered(tool: AnyTool) -> bool:
-    """ToolSearch finds what a request leaves out, and a client is given the whole list."""
-    return tool.name != ToolSearch.name

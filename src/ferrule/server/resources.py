@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import mimetypes
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,18 +15,16 @@ from urllib.parse import unquote, urlsplit
 from mcp import types
 
 from ..core.calls import Status, ToolOutcome
+from ..core.content import encodable
 from ..host.files import opened_file
 from ..host.folders import ChangedMeanwhile
 from ..host.text import NotText
+from .sources import Contents, NoSuchResource
 
 MOST_LISTED: Final = 1_000
 """The oldest are forgotten first."""
 MOST_BYTES: Final = 16 << 20
 """Bytes of a resource that is sent whole."""
-
-
-class NoSuchResource(Exception):
-    """Nothing of that address can be read. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +59,13 @@ class Resources:
 
     def listed(self) -> list[types.Resource]:
         """Those that are still there, the newest first."""
-        return [
-            types.Resource(
-                name=os.path.basename(entry.path),
-                uri=entry.uri,
-                description=entry.said,
-                mime_type=_media_type(entry),
-                size=os.path.getsize(entry.path),
-            )
-            for entry in reversed(self._entries.values())
-            if os.path.isfile(entry.path)
-        ]
+        return [found for entry in reversed(self._entries.values()) if (found := _listed(entry)) is not None]
 
-    def read(self, uri: str) -> types.TextResourceContents | types.BlobResourceContents:
-        """Raises `NoSuchResource`."""
+    def read(self, uri: str) -> Contents | None:
+        """`None` where it is none of these. Raises `NoSuchResource` where it can no longer be read."""
         entry = self._entries.get(_path_of(uri))
         if entry is None:
-            raise NoSuchResource(f"There is no resource {uri}. List the resources to see which there are.")
+            return None
         try:
             with opened_file(entry.path, judged=entry.path) as file:
                 data = file.content(MOST_BYTES)
@@ -89,6 +78,22 @@ class Resources:
         except UnicodeDecodeError:
             encoded = base64.b64encode(data).decode()
             return types.BlobResourceContents(uri=uri, mime_type=_media_type(entry), blob=encoded)
+
+
+def _listed(entry: _Entry) -> types.Resource | None:
+    try:
+        status = os.stat(entry.path)
+    except OSError:
+        return None
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    return types.Resource(
+        name=encodable(os.path.basename(entry.path)),
+        uri=entry.uri,
+        description=entry.said,
+        mime_type=_media_type(entry),
+        size=status.st_size,
+    )
 
 
 def _left_by(outcome: ToolOutcome) -> Iterator[_Entry]:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 
+from mcp import types
+
 from ..app.commands import Commands, NotExpanded
 from ..engine.session import Session
+from ..settings.pages import Pages
 from ..skills.catalog import Skills
 from ..skills.definition import Skill
-from .prompts import NoSuchPrompt, PromptArgument, PromptEntry
+from .caller import Caller
+from .sources import NoSuchPrompt
 
 ARGUMENTS = "arguments"
 
@@ -17,30 +21,32 @@ ARGUMENTS = "arguments"
 class SkillPrompts:
     """Satisfies `PromptSource`. Those that only the model may use are not offered."""
 
-    def __init__(self, skills: Skills, open_session: Callable[[], Session]) -> None:
-        self._skills = skills
+    def __init__(self, pages: Pages, open_session: Callable[[], Session]) -> None:
+        self._pages = pages
         self._open = open_session
 
-    def prompts(self) -> Sequence[PromptEntry]:
-        return tuple(_entry(skill) for _, skill in sorted(self._skills.all.items()) if skill.for_user)
+    def prompts(self) -> Sequence[types.Prompt]:
+        """Looked for each time: a conversation's listing must stay as it was, a client's list must not."""
+        return tuple(_entry(skill) for _, skill in sorted(Skills(self._pages).all.items()) if skill.for_user)
 
-    async def prompt(self, name: str, arguments: Mapping[str, str], /) -> str:
-        skill = self._skills.all.get(name)
+    async def prompt(self, name: str, arguments: Mapping[str, str], caller: Caller, /) -> Sequence[types.PromptMessage]:
+        skills = Skills(self._pages)
+        skill = skills.all.get(name)
         if skill is None or not skill.for_user:
             raise NoSuchPrompt(f"There is no prompt named {name}.")
         async with self._open() as session:
             try:
-                text = await Commands(session, self._skills).expanded(f"/{name} {_joined(skill, arguments)}")
+                text = await Commands(session, skills).expanded(f"/{name} {_joined(skill, arguments)}")
             except NotExpanded as reason:
                 raise NoSuchPrompt(str(reason)) from None
         assert isinstance(text, str), "a skill is text"
-        return text
+        return (types.PromptMessage(role="user", content=types.TextContent(text=text)),)
 
 
-def _entry(skill: Skill) -> PromptEntry:
-    named = [PromptArgument(name=name) for name in skill.argument_names]
-    rest = PromptArgument(name=ARGUMENTS, description=skill.argument_hint or "What the skill is to work on.")
-    return PromptEntry(name=skill.name, description=skill.description, arguments=tuple(named or (rest,)))
+def _entry(skill: Skill) -> types.Prompt:
+    named = [types.PromptArgument(name=name) for name in skill.argument_names]
+    rest = types.PromptArgument(name=ARGUMENTS, description=skill.argument_hint or "What the skill is to work on.")
+    return types.Prompt(name=skill.name, description=skill.description or None, arguments=named or [rest])
 
 
 def _joined(skill: Skill, given: Mapping[str, str]) -> str:

@@ -25,13 +25,19 @@ class HasWireContent(Protocol):
     @property
     def wire_content(self) -> Sequence[Mapping[str, Any]]: ...
 
+    @property
+    def structured(self) -> Any: ...
+
 
 @runtime_checkable
 class HasHints(Protocol):
-    """A tool whose author wrote the protocol's annotations."""
+    """A tool whose author wrote the protocol's annotations, and the schema of its structured content."""
 
     @property
     def hints(self) -> Mapping[str, Any]: ...
+
+    @property
+    def structured_schema(self) -> Mapping[str, Any] | None: ...
 
 
 def tool_on_wire(tool: AnyTool) -> types.Tool:
@@ -41,8 +47,14 @@ def tool_on_wire(tool: AnyTool) -> types.Tool:
         title=spec.title if spec.title != spec.name else None,
         description=spec.description,
         input_schema=dict(spec.input_schema),
+        output_schema=_output_schema(tool),
         annotations=_annotations(tool),
     )
+
+
+def _output_schema(tool: AnyTool) -> dict[str, Any] | None:
+    schema = tool.structured_schema if isinstance(tool, HasHints) else None
+    return dict(schema) if schema is not None else None
 
 
 def _annotations(tool: AnyTool) -> types.ToolAnnotations | None:
@@ -62,9 +74,14 @@ def result_on_wire(tool: AnyTool | None, outcome: ToolOutcome) -> types.CallTool
     )
 
 
+def failure_on_wire(words: str) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(text=words)], is_error=True)
+
+
 def _content(tool: AnyTool | None, outcome: ToolOutcome) -> list[types.ContentBlock]:
-    if isinstance(outcome.output, HasWireContent) and _stands_as_it_was(tool, outcome):
-        return _CONTENT.validate_python(outcome.output.wire_content)
+    output = outcome.output
+    if isinstance(output, HasWireContent) and output.wire_content and _stands_as_it_was(tool, outcome):
+        return _CONTENT.validate_python(output.wire_content)
     return [block_on_wire(block) for block in outcome.content]
 
 
@@ -86,11 +103,14 @@ def block_on_wire(block: Block) -> types.ContentBlock:
 
 
 def _structured(tool: AnyTool | None, outcome: ToolOutcome) -> dict[str, Any] | None:
-    """The output as JSON, where the tool declares its type and it is an object."""
-    if tool is None or tool.output_model is None or not _stands_as_it_was(tool, outcome):
+    """The output as JSON, where the tool declares its type or gives it in that form, and it is an object."""
+    if tool is None or not _stands_as_it_was(tool, outcome):
+        return None
+    output = outcome.output.structured if isinstance(outcome.output, HasWireContent) else outcome.output
+    if output is outcome.output and tool.output_model is None:
         return None
     try:
-        data = _ANYTHING.dump_python(outcome.output, mode="json")
+        data = _ANYTHING.dump_python(output, mode="json")
     except (PydanticSerializationError, ValueError, RecursionError):
         return None
     return cast(dict[str, Any], data) if isinstance(data, dict) else None

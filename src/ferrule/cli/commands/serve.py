@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...app.build import Settings, open_session
 from ...app.logs import log_to_file
-from ...core.ports import Approver
 from ...engine.session import Session
 from ..exits import OK, Failed, Usage
 from ..options import settings_from
@@ -21,7 +20,8 @@ from ..signals import Interruptible
 from ..stdio import InputLines, Output
 
 if TYPE_CHECKING:
-    from ...server.prompts import PromptSource
+    from ...server.asking import ClientPerson
+    from ...server.sources import PromptSource
 
 TOKEN_VARIABLE: Final = "FERRULE_SERVE_TOKEN"
 
@@ -31,6 +31,7 @@ def run(chosen: argparse.Namespace) -> int:
         raise Usage("--token, --allowed-host and --idle-timeout belong to --http. Give that too, or leave them out.")
     address = None if chosen.http is None else _address(chosen.http)
     token = _token(chosen.token)
+    chosen.strict_mcp_config = True  # a client is a program of one's own files, and may well name us among its servers
     settings = settings_from(chosen)
     _log_to_file(settings)
     if address is None:
@@ -43,7 +44,7 @@ def _over_stdio(settings: Settings) -> int:
     from ...server.protocol import Desk
     from ...server.stdio import serve_stdio
 
-    desk = Desk(partial(_session, settings), prompts=_prompts(settings))
+    desk = Desk(partial(_session, settings), prompts=_prompts(settings), one_client=True)
     server = desk.server(instructions=_instructions(settings))
     return asyncio.run(_until_told(serve_stdio(desk, server, lines, output)))
 
@@ -91,15 +92,14 @@ async def _until_told(serving: Coroutine[Any, Any, None]) -> int:
     return OK if signals.exit_code is None else signals.exit_code
 
 
-def _session(settings: Settings, approver: Approver) -> Session:
-    return open_session(settings, approver=approver)
+def _session(settings: Settings, person: ClientPerson) -> Session:
+    return open_session(settings, person=person, approver_answers=True)
 
 
 def _prompts(settings: Settings) -> PromptSource | None:
     from ...server.skills import SkillPrompts
-    from ...skills.catalog import Skills
 
-    return SkillPrompts(Skills(settings.pages), lambda: open_session(settings)) if settings.pages else None
+    return SkillPrompts(settings.pages, lambda: open_session(settings)) if settings.pages else None
 
 
 def _instructions(settings: Settings) -> str:
