@@ -14,7 +14,7 @@ from typing import Any
 
 from ..cli.running import FERRULE, HANG, environment
 
-INITIALIZE = {
+INITIALIZE: dict[str, Any] = {
     "jsonrpc": "2.0",
     "id": 0,
     "method": "initialize",

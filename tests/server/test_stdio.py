@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from ..cli.running import FERRULE, HANG, environment, ferrule
+from ..mcp.running import RAW
 from ..requirement import requirement
 from .desks import ERAS
 from .desks import text as text_of
@@ -28,16 +30,33 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
 
 @requirement("MCP-5")
 @pytest.mark.parametrize(
-    ("line", "code"),
-    [(b"not json", -32700), (b'{"jsonrpc": "2.0"}', -32600), (b"\xff\xfe\x00", -32700), (b"[" * 100_000, -32700)],
+    ("line", "code", "waits"),
+    [
+        (b"not json", -32700, None),
+        (b"\xff\xfe\x00", -32700, None),
+        (b"[" * 100_000, -32700, None),
+        (b'{"jsonrpc": "2.0"}', -32600, None),
+        (b'{"jsonrpc": "1.0", "id": 7, "method": "ping"}', -32600, 7),
+        (b'{"jsonrpc": "2.0", "id": 7.5, "method": "ping"}', -32600, None),
+        (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', -32600, None),
+        (b'[{"jsonrpc": "2.0", "id": 7, "method": "ping"}]', -32600, None),
+    ],
 )
-def test_garbage_is_answered_and_the_next_line_is_read(server: Served, line: bytes, code: int) -> None:
+def test_garbage_is_answered_and_the_next_line_is_read(
+    server: Served, line: bytes, code: int, waits: int | None
+) -> None:
     server.send(line)
     garbage = server.receive()
     server.send({"jsonrpc": "2.0", "id": "ping", "method": "ping"})
 
-    assert (garbage["id"], garbage["error"]["code"]) == (None, code)
+    assert (garbage["id"], garbage["error"]["code"]) == (waits, code)
     assert server.receive() == {"jsonrpc": "2.0", "id": "ping", "result": {}}
+
+
+def test_half_of_a_character_does_not_leave_a_call_without_an_answer(server: Served) -> None:
+    server.call(1, "Bash", {"command": "echo \ud83d and more"})
+
+    assert "and more" in server.receive()["result"]["content"][0]["text"]
 
 
 @requirement("MCP-5")
@@ -91,6 +110,25 @@ def test_a_client_that_reads_nothing_more_ends_the_server(tmp_path: Path) -> Non
         server.send({"jsonrpc": "2.0", "id": 1, "method": "ping"})
 
         assert server.process.wait(HANG) == 0
+
+
+@pytest.mark.slow
+async def test_of_other_servers_only_those_named_on_the_command_line_are_started(tmp_path: Path) -> None:
+    mark = tmp_path / "started"
+    entries = {"ours": {"command": "touch", "args": [str(mark)]}}
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": entries}))
+    named = json.dumps({"mcpServers": {"raw": {"command": sys.executable, "args": ["-S", str(RAW)]}}})
+    server = StdioServerParameters(
+        command=sys.executable,
+        args=[*FERRULE[1:], "serve", "--trust", "--mcp-config", named],
+        cwd=tmp_path,
+        env=environment(tmp_path),
+    )
+    async with Client(stdio_client(server)) as client:
+        names = [each.name for each in (await client.list_tools()).tools]
+
+    assert "mcp__raw__echo" in names
+    assert not mark.exists()
 
 
 @requirement("MCP-5")

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Final, Protocol, Self
+from typing import Any, Final, Protocol, Self, cast
 
 from mcp import types
 from mcp.server.lowlevel.server import Server
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
+from ..core.content import encodable
 from .protocol import Desk
 
 log = logging.getLogger(__name__)
@@ -107,10 +110,11 @@ class Incoming(_Stream):
         while (line := await self._lines.next()) is not None:
             if not line.strip():
                 continue
-            try:
-                return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
-            except ValidationError as error:
-                await self._outgoing.send(SessionMessage(_complaint(error)))
+            message = _read(line)
+            if not isinstance(message, _NotRead):
+                return SessionMessage(message)
+            log.warning("a line on standard input is no message: %s", message.words)
+            await self._outgoing.send(SessionMessage(message.answer()))
         raise StopAsyncIteration
 
     async def receive(self) -> SessionMessage | Exception:
@@ -120,12 +124,39 @@ class Incoming(_Stream):
         """Standard input stays open; nobody reads it any more."""
 
 
-def _complaint(error: ValidationError) -> types.JSONRPCError:
-    problems = error.errors(include_url=False, include_context=False, include_input=False)
-    no_json = any(problem["type"] == "json_invalid" for problem in problems)
-    log.warning("a line on standard input is %s", "no JSON" if no_json else "no message")
-    if no_json:
-        said = types.ErrorData(code=types.PARSE_ERROR, message=f"The line is no JSON: {problems[0]['msg']}")
-    else:
-        said = types.ErrorData(code=types.INVALID_REQUEST, message="The line is no JSON-RPC message.")
-    return types.JSONRPCError(jsonrpc="2.0", id=None, error=said)
+@dataclass(frozen=True, slots=True)
+class _NotRead:
+    """What is wrong with a line, and the request that waits for an answer, as far as that can be told."""
+
+    code: int
+    words: str
+    id: str | int | None = None
+
+    def answer(self) -> types.JSONRPCError:
+        return types.JSONRPCError(jsonrpc="2.0", id=self.id, error=types.ErrorData(code=self.code, message=self.words))
+
+
+def _read(line: bytes) -> types.JSONRPCMessage | _NotRead:
+    try:
+        message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValidationError:
+        return _read_closely(line)
+    if isinstance(message, types.JSONRPCNotification) and b'"id"' in line and "id" in json.loads(line):
+        return _NotRead(types.INVALID_REQUEST, "The id of a request must be a string or a whole number.")
+    return message
+
+
+def _read_closely(line: bytes) -> types.JSONRPCMessage | _NotRead:
+    """As JSON that the quick reader does not take: half of a character that is written as two stands in it."""
+    try:
+        given: object = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return _NotRead(types.PARSE_ERROR, f"The line is no JSON: {error}.")
+    if isinstance(given, list):
+        return _NotRead(types.INVALID_REQUEST, "Batches are not taken. Write each message on a line of its own.")
+    try:
+        return types.jsonrpc_message_adapter.validate_json(encodable(json.dumps(given, ensure_ascii=False)))
+    except ValidationError:
+        asked = cast(dict[str, Any], given).get("id") if isinstance(given, dict) else None
+        waits = asked if isinstance(asked, str | int) and not isinstance(asked, bool) else None
+        return _NotRead(types.INVALID_REQUEST, "The line is no JSON-RPC message.", waits)
