@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import signal
 from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager
-from http.client import HTTPConnection
+from contextlib import asynccontextmanager, contextmanager
+from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -33,6 +34,13 @@ class Site:
 
     def post(self, body: Any, **headers: str) -> tuple[int, str]:
         """By hand: the status, and the new session's id, or else what was said."""
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        with self.answered("POST", data, **headers) as response:
+            opened = response.getheader("mcp-session-id") if "Mcp_Session_Id" not in headers else None
+            return response.status, opened or response.read().decode()
+
+    @contextmanager
+    def answered(self, method: str, body: bytes | None = None, **headers: str) -> Generator[HTTPResponse]:
         given = {
             "Content-Type": "application/json",
             "Accept": "application/json, text/event-stream",
@@ -41,10 +49,9 @@ class Site:
         }
         connection = HTTPConnection(self.authority, timeout=HANG)
         try:
-            connection.request("POST", "/mcp", body if isinstance(body, bytes) else json.dumps(body), given)
-            response = connection.getresponse()
-            opened = response.getheader("mcp-session-id") if "Mcp-Session-Id" not in given else None
-            return response.status, opened or response.read().decode()
+            connection.request(method, "/mcp", body, given)
+            with connection.getresponse() as response:
+                yield response
         finally:
             connection.close()
 
@@ -128,6 +135,63 @@ def test_a_request_that_is_too_long_or_no_json_is_refused(site: Site) -> None:
     assert site.post(INITIALIZE, Mcp_Session_Id="unknown")[0] == 404
 
 
+@requirement("MCP-5")
+@pytest.mark.parametrize(
+    ("asked", "spoken"),
+    [
+        *((version, version) for version in ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")),
+        *((unknown, "2025-11-25") for unknown in ("1999-01-01", "2026-07-28", "")),
+    ],
+)
+def test_a_client_is_spoken_to_in_the_revision_that_it_asks_for_or_the_last_that_opens_so(
+    site: Site, asked: str, spoken: str
+) -> None:
+    hello = {**INITIALIZE, "params": {**INITIALIZE["params"], "protocolVersion": asked}}
+    with site.answered("POST", json.dumps(hello).encode()) as response:
+        assert f'"protocolVersion":"{spoken}"' in response.read().decode()
+
+
+def test_several_messages_at_once_are_refused(site: Site) -> None:
+    assert site.post([INITIALIZE, INITIALIZE])[0] == 400
+
+
+def _event_ids(response: HTTPResponse) -> Generator[str]:
+    for line in response:
+        if found := re.match(rb"id: (.+?)\r?\n", line):
+            yield found[1].decode()
+
+
+@requirement("MCP-5")
+def test_a_client_whose_stream_breaks_off_comes_back_for_the_result(site: Site) -> None:
+    version = {"Mcp_Protocol_Version": "2025-11-25"}
+    (gate := site.folder / "gate").unlink(missing_ok=True)
+    _, session = site.post(INITIALIZE)
+    call = {"name": "Bash", "arguments": {"command": f"until test -e {gate}; do sleep 0.05; done; echo through"}}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    with site.answered("POST", json.dumps(request).encode(), Mcp_Session_Id=session, **version) as broken:
+        last = next(_event_ids(broken))
+    gate.touch()
+
+    with site.answered("GET", Mcp_Session_Id=session, Last_Event_ID=last, **version) as resumed:
+        result = next(line for line in resumed if b'"id":1' in line)
+    assert b"through" in result
+
+
+@requirement("MCP-5")
+def test_what_one_client_was_sent_is_not_sent_to_another_that_comes_back(site: Site) -> None:
+    version = {"Mcp_Protocol_Version": "2025-11-25"}
+    sessions, first = [site.post(INITIALIZE)[1] for _ in range(2)], ""
+    for number, session in enumerate(sessions):
+        call = {"name": "Bash", "arguments": {"command": f"echo secret {number}"}}
+        request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+        with site.answered("POST", json.dumps(request).encode(), Mcp_Session_Id=session, **version) as response:
+            first = first or next(_event_ids(response))
+            assert f"secret {number}" in response.read().decode()
+
+    with site.answered("GET", Mcp_Session_Id=sessions[1], Last_Event_ID=first, **version) as resumed:
+        assert "secret 0" not in resumed.read().decode()
+
+
 def test_the_token_is_not_in_the_environment_of_commands(site: Site) -> None:
     call = {"name": "Bash", "arguments": {"command": "env"}}
     _, session = site.post(INITIALIZE)
@@ -140,14 +204,15 @@ def test_the_token_is_not_in_the_environment_of_commands(site: Site) -> None:
 
 @requirement("MCP-5")
 @pytest.mark.slow
-def test_the_session_of_a_client_that_vanished_ends_with_what_it_started(tmp_path: Path) -> None:
+@pytest.mark.parametrize("background", [True, False])
+def test_the_session_of_a_client_that_vanished_ends_with_what_it_started(tmp_path: Path, background: bool) -> None:
     sleeper = Sleeper(tmp_path)
     for site in _site(tmp_path, "--idle-timeout", "3"):
         _, session = site.post(INITIALIZE)
-        call = {"name": "Bash", "arguments": {"command": sleeper.command, "run_in_background": True}}
+        call = {"name": "Bash", "arguments": {"command": sleeper.command, "run_in_background": background}}
         request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
-        site.post(request, Mcp_Session_Id=session)
-        sleeper.started()
+        with site.answered("POST", json.dumps(request).encode(), Mcp_Session_Id=session):
+            sleeper.started()
 
         assert sleeper.has_ended()
         assert site.post(request, Mcp_Session_Id=session)[0] == 404

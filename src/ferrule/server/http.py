@@ -15,6 +15,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from .guard import Guard
 from .protocol import Desk
+from .resuming import RETRY_MILLISECONDS, ResumableSessions
 
 PATH: Final = "/mcp"
 MOST_BODY: Final = 16 << 20
@@ -34,8 +35,12 @@ async def serve_http(
     desk: Desk, server: Server, listening: socket.socket, guard: Guard, *, idle_seconds: float = IDLE_SECONDS
 ) -> None:
     """Until this is cancelled. Then everything has ended."""
-    sessions = StreamableHTTPSessionManager(
-        server, session_idle_timeout=idle_seconds, max_request_body_size=MOST_BODY, max_sessions=MOST_CLIENTS
+    sessions = ResumableSessions(
+        server,
+        retry_interval=RETRY_MILLISECONDS,
+        session_idle_timeout=idle_seconds,
+        max_request_body_size=MOST_BODY,
+        max_sessions=MOST_CLIENTS,
     )
     application = _Application(sessions, guard)
     front = _Quiet(
