@@ -6,7 +6,7 @@ import argparse
 import math
 from typing import Any
 
-from .options import add_session_options
+from .options import add_command, add_session_options
 
 SCOPES = ("local", "project", "user")
 LONGEST_TIMEOUT = 10**12
@@ -43,35 +43,32 @@ def milliseconds(text: str) -> int:
 
 
 def add_mcp_options(commands: Any) -> None:
-    mcp: argparse.ArgumentParser = commands.add_parser(
+    mcp = add_command(
+        commands,
         "mcp",
-        allow_abbrev=False,
-        help="list, add, remove and try MCP servers",
-        description="Servers of the Model Context Protocol, whose tools a session has beside its own.",
+        "list, add, remove and try MCP servers",
+        "Servers of the Model Context Protocol, whose tools a session has beside its own.",
     )
     actions = mcp.add_subparsers(
         dest="action", metavar="ACTION", title="actions", required=True, parser_class=_ActionParser
     )
 
-    listed = actions.add_parser("list", allow_abbrev=False, help="what is configured, and from where")
+    listed = add_command(actions, "list", "what is configured, and from where")
     _reading(listed)
 
-    got = actions.add_parser("get", allow_abbrev=False, help="all about one server")
+    got = add_command(actions, "get", "all about one server")
     got.add_argument("name", metavar="NAME")
     _reading(got)
 
-    tried = actions.add_parser("test", allow_abbrev=False, help="start a server, and say what it offers")
+    tried = add_command(actions, "test", "start a server, and say what it offers")
     tried.add_argument("name", metavar="NAME")
     tried.add_argument(
         "--timeout", metavar="SECONDS", type=seconds, default=30.0, help="how long to wait (default: 30)"
     )
     _reading(tried)
 
-    added = actions.add_parser(
-        "add",
-        allow_abbrev=False,
-        help="add a server",
-        description="Add a server: a command with its arguments, after --, or an address.",
+    added = add_command(
+        actions, "add", "add a server", "Add a server: a command with its arguments, after --, or an address."
     )
     added.add_argument("--scope", choices=SCOPES, default="local", help="where to save it (default: local)")
     added.add_argument("--transport", choices=("stdio", "http", "sse"), help="how to reach it; told by the address")
@@ -82,7 +79,7 @@ def add_mcp_options(commands: Any) -> None:
     added.add_argument("name", metavar="NAME")
     added.add_argument("target", metavar="COMMAND_OR_URL", nargs="+")
 
-    removed = actions.add_parser("remove", allow_abbrev=False, help="remove a server")
+    removed = add_command(actions, "remove", "remove a server")
     removed.add_argument("--scope", choices=SCOPES, help="where it is saved (default: wherever it is)")
     removed.add_argument("--cwd", metavar="DIR", help="the folder that it is for (default: this one)")
     removed.add_argument("name", metavar="NAME")

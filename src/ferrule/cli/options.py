@@ -21,6 +21,11 @@ EVERY_TOOL = "default"
 """What `--tools` says for all of them."""
 
 
+def add_command(commands: Any, name: str, help: str, description: str = "") -> argparse.ArgumentParser:
+    """`commands` are the subparsers of a parser. A flag is written out in full: a shorter one might mean another."""
+    return commands.add_parser(name, allow_abbrev=False, help=help, description=description or None)
+
+
 def add_session_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("session")
     group.add_argument("--cwd", metavar="DIR", help="the working directory (default: this one)")

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
 
 from .._version import __version__
 from .early_signals import EndsAtOnce
-from .exits import FAILED, INTERRUPTED, USAGE, Failed, Usage
+from .exits import CLOSED_PIPE, FAILED, INTERRUPTED, USAGE, Failed, Usage
 from .mcp_options import add_mcp_options, seconds
-from .options import add_session_options
+from .options import add_command, add_session_options
 
 DESCRIPTION = "Carry out the calls of a language model: safely, fast and in order."
 COMMANDS = ("call", "demo", "doctor", "explain", "mcp", "serve", "sessions", "tools", "trust")
@@ -36,6 +40,9 @@ def run(arguments: list[str]) -> int:
     except (Usage, Failed) as error:
         print(f"{name}: {error}", file=sys.stderr)
         return USAGE if isinstance(error, Usage) else FAILED
+    except BrokenPipeError:  # whoever read the output wants no more of it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return CLOSED_PIPE
     except KeyboardInterrupt:  # before anything ran that could be ended in an orderly way
         return INTERRUPTED
 
@@ -54,43 +61,11 @@ def _prompt(chosen: argparse.Namespace) -> int:
 
 
 def _run(chosen: argparse.Namespace) -> int:
-    match chosen.command:
-        case "call":
-            from .commands import call
-
-            return call.run(chosen)
-        case "explain":
-            from .commands import explain
-
-            return explain.run(chosen)
-        case "doctor":
-            from .commands import doctor
-
-            return doctor.run(chosen)
-        case "mcp":
-            from .commands import mcp
-
-            return mcp.run(chosen)
-        case "serve":
-            from .commands import serve
-
-            return serve.run(chosen)
-        case "tools":
-            from .commands import tools
-
-            return tools.run(chosen)
-        case "trust":
-            from .commands import trust
-
-            return trust.run(chosen)
-        case "sessions":
-            from .commands import sessions
-
-            return sessions.run(chosen)
-        case _:
-            from .commands import demo
-
-            return demo.run(chosen)
+    """Only the command that is run is loaded."""
+    command: Callable[[argparse.Namespace], int] = import_module(f".commands.{chosen.command}", __package__).run
+    code = command(chosen)
+    print(end="", flush=True)
+    return code
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -103,12 +78,17 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("-V", "--version", action="version", version=f"ferrule {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", prog="ferrule")
+    for add in (_call, _explain, _doctor, add_mcp_options, _serve, _tools, _trust, _sessions, _demo):
+        add(commands)
+    return parser
 
-    call = commands.add_parser(
+
+def _call(commands: Any) -> None:
+    call = add_command(
+        commands,
         "call",
-        allow_abbrev=False,
-        help="run one tool call, or many from standard input",
-        description="Run one tool call and print its result, or, with --jsonl, one call for each line of stdin.",
+        "run one tool call, or many from standard input",
+        "Run one tool call and print its result, or, with --jsonl, one call for each line of stdin.",
     )
     call.add_argument("tool", metavar="TOOL", nargs="?", help="the tool's name")
     call.add_argument("input", metavar="JSON", nargs="?", help="its input as a JSON object; - reads it from stdin")
@@ -116,11 +96,13 @@ def make_parser() -> argparse.ArgumentParser:
     call.add_argument("--json", action="store_true", help="print the whole result as one JSON object")
     add_session_options(call)
 
-    explain = commands.add_parser(
+
+def _explain(commands: Any) -> None:
+    explain = add_command(
+        commands,
         "explain",
-        allow_abbrev=False,
-        help="say what a call would do and whether it may, without doing it",
-        description="Say what a call would read, write, run and reach, whether it may, and why. It is not made.",
+        "say what a call would do and whether it may, without doing it",
+        "Say what a call would read, write, run and reach, whether it may, and why. It is not made.",
     )
     explain.add_argument("tool", metavar="TOOL", nargs="?", help="the tool's name")
     explain.add_argument("input", metavar="JSON", nargs="?", help="its input as a JSON object")
@@ -129,20 +111,23 @@ def make_parser() -> argparse.ArgumentParser:
     explain.add_argument("--lint", action="store_true", help="name rules that never match, or not as they look")
     add_session_options(explain)
 
-    doctor = commands.add_parser(
+
+def _doctor(commands: Any) -> None:
+    doctor = add_command(
+        commands,
         "doctor",
-        allow_abbrev=False,
-        help="say what this machine has for Ferrule to work with",
-        description="Try what Ferrule needs here: programs, sandbox, limits. Exit code 1 if something is missing.",
+        "say what this machine has for Ferrule to work with",
+        "Try what Ferrule needs here: programs, sandbox, limits. Exit code 1 if something is missing.",
     )
     doctor.add_argument("--json", action="store_true", help="as JSON")
 
-    add_mcp_options(commands)
-    serve = commands.add_parser(
+
+def _serve(commands: Any) -> None:
+    serve = add_command(
+        commands,
         "serve",
-        allow_abbrev=False,
-        help="offer the tools to MCP clients",
-        description="Offer the tools to an MCP client over stdin and stdout, or with --http to several at once.",
+        "offer the tools to MCP clients",
+        "Offer the tools to an MCP client over stdin and stdout, or with --http to several at once.",
     )
     serve.add_argument("--http", metavar="HOST:PORT", help="listen there instead; a port alone means 127.0.0.1")
     serve.add_argument("--token", help="what clients must send as Bearer (better: FERRULE_SERVE_TOKEN)")
@@ -154,15 +139,19 @@ def make_parser() -> argparse.ArgumentParser:
     )
     add_session_options(serve)
 
-    tools = commands.add_parser("tools", allow_abbrev=False, help="list the tools", description="List the tools.")
+
+def _tools(commands: Any) -> None:
+    tools = add_command(commands, "tools", "list the tools", "List the tools.")
     tools.add_argument("--json", action="store_true", help="with descriptions and schemas, as JSON")
     add_session_options(tools)
 
-    trust = commands.add_parser(
+
+def _trust(commands: Any) -> None:
+    trust = add_command(
+        commands,
         "trust",
-        allow_abbrev=False,
-        help="agree to what a folder brings that can run or widen",
-        description="Show what a folder brings that can run or widen, and agree to it as it is now.",
+        "agree to what a folder brings that can run or widen",
+        "Show what a folder brings that can run or widen, and agree to it as it is now.",
     )
     trust.add_argument("path", metavar="PATH", nargs="?", help="the folder (default: this one)")
     answer = trust.add_mutually_exclusive_group()
@@ -170,21 +159,24 @@ def make_parser() -> argparse.ArgumentParser:
     answer.add_argument("--revoke", action="store_true", help="take an earlier agreement back")
     answer.add_argument("--yes", action="store_true", help="agree without being asked")
 
-    sessions = commands.add_parser(
+
+def _sessions(commands: Any) -> None:
+    sessions = add_command(
+        commands,
         "sessions",
-        allow_abbrev=False,
-        help="list the conversations that can be gone on with",
-        description="List the conversations of this directory, the latest first. Go on with one by --resume ID.",
+        "list the conversations that can be gone on with",
+        "List the conversations of this directory, the latest first. Go on with one by --resume ID.",
     )
     sessions.add_argument("--cwd", metavar="DIR", help="the directory whose conversations to list (default: this one)")
     sessions.add_argument("--json", action="store_true", help="as JSON")
 
-    demo = commands.add_parser(
+
+def _demo(commands: Any) -> None:
+    demo = add_command(
+        commands,
         "demo",
-        allow_abbrev=False,
-        help="watch a scripted model work",
-        description="Watch a scripted model explore a sample project through the real engine. Needs no network.",
+        "watch a scripted model work",
+        "Watch a scripted model explore a sample project through the real engine. Needs no network.",
     )
     demo.add_argument("--script", metavar="FILE", help="play this script in the current directory instead")
     demo.add_argument("--fast", action="store_true", help="do not wait between the model's words")
-    return parser

@@ -20,7 +20,7 @@ from ...engine.session import Session
 from ...output.plain import Style, width_of
 from ...output.timeline import Timeline
 from ...providers.scripted import ScriptedModel
-from ..exits import CLOSED_PIPE, FAILED, OK
+from ..exits import FAILED, OK
 from ..options import working_directory
 from ..signals import Interruptible
 
@@ -30,11 +30,7 @@ MOST_WIDTH = 120
 
 def run(chosen: argparse.Namespace) -> int:
     working_directory(None)
-    try:
-        return _play_file(chosen.script) if chosen.script else _play_sample(0.0 if chosen.fast else WORD_PAUSE)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return CLOSED_PIPE
+    return _play_file(chosen.script) if chosen.script else _play_sample(0.0 if chosen.fast else WORD_PAUSE)
 
 
 def _play_sample(pause: float) -> int:

@@ -15,7 +15,7 @@ from ...app.explaining import KINDS, Answers, CannotExplain, PathsAsWritten, Sce
 from ...core.calls import ToolCall
 from ...core.content import encodable
 from ...permissions.modes import Mode
-from ..exits import CLOSED_PIPE, FAILED, OK, Usage
+from ..exits import FAILED, OK, Usage
 from ..options import settings_from
 from ..signals import Interruptible
 from ..stdio import InputLines, Output
@@ -33,11 +33,7 @@ def run(chosen: argparse.Namespace) -> int:
         raise Usage("--jsonl reads the calls from stdin; leave TOOL, JSON and --json out.")
     if not chosen.jsonl and not chosen.tool:
         raise Usage("name a TOOL and give its input as JSON, or use --jsonl. `ferrule tools` lists the tools.")
-    try:
-        return asyncio.run(_many(chosen)) if chosen.jsonl else _one(chosen)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return CLOSED_PIPE
+    return asyncio.run(_many(chosen)) if chosen.jsonl else _one(chosen)
 
 
 def _one(chosen: argparse.Namespace) -> int:
@@ -54,7 +50,6 @@ def _one(chosen: argparse.Namespace) -> int:
         return FAILED
     text = json.dumps(explanation.as_data(), indent=2) if chosen.json else "\n".join(explanation.lines)
     print(encodable(text))
-    sys.stdout.flush()
     return OK
 
 

@@ -11,21 +11,16 @@ from datetime import UTC, datetime
 from ...app.build import Settings
 from ...app.sessions import Listed, list_sessions
 from ...output.plain import Style, clean, fit, width_of
-from ..exits import CLOSED_PIPE, OK
+from ..exits import OK
 from ..options import working_directory
 
 
 def run(chosen: argparse.Namespace) -> int:
     listed = list_sessions(Settings(cwd=working_directory(chosen.cwd)))
-    try:
-        if chosen.json:
-            print(json.dumps([_described(one) for one in listed], indent=2, ensure_ascii=False))
-        else:
-            _list(listed)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return CLOSED_PIPE
+    if chosen.json:
+        print(json.dumps([_described(one) for one in listed], indent=2, ensure_ascii=False))
+    else:
+        _list(listed)
     return OK
 
 

@@ -11,21 +11,16 @@ import textwrap
 from ...app.build import open_session
 from ...core.tool import AnyTool, Exposure
 from ...output.plain import Style, width_of
-from ..exits import CLOSED_PIPE, OK
+from ..exits import OK
 from ..options import settings_from
 
 
 def run(chosen: argparse.Namespace) -> int:
     tools = list(open_session(settings_from(chosen)).registry.pool)
-    try:
-        if chosen.json:
-            print(json.dumps([_described(tool) for tool in tools], indent=2, ensure_ascii=False))
-        else:
-            _list(tools)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return CLOSED_PIPE
+    if chosen.json:
+        print(json.dumps([_described(tool) for tool in tools], indent=2, ensure_ascii=False))
+    else:
+        _list(tools)
     return OK
 
 

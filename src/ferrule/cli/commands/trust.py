@@ -12,7 +12,7 @@ from ...core.content import encodable
 from ...host.state_folder import state_folder
 from ...settings.reload import LiveSettings
 from ...settings.trust import NotStored
-from ..exits import CLOSED_PIPE, FAILED, OK, Failed, Usage
+from ..exits import FAILED, OK, Failed, Usage
 from ..trusting import agrees, described
 
 
@@ -27,9 +27,6 @@ def run(chosen: argparse.Namespace) -> int:
         return _trust(live, chosen)
     except (NotStored, SettingsError) as error:
         raise Failed(str(error)) from None
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return CLOSED_PIPE
 
 
 def _trust(live: LiveSettings, chosen: argparse.Namespace) -> int:
