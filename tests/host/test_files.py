@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferrule.host.files import MOST, MOST_UNSIZED, NotText, TextFile, read_text
+from ferrule.host.files import MOST, MOST_UNSIZED, NotText, read_document
 from tests.requirement import requirement
 
 
 def _reason(path: Path | str) -> str:
     with pytest.raises(NotText) as caught:
-        read_text(str(path))
+        read_document(str(path))
     return str(caught.value)
 
 
@@ -26,9 +26,9 @@ def test_text_is_read_back_as_it_was_written(tmp_path_factory: pytest.TempPathFa
     path = tmp_path_factory.getbasetemp() / "text"
     path.write_bytes(text.encode())
 
-    read = read_text(str(path))
+    read = read_document(str(path))
 
-    assert read == TextFile(text.removeprefix("\ufeff"), len(text.encode()))
+    assert (read.document.text, read.identity.size) == (text.removeprefix("\ufeff"), len(text.encode()))
 
 
 @requirement("READ-8")
@@ -63,7 +63,7 @@ def test_a_link_to_a_device_is_still_a_device(tmp_path: Path) -> None:
 
 @requirement("READ-8")
 def test_a_file_the_kernel_makes_up_is_read_where_it_ends() -> None:
-    assert read_text("/proc/self/status").text.startswith("Name:")
+    assert read_document("/proc/self/status").document.text.startswith("Name:")
 
 
 @requirement("READ-8")
@@ -104,7 +104,9 @@ def test_what_is_not_text_says_why(tmp_path: Path) -> None:
 def test_text_in_an_older_encoding_is_read(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes("naïve\r\n".encode("latin-1"))
 
-    assert read_text(str(tmp_path / "latin")) == TextFile("naïve\r\n", 7)
+    read = read_document(str(tmp_path / "latin"))
+
+    assert (read.document.text, read.identity.size) == ("naïve\r\n", 7)
 
 
 def _without_size(status: os.stat_result) -> os.stat_result:

@@ -27,12 +27,6 @@ SAFELY = os.O_NONBLOCK | os.O_CLOEXEC | getattr(os, "O_NOCTTY", 0)
 
 
 @plain_value
-class TextFile:
-    text: str
-    size: int
-
-
-@plain_value
 class FileIdentity:
     """Which file it was, and what stood in it."""
 
@@ -98,20 +92,11 @@ class FileSnapshot:
     identity: FileIdentity
 
 
-def read_text(path: str) -> TextFile:
-    """The whole file as text. Raises `NotText` or `OSError`.
-
-    Opened without blocking and looked at through the descriptor: a FIFO, a
-    device or a directory is refused by what it is, whatever it is called.
-    """
-    with opened(path) as descriptor:
-        data = _content(descriptor)
-    return TextFile(Document.decode(data).text, len(data))
-
-
 def read_document(path: str, *, judged: str | None = None) -> FileSnapshot:
     """The file with what it takes to change it later. Raises `NotText`, `ChangedMeanwhile` or `OSError`.
 
+    Opened without blocking and looked at through the descriptor: a FIFO, a
+    device or a directory is refused by what it is, whatever it is called.
     `judged` is the real path that somebody decided about: if `path` leads
     anywhere else by now, nothing is read.
     """
