@@ -1,0 +1,219 @@
+"""Writing files that somebody else changes, replaces or writes at the same time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from ferrule.host.files import read_document
+from ferrule.host.folders import ChangedMeanwhile
+from ferrule.host.writing import write_file
+from tests.requirement import requirement
+
+from .rewriting import names, refused
+
+
+@requirement("FILE-7")
+def test_content_that_changed_is_not_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"old")
+    before = read_document(str(path))
+    stamp = path.stat()
+    path.write_bytes(b"own")
+    os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+
+    assert refused(path, b"new", before) == (
+        f"{path} changed since it was read. Read it again, then repeat the change."
+    )
+    assert (path.read_bytes(), names(tmp_path)) == (b"own", ["a.txt"])
+
+
+@requirement("FILE-7")
+def test_a_file_that_was_only_touched_or_replaced_by_its_like_is_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"old")
+    before = read_document(str(path))
+    (tmp_path / "again").write_bytes(b"old")
+    (tmp_path / "again").rename(path)
+    os.utime(path, (1, 1))
+
+    write_file(str(path), b"new", expected=before.identity)
+
+    assert path.read_bytes() == b"new"
+
+
+@requirement("FILE-7")
+def test_a_file_that_is_gone_or_became_something_else_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"old")
+    before = read_document(str(path))
+
+    path.unlink()
+    assert refused(path, b"new", before) == f"{path} does not exist any more. Look what became of it."
+
+    os.mkfifo(path)
+    assert refused(path, b"new", before) == f"{path} is a named pipe now. Look what became of it."
+    assert names(tmp_path) == ["a.txt"]
+
+
+@requirement("FILE-7")
+def test_a_file_that_somebody_made_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"own")
+
+    assert refused(path, b"new", None) == f"{path} exists by now. Read it before you overwrite it."
+    assert (path.read_bytes(), names(tmp_path)) == (b"own", ["a.txt"])
+
+
+@requirement("SEC-3")
+def test_a_link_planted_after_the_decision_is_refused(tmp_path: Path) -> None:
+    victim = tmp_path / "victim.txt"
+    victim.write_bytes(b"old")
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"old")
+    before = read_document(str(path))
+    path.unlink()
+    path.symlink_to(victim)
+
+    refusal = refused(path, b"new", before)
+
+    assert refusal == f"{path} led to {path} and leads to {victim} now. Look at it again, then ask again."
+    with pytest.raises(ChangedMeanwhile):
+        read_document(str(path), judged=str(path))
+    with pytest.raises(ChangedMeanwhile):
+        write_file(str(path), b"new", expected=None, judged=str(path))
+    assert victim.read_bytes() == b"old"
+
+
+@requirement("SEC-3")
+def test_a_folder_that_became_a_link_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    for name in ("folder", "elsewhere"):
+        (tmp_path / name / "a.txt").write_bytes(b"old")
+    path = tmp_path / "folder" / "a.txt"
+    before = read_document(str(path))
+    (tmp_path / "folder").rename(tmp_path / "moved")
+    (tmp_path / "folder").symlink_to("elsewhere")
+
+    refused(path, b"new", before)
+
+    assert {(tmp_path / name / "a.txt").read_bytes() for name in ("moved", "elsewhere")} == {b"old"}
+
+
+@requirement("SEC-3")
+@pytest.mark.parametrize("swapped", ["a.txt", "folder"])
+def test_no_swap_at_any_moment_leads_a_write_astray(tmp_path: Path, swapped: str) -> None:
+    folder, elsewhere = tmp_path / "folder", tmp_path / "elsewhere"
+    for each in (folder, elsewhere):
+        each.mkdir()
+        (each / "a.txt").write_bytes(b"secret" if each is elsewhere else b"old")
+    place = folder if swapped == "folder" else folder / "a.txt"
+    lure = elsewhere if swapped == "folder" else elsewhere / "a.txt"
+    refused = written = 0
+
+    with _swapping(place, lure):
+        ends = time.monotonic() + 30
+        while min(written, refused) < 50 and time.monotonic() < ends:
+            path, fresh = str(folder / "a.txt"), str(folder / f"{written}.txt")
+            try:
+                before = read_document(path, judged=path)
+                assert before.document.text != "secret"
+                write_file(path, b"new %d" % written, expected=before.identity)
+                write_file(fresh, b"new", expected=None, judged=fresh)
+                written += 1
+            except (ChangedMeanwhile, OSError):
+                refused += 1
+
+    assert (elsewhere / "a.txt").read_bytes() == b"secret"
+    assert names(elsewhere) == ["a.txt"]
+    assert min(written, refused) == 50
+
+
+@contextmanager
+def _swapping(place: Path, lure: Path) -> Iterator[None]:
+    """Another process puts a link in this place and takes it away again, as fast as it can."""
+    program = (
+        "import os, random, shutil, sys\n"
+        "from contextlib import suppress\n"
+        "place, lure = sys.argv[1:]\n"
+        "aside = place + '.aside'\n"
+        "print(flush=True)\n"
+        "while os.getppid() != 1:\n"
+        "    with suppress(OSError): os.rename(place, aside)\n"
+        "    with suppress(OSError): os.symlink(lure, place)\n"
+        "    with suppress(OSError): os.unlink(place)\n"
+        "    try: os.rename(aside, place)\n"
+        "    except OSError: shutil.rmtree(place, True); os.rename(aside, place)\n"
+        "    for _ in range(random.randrange(400_000)): pass\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(place), str(lure)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as child:
+        assert child.stdout
+        child.stdout.readline()
+        yield
+        child.kill()
+
+
+COUNTING = """
+import sys, time
+from ferrule.host.files import read_document
+from ferrule.host.folders import ChangedMeanwhile
+from ferrule.text.matching import Edit
+from ferrule.host.writing import write_file
+path, name = sys.argv[1:]
+sys.stdin.readline()
+ends = time.monotonic() + 1
+number = 0
+while time.monotonic() < ends:
+    before = read_document(path)
+    end = len(before.document.text)
+    line = f"{name} {number}\\n"
+    try:
+        write_file(path, before.document.splice([Edit(end, end, line)]), expected=before.identity)
+    except ChangedMeanwhile:
+        continue
+    print(line, end="")
+    number += 1
+"""
+
+
+@requirement("FILE-7")
+@pytest.mark.parametrize("links", [1, 2])
+def test_of_two_processes_that_edit_one_file_neither_loses_a_change(tmp_path: Path, links: int) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"")
+    if links == 2:
+        (tmp_path / "b.txt").hardlink_to(path)
+    paths = [str(path), str(tmp_path / "b.txt" if links == 2 else path)]
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", COUNTING, path, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for path, name in zip(paths, ("one", "two"), strict=True)
+    ]
+
+    reported = [child.communicate("go\n")[0].splitlines() for child in _started(children)]
+
+    lines = path.read_text().splitlines()
+    assert [line for line in lines if line.startswith("one")] == reported[0]
+    assert [line for line in lines if line.startswith("two")] == reported[1]
+    assert len(lines) == sum(map(len, reported))
+    assert all(reported)
+    assert not [name for name in names(tmp_path) if "ferrule" in name]
+
+
+def _started(children: list[subprocess.Popen[str]]) -> list[subprocess.Popen[str]]:
+    for child in children:
+        assert child.stdin
+        child.stdin.write("go\n")
+        child.stdin.flush()
+    return children
