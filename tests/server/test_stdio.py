@@ -69,6 +69,17 @@ def test_a_call_that_the_client_cancels_ends_with_its_processes(server: Served, 
     assert sleeper.has_ended()
 
 
+@pytest.mark.parametrize("name", ["Agent", "EnterPlanMode", "ExitPlanMode", "ToolSearch"])
+def test_what_steers_a_conversation_of_ours_is_not_offered(server: Served, name: str) -> None:
+    server.send({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+    listed = [tool["name"] for tool in server.receive()["result"]["tools"]]
+    server.call(2, name, {})
+
+    assert "Read" in listed
+    assert name not in listed
+    assert server.receive()["result"]["isError"]
+
+
 def test_what_a_command_prints_stays_off_the_wire(server: Served) -> None:
     server.call(1, "Bash", {"command": "echo printed; echo complained >&2"})
 

@@ -138,17 +138,6 @@ async def test_what_a_handler_of_the_sdk_structures_comes_with_its_schema(tmp_pa
     assert (result.structured_content, text(result)) == ({"x": 1}, '{"x": 1}')
 
 
-@pytest.mark.parametrize("name", ["Agent", "EnterPlanMode", "ExitPlanMode", "ToolSearch", "Task"])
-async def test_what_steers_a_conversation_of_ours_is_not_offered(tmp_path: Path, name: str) -> None:
-    async with Office(tmp_path).client() as client:
-        result = await client.call_tool(name, {})
-        listed = [each.name for each in (await client.list_tools()).tools]
-
-    assert name not in listed
-    assert result.is_error
-    assert text(result) == f"{name} is not offered here: the conversation is the client's."
-
-
 @requirement("MCP-5")
 @pytest.mark.parametrize("era", ERAS)
 async def test_the_progress_of_a_command_is_its_last_line(tmp_path: Path, era: str) -> None:

@@ -31,7 +31,7 @@ from .asking import ClientPerson
 from .caller import Caller, Callers
 from .resources import Resources
 from .sources import PromptSource
-from .wire import failure_on_wire, result_on_wire, tool_on_wire
+from .wire import result_on_wire, tool_on_wire
 
 OpenSession: TypeAlias = Callable[[ClientPerson], Session]
 """The person answers for the client: they approve calls, and may answer the questions of AskUserQuestion."""
@@ -44,9 +44,6 @@ MOST_REPORTS: Final = 32
 
 SETTLING: Final = 5.0
 """Seconds to wait for the tools of other servers before they are listed for the first time."""
-
-NOT_OFFERED: Final = frozenset({"Agent", "EnterPlanMode", "ExitPlanMode", "ToolSearch"})
-"""They steer a conversation with a model of ours, and here the client has both the model and the conversation."""
 
 _CHANGED: Final[Mapping[str, ServerEvent]] = {
     "tools": ToolsListChanged(),
@@ -114,7 +111,7 @@ class Client:
             await self.session.settled(SETTLING)
         pool = self.session.registry.pool
         if self._listed is None or self._listed[0] is not pool:
-            self._listed = pool, [tool_on_wire(tool) for tool in pool if tool.name not in NOT_OFFERED]
+            self._listed = pool, [tool_on_wire(tool) for tool in pool]
         return self._listed[1]
 
     def prompts(self) -> Sequence[types.Prompt]:
@@ -131,9 +128,6 @@ class Client:
         """Whoever cancels this ends the call, and does not wait for its clean-up."""
         call = ToolCall(f"mcp-{next(self._numbers)}", name, arguments)
         found = self.session.registry.pool.get(name)
-        tool = found[0] if found else None
-        if tool is not None and tool.name in NOT_OFFERED:
-            return failure_on_wire(f"{name} is not offered here: the conversation is the client's.")
         reporting = self._reporting[call.id] = _Reporting(report)
         if self._watching.done():
             reporting.finished.set()
@@ -144,7 +138,7 @@ class Client:
         finally:
             reporting.give_up()
             del self._reporting[call.id]
-        return result_on_wire(tool, outcome)
+        return result_on_wire(found[0] if found else None, outcome)
 
     async def _carried_out(self, call: ToolCall) -> ToolOutcome:
         """In a task of its own: the protocol's cancellation strikes again at every step, and clean-up needs some."""

@@ -74,10 +74,6 @@ def result_on_wire(tool: AnyTool | None, outcome: ToolOutcome) -> types.CallTool
     )
 
 
-def failure_on_wire(words: str) -> types.CallToolResult:
-    return types.CallToolResult(content=[types.TextContent(text=words)], is_error=True)
-
-
 def _content(tool: AnyTool | None, outcome: ToolOutcome) -> list[types.ContentBlock]:
     output = outcome.output
     if isinstance(output, HasWireContent) and output.wire_content and _stands_as_it_was(tool, outcome):

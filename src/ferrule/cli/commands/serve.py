@@ -8,10 +8,11 @@ import logging
 import os
 import sys
 from collections.abc import Coroutine
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from ...app.build import Settings, open_session
+from ...app.build import Settings, open_session, tools_on_demand
 from ...app.logs import log_to_file
 from ...engine.session import Session
 from ..exits import OK, Failed, Usage
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from ...server.sources import PromptSource
 
 TOKEN_VARIABLE: Final = "FERRULE_SERVE_TOKEN"
+STEERING: Final = frozenset({"Agent", "EnterPlanMode", "ExitPlanMode", "ToolSearch"})
+"""Tools that steer a conversation with a model of ours. Here the client has both the model and the conversation."""
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -31,12 +34,19 @@ def run(chosen: argparse.Namespace) -> int:
         raise Usage("--token, --allowed-host and --idle-timeout belong to --http. Give that too, or leave them out.")
     address = None if chosen.http is None else _address(chosen.http)
     token = _token(chosen.token)
-    chosen.strict_mcp_config = True  # a client is a program of one's own files, and may well name us among its servers
-    settings = settings_from(chosen)
+    chosen.strict_mcp_config = True  # the files that name servers may well name us
+    settings = _without_steering(settings_from(chosen))
     _log_to_file(settings)
     if address is None:
         return _over_stdio(settings)
     return _over_http(settings, address, token, chosen)
+
+
+def _without_steering(settings: Settings) -> Settings:
+    chosen = settings.only_tools
+    if chosen is None:
+        chosen = frozenset(tool.name for tool in tools_on_demand())
+    return replace(settings, only_tools=chosen - STEERING)
 
 
 def _over_stdio(settings: Settings) -> int:
