@@ -143,6 +143,18 @@ async def test_what_a_client_cannot_do_is_not_asked_of_it(tmp_path: Path) -> Non
     assert (caught.value.code, caught.value.data) == (-32021, {"requiredCapabilities": {"sampling": {}}})
 
 
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_tool_may_do_without_an_answer(tmp_path: Path, era: str) -> None:
+    async def act(client: Caller) -> str:
+        try:
+            return str(await client.ask({"model": _sampling()}))
+        except NotAnswered:
+            return "done without"
+
+    async with asking(tmp_path, act).client(era) as client:
+        assert text(await client.call_tool("asking", {})) == "done without"
+
+
 async def test_nobody_is_asked_once_the_call_is_over(tmp_path: Path) -> None:
     kept: list[Caller] = []
 

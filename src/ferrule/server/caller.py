@@ -127,9 +127,12 @@ class Returning(Caller):
             self._known[key] = response.model_dump(mode="json", by_alias=True, exclude_none=True)
         self._open: dict[str, types.InputRequest] = {}
 
-    def outstanding(self) -> types.InputRequiredResult | None:
-        """What the call ends with in the place of its result. Raises `MCPError` where the client could never answer."""
-        if self._lacking is not None:
+    def outstanding(self, *, failed: bool) -> types.InputRequiredResult | None:
+        """What the call ends with in the place of its result; `None` where that stands.
+
+        Raises `MCPError` for one that `failed` as the client is not able to answer.
+        """
+        if failed and self._lacking is not None:
             needed: dict[str, Any] = {"requiredCapabilities": {self._lacking: {}}}
             raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, f"The client has no {self._lacking}.", needed)
         if not self._open:

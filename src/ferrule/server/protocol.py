@@ -160,7 +160,7 @@ class Desk:
         caller = self._caller(ctx, params)
         arguments = params.arguments or {}
         result = await self._client(ctx).call(params.name, arguments, caller=caller, report=_report(ctx))
-        return _outstanding(caller) or result
+        return _outstanding(caller, failed=result.is_error) or result
 
     # Resources
 
@@ -264,13 +264,13 @@ def _followed(connection: Connection) -> set[str]:
     return connection.state.setdefault(_FOLLOWED, set())
 
 
-def _outstanding(caller: Caller) -> types.InputRequiredResult | None:
-    return caller.outstanding() if isinstance(caller, Returning) else None
+def _outstanding(caller: Caller, *, failed: bool) -> types.InputRequiredResult | None:
+    return caller.outstanding(failed=failed) if isinstance(caller, Returning) else None
 
 
 def _needed(caller: Caller, reason: NotAnswered) -> types.InputRequiredResult:
     """What was wanted of the client before there is a result. Raises `MCPError` where it has given all it will."""
-    outstanding = _outstanding(caller)
+    outstanding = _outstanding(caller, failed=True)
     if outstanding is None:
         raise MCPError(types.INVALID_REQUEST, str(reason)) from None
     return outstanding
