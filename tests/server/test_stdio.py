@@ -37,6 +37,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
         (b"[" * 100_000, -32700, None),
         (b'{"jsonrpc": "2.0"}', -32600, None),
         (b'{"jsonrpc": "1.0", "id": 7, "method": "ping"}', -32600, 7),
+        (b'{"jsonrpc": "1.0", "id": true, "method": "ping"}', -32600, None),
+        (b'{"jsonrpc": "2.0", "id": 7, "result": "yes"}', -32600, None),
         (b'{"jsonrpc": "2.0", "id": 7.5, "method": "ping"}', -32600, None),
         (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', -32600, None),
         (b'[{"jsonrpc": "2.0", "id": 7, "method": "ping"}]', -32600, None),

@@ -9,7 +9,7 @@ import logging
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Final, Protocol, Self, cast
+from typing import Final, Protocol, Self
 
 from mcp import types
 from mcp.server.lowlevel.server import Server
@@ -157,6 +157,13 @@ def _read_closely(line: bytes) -> types.JSONRPCMessage | _NotRead:
     try:
         return types.jsonrpc_message_adapter.validate_json(encodable(json.dumps(given, ensure_ascii=False)))
     except ValidationError:
-        asked = cast(dict[str, Any], given).get("id") if isinstance(given, dict) else None
-        waits = asked if isinstance(asked, str | int) and not isinstance(asked, bool) else None
-        return _NotRead(types.INVALID_REQUEST, "The line is no JSON-RPC message.", waits)
+        return _NotRead(types.INVALID_REQUEST, "The line is no JSON-RPC message.", _waiting(given))
+
+
+def _waiting(given: object) -> str | int | None:
+    """The id of a request. That of an answer is one of ours, and means another request to the client."""
+    match given:
+        case {"method": str(), "id": str() | int() as id} if not isinstance(id, bool):
+            return id
+        case _:
+            return None
