@@ -38,12 +38,12 @@ def why_no_name(name: str, behavior: Behavior) -> str | None:
         server, _, tool = name.removeprefix(MCP).partition("__")
         if not server:
             return "names no server. Write `mcp__server` or `mcp__server__tool`"
-        if behavior is Behavior.ALLOW and ("*" in server or "?" in server):
+        if behavior is Behavior.ALLOW and _is_glob(server):
             return "allows tools of any server. Name the server: `mcp__server__*`"
         return None if tool or "__" not in name.removeprefix(MCP) else "names no tool. Write `mcp__server`"
     if _NAME.fullmatch(name):
         return None
-    if _GLOB.fullmatch(name) and ("*" in name or "?" in name):
+    if _GLOB.fullmatch(name) and _is_glob(name):
         return "allows every tool of that kind. Name each tool" if behavior is Behavior.ALLOW else None
     return "is no rule. Write a tool name, such as Read"
 
@@ -61,21 +61,22 @@ class NamePattern:
         self.name = name
         self.exact: str | None = None
         self._server: str | None = None
+        """The server that it names as a whole. `a__b` is one too, beside the tool b of server a."""
         self._glob: TextPattern | None = None
         if name.startswith(MCP):
             self._of_server(name.removeprefix(MCP))
-        elif "*" in name or "?" in name:
+        elif _is_glob(name):
             self._glob = TextPattern(name)
         else:
             self.exact = CANONICAL.get(name, name)
 
     def _of_server(self, rest: str) -> None:
-        server, separator, tool = rest.partition("__")
-        if "*" in rest or "?" in rest:
+        server = rest.removesuffix("__*")
+        if not _is_glob(server):
+            self._server = normalised(server)
+        if _is_glob(rest):
             self._glob = TextPattern(MCP + rest)
-        if not separator or (tool == "*" and "*" not in server and "?" not in server):
-            self._server, self._glob = normalised(server), None
-        elif self._glob is None:
+        elif "__" in rest:
             self.exact = MCP + normalised(rest)
 
     def names(self, tool: AnyTool, behavior: Behavior) -> bool:
@@ -83,15 +84,14 @@ class NamePattern:
         return any(self._names(name, tool.server, behavior) for name in names_of(tool))
 
     def _names(self, name: str, server: str | None, behavior: Behavior) -> bool:
+        if self._server is not None and _is_of_server(name, self._server, server, behavior):
+            return True
         if self.exact is not None:
             return name == self.exact or (server is None and name in SPEAKS_FOR.get(self.exact, ()))
-        if self._server is not None:
-            return _is_of_server(name, self._server, server, behavior)
         return self._glob is not None and self._glob_names(name, server, behavior)
 
     def _glob_names(self, name: str, server: str | None, behavior: Behavior) -> bool:
-        assert self._glob is not None
-        if not self._glob.matches(name):
+        if self._glob is None or not self._glob.matches(name):
             return False
         if behavior is not Behavior.ALLOW or not name.startswith(MCP):
             return True
@@ -111,6 +111,10 @@ def normalised(server: str) -> str:
     'my_server_v2'
     """
     return _FOREIGN.sub("_", server)
+
+
+def _is_glob(text: str) -> bool:
+    return "*" in text or "?" in text
 
 
 def _is_of_server(name: str, wanted: str, server: str | None, behavior: Behavior) -> bool:
