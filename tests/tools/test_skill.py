@@ -43,15 +43,6 @@ def test_only_a_skill_with_rules_changes_anything(tmp_path: Path) -> None:
     assert touches == [(), (ChangesState("skill_rules"),), ()]
 
 
-@pytest.mark.parametrize(
-    ("specifier", "covers"), [("greet", True), ("/greet", True), ("greet *", True), ("greet:*", True), ("gre", False)]
-)
-def test_a_rule_names_the_skill(specifier: str, covers: bool) -> None:
-    tool = Skill()
-
-    assert tool.matches(specifier, tool.parse({"skill": "greet"})) is covers
-
-
 def test_its_guide_lists_the_skills(tmp_path: Path) -> None:
     put(tmp_path / "project/.claude/skills/greet/SKILL.md", "---\ndescription: Greets.\nargument-hint: '[who]'\n---\nx")
 

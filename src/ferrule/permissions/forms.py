@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from ..core.values import plain_value
 from ..core.verdicts import Behavior
 from .domains import DomainPattern, why_no_domain
-from .names import CANONICAL
+from .names import CANONICAL, MCP
 from .paths import PathForm, path_form, why_no_path
 from .patterns import TextPattern
 
@@ -22,7 +23,7 @@ PATH_TOOLS: Final = frozenset({"Write", "MultiEdit", "NotebookEdit", "Glob", "Gr
 NAMED_BY: Final = {"Agent": ("subagent_type",), "Skill": ("skill", "args")}
 """Tools that a rule tells apart by the name of what they start, and the parameters that hold it."""
 PRIMARY: Final = frozenset({"command", "file_path", "path", "notebook_path", "url"})
-"""Parameters that other forms speak for."""
+"""Parameters that other forms speak for, in tools whose forms are known."""
 
 _ARGUMENT: Final = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_-]*):(?P<value>.*)", re.DOTALL)
 _DOMAIN: Final = "domain:"
@@ -57,6 +58,18 @@ class OfName:
     parameters: tuple[str, ...]
     pattern: TextPattern
 
+    def names(self, values: Sequence[object], behavior: Behavior) -> bool:
+        """Whether it is about a call with these values of its parameters.
+
+        A rule that restricts `deploy` does so whatever it is given to work on;
+        one that allows it allows that alone, and `deploy *` what it is given too.
+        """
+        called = " ".join(word for value in values if isinstance(value, str) and (word := value.strip())).lstrip("/")
+        if self.pattern.matches(called):
+            return bool(called)
+        takes_more = len(self.parameters) > 1 and behavior is not Behavior.ALLOW
+        return takes_more and self.pattern.matches(called.partition(" ")[0])
+
 
 @plain_value
 class OfArgument:
@@ -85,7 +98,7 @@ def forms_of(tool: str, specifier: str | None, behavior: Behavior) -> tuple[Form
     if not specifier.strip():
         raise NoForm("has nothing but blanks in its parentheses. Write the tool's name alone, or what it is about")
     tool = CANONICAL.get(tool, tool)
-    argument = _argument(specifier) if behavior is not Behavior.ALLOW else None
+    argument = _argument(specifier, tool) if behavior is not Behavior.ALLOW else None
     more: tuple[Form, ...] = (argument,) if argument is not None else ()
     if tool in COMMAND_TOOLS:
         return (OfCommand(TextPattern(unescaped(specifier), ignore_case=tool in FOLDING)), *more)
@@ -94,7 +107,7 @@ def forms_of(tool: str, specifier: str | None, behavior: Behavior) -> tuple[Form
     if tool == "WebFetch":
         return _of_host(specifier, behavior, more)
     if tool in NAMED_BY:
-        return (OfName(NAMED_BY[tool], TextPattern(unescaped(specifier))), *more)
+        return (OfName(NAMED_BY[tool], TextPattern(unescaped(specifier).strip().lstrip("/"))), *more)
     if tool == "WebSearch" and not more:
         raise NoForm("has a specifier, and WebSearch takes none. Write `WebSearch`")
     return (OwnWords(), *more)
@@ -109,9 +122,9 @@ def unescaped(specifier: str) -> str:
     return re.sub(r"\\([()])", r"\1", specifier)
 
 
-def _argument(specifier: str) -> OfArgument | None:
+def _argument(specifier: str, tool: str) -> OfArgument | None:
     found = _ARGUMENT.fullmatch(specifier)
-    if found is None or found["name"] in PRIMARY or found["name"] == "domain":
+    if found is None or (not tool.startswith(MCP) and (found["name"] in PRIMARY or found["name"] == "domain")):
         return None
     # The value is a plain glob: "any arguments" has no meaning for it.
     value = found["value"]

@@ -54,19 +54,13 @@ class Skill(Tool[SkillInput, SkillUsed]):
         return guide_listing(self.description, "Skills", listed)
 
     def effects(self, input: SkillInput, ctx: ToolContext) -> Effects:
-        """Nothing itself: what it runs are calls of their own."""
-        known = self._skills.all.get(_name(input)) if self._skills else None
+        """Nothing itself: what it runs are calls of their own. Without the skills nobody knows what it brings."""
+        if self._skills is None:
+            return Effects()
+        known = self._skills.all.get(_name(input))
         if known is None or known.forks or not (known.allowed or known.disallowed):
             return Effects.of()
         return Effects.of(ChangesState(KEY))
-
-    def matches(self, specifier: str, input: SkillInput) -> bool | None:
-        """`Skill(name)`, and `Skill(name *)` or `Skill(name:*)` for any arguments."""
-        pattern = specifier.strip().lstrip("/")
-        for ending in (":*", " *"):
-            if pattern.endswith(ending):
-                return _name(input) == pattern.removesuffix(ending)
-        return _name(input) == pattern
 
     async def call(self, input: SkillInput, ctx: ToolContext) -> SkillUsed | Result[SkillUsed]:
         skill = self._read(_name(input))
