@@ -17,8 +17,12 @@ from ferrule.host.web.addresses import Reach, reach_of
 from ferrule.host.web.guard import Followed, HandedBack, Refused, admitted, checked, explain_fetch, redirected
 from tests.requirement import requirement
 
-CORPUS = Path(__file__).parent.parent / "corpus" / "ssrf.jsonl"
-CASES = [json.loads(line) for line in CORPUS.read_text(encoding="utf-8").splitlines()]
+CORPUS = Path(__file__).parent.parent / "corpus"
+CASES = [
+    json.loads(line)
+    for name in ("ssrf.jsonl", "ssrf_own.jsonl")
+    for line in (CORPUS / name).read_text(encoding="utf-8").splitlines()
+]
 EXPECTED = {"block": Behavior.DENY, "allow": Behavior.ALLOW, "no_silent_follow": Behavior.ASK}
 PUBLIC = ["93.184.216.34"]
 INSIDE_V4 = [

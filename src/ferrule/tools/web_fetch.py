@@ -9,13 +9,13 @@ from pydantic import Field
 
 from ..core.content import Block, Image, Line, Text, View
 from ..core.context import ToolContext
-from ..core.effects import Effects, ReachesHost
+from ..core.effects import Effects, Opaque, ReachesHost
 from ..core.inputs import ToolInput
 from ..core.ports import Extractor
 from ..core.tool import Alias, Exposure, Tool, ToolError, load_guide
 from ..core.values import named_value
 from ..host.web.fetching import FetchFailed, Moved
-from ..host.web.guard import Refused, shortened
+from ..host.web.guard import Refused, Unclear, shortened
 from ..host.web.pages import Page, Pages
 
 RESULT_LIMIT = 50_000
@@ -72,6 +72,8 @@ class WebFetch(Tool[WebFetchInput, PageRead | Moved]):
     def effects(self, input: WebFetchInput, ctx: ToolContext) -> Effects:
         try:
             return Effects.of(ReachesHost(self._pages.host_of(input.url), sends=False))
+        except Unclear as unclear:
+            return Effects.of(*(ReachesHost(host, sends=False) for host in unclear.hosts), Opaque())
         except Refused:
             return Effects()
 

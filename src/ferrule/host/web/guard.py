@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from ...core.values import plain_value
 from ...core.verdicts import Behavior
 from .addresses import Address, Reach, reach_of
-from .urls import Place, Refused, joined, parse_url
+from .urls import Place, Refused, Unclear, hosts_in, joined, parse_url
 
 MOST_REDIRECTS: Final = 5
 WEB_PORTS: Final = frozenset({80, 443})
@@ -61,13 +61,19 @@ class Explained:
 
     behavior: Behavior
     reason: str
+    unclear: bool = False
+    """Whether it is refused only since nobody can say which host it names."""
 
 
 def admitted(text: str, local_hosts: LocalHosts = no_local_hosts) -> Place:
-    """The URL to fetch, over https unless a rule names its local host. Raises `Refused`."""
-    place = parse_url(text)
-    if place.has_credentials:
-        raise Refused("holds a name or password before its host. Leave that out")
+    """The URL to fetch, over https unless a rule names its local host. Raises `Refused`, which may be `Unclear`."""
+    try:
+        place = parse_url(text)
+        if place.has_credentials:
+            raise Refused("holds a name or password before its host. Leave that out")
+    except Refused as error:
+        hosts = hosts_in(text)
+        raise error if hosts is None else Unclear(str(error), hosts) from None
     return _admitted(place, local_hosts)
 
 
@@ -134,7 +140,7 @@ def explain_fetch(
                 return Explained(Behavior.ASK, f"the redirect is handed back and not followed: {hop.why}")
             place = hop.place
     except Refused as error:
-        return Explained(Behavior.DENY, f"{shortened(text)} {error}")
+        return Explained(Behavior.DENY, f"{shortened(text)} {error}", isinstance(error, Unclear))
     return Explained(Behavior.ALLOW, f"it may be fetched as {place}")
 
 

@@ -6,11 +6,11 @@ import re
 import unicodedata
 from ipaddress import IPv4Address, IPv6Address
 from typing import Final
-from urllib.parse import quote, urljoin
+from urllib.parse import quote, unquote, urljoin
 
 from ...core.values import plain_value
 from ..http.urls import PORTS, Url
-from .addresses import Address, is_local_name
+from .addresses import LOCAL_NAMES, Address, Reach, is_local_name, reach_of
 
 LONGEST: Final = 8_000
 LONGEST_HOST: Final = 253
@@ -19,12 +19,23 @@ _LABEL: Final = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _QUAD: Final = re.compile(r"(?:(?:0|[1-9][0-9]{0,2})\.){3}(?:0|[1-9][0-9]{0,2})")
 _AS_IT_IS: Final = "!$%&'()*+,-./:;=?@_~|[]^{}"
+_BEGINNING: Final = re.compile(r"\s*https?:[/\\]*(?P<authority>[^/]*)", re.IGNORECASE)
+_BETWEEN_HOSTS: Final = re.compile(r"[\x00-\x20@\\?#,;&]+")
+_PORT: Final = re.compile(r"(?<![:\[]):[0-9]*\Z")
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 """Categories of characters that are not seen, or that are no characters."""
 
 
 class Refused(Exception):
     """The URL is not fetched. The message completes a sentence that begins with the URL."""
+
+
+class Unclear(Refused):
+    """The URL is refused for its form alone: programs may read different hosts in it, none of which leads inside."""
+
+    def __init__(self, message: str, hosts: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.hosts = hosts
 
 
 @plain_value
@@ -84,6 +95,30 @@ def parse_url(text: str) -> Place:
     text_of_host, port = _host_and_port(rest)
     host, address = _host(text_of_host)
     return Place(Url(scheme, host, port or PORTS[scheme], _target(parts["rest"])), address, bool(at))
+
+
+def hosts_in(text: str) -> tuple[str, ...] | None:
+    """The hosts that some program may read in a web address of any form; `None` if one of them leads inside.
+
+    >>> hosts_in("https://evil.com\\\\@github.com/"), hosts_in("http://example.com@0x7f.1/")
+    (('evil.com', 'github.com'), None)
+    """
+    found = _BEGINNING.match(unquote(text))
+    pieces = [piece for piece in _BETWEEN_HOSTS.split(found["authority"] if found else "") if piece]
+    hosts: list[str] = []
+    for piece in pieces:
+        try:
+            host, address = _host(_PORT.sub("", piece))
+        except Refused:
+            if _NUMBER.fullmatch(_PORT.sub("", piece).lower().rstrip(".").rpartition(".")[2]):
+                return None
+            continue
+        if address is None and "." not in host and host not in LOCAL_NAMES and len(pieces) > 1:
+            continue  # a name or a password may be any word
+        if is_local_name(host) if address is None else reach_of(address) is not Reach.PUBLIC:
+            return None
+        hosts.append(host)
+    return tuple(dict.fromkeys(hosts)) or None
 
 
 def joined(base: Place, location: str) -> Place:
