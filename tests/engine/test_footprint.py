@@ -180,6 +180,17 @@ def test_a_link_replaced_through_another_link_is_written_where_it_stands(tmp_pat
 
 
 @requirement("SCHED-5")
+@requirement("PERM-5")
+def test_who_removes_a_link_touches_the_link_and_not_where_it_leads(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "way").symlink_to("folder")
+    (tmp_path / "folder" / "link").symlink_to("/etc")
+
+    (removed,) = ground(Effects.of(WritesPath(f"{tmp_path}/way/link", Change.UNLINKS)), LocalPaths()).writes
+
+    assert (removed.real, removed.links) == (f"{tmp_path}/folder/link", (f"{tmp_path}/way",))
+
+
 def test_two_writes_below_one_linked_folder_do_not_conflict(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "target")
 

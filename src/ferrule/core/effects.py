@@ -27,6 +27,8 @@ class Change(StrEnum):
     CREATES = "creates"
     REPLACES = "replaces"
     DELETES = "deletes"
+    UNLINKS = "removes"
+    """The name itself goes: of a link the link, and not what it leads to."""
 
 
 @frozen_value

@@ -40,6 +40,10 @@ def _grounded(touch: Touch, paths: Paths) -> Touch:
         return Opaque()  # a place nobody can compare or match may be any place
     if isinstance(touch, ReadsPath):
         return ReadsPath(touch.path, *paths.resolve(touch.path))
+    if isinstance(touch, WritesPath) and touch.change is Change.UNLINKS:
+        folder, name = os.path.split(touch.path)
+        real, links = paths.resolve(folder)
+        return WritesPath(touch.path, touch.change, os.path.join(real, name), links)
     if isinstance(touch, WritesPath):
         return WritesPath(touch.path, touch.change, *paths.resolve(touch.path))
     return touch

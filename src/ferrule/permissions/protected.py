@@ -17,6 +17,7 @@ from .name_table import Listed, NameTable
 from .paths import Places, is_below
 from .programs import removes_what_a_variable_names
 
+_REMOVING: Final = frozenset({Change.DELETES, Change.UNLINKS})
 _NOTHING: Final[Mapping[str, Listed]] = MappingProxyType({})
 
 
@@ -87,7 +88,7 @@ class Guard:
         listed = self._listed(path)
         if "system" in listed:
             return Concern(Behavior.DENY, f"{path} says who may do what on this machine, and is never written")
-        if change is Change.DELETES and self._is_critical(path):
+        if change in _REMOVING and self._is_critical(path):
             return Concern(Behavior.ASK, f"{path} would be removed, and no rule and no mode approves that")
         if not listed:
             return None
