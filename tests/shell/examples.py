@@ -61,6 +61,7 @@ READING = {
     "fold": "fold f",
     "fmt": "fmt f",
     "expand": "expand f",
+    "pr": "pr -l 20 f",
     "unexpand": "unexpand f",
     "column": "column -t f",
     "rev": "rev f",

@@ -103,7 +103,9 @@ class Account:
             if is_disk_device(path):
                 self.risk("disk", "critical", f"It writes to the device {path}.", denies=True)
             self._mind(path)
-            self._touch(WritesPath(path, change))
+            # A slash behind a link leads on, whatever is to become of the name.
+            follows = change is Change.UNLINKS and (word.text or "").endswith("/")
+            self._touch(WritesPath(path, Change.DELETES if follows else change))
 
     def reaches(self, host: str) -> None:
         self._touch(ReachesHost(host, sends=True))
@@ -138,6 +140,8 @@ class Account:
         elif operator == "<&":
             self.doubt("a file descriptor that is not known")
         else:
+            if target.pattern:
+                self.doubt(f"which file {target.shown} names is not known")
             self.writes(target)
 
     def _reads_redirected(self, target: Word) -> None:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from ..core.effects import Change, WritesPath
 from .account import Account
-from .commands import awk, conditions, find, git, jq, network, sed, wrappers
+from .commands import awk, conditions, find, git, jq, network, pagers, sed, wrappers
 from .commands.machine import MACHINE, ONLY_VERSION
 from .commands.reading import READING
 from .commands.text import TEXT
@@ -29,7 +29,12 @@ _OF_THE_SHELL = frozenset(
     {"cd", "pushd", "read", "export", "local", "readonly", "declare", "typeset", "unset", "umask", "jobs", "exit"}
     | {"return", "break", "continue", "type", "help", ":"}
 )
-_CHANGES = {"writes": Change.REPLACES, "creates": Change.CREATES, "deletes": Change.DELETES}
+_CHANGES = {
+    "writes": Change.REPLACES,
+    "creates": Change.CREATES,
+    "deletes": Change.DELETES,
+    "unlinks": Change.UNLINKS,
+}
 
 _Reader: TypeAlias = Callable[[list[Word], Account], None]
 
@@ -37,6 +42,7 @@ READERS: dict[str, _Reader] = {
     "sed": sed.read,
     "awk": awk.read,
     "gawk": awk.read,
+    **dict.fromkeys(pagers.NAMES, pagers.read),
     "mawk": awk.read,
     "nawk": awk.read,
     "find": find.read,
@@ -242,7 +248,7 @@ def _transfer(role: str, operands: list[Word], given: Arguments, account: Accoun
     sources, target = (operands, None) if into or len(operands) < 2 else (operands[:-1], operands[-1])
     for source in sources:
         if role == "moves":
-            account.writes(source, Change.DELETES)
+            account.writes(source, Change.UNLINKS)
         else:
             account.reads(source)
     if role == "links" and given.has("-s", "--symbolic") and (into or "/" in (target.text or "/" if target else "")):

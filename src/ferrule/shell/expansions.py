@@ -15,6 +15,7 @@ _SINGLE = re.compile(r"'([^']*)'")
 _ANSI = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _NAME = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!_-])")
 _BRACED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])\}")
+_CLOSED = re.compile(r"[ \t\n]*\)")
 _ARITHMETIC = re.compile(r"\$\(\(([A-Za-z0-9_ \t+*/%<>=!&|?:,$()-]*?)\)\)")
 
 
@@ -157,20 +158,23 @@ class Expansions(Cursor):
                 return
 
     def _here_document(self, delimiter: str, *, quoted: bool, strips: bool) -> None:
-        if len(self._stack) > 1:
-            # bash itself takes keywords for commands after one.
-            self._sheet.doubt("a here-document inside a substitution")
         start = at = self._at
+        begins = False
         text = self._text
         while True:
             if at >= len(text):
                 raise Unreadable(f"the here-document's `{delimiter}` is missing")
             close = text.find("\n", at)
             close = len(text) if close < 0 else close
-            line = text[at:close]
-            if (line.lstrip("\t") if strips else line) == delimiter:
+            line = text[at:close].lstrip("\t") if strips else text[at:close]
+            if line == delimiter:
                 break
+            begins = begins or line.startswith(delimiter)
             at = close + 1
+        ends_it = self._stack[-1].closer == ")" and _CLOSED.match(text, close)
+        if len(self._stack) > 1 and (begins or not ends_it):
+            # There bash takes keywords for commands after one, and `EOF)` for its end.
+            self._sheet.doubt("where a here-document inside a substitution ends")
         self._sheet.heres.append(Here(start, at, quoted))
         if quoted:
             self._at = close

@@ -27,8 +27,9 @@ _BLANKS = re.compile(r"[ \t]+")
 _COMMENT = re.compile(r"[^\n]*")
 _OPERATOR = re.compile(r"&&|\|\||;;&|;;|;&|\|&|&>>|&>|<<<|<<-|<<|<>|<&|>>|>&|>\||[|&;<>()]")
 _SINGLE = re.compile(r"'([^']*)'")
-_ARITHMETIC_COMMAND = re.compile(r"\(\(([A-Za-z0-9_ \t+*/%<>=!&|?:,$()-]*?)\)\)")
+_ARITHMETIC_COMMAND = re.compile(r"\(\(((?:[A-Za-z0-9_ \t+*/%<>=!&|?:,()-]|\$(?!\())*?)\)\)")
 
+_ENDING_WORDS = frozenset({"", " ", "\t", "\n", "|", "&", ";"})
 _REDIRECTIONS = frozenset({"<", ">", ">>", ">|", "<>", "<&", ">&", "&>", "&>>", "<<<", "<<", "<<-"})
 
 
@@ -204,6 +205,8 @@ class _Scanner(Expansions):
         following = self._after_backslash()
         if following != "\n":
             self._add(frame, Part(Kind.TEXT, following, True), self._at)
+        elif self._text[self._at + 2 : self._at + 3] in _ENDING_WORDS:
+            self._end_word(frame)
         self._at += 1 + len(following)
 
     def _single(self, frame: Frame) -> None:

@@ -85,6 +85,7 @@ class Walk:
         if node.children and node.children[0].type == "((":
             self.doubts.append("arithmetic")
             self._runs.visit(self._run_of(node))
+            self._substituted(node, self._state)
             return
         self.sequence(node)
 

@@ -54,6 +54,9 @@ TEXT = {
     "fold": "-bs -w: --bytes --spaces --width= --version --help | reads | harmless digits plain",
     "fmt": "-cstu -p: -w: -g: --crown-margin --prefix= --split-only --tagged-paragraph --uniform-spacing --width="
     " --goal= --version --help | reads | harmless digits plain",
+    "pr": "-acdfFJmrtTv -D: -e? -h: -i? -l: -n? -N: -o: -s? -S? -w: -W: --columns= --across --double-space"
+    " --date-format= --form-feed --header= --length= --merge --number-lines? --omit-header"
+    " --omit-pagination --width= --page-width= --version --help | reads | digits",
     "expand": "-i -t: --initial --tabs= --version --help | reads | harmless digits plain",
     "unexpand": "-a -t: --all --first-only --tabs= --version --help | reads | harmless digits plain",
     "column": "-txLJ -c: -s: -o: -N: -R: -T: -H: -O: -W: --table --separator= --output-separator= --columns="

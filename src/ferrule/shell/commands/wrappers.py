@@ -25,7 +25,7 @@ _XARGS = (
 )
 _ENV = "-0 --null | text | leading"
 _SHELLS = frozenset({"bash", "sh", "dash", "zsh", "ksh", "ash"})
-_SHELL = "-euc | text | leading"
+_SHELL = "-abcefhiklmnprstuvxBCEHPT -o: -O: --login --norc --noprofile --posix | text | leading"
 _PRIVILEGED = frozenset({"sudo", "doas", "su", "runuser", "pkexec", "setpriv", "chroot", "nsenter", "unshare"})
 _RUNNING = frozenset(
     {

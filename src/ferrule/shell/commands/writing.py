@@ -6,10 +6,10 @@ WRITING = {
     "touch": "-acm -d: -r:read -t: -h --no-create --date= --reference=read --time= --no-dereference --version --help"
     " | writes",
     "mkdir": "-pv -m: --mode= --parents --verbose --version --help | creates",
-    "rmdir": "-pv --ignore-fail-on-non-empty --parents --verbose --version --help | deletes",
+    "rmdir": "-pv --ignore-fail-on-non-empty --parents --verbose --version --help | unlinks",
     "rm": "-dfiIrRv --force --interactive? --one-file-system --no-preserve-root --preserve-root? --recursive --dir"
-    " --verbose --version --help | deletes",
-    "unlink": "--version --help | deletes",
+    " --verbose --version --help | unlinks",
+    "unlink": "--version --help | unlinks",
     "shred": "-fuvxz -n: -s: --force --iterations= --remove? --verbose --exact --zero | deletes",
     "truncate": "-co -r:read -s: --no-create --io-blocks --reference=read --size= --version --help | writes",
     "tee": "-aip --append --ignore-interrupts --output-error? --version --help | writes",
@@ -26,6 +26,6 @@ WRITING = {
     "mv": "-bfinTuvZ -S: -t:write --backup? --force --interactive --no-clobber --strip-trailing-slashes --suffix="
     " --target-directory=write --no-target-directory --update? --verbose --version --help | moves",
     "ln": "-bdFfiLnPrsTv -S: -t:write --backup? --directory --force --interactive --logical --no-dereference --physical"
-    "--relative --symbolic --suffix= --target-directory=write --no-target-directory --verbose --version --help |"
+    " --relative --symbolic --suffix= --target-directory=write --no-target-directory --verbose --version --help |"
     " links",
 }
