@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from ..core.values import frozen_named_value
+from ..host.web.addresses import Address, Reach, is_local_name, reach_of
 
 _LABEL: Final = re.compile(r"[a-z0-9_*]([a-z0-9_*-]*[a-z0-9_*])?")
 _LONGEST: Final = 253
@@ -23,7 +24,6 @@ PRE_APPROVED: Final = (
     "peps.python.org",
     "pypi.org",
 )
-_LOCAL_NAMES: Final = ("localhost", "*.localhost", "*.local", "*.internal", "*.localdomain", "*.home.arpa")
 
 
 def why_no_domain(text: str, *, allows: bool) -> str | None:
@@ -114,13 +114,10 @@ def is_local(host: str) -> bool:
     """
     name = canonical(host).strip("[]")
     address = _address(name)
-    if address is not None:
-        mapped = getattr(address, "ipv4_mapped", None) or address
-        return not mapped.is_global or mapped.is_multicast
-    return any(DomainPattern(local).matches(name) for local in _LOCAL_NAMES) or "." not in name
+    return is_local_name(name) if address is None else reach_of(address) is not Reach.PUBLIC
 
 
-def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def _address(host: str) -> Address | None:
     name = host.strip("[]").partition("%")[0]
     try:
         return ipaddress.ip_address(name)
