@@ -7,20 +7,22 @@ freely: it is asked about, unless a sandbox enforces the rules in question.
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import Final
 
-from ..core.effects import ReadsPath, RunsCommand
+from ..core.effects import Effects, Opaque, ReadsPath, RunsCommand, WritesPath
 from ..core.ports import Proposal
 from ..core.values import plain_value
 from ..core.verdicts import Confinement
-from .matching import RuleIndex
+from .matching import RuleIndex, command_of
 from .paths import PathPattern, is_below
-from .programs import reads_below, shows_content
+from .programs import SHELLS, name_of, reads_below, shows_content, writes_below
 from .rules import Rule
 
 _KNOWN_TO_HIDE: Final = frozenset({"Grep", "Glob", "LSP", "Read", "Edit", "Write", "NotebookEdit"})
 """Tools that leave out what is denied, or that read one file."""
+_QUOTING: Final = re.compile(r"[\"'\\]")
 _ANYWHERE: Final = frozenset({"/", "/proc"})
 """What a word may name that is not known, and where every file has another name, below the root of a process."""
 
@@ -45,9 +47,9 @@ class Horizon:
             return None
         if proposal.effects.unknown:
             return self._of_unknown
-        if not self._denies.reads or (proposal.tool.server is None and proposal.tool.name in _KNOWN_TO_HIDE):
+        if proposal.tool.server is None and proposal.tool.name in _KNOWN_TO_HIDE:
             return None
-        return _of_folders(self._denies, proposal)
+        return _of_folders(self._denies, proposal) if self._denies.reads or self._denies.writes else None
 
     @cached_property
     def _of_unknown(self) -> OutOfReach | None:
@@ -68,7 +70,7 @@ def _of_unknown(denies: RuleIndex) -> OutOfReach | None:
 
 
 def _of_folders(denies: RuleIndex, proposal: Proposal) -> OutOfReach | None:
-    """Folders that are read whole, with something denied in them, and files whose names are not known."""
+    """Folders that are read or changed whole, with something denied in them, and files whose names are not known."""
     command: RunsCommand | None = None
     shows = any(shows_content(one.argv) for one in proposal.effects.commands)
     for touch in proposal.effects.touches:
@@ -85,7 +87,30 @@ def _of_folders(denies: RuleIndex, proposal: Proposal) -> OutOfReach | None:
                 if met:
                     confinement = Confinement(unreadable=_spelled(met))
                     return OutOfReach(met[0][1], confinement, f"{path} may hold what the rule denies")
+        elif isinstance(touch, WritesPath) and command is not None and writes_below(command.argv):
+            patterns = (*denies.writes.patterns, *denies.reads.patterns)
+            kept = [one for one in patterns if one[0].may_match_below(touch.path)]
+            if kept:
+                confinement = Confinement(unwritable=_spelled(kept))
+                return OutOfReach(kept[0][1], confinement, f"{touch.path} may hold what the rule denies")
     return None
+
+
+def unread(index: RuleIndex, proposal: Proposal) -> Rule | None:
+    """The rule for a command whose words stand in a text that was not understood, where it may be run by it."""
+    text = command_of(proposal)
+    if text is None or not _holds_unread(proposal.effects):
+        return None
+    plain = _QUOTING.sub("", text)
+    return next((rule for pattern, rule in index.command_patterns if pattern.words_stand_in(plain)), None)
+
+
+def _holds_unread(effects: Effects) -> bool:
+    """Whether a part was not understood, or is the text that another shell runs."""
+    return any(
+        isinstance(touch, Opaque) or (isinstance(touch, RunsCommand) and name_of(touch.argv) in SHELLS)
+        for touch in effects.touches
+    )
 
 
 def _meets(pattern: PathPattern, path: str, *, certain: bool) -> bool:

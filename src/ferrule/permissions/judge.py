@@ -21,7 +21,7 @@ from typing import Final, TypeAlias
 from ..core.effects import Effects
 from ..core.ports import Proposal
 from ..core.verdicts import Behavior, Confinement, Verdict
-from .beyond import Horizon, OutOfReach
+from .beyond import Horizon, OutOfReach, unread
 from .domains import PreApproval
 from .granting import Free, Grant, grant, of_own_form
 from .matching import Match, RuleIndex, restriction
@@ -87,6 +87,10 @@ class RuleJudge:
         asked = restriction(self._asks, proposal)
         if asked is not None:
             return _ruled(asked)
+        hidden = unread(self._denies, proposal) or unread(self._asks, proposal)
+        if hidden is not None:
+            reason = f"rule {hidden} {_VERBS[hidden.behavior]} what may stand in a part that is not understood"
+            return Verdict(behavior=Behavior.ASK, source="safety", reason=reason, rule=hidden.text)
         return concerns[0].verdict() if concerns else self._allowed(proposal)
 
     def _allowed(self, proposal: Proposal) -> Verdict | None:

@@ -7,6 +7,7 @@ paths by their names. What cannot match is not looked at.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, assert_never
 
 from ..core.effects import (
@@ -26,7 +27,7 @@ from ..core.values import plain_value
 from ..core.verdicts import Behavior
 from .forms import COMMAND_TOOLS, FOLDING, READING, WRITING, OfArgument, OfCommand, OfHost, OfName, OfPath
 from .names import NamePattern, names_of
-from .paths import PathIndex, PathPattern, Places
+from .paths import PathIndex, PathPattern, Places, composed
 from .patterns import TextPattern
 from .programs import name_of, unwrapped
 from .rules import Rule
@@ -70,6 +71,10 @@ class CommandIndex:
     def __bool__(self) -> bool:
         return bool(self._by_word or self._open)
 
+    def __iter__(self) -> Iterator[tuple[TextPattern, Rule]]:
+        for entries in (*self._by_word.values(), self._open):
+            yield from entries
+
     def about(self, text: str) -> Iterator[tuple[TextPattern, Rule]]:
         """The patterns that match the text, with their rules."""
         text = text.casefold() if self._folds else text
@@ -103,6 +108,10 @@ class RuleIndex:
 
     def __bool__(self) -> bool:
         return bool(self._rules)
+
+    @property
+    def command_patterns(self) -> Iterator[tuple[TextPattern, Rule]]:
+        return chain.from_iterable(self.commands.values())
 
     def naming(self, tool: AnyTool) -> ToolRules:
         """Found once for each tool."""
@@ -179,9 +188,7 @@ def own_words(tool: AnyTool, rule: Rule, input: Any) -> bool | None:
 def rule_by_words(named: ToolRules, proposal: Proposal) -> Rule | None:
     """The rule that names the agent, the skill or an argument of this call."""
     for form, rule in named.by_name:
-        words = [proposal.arguments.get(name) for name in form.parameters]
-        given = [word for word in words if isinstance(word, str) and word]
-        if given and (form.pattern.matches(given[0]) or form.pattern.matches(" ".join(given))):
+        if form.names([proposal.arguments.get(name) for name in form.parameters], rule.behavior):
             return rule
     for name in named.by_argument.keys() & proposal.call.arguments.keys() if named.by_argument else ():
         value = _scalar(proposal.call.arguments[name])
@@ -239,7 +246,7 @@ def _of_path(touch: ReadsPath | WritesPath, *indexes: PathIndex[Rule]) -> Rule |
     for index in indexes:
         if index:
             for path in (touch.path,) if plain else (touch.path, touch.real or touch.path, *touch.links):
-                rule = index.find(path)
+                rule = index.find(composed(path))
                 if rule is not None:
                     return rule
     return None

@@ -68,6 +68,14 @@ class TextPattern:
         whole = len(word) < len(self.head) or self._bounded or self.exact is not None
         return word if word and whole else None
 
+    def words_stand_in(self, text: str) -> bool:
+        """Whether all words of the pattern are somewhere in the text, in any order: it may be about a part of that."""
+        return bool(self._words) and all(word in text for word in self._words)
+
+    @cached_property
+    def _words(self) -> tuple[str, ...]:
+        return tuple(word for wild, words in self._tokens if not wild for word in words.split())
+
     @cached_property
     def _regex(self) -> re.Pattern[str]:
         pieces = [""]

@@ -9,6 +9,8 @@ from typing import Final
 ACCEPTED: Final = frozenset({"mkdir", "touch", "mv", "cp", "rm", "rmdir", "sed"})
 """Programs that acceptEdits lets change files inside the workspace."""
 
+SHELLS: Final = frozenset({"bash", "sh", "dash", "zsh", "ksh", "ash", "eval"})
+
 _ONLY_EXACTLY: Final = frozenset({"watch", "setsid", "ionice", "flock"})
 _FIND_ACTIONS: Final = frozenset(
     {"-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"}
@@ -56,6 +58,7 @@ _ONE_FILE: Final = frozenset(
         "chmod",
     }
 )
+_CHANGING_FOLDERS: Final = frozenset({"rm", "cp", "chmod", "chown", "chgrp"})
 _RECURSIVE: Final = re.compile(r"-[A-Za-z]*[rRa][A-Za-z]*|--recursive|--dereference-recursive|--archive")
 _GIT_NAMES: Final = frozenset(
     {
@@ -153,6 +156,12 @@ def reads_below(argv: Sequence[str]) -> bool:
     if name in ("grep", "egrep", "fgrep", "cp", "diff"):
         return any(_RECURSIVE.fullmatch(word) for word in argv[1:])
     return name not in _ONE_FILE
+
+
+def writes_below(argv: Sequence[str]) -> bool:
+    """Whether the command may change what lies below a path that it writes."""
+    name = name_of(argv)
+    return name == "mv" or (name in _CHANGING_FOLDERS and any(_RECURSIVE.fullmatch(word) for word in argv[1:]))
 
 
 def _git_reads_below(words: Sequence[str]) -> bool:
