@@ -90,6 +90,7 @@ def test_many_are_explained_line_by_line_each_in_its_own_world(tmp_path: Path) -
     ("line", "error"),
     [
         ("{", "The line is not JSON"),
+        ('{"id": NaN, "tool": "Bash"}', "NaN is not JSON"),
         ("[]", "A call must be a JSON object"),
         ('{"input": {}}', "`tool` must be the name of a tool."),
         ('{"tool": "Bash", "input": 3}', "`input` must be a JSON object."),
@@ -131,8 +132,6 @@ RULES = Path(__file__).parent.parent / "corpus" / "rules.jsonl"
 PASSES = {"allow": {"allow"}, "ask": {"ask"}, "deny": {"deny"}, "not_allow": {"ask", "deny"}}
 OF_THE_ENGINE = {"r-path_race-001"}
 """A link planted after the check: what is opened is what was judged, which no explanation can show."""
-REFUSED_OUTRIGHT = {"r-webfetch-013", "r-webfetch-014"}
-"""URLs whose host can be read in two ways: the corpus would have a person asked, and here nobody need be."""
 
 
 @requirement("PERM-9", "PERM-1")
@@ -149,7 +148,7 @@ def test_every_case_of_the_corpus_is_decided_with_its_reason_and_no_look_at_the_
     wrong = {
         case["id"]: (case["expect"], answer)
         for case, answer in zip(cases, answers, strict=True)
-        if not case["contested"] and case["id"] not in OF_THE_ENGINE | REFUSED_OUTRIGHT
+        if not case["contested"] and case["id"] not in OF_THE_ENGINE
         if answer.get("decision") not in PASSES[case["expect"]] or not answer["reason"]
     }
     assert wrong == {}
@@ -207,6 +206,45 @@ def test_what_the_network_would_answer_decides_with_the_rules(tmp_path: Path) ->
 
     assert [answer["decision"] for answer in (plain, inside, moved)] == ["allow", "deny", "ask"]
     assert "not followed" in moved["reason"]
+
+
+@requirement("PERM-9", "WEB-2")
+def test_a_url_whose_host_is_read_in_two_ways_is_asked_about_and_refused_once_it_is_allowed(tmp_path: Path) -> None:
+    asked = {
+        "tool": "WebFetch",
+        "input": {"url": "https://evil.example\\@example.com/"},
+        "cwd": "/srv",
+        "home": "/home/u",
+    }
+    rules = (
+        {"allow": ["WebFetch(domain:example.com)"]},
+        {"allow": ["WebFetch"]},
+        {"deny": ["WebFetch(domain:evil.example)"]},
+    )
+
+    by_domain, by_tool, denied = lines(tmp_path, *({**asked, "rules": given} for given in rules))
+
+    assert [answer["decision"] for answer in (by_domain, by_tool, denied)] == ["ask", "deny", "deny"]
+    assert "leaves open where its host ends" in by_domain["reason"]
+    assert by_domain["effects"]["hosts"] == ["evil.example", "example.com"]
+
+
+def test_each_line_has_one_answer_that_is_json_whatever_its_bytes(tmp_path: Path) -> None:
+    call = b'{"tool": "Bash", "input": {"command": "ls"}, "rules": {"allow": null}}'
+    odd = [
+        b"\xef\xbb\xbf" + call,
+        b"\xff",
+        b"[" * 50_000,
+        call[:-1] + b', "id": 1e999}',
+        call.replace(b"ls", b"l" * 10**6),
+    ]
+
+    done = ferrule(tmp_path, "explain", "--jsonl", stdin=b"\r\n".join((*odd, call)))
+
+    answers = [json.loads(line, parse_constant=pytest.fail) for line in done.stdout.splitlines()]
+    assert [answer["id"] for answer in answers] == [1, 2, 3, 4, 5, 6]
+    assert [answer.get("decision") for answer in answers] == ["allow", None, None, "allow", "ask", "allow"]
+    assert all(answer["error"] for answer in answers if "decision" not in answer)
 
 
 JSON = st.recursive(

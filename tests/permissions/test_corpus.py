@@ -1,4 +1,4 @@
-"""Cases from the documentation, test suites and issues of other tools: every one ends as it must."""
+"""Cases from the documentation, test suites and issues of other tools, and our own: every one ends as it must."""
 
 from __future__ import annotations
 
@@ -8,22 +8,25 @@ from typing import Any
 
 import pytest
 
-from ferrule.core.calls import Refusal
-from ferrule.core.verdicts import Behavior, Verdict, strictest
-from ferrule.permissions.judge import RuleJudge
-from ferrule.permissions.modes import Mode
-from ferrule.permissions.rules import Origin
-from tests.permissions.scene import places, proposed, rules_of, tool_named
+from ferrule.app.explaining import described, explain, said_by_hook
+from tests.permissions.scene import CWD, HOME
 from tests.requirement import requirement
 
-CORPUS = Path(__file__).parent.parent / "corpus" / "rules.jsonl"
-CASES: list[dict[str, Any]] = [json.loads(line) for line in CORPUS.read_text(encoding="utf-8").splitlines()]
-PASSES = {"allow": {"allow"}, "ask": {"ask"}, "deny": {"deny"}, "not_allow": {"ask", "deny"}}
+CORPUS = Path(__file__).parent.parent / "corpus"
+PASSES = {"allow": {"ALLOW"}, "ask": {"ASK"}, "deny": {"DENY"}, "not_allow": {"ASK", "DENY"}}
 OF_THE_ENGINE = {"r-path_race-001": "a link planted after the check; what is opened is what was judged"}
 
 
+def cases(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (CORPUS / name).read_text(encoding="utf-8").splitlines()]
+
+
+OWN = cases("rules_own.jsonl")
+FAMILIES = sorted({case["family"] for case in OWN})
+
+
 @requirement("PERM-1", "PERM-3", "PERM-4", "PERM-5", "PERM-6", "PERM-7", "PERM-10", "PERM-13")
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+@pytest.mark.parametrize("case", cases("rules.jsonl"), ids=lambda case: case["id"])
 def test_a_call_is_decided_as_it_must_be(case: dict[str, Any]) -> None:
     if case["id"] in OF_THE_ENGINE:
         pytest.skip(OF_THE_ENGINE[case["id"]])
@@ -33,19 +36,34 @@ def test_a_call_is_decided_as_it_must_be(case: dict[str, Any]) -> None:
         assert decision in PASSES[case["expect"]], case["why"]
 
 
+@requirement("PERM-1", "PERM-3", "PERM-4", "PERM-5", "PERM-6", "PERM-7", "PERM-10", "PERM-13")
+@pytest.mark.parametrize("family", FAMILIES)
+def test_our_own_calls_are_decided_as_they_must_be(family: str) -> None:
+    wrong = {
+        case["id"]: (case["rules"], case["input"], case["expect"], decision)
+        for case in OWN
+        if case["family"] == family and (decision := _decision(case)) not in PASSES[case["expect"]]
+    }
+
+    assert wrong == {}
+
+
+def test_there_are_calls_of_every_family() -> None:
+    assert min(sum(case["family"] == family for case in OWN) for family in FAMILIES) >= 20
+    assert {case["expect"] for case in OWN} == set(PASSES)
+    assert len({case["id"] for case in OWN}) == len(OWN)
+
+
 def _decision(case: dict[str, Any]) -> str:
-    rules = rules_of(case["rules"], Origin("settings.json", base=case["project_root"]))
-    tool = tool_named(case["tool"], case.get("mcp", {}).get("server"))
-    try:
-        proposal = proposed(tool, case["input"], cwd=case["cwd"], links=case.get("fs", {}).get("symlinks"))
-    except Refusal:
-        return "deny"
-    verdict = RuleJudge(rules, Mode.DEFAULT, places(case["cwd"])).judge(proposal)
-    return strictest([verdict, _hook(case)]).behavior.name.lower()
-
-
-def _hook(case: dict[str, Any]) -> Verdict | None:
-    """What a hook's judge would say; output that is no JSON says nothing."""
-    said = case.get("hook", {}).get("decision")
-    behavior = {"allow": Behavior.ALLOW, "ask": Behavior.ASK, "deny": Behavior.DENY}.get(said)
-    return None if behavior is None else Verdict(behavior=behavior, source="hook", reason="a hook said so")
+    scene = described(
+        cwd=case.get("cwd", CWD),
+        home=case.get("home", HOME),
+        project_root=case.get("project_root"),
+        rules=case["rules"],
+        mode=case.get("mode", "default"),
+        symlinks=case.get("symlinks") or case.get("fs", {}).get("symlinks"),
+    )
+    hook = said_by_hook(case.get("hook", {}))
+    arguments = case["input"] if hook.changed_input is None else hook.changed_input
+    server = case.get("mcp", {}).get("server")
+    return explain(case["tool"], arguments, scene, server=server, others=(hook.opinion,)).verdict.behavior.name

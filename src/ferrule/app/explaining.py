@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, Final
 
@@ -19,14 +19,15 @@ from ..core.values import named_value, plain_value
 from ..core.verdicts import Behavior, Risk, Verdict, of_risks, strictest
 from ..engine.pool import ToolPool, assemble, select
 from ..engine.preparing import looked_up, prepared
-from ..hooks.answers import Reply, understood
+from ..hooks.answers import OLDER_DECISIONS, Reply, understood
 from ..hooks.hook import NO_HOOKS, Hook, HookBook, Program
 from ..hooks.judge import consent_of, refusal_of
 from ..hooks.matching import everything
 from ..host.web.fetching import Fetcher
-from ..host.web.guard import explain_fetch
+from ..host.web.guard import Explained, explain_fetch
 from ..host.web.pages import Pages
 from ..permissions.domains import PreApproval
+from ..permissions.forms import NAMED_BY, PRIMARY
 from ..permissions.judge import RuleJudge
 from ..permissions.modes import Mode
 from ..permissions.paths import Places
@@ -35,7 +36,8 @@ from ..permissions.suggesting import suggested
 from ..shell.explain import explained as command_lines
 from ..tools import builtin_tools
 from ..tools.bash import Bash
-from ..tools.web_fetch import WebFetch
+from ..tools.notebook_edit import NotebookEdit
+from ..tools.web_fetch import WebFetch, WebFetchInput
 
 KINDS: Final = {"allow": Behavior.ALLOW, "ask": Behavior.ASK, "deny": Behavior.DENY}
 _DECISIONS: Final = {Behavior.ALLOW: "allow", Behavior.ASK: "ask", Behavior.DENY: "deny"}
@@ -43,6 +45,10 @@ _VERBS: Final = {Behavior.ALLOW: "It may run", Behavior.ASK: "A person is asked"
 _PLACEHOLDERS: Final[Mapping[str, Any]] = {
     "integer": 1, "number": 1, "boolean": False, "array": [], "object": {}
 }  # fmt: skip
+
+_DECIDING: Final = PRIMARY | {name for names in NAMED_BY.values() for name in names}
+"""Parameters that a decision hangs on: nothing stands in for them."""
+_ANY_CELL: Final[Mapping[str, Any]] = {"cell_id": "0", "new_source": ""}
 
 
 class CannotExplain(Exception):
@@ -90,17 +96,17 @@ class Answers:
     resolve_sequence: tuple[str | tuple[str, ...], ...] = ()
     redirect_to: tuple[str, ...] = ()
 
-    def opinion(self, tool: AnyTool, input: Any, scene: Scene) -> Opinion:
+    def of_fetch(self, tool: AnyTool, input: Any, scene: Scene) -> Explained | None:
+        """What would become of the call, as far as it is a fetch."""
         if not isinstance(tool, WebFetch):
             return None
-        found = explain_fetch(
+        return explain_fetch(
             input.url,
             resolve=self.resolve,
             resolve_sequence=self.resolve_sequence,
             redirect_to=self.redirect_to,
             local_hosts=scene.judge.names_host,
         )
-        return Verdict(behavior=found.behavior, source="tool", reason=found.reason)
 
 
 @named_value
@@ -169,8 +175,8 @@ def explain(
     try:
         tool, adapted = (_Foreign(name, server), arguments) if server else looked_up(call, _pool(scene.home))
         if isinstance(tool, WebFetch):
-            tool = WebFetch(Pages(fetcher=Fetcher(local_hosts=scene.judge.names_host)))
-        filled = {**_missing(tool, adapted), **adapted} if adapted else adapted
+            tool = _Fetching(Pages(fetcher=Fetcher(local_hosts=scene.judge.names_host)))
+        filled = {**_missing(tool, adapted), **adapted}
         tool.parse(filled)
     except Refusal as refusal:
         raise CannotExplain(str(refusal)) from None
@@ -189,8 +195,14 @@ def explain(
             analysis.reasons,
             tuple(command_lines(analysis)),
         )
-    opinions = (of_risks(risks), answers.opinion(tool, proposal.input, scene), *others)
+    fetched = answers.of_fetch(tool, proposal.input, scene)
+    opinions = (of_risks(risks), _of_fetch(fetched), *others)
     verdict = strictest((*opinions, _ruled(scene, proposal)))
+    if fetched is not None and fetched.unclear:
+        # No rule for a host can allow it. What the rules then say comes first: the fetch is refused once they allow it.
+        without = strictest((*others, _ruled(scene, proposal)))
+        if without.behavior is not Behavior.ALLOW:
+            verdict = replace(without, reason=f"{without.reason}; and if it were allowed, {fetched.reason}")
     return Explanation(
         effects=effects,
         verdict=verdict,
@@ -207,11 +219,11 @@ def described(
     cwd: str,
     home: str,
     project_root: str | None = None,
-    rules: Mapping[str, list[str]],
+    rules: Mapping[str, list[str] | None],
     mode: str = Mode.DEFAULT,
     symlinks: Mapping[str, str] | None = None,
 ) -> Scene:
-    """A scene that is only told of: no file is looked at, and a rule that cannot be read is skipped."""
+    """A scene that is only told of: no file is looked at, only these rules count, and what is no rule is skipped."""
     root = project_root or cwd
     origin = Origin("rules", base=root)
     return Scene(
@@ -222,17 +234,26 @@ def described(
         rules=tuple(
             rule
             for kind, behavior in KINDS.items()
-            for rule in read_rules([(text, origin) for text in rules.get(kind, ())], behavior).rules
+            for rule in read_rules([(text, origin) for text in rules.get(kind) or ()], behavior).rules
         ),
         mode=Mode(mode),
+        domains=PreApproval(allowed=()),
     )
 
 
-def hook_opinion(said: Mapping[str, Any]) -> Opinion:
+@named_value
+class SaidByHook:
+    opinion: Opinion = None
+    changed_input: Mapping[str, Any] | None = None
+    """The arguments that the hook puts in the place of the model's; rules judge those."""
+
+
+def said_by_hook(said: Mapping[str, Any]) -> SaidByHook:
     """What a PreToolUse hook says: by its `decision`, or by its `stdout`, `stderr` and `exit_code`."""
-    behavior = KINDS.get(str(said.get("decision")))
+    decision = str(said.get("decision"))
+    behavior = KINDS.get(OLDER_DECISIONS.get(decision, decision))
     if behavior is not None:
-        return Verdict(behavior=behavior, source="hook", reason="a hook said so")
+        return SaidByHook(opinion=Verdict(behavior=behavior, source="hook", reason="a hook said so"))
     hook = Hook(event="PreToolUse", name="the hook", matches=everything, work=Program(""), seconds=0)
     code = said.get("exit_code")
     reply = Reply(
@@ -240,8 +261,15 @@ def hook_opinion(said: Mapping[str, Any]) -> Opinion:
         stdout=str(said.get("stdout", "")),
         stderr=str(said.get("stderr", "")),
     )
-    answers = (understood(hook, reply, lambda text: None),)
-    return refusal_of(answers) or consent_of(answers)
+    answer = understood(hook, reply, lambda text: None)
+    return SaidByHook(
+        opinion=refusal_of((answer,)) or consent_of((answer,)),
+        changed_input=answer.changed_input,
+    )
+
+
+def _of_fetch(fetched: Explained | None) -> Opinion:
+    return None if fetched is None else Verdict(behavior=fetched.behavior, source="tool", reason=fetched.reason)
 
 
 def _ruled(scene: Scene, proposal: Proposal, more: tuple[Rule, ...] = ()) -> Opinion:
@@ -284,11 +312,13 @@ def _proposed(call: ToolCall, tool: AnyTool, arguments: Mapping[str, Any], scene
     return prepared(call, tool, arguments, ctx, scene.paths).proposal
 
 
-def _missing(tool: AnyTool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Stand-ins for required parameters that were left out: what decides is seldom all of them."""
+def _missing(tool: AnyTool, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Stand-ins for required parameters that were left out, but for those that decide."""
+    if isinstance(tool, NotebookEdit) and not arguments.keys() - {"notebook_path"}:
+        return _ANY_CELL
     schema = tool.spec.input_schema
     properties: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
-    left_out = (name for name in schema.get("required", ()) if name not in arguments)
+    left_out = (name for name in schema.get("required", ()) if name not in arguments and name not in _DECIDING)
     return {name: _PLACEHOLDERS.get(properties.get(name, {}).get("type", "string"), name) for name in left_out}
 
 
@@ -296,6 +326,13 @@ def _missing(tool: AnyTool, arguments: Mapping[str, Any]) -> dict[str, Any]:
 def _pool(home: str) -> ToolPool:
     others = (tool for tool in builtin_tools() if not isinstance(tool, Bash))
     return assemble(select((Bash(home=home), *others)))
+
+
+class _Fetching(WebFetch):
+    """Refuses no URL, so that the rules are heard about it too; `Answers` say what the fetch itself refuses."""
+
+    def check(self, input: WebFetchInput, ctx: ToolContext) -> None:
+        return None
 
 
 class _AnyInput(ToolInput):

@@ -32,20 +32,31 @@ class Rejected:
 def requests(line: bytes, number: int) -> list[Asked | Rejected]:
     """The calls a line asks for, in order; what is wrong stands in its place."""
     try:
+        return list(_asked(content_of(line, number), number))
+    except NotJson as error:
+        return [Rejected(None, number, str(error))]
+
+
+class NotJson(ValueError):
+    """The message says what is wrong with a line."""
+
+
+def content_of(line: bytes, number: int) -> Any:
+    """Raises `NotJson`."""
+    try:
         text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-        content: Any = json.loads(text, parse_constant=_not_json)
+        return json.loads(text, parse_constant=_not_json)
     except UnicodeDecodeError as error:
-        return [Rejected(None, number, f"The line is not UTF-8: {error.reason} at byte {error.start}.")]
+        raise NotJson(f"The line is not UTF-8: {error.reason} at byte {error.start}.") from None
     except (ValueError, RecursionError) as error:
-        return [Rejected(None, number, f"The line is not JSON: {error or type(error).__name__}.")]
-    return list(_asked(content, number))
+        raise NotJson(f"The line is not JSON: {error or type(error).__name__}.") from None
 
 
 def _asked(content: Any, number: int) -> Iterator[Asked | Rejected]:
     if isinstance(content, dict) and "batch" in content:
         request = cast(Mapping[str, Any], content)
         if "tool" in request or not isinstance(request["batch"], list):
-            yield Rejected(_id(request), number, "`batch` must be a list of calls, and stand alone.")
+            yield Rejected(id_of(request), number, "`batch` must be a list of calls, and stand alone.")
             return
         for item in cast(list[Any], request["batch"]):
             yield _one(item, number)
@@ -57,7 +68,7 @@ def _one(content: Any, number: int) -> Asked | Rejected:
     if not isinstance(content, dict):
         return Rejected(None, number, 'A call must be a JSON object: {"id", "tool", "input"}.')
     request = cast(Mapping[str, Any], content)
-    given = _id(request)
+    given = id_of(request)
     if request.get("id") is not None and given is None:
         return Rejected(None, number, "`id` must be a string or a number.")
     name = request.get("tool")
@@ -79,7 +90,8 @@ def _call(id: str, name: str, input: Any) -> ToolCall:
             return ToolCall(id, name, {}, malformed=json.dumps(input))
 
 
-def _id(request: Mapping[str, Any]) -> Any:
+def id_of(request: Mapping[str, Any]) -> Any:
+    """What the answer can carry as its id: a string or a number that JSON can hold; else `None`."""
     id = request.get("id")
     if isinstance(id, float) and not math.isfinite(id):
         return None

@@ -22,7 +22,7 @@ Permission: TypeAlias = Literal["allow", "ask", "defer", "deny"]
 LONGEST_TEXT: Final = 10_000
 PREVIEW: Final = 2_000
 _PERMISSIONS: Final[tuple[Permission, ...]] = ("allow", "ask", "defer", "deny")
-_OLDER: Final[Mapping[str, Permission]] = {"approve": "allow", "block": "deny"}
+OLDER_DECISIONS: Final[Mapping[str, Permission]] = {"approve": "allow", "block": "deny"}
 _ANSWER_WORDS: Final = ('"decision"', '"permissionDecision"', '"hookSpecificOutput"', '"continue"')
 _NOTHING: Final[Mapping[str, Any]] = {}
 
@@ -224,8 +224,8 @@ class _Reading:
         older = self._value.get("decision")
         if older is None:
             return None, reason
-        known = isinstance(older, str) and older in _OLDER
-        return self._allowed_word(_OLDER[older] if known else older, "decision", trusted=known), reason
+        known = isinstance(older, str) and older in OLDER_DECISIONS
+        return self._allowed_word(OLDER_DECISIONS[older] if known else older, "decision", trusted=known), reason
 
     def _allowed_word(self, word: object, key: str, *, trusted: bool) -> Permission | None:
         for permission in _PERMISSIONS:

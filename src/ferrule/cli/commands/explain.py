@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from ...app.explaining import KINDS, Answers, CannotExplain, PathsAsWritten, Scene, described, explain, hook_opinion
+from ...app.explaining import KINDS, Answers, CannotExplain, PathsAsWritten, Scene, described, explain, said_by_hook
 from ...core.calls import ToolCall
 from ...core.content import encodable
 from ...permissions.modes import Mode
 from ..exits import FAILED, OK, Usage
+from ..jsonl import NotJson, content_of, id_of
 from ..options import settings_from
 from ..signals import Interruptible
 from ..stdio import InputLines, Output
@@ -111,23 +112,25 @@ class Answering:
 
     def to(self, line: bytes, number: int) -> dict[str, Any]:
         try:
-            request = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            return {"id": number, "error": f"The line is not JSON: {error or type(error).__name__}."}
+            request = content_of(line, number)
+        except NotJson as error:
+            return {"id": number, "error": str(error)}
         if not isinstance(request, dict):
             return {"id": number, "error": 'A call must be a JSON object: {"id", "tool", "input"}.'}
         asked = cast(Mapping[str, Any], request)
-        id = asked.get("id", number)
+        given = id_of(asked)
+        id = number if given is None else given
         fault = _fault(asked)
         if fault:
             return {"id": id, "error": fault}
+        hook = said_by_hook(cast(Mapping[str, Any], asked.get("hook") or {}))
         try:
             found = explain(
                 asked["tool"],
-                asked.get("input") or {},
+                (asked.get("input") or {}) if hook.changed_input is None else hook.changed_input,
                 self._scene(asked),
                 server=cast(Mapping[str, Any], asked.get("mcp") or {}).get("server"),
-                others=(hook_opinion(cast(Mapping[str, Any], asked.get("hook") or {})),),
+                others=(hook.opinion,),
                 answers=_answers(asked),
             )
         except (CannotExplain, Usage) as refusal:
@@ -203,7 +206,9 @@ def _fault_of_rules(rules: Mapping[str, Any]) -> str:
     for kind, texts in rules.items():
         if kind not in KINDS:
             return f"`rules.{kind}` is none of {', '.join(KINDS)}."
-        if not isinstance(texts, list) or not all(isinstance(text, str) for text in cast(list[Any], texts)):
+        if not isinstance(texts, list | None) or not all(
+            isinstance(text, str) for text in cast(list[Any], texts or [])
+        ):
             return f"`rules.{kind}` must be a list of rules."
     return ""
 
