@@ -7,8 +7,9 @@ one that spells the call out.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias, assert_never
+from typing import Final, TypeAlias, assert_never
 
 from ..core.effects import ChangesState, Opaque, ReachesHost, ReadsPath, ReadsState, RunsCommand, Touch, WritesPath
 from ..core.ports import Proposal
@@ -18,6 +19,8 @@ from .paths import PathIndex
 from .patterns import TextPattern
 from .programs import name_of, needs_an_exact_rule, unwrapped
 from .rules import Rule
+
+_QUOTES: Final = re.compile("[\"']")
 
 Free: TypeAlias = Callable[[Touch, str | None], bool]
 """Whether the mode lets a touch be without a rule, done by the tool itself or by the program of that name."""
@@ -35,7 +38,7 @@ def grant(index: RuleIndex, proposal: Proposal, free: Free) -> Grant | None:
     own = of_own_form(index, proposal)
     if own is not None:
         return Grant((own,))
-    granting = _Granting(index, index.naming(proposal.tool).commands, free)
+    granting = _Granting(index, index.naming(proposal.tool).commands, free, _as_written(proposal))
     if all(granting.grants(touch) for touch in proposal.effects.touches):
         return Grant(tuple(granting.rules))
     return None
@@ -64,11 +67,23 @@ def of_own_form(index: RuleIndex, proposal: Proposal) -> Rule | None:
     return None
 
 
+def _as_written(proposal: Proposal) -> str | None:
+    """The text of a call that is one command, with its quotes, which rules may have too, and nothing else."""
+    text = command_of(proposal)
+    if text is None or len(proposal.effects.commands) != 1:
+        return None
+    bare = _QUOTES.sub("", text)
+    return text if bare != text and bare == " ".join(proposal.effects.commands[0].argv) else None
+
+
 class _Granting:
     """One call being gone through, touch by touch."""
 
-    def __init__(self, index: RuleIndex, commands: Sequence[CommandIndex], free: Free) -> None:
+    def __init__(
+        self, index: RuleIndex, commands: Sequence[CommandIndex], free: Free, written: str | None = None
+    ) -> None:
         self.rules: list[Rule] = []
+        self._written = written
         self._index = index
         self._commands = commands
         self._free = free
@@ -106,6 +121,11 @@ class _Granting:
                 if pattern.exact is not None or not needs_an_exact_rule(form):
                     self.rules.append(rule)
                     return True
+        if self._written is None or needs_an_exact_rule(argv):
+            return False
+        for rule in (rule for commands in self._commands for _, rule in commands.about(self._written)):
+            self.rules.append(rule)
+            return True
         return False
 
     def _about(self, form: tuple[str, ...]) -> Iterator[tuple[TextPattern, Rule]]:
