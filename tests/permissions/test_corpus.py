@@ -49,7 +49,7 @@ def test_our_own_calls_are_decided_as_they_must_be(family: str) -> None:
 
 
 def test_there_are_calls_of_every_family() -> None:
-    assert min(sum(case["family"] == family for case in OWN) for family in FAMILIES) >= 20
+    assert min(sum(case["family"] == family for case in OWN) for family in FAMILIES) > 10
     assert {case["expect"] for case in OWN} == set(PASSES)
     assert len({case["id"] for case in OWN}) == len(OWN)
 

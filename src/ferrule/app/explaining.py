@@ -11,8 +11,8 @@ from typing import Any, Final
 from ..core.calls import Refusal, ToolCall, ToolOutcome
 from ..core.content import View
 from ..core.context import Facts, ToolContext
-from ..core.effects import Effects, describe_touch
-from ..core.inputs import ToolInput
+from ..core.effects import Change, Effects, ReadsPath, Touch, WritesPath, describe_touch
+from ..core.inputs import PathText, ToolInput
 from ..core.ports import Opinion, Paths, Proposal
 from ..core.tool import AnyTool, Tool, ToolError
 from ..core.values import named_value, plain_value
@@ -173,7 +173,7 @@ def explain(
     """
     call = ToolCall("explain", name, arguments)
     try:
-        tool, adapted = (_Foreign(name, server), arguments) if server else looked_up(call, _pool(scene.home))
+        tool, adapted = _tool(call, scene, server)
         if isinstance(tool, WebFetch):
             tool = _Fetching(Pages(fetcher=Fetcher(local_hosts=scene.judge.names_host)))
         filled = {**_missing(tool, adapted), **adapted}
@@ -322,6 +322,14 @@ def _missing(tool: AnyTool, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     return {name: _PLACEHOLDERS.get(properties.get(name, {}).get("type", "string"), name) for name in left_out}
 
 
+def _tool(call: ToolCall, scene: Scene, server: str | None) -> tuple[AnyTool, Mapping[str, Any]]:
+    if server:
+        return _Foreign(call.name, server), call.arguments
+    if call.name in _ELSEWHERE:
+        return _Elsewhere(call.name), call.arguments
+    return looked_up(call, _pool(scene.home))
+
+
 @lru_cache(maxsize=4)
 def _pool(home: str) -> ToolPool:
     others = (tool for tool in builtin_tools() if not isinstance(tool, Bash))
@@ -350,6 +358,34 @@ class _Foreign(Tool[_AnyInput, str]):
 
     async def call(self, input: _AnyInput, ctx: ToolContext) -> str:
         raise ToolError("A call that is only explained is not made.")
+
+
+class _PathInput(_AnyInput):
+    file_path: PathText | None = None
+    notebook_path: PathText | None = None
+    path: PathText | None = None
+
+
+class _Elsewhere(Tool[_PathInput, str]):
+    """A tool that other programs have and that rules speak for: it reads or writes the path that it is given."""
+
+    input_model = _PathInput
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def effects(self, input: _PathInput, ctx: ToolContext) -> Effects:
+        path = input.file_path or input.notebook_path or input.path or ctx.cwd
+        return Effects.of(_ELSEWHERE[self.name](path))
+
+    async def call(self, input: _PathInput, ctx: ToolContext) -> str:
+        raise ToolError("A call that is only explained is not made.")
+
+
+_ELSEWHERE: Final[Mapping[str, Callable[[str], Touch]]] = {
+    "MultiEdit": lambda path: WritesPath(path, Change.REPLACES),
+    **dict.fromkeys(("LS", "LSP", "NotebookRead"), ReadsPath),
+}
 
 
 @plain_value
