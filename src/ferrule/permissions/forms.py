@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
@@ -139,7 +140,16 @@ def _of_path(tool: str, specifier: str, behavior: Behavior) -> tuple[Form, ...]:
     if tool in PATH_TOOLS and behavior is Behavior.ALLOW:
         better = READING if tool in ("Glob", "Grep", "LSP") else WRITING
         raise NoForm(f"allows paths of {tool}, which is never asked about. Write `{better}({specifier})`")
-    return (OfPath(path_form(text, allows=behavior is Behavior.ALLOW), tool in PATH_TOOLS),)
+    if behavior is Behavior.ALLOW:
+        return (OfPath(path_form(text, allows=True), tool in PATH_TOOLS),)
+    return tuple(OfPath(path_form(one, allows=False), tool in PATH_TOOLS) for one in _spellings(text))
+
+
+def _spellings(path: str) -> tuple[str, ...]:
+    """Letters with their accents as one character or as two: file systems may take them for the same name."""
+    if path.isascii():
+        return (path,)
+    return tuple(dict.fromkeys((path, unicodedata.normalize("NFC", path), unicodedata.normalize("NFD", path))))
 
 
 def _of_host(specifier: str, behavior: Behavior, more: tuple[Form, ...]) -> tuple[Form, ...]:

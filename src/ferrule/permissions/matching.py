@@ -27,7 +27,7 @@ from ..core.values import plain_value
 from ..core.verdicts import Behavior
 from .forms import COMMAND_TOOLS, FOLDING, READING, WRITING, OfArgument, OfCommand, OfHost, OfName, OfPath
 from .names import NamePattern, names_of
-from .paths import PathIndex, PathPattern, Places, composed
+from .paths import PathIndex, PathPattern, Places
 from .patterns import TextPattern
 from .programs import name_of, unwrapped
 from .rules import Rule
@@ -246,7 +246,7 @@ def _of_path(touch: ReadsPath | WritesPath, *indexes: PathIndex[Rule]) -> Rule |
     for index in indexes:
         if index:
             for path in (touch.path,) if plain else (touch.path, touch.real or touch.path, *touch.links):
-                rule = index.find(composed(path))
+                rule = index.find(path)
                 if rule is not None:
                     return rule
     return None

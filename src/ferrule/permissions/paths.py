@@ -9,7 +9,6 @@ depth; one that allows, only where it is written.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -109,7 +108,7 @@ def path_form(specifier: str, *, allows: bool) -> PathForm:
     >>> path_form("~/notes/**", allows=True)
     PathForm(anchor=<Anchor.HOME: '~/'>, pattern='/notes/**')
     """
-    text = specifier.strip() if allows else composed(specifier.strip())
+    text = specifier.strip()
     anchor, rest = _anchored(text)
     rest = re.sub(r"/(\./)+", "/", re.sub(r"//+", "/", rest))
     if allows:
@@ -118,11 +117,6 @@ def path_form(specifier: str, *, allows: bool) -> PathForm:
     # A restriction of what is in a folder is one of the folder itself: whoever may list or remove it, may do so below.
     rest = re.sub(r"(/\*\*|/)+$", "", rest) or "**"
     return PathForm(anchor, rest if anchor is Anchor.CWD else f"/{rest}")
-
-
-def composed(path: str) -> str:
-    """The path with each letter and its accents as one character; file systems may take both spellings for one name."""
-    return path if path.isascii() else unicodedata.normalize("NFC", path)
 
 
 def _anchored(text: str) -> tuple[Anchor, str]:
