@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from ferrule.app.explaining import PathsAsWritten
+from ferrule.app.pretended import PathsAsWritten
 from ferrule.core.calls import Refusal, ToolCall
 from ferrule.core.context import ToolContext
 from ferrule.core.effects import Effects, ReachesHost

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, Final
 
-from ..core.calls import Refusal, ToolCall, ToolOutcome
-from ..core.content import View
+from ..core.calls import Refusal, ToolCall
 from ..core.context import Facts, ToolContext
-from ..core.effects import Change, Effects, ReadsPath, Touch, WritesPath, describe_touch
-from ..core.inputs import PathText, ToolInput
+from ..core.effects import Effects, describe_touch
 from ..core.ports import Opinion, Paths, Proposal
-from ..core.tool import AnyTool, Tool, ToolError
-from ..core.values import named_value, plain_value
+from ..core.tool import AnyTool, ToolError
+from ..core.values import named_value
 from ..core.verdicts import Behavior, Risk, Verdict, of_risks, strictest
 from ..engine.pool import ToolPool, assemble, select
 from ..engine.preparing import looked_up, prepared
@@ -37,7 +34,9 @@ from ..shell.explain import explained as command_lines
 from ..tools import builtin_tools
 from ..tools.bash import Bash
 from ..tools.notebook_edit import NotebookEdit
-from ..tools.web_fetch import WebFetch, WebFetchInput
+from ..tools.skill import Skill
+from ..tools.web_fetch import WebFetch
+from .pretended import ELSEWHERE, Elsewhere, Fetching, Foreign, Nobody, PathsAsWritten, UnseenSkill
 
 KINDS: Final = {"allow": Behavior.ALLOW, "ask": Behavior.ASK, "deny": Behavior.DENY}
 _DECISIONS: Final = {Behavior.ALLOW: "allow", Behavior.ASK: "ask", Behavior.DENY: "deny"}
@@ -174,9 +173,10 @@ def explain(
     call = ToolCall("explain", name, arguments)
     try:
         tool, adapted = _tool(call, scene, server)
-        if isinstance(tool, WebFetch):
-            tool = _Fetching(Pages(fetcher=Fetcher(local_hosts=scene.judge.names_host)))
         filled = {**_missing(tool, adapted), **adapted}
+        empty = next((name for name in _required(tool) if name in PRIMARY and filled.get(name) == ""), None)
+        if empty is not None:
+            return _refused(f"`{empty}` is empty.")
         tool.parse(filled)
     except Refusal as refusal:
         raise CannotExplain(str(refusal)) from None
@@ -197,12 +197,8 @@ def explain(
         )
     fetched = answers.of_fetch(tool, proposal.input, scene)
     opinions = (of_risks(risks), _of_fetch(fetched), *others)
-    verdict = strictest((*opinions, _ruled(scene, proposal)))
-    if fetched is not None and fetched.unclear:
-        # No rule for a host can allow it. What the rules then say comes first: the fetch is refused once they allow it.
-        without = strictest((*others, _ruled(scene, proposal)))
-        if without.behavior is not Behavior.ALLOW:
-            verdict = replace(without, reason=f"{without.reason}; and if it were allowed, {fetched.reason}")
+    ruled = _ruled(scene, proposal)
+    verdict = _asked_first(strictest((*others, ruled)), fetched) or strictest((*opinions, ruled))
     return Explanation(
         effects=effects,
         verdict=verdict,
@@ -268,6 +264,13 @@ def said_by_hook(said: Mapping[str, Any]) -> SaidByHook:
     )
 
 
+def _asked_first(verdict: Verdict, fetched: Explained | None) -> Verdict | None:
+    """Of a fetch that nobody can say the host of: no rule for a host allows it, and it is refused once one does."""
+    if fetched is None or not fetched.unclear or verdict.behavior is Behavior.ALLOW:
+        return None
+    return replace(verdict, reason=f"{verdict.reason}; and if it were allowed, {fetched.reason}")
+
+
 def _of_fetch(fetched: Explained | None) -> Opinion:
     return None if fetched is None else Verdict(behavior=fetched.behavior, source="tool", reason=fetched.reason)
 
@@ -308,133 +311,35 @@ def _refused(words: str) -> Explanation:
 
 
 def _proposed(call: ToolCall, tool: AnyTool, arguments: Mapping[str, Any], scene: Scene) -> Proposal:
-    ctx = ToolContext("explain", scene.cwd, Facts(workspace=scene.workspace), _Nobody())
+    ctx = ToolContext("explain", scene.cwd, Facts(workspace=scene.workspace), Nobody())
     return prepared(call, tool, arguments, ctx, scene.paths).proposal
+
+
+def _required(tool: AnyTool) -> tuple[str, ...]:
+    return tuple(tool.spec.input_schema.get("required", ()))
 
 
 def _missing(tool: AnyTool, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     """Stand-ins for required parameters that were left out, but for those that decide."""
     if isinstance(tool, NotebookEdit) and not arguments.keys() - {"notebook_path"}:
         return _ANY_CELL
-    schema = tool.spec.input_schema
-    properties: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
-    left_out = (name for name in schema.get("required", ()) if name not in arguments and name not in _DECIDING)
+    properties: Mapping[str, Mapping[str, Any]] = tool.spec.input_schema.get("properties", {})
+    left_out = (name for name in _required(tool) if name not in arguments and name not in _DECIDING)
     return {name: _PLACEHOLDERS.get(properties.get(name, {}).get("type", "string"), name) for name in left_out}
 
 
 def _tool(call: ToolCall, scene: Scene, server: str | None) -> tuple[AnyTool, Mapping[str, Any]]:
     if server:
-        return _Foreign(call.name, server), call.arguments
-    if call.name in _ELSEWHERE:
-        return _Elsewhere(call.name), call.arguments
-    return looked_up(call, _pool(scene.home))
+        return Foreign(call.name, server), call.arguments
+    if call.name in ELSEWHERE:
+        return Elsewhere(call.name), call.arguments
+    tool, arguments = looked_up(call, _pool(scene.home))
+    if isinstance(tool, WebFetch):
+        return Fetching(Pages(fetcher=Fetcher(local_hosts=scene.judge.names_host))), arguments
+    return (UnseenSkill() if isinstance(tool, Skill) else tool), arguments
 
 
 @lru_cache(maxsize=4)
 def _pool(home: str) -> ToolPool:
     others = (tool for tool in builtin_tools() if not isinstance(tool, Bash))
     return assemble(select((Bash(home=home), *others)))
-
-
-class _Fetching(WebFetch):
-    """Refuses no URL, so that the rules are heard about it too; `Answers` say what the fetch itself refuses."""
-
-    def check(self, input: WebFetchInput, ctx: ToolContext) -> None:
-        return None
-
-
-class _AnyInput(ToolInput):
-    model_config = {"extra": "allow"}
-
-
-class _Foreign(Tool[_AnyInput, str]):
-    """A tool of somebody else's, of which only the name is known."""
-
-    input_model = _AnyInput
-
-    def __init__(self, name: str, server: str) -> None:
-        self.name = name
-        self.server = server
-
-    async def call(self, input: _AnyInput, ctx: ToolContext) -> str:
-        raise ToolError("A call that is only explained is not made.")
-
-
-class _PathInput(_AnyInput):
-    file_path: PathText | None = None
-    notebook_path: PathText | None = None
-    path: PathText | None = None
-
-
-class _Elsewhere(Tool[_PathInput, str]):
-    """A tool that other programs have and that rules speak for: it reads or writes the path that it is given."""
-
-    input_model = _PathInput
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def effects(self, input: _PathInput, ctx: ToolContext) -> Effects:
-        path = input.file_path or input.notebook_path or input.path or ctx.cwd
-        return Effects.of(_ELSEWHERE[self.name](path))
-
-    async def call(self, input: _PathInput, ctx: ToolContext) -> str:
-        raise ToolError("A call that is only explained is not made.")
-
-
-_ELSEWHERE: Final[Mapping[str, Callable[[str], Touch]]] = {
-    "MultiEdit": lambda path: WritesPath(path, Change.REPLACES),
-    **dict.fromkeys(("LS", "LSP", "NotebookRead"), ReadsPath),
-}
-
-
-@plain_value
-class PathsAsWritten:
-    """Answers `core.ports.Paths` without a look at the disk; the only links are those that it is given."""
-
-    home: str
-    links: Mapping[str, str] = field(default_factory=dict[str, str])
-
-    def anchor(self, path: str, cwd: str, /) -> str:
-        path = posixpath.join(cwd, self.home + path[1:] if path == "~" or path.startswith("~/") else path)
-        done = "/"
-        for part in path.split("/"):
-            if part == "..":
-                done = posixpath.dirname(self.resolve(done)[0])
-            elif part not in ("", "."):
-                done = posixpath.join(done, part)
-        return done
-
-    def resolve(self, path: str, /) -> tuple[str, tuple[str, ...]]:
-        if not self.links:
-            return path, ()
-        links: list[str] = []
-        done = "/"
-        ahead = path.split("/")[::-1]
-        while ahead:
-            part = ahead.pop()
-            if part == "..":
-                done = posixpath.dirname(done)
-            elif part not in ("", "."):
-                done = posixpath.join(done, part)
-                if done in self.links and len(links) < 40:
-                    links.append(done)
-                    ahead += self.links[done].split("/")[::-1]
-                    done = "/" if self.links[done].startswith("/") else posixpath.dirname(done)
-        return done, tuple(links)
-
-
-class _Nobody:
-    """The engine's end of a call that is never made."""
-
-    kept: Any = None
-    cancelled = False
-    effects: Effects | None = None
-    verdict: Verdict | None = None
-    place: Any = None
-
-    def report(self, view: View, /) -> None:
-        """Nobody watches."""
-
-    async def invoke(self, name: str, arguments: Mapping[str, Any], /) -> ToolOutcome:
-        raise CannotExplain("A call that is only explained makes no other calls.")

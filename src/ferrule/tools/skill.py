@@ -54,10 +54,8 @@ class Skill(Tool[SkillInput, SkillUsed]):
         return guide_listing(self.description, "Skills", listed)
 
     def effects(self, input: SkillInput, ctx: ToolContext) -> Effects:
-        """Nothing itself: what it runs are calls of their own. Without the skills nobody knows what it brings."""
-        if self._skills is None:
-            return Effects()
-        known = self._skills.all.get(_name(input))
+        """Nothing itself: what it runs are calls of their own."""
+        known = self._skills.all.get(_name(input)) if self._skills else None
         if known is None or known.forks or not (known.allowed or known.disallowed):
             return Effects.of()
         return Effects.of(ChangesState(KEY))

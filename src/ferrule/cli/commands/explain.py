@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from ...app.explaining import KINDS, Answers, CannotExplain, PathsAsWritten, Scene, described, explain, said_by_hook
+from ...app.explaining import KINDS, Answers, CannotExplain, Scene, described, explain, said_by_hook
+from ...app.pretended import PathsAsWritten
 from ...core.calls import ToolCall
 from ...core.content import encodable
 from ...permissions.modes import Mode

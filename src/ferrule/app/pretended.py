@@ -1,0 +1,130 @@
+"""What stands in for tools, paths and the engine where a call is only explained."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from typing import Any, Final
+
+from ..core.calls import ToolOutcome
+from ..core.content import View
+from ..core.context import ToolContext
+from ..core.effects import Change, Effects, ReadsPath, Touch, WritesPath
+from ..core.inputs import PathText, ToolInput
+from ..core.tool import Tool, ToolError
+from ..core.values import plain_value
+from ..core.verdicts import Verdict
+from ..tools.skill import Skill, SkillInput
+from ..tools.web_fetch import WebFetch, WebFetchInput
+
+
+class Fetching(WebFetch):
+    """Refuses no URL, so that the rules are heard about it too; `Answers` say what the fetch itself refuses."""
+
+    def check(self, input: WebFetchInput, ctx: ToolContext) -> None:
+        return None
+
+
+class UnseenSkill(Skill):
+    """A skill that is not looked up, so that nobody knows what it brings."""
+
+    def effects(self, input: SkillInput, ctx: ToolContext) -> Effects:
+        return Effects()
+
+
+class _AnyInput(ToolInput):
+    model_config = {"extra": "allow"}
+
+
+class Foreign(Tool[_AnyInput, str]):
+    """A tool of somebody else's, of which only the name is known."""
+
+    input_model = _AnyInput
+
+    def __init__(self, name: str, server: str) -> None:
+        self.name = name
+        self.server = server
+
+    async def call(self, input: _AnyInput, ctx: ToolContext) -> str:
+        raise ToolError("A call that is only explained is not made.")
+
+
+class _PathInput(_AnyInput):
+    file_path: PathText | None = None
+    notebook_path: PathText | None = None
+    path: PathText | None = None
+
+
+class Elsewhere(Tool[_PathInput, str]):
+    """A tool that other programs have and that rules speak for: it reads or writes the path that it is given."""
+
+    input_model = _PathInput
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def effects(self, input: _PathInput, ctx: ToolContext) -> Effects:
+        path = input.file_path or input.notebook_path or input.path or ctx.cwd
+        return Effects.of(ELSEWHERE[self.name](path))
+
+    async def call(self, input: _PathInput, ctx: ToolContext) -> str:
+        raise ToolError("A call that is only explained is not made.")
+
+
+ELSEWHERE: Final[Mapping[str, Callable[[str], Touch]]] = {
+    "MultiEdit": lambda path: WritesPath(path, Change.REPLACES),
+    **dict.fromkeys(("LS", "LSP", "NotebookRead"), ReadsPath),
+}
+
+
+@plain_value
+class PathsAsWritten:
+    """Answers `core.ports.Paths` without a look at the disk; the only links are those that it is given."""
+
+    home: str
+    links: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def anchor(self, path: str, cwd: str, /) -> str:
+        path = posixpath.join(cwd, self.home + path[1:] if path == "~" or path.startswith("~/") else path)
+        done = "/"
+        for part in path.split("/"):
+            if part == "..":
+                done = posixpath.dirname(self.resolve(done)[0])
+            elif part not in ("", "."):
+                done = posixpath.join(done, part)
+        return done
+
+    def resolve(self, path: str, /) -> tuple[str, tuple[str, ...]]:
+        if not self.links:
+            return path, ()
+        links: list[str] = []
+        done = "/"
+        ahead = path.split("/")[::-1]
+        while ahead:
+            part = ahead.pop()
+            if part == "..":
+                done = posixpath.dirname(done)
+            elif part not in ("", "."):
+                done = posixpath.join(done, part)
+                if done in self.links and len(links) < 40:
+                    links.append(done)
+                    ahead += self.links[done].split("/")[::-1]
+                    done = "/" if self.links[done].startswith("/") else posixpath.dirname(done)
+        return done, tuple(links)
+
+
+class Nobody:
+    """The engine's end of a call that is never made."""
+
+    kept: Any = None
+    cancelled = False
+    effects: Effects | None = None
+    verdict: Verdict | None = None
+    place: Any = None
+
+    def report(self, view: View, /) -> None:
+        """Nobody watches."""
+
+    async def invoke(self, name: str, arguments: Mapping[str, Any], /) -> ToolOutcome:
+        raise ToolError("A call that is only explained makes no other calls.")
