@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import field, fields
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
@@ -58,8 +59,7 @@ class Guard:
 
     def __init__(self, places: Places, lists: PathLists = DEFAULT_LISTS) -> None:
         self._places = places
-        kinds = [each.name for each in fields(lists)]
-        self._table = NameTable({kind: getattr(lists, kind) for kind in kinds}, home=places.home)
+        self._table = _table(lists, places.home)
 
     def concerns(self, effects: Effects) -> Iterator[Concern]:
         commands = bool(effects.commands)
@@ -132,6 +132,12 @@ class Guard:
         if os.path.dirname(path) == "/" or path == "/":
             return True
         return any(is_below(folder, path) for folder in (*self._places.home, *self._places.roots, *self._places.cwd))
+
+
+@lru_cache(maxsize=4)
+def _table(lists: PathLists, home: tuple[str, ...]) -> NameTable:
+    """Made once for many judges: rules change more often than what is protected."""
+    return NameTable({each.name: getattr(lists, each.name) for each in fields(lists)}, home=home)
 
 
 def _renamed(path: str, secret: Listed) -> str:
