@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextvars import copy_context
+from functools import partial
 from typing import ParamSpec, TypeVar
+
+from .waiting import outlasted
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -15,11 +19,15 @@ async def in_a_thread(function: Callable[P, R], /, *args: P.args, **kwargs: P.kw
 
     Whoever cancels waits for a bounded time, and then says that it may still be running.
     """
-    work = asyncio.ensure_future(asyncio.to_thread(function, *args, **kwargs))
+    # Not a task, as `asyncio.to_thread` would be: a loop that shuts down cancels every task, and the thread runs on.
+    in_context: Callable[[], R] = partial(copy_context().run, partial(function, *args, **kwargs))
+    work = asyncio.get_running_loop().run_in_executor(None, in_context)
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
-        await asyncio.wait((work,))
-        if not work.cancelled():
-            work.exception()  # nobody is left to hear of it; unread, it would be logged as forgotten
+        try:
+            await outlasted(work)
+        finally:
+            if not work.cancelled():
+                work.exception()  # nobody is left to hear of it; unread, it would be logged as forgotten
         raise

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from ..core.calls import Refusal, Status, ToolCall, ToolOutcome
 from ..core.tool import AnyTool, ToolError
+from ..core.waiting import outlasted
 
 log = logging.getLogger(__name__)
 
@@ -113,10 +114,10 @@ def _wanted() -> bool:
 async def end(task: asyncio.Future[Any], grace: float = GRACE) -> bool:
     """Cancel and wait for the end, but not for ever. False if it is still running and was left behind."""
     task.cancel()
-    finished, _ = await asyncio.wait((task,), timeout=grace)
-    if not finished:
-        log.error("%r ignored its cancellation for %g s and was left behind", task, grace)
-        return False
-    if not task.cancelled() and task.exception() is not None:
-        log.debug("%r raised while it was being ended", task, exc_info=task.exception())
-    return True
+    try:
+        return await outlasted(task, grace)
+    finally:
+        if not task.done():
+            log.error("%r ignored its cancellation for %g s and was left behind", task, grace)
+        elif not task.cancelled() and task.exception() is not None:
+            log.debug("%r raised while it was being ended", task, exc_info=task.exception())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
@@ -104,14 +105,13 @@ class Session:
         await self.close()
 
     async def close(self) -> None:
-        """End what still runs for it. A session that ran no command has nothing to end."""
-        try:
+        """End all that still runs for it, whatever one step raises. One that ran no command has nothing to end."""
+        async with AsyncExitStack() as last:
+            for step in reversed(self.closing):
+                last.push_async_callback(step)
             if self.hooks is not None and self.has_started:
                 self.has_started = False
                 await self.hooks.session_ended(self.state.cwd)
-        finally:
-            for step in self.closing:
-                await step()
 
     async def settled(self, seconds: float) -> None:
         """Wait for tools that nobody knows yet, such as those of a server that was never up, but not longer."""

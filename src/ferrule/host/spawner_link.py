@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, TypeAlias
 
+from ..core.waiting import outlasted
 from .spawner.cgroups import PREFIX
 from .spawner.descendants import all_pids, has_variable, is_alive
 from .spawner.protocol import MARKER, Frames, packed
@@ -175,18 +176,14 @@ class SpawnerLink:
         """The process kills what it started, removes its files and ends; this waits for that."""
         if self.alive:
             self._shut()
-        await asyncio.shield(self._ended())
-        self._tell_all("The session was closed.")
-        self._words.close()
-
-    async def _ended(self) -> None:
         try:
-            async with asyncio.timeout(CLOSING_SECONDS):
-                await _exit_of(self._process)
-        except TimeoutError:  # something below it cannot be killed; it stays to try
-            return
-        with suppress(OSError):
-            shutil.rmtree(self._home)
+            await _exit_of(self._process, CLOSING_SECONDS)
+        finally:
+            if self._process.poll() is not None:  # else something below it cannot be killed; it stays to try
+                with suppress(OSError):
+                    shutil.rmtree(self._home)
+            self._tell_all("The session was closed.")
+            self._words.close()
 
 
 def _kill_those_left(variable: bytes) -> None:
@@ -215,17 +212,17 @@ async def _writable(loop: asyncio.AbstractEventLoop, control: socket.socket) -> 
         loop.remove_writer(control)
 
 
-async def _exit_of(process: subprocess.Popen[bytes]) -> None:
+async def _exit_of(process: subprocess.Popen[bytes], seconds: float) -> None:
+    """Wait for it, but not longer."""
     loop = asyncio.get_running_loop()
     descriptor = os.pidfd_open(process.pid)
     ended: asyncio.Future[None] = loop.create_future()
     loop.add_reader(descriptor, _settle, ended)
     try:
-        await ended
+        await outlasted(ended, seconds)
     finally:
         loop.remove_reader(descriptor)
         os.close(descriptor)
-    process.wait()
 
 
 def _settle(ready: asyncio.Future[None]) -> None:

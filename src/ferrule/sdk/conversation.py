@@ -171,7 +171,7 @@ class Conversation:
             self._under_way.set()
             await asyncio.wait((turn,))
         except asyncio.CancelledError:
-            await _ended_for_sure(turn)
+            await end(turn, grace=_GRACE)
             raise
         line = result_line(turn.result(), session_id=self.session.id, uuid=self._stream.new_id())
         await self.told.tell(message_of(line))
@@ -216,14 +216,6 @@ class Conversation:
             for name, server in self.opened.own_servers.items()
         )
         return (*own, *(_status(one, there) for one in self.opened.servers.connections))
-
-
-async def _ended_for_sure(turn: asyncio.Task[Any]) -> None:
-    """A loop that shuts down cancels this task again while it waits; the session must still outlast its turn."""
-    try:
-        await end(turn, grace=_GRACE)
-    except asyncio.CancelledError:
-        await end(turn, grace=_GRACE)
 
 
 _STATUS: Final = {

@@ -1,0 +1,26 @@
+"""Waiting for what must not be left alone."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+
+async def outlasted(future: asyncio.Future[Any], seconds: float | None = None) -> bool:
+    """Wait until it is done, but not longer. False if it is not.
+
+    A cancellation does not end the wait, and is raised after it: what the future stands for works with things that
+    whoever waits is about to take away. A loop that shuts down cancels all of its tasks, so one that was told to end
+    before is told again.
+    """
+    loop = asyncio.get_running_loop()
+    until = None if seconds is None else loop.time() + seconds
+    cancelled: asyncio.CancelledError | None = None
+    while not future.done() and (until is None or loop.time() < until):
+        try:
+            await asyncio.wait((future,), timeout=None if until is None else until - loop.time())
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    return future.done()
