@@ -1,7 +1,8 @@
 """What a program reads of a conversation: messages and their blocks, in the shapes that consumers of streams know.
 
 The names and fields are those of the Claude Agent SDK, so that one set serves
-programs written for it and programs written for us.
+programs written for it and programs written for us. Each message is its
+reader's own, who may change it and look at it with `vars`, as there.
 """
 
 from __future__ import annotations
@@ -15,32 +16,32 @@ from ..core.values import named_value
 Wire: TypeAlias = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class TextBlock:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class ThinkingBlock:
     thinking: str
     signature: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class ToolUseBlock:
     id: str
     name: str
     input: Wire
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class ToolResultBlock:
     tool_use_id: str
     content: str | list[Wire] | None = None
     is_error: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class ServerToolUseBlock:
     """A call that the model's service carries out itself."""
 
@@ -49,7 +50,7 @@ class ServerToolUseBlock:
     input: Wire
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class ServerToolResultBlock:
     tool_use_id: str
     content: Wire
@@ -60,7 +61,7 @@ ContentBlock: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class UserMessage:
     """Results of calls, and what the model was told beside them. A prompt is not repeated."""
 
@@ -71,7 +72,7 @@ class UserMessage:
     origin: Wire | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class AssistantMessage:
     """One block of what the model wrote, as soon as it is whole."""
 
@@ -86,7 +87,7 @@ class AssistantMessage:
     uuid: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class SystemMessage:
     """Anything beside the conversation; `data` is the whole of it. `init` comes before each prompt's messages."""
 
@@ -94,7 +95,7 @@ class SystemMessage:
     data: Wire
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class HookEventMessage(SystemMessage):
     """A hook has answered; told only where it was asked for."""
 
@@ -103,7 +104,7 @@ class HookEventMessage(SystemMessage):
     uuid: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class DeferredToolUse:
     """A call that a hook put off."""
 
@@ -112,7 +113,7 @@ class DeferredToolUse:
     input: Wire
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class ResultMessage:
     """How a prompt ended; the last message of each. `subtype` is `success`, or begins with `error_`."""
 
@@ -138,7 +139,7 @@ class ResultMessage:
     origin: Wire | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class StreamEvent:
     """A piece of a message that is being written, as an event of a streaming API."""
 

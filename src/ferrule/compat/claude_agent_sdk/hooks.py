@@ -37,14 +37,21 @@ class BaseHookInput(TypedDict):
     permission_mode: NotRequired[str]
 
 
-class PreToolUseHookInput(BaseHookInput):
+class _InAgent(TypedDict, total=False):
+    """Which agent makes the call; left out for the conversation itself."""
+
+    agent_id: str
+    agent_type: str
+
+
+class PreToolUseHookInput(BaseHookInput, _InAgent):
     hook_event_name: Literal["PreToolUse"]
     tool_name: str
     tool_input: dict[str, Any]
     tool_use_id: str
 
 
-class PostToolUseHookInput(BaseHookInput):
+class PostToolUseHookInput(BaseHookInput, _InAgent):
     hook_event_name: Literal["PostToolUse"]
     tool_name: str
     tool_input: dict[str, Any]
@@ -52,7 +59,7 @@ class PostToolUseHookInput(BaseHookInput):
     tool_use_id: str
 
 
-class PostToolUseFailureHookInput(BaseHookInput):
+class PostToolUseFailureHookInput(BaseHookInput, _InAgent):
     hook_event_name: Literal["PostToolUseFailure"]
     tool_name: str
     tool_input: dict[str, Any]
@@ -61,10 +68,11 @@ class PostToolUseFailureHookInput(BaseHookInput):
     is_interrupt: NotRequired[bool]
 
 
-class PermissionRequestHookInput(BaseHookInput):
+class PermissionRequestHookInput(BaseHookInput, _InAgent):
     hook_event_name: Literal["PermissionRequest"]
     tool_name: str
     tool_input: dict[str, Any]
+    permission_suggestions: NotRequired[list[Any]]
 
 
 class UserPromptSubmitHookInput(BaseHookInput):
@@ -87,6 +95,7 @@ class SubagentStopHookInput(BaseHookInput):
     hook_event_name: Literal["SubagentStop"]
     stop_hook_active: bool
     agent_id: str
+    agent_transcript_path: str
     agent_type: str
 
 
@@ -99,6 +108,7 @@ class PreCompactHookInput(BaseHookInput):
 class NotificationHookInput(BaseHookInput):
     hook_event_name: Literal["Notification"]
     message: str
+    title: NotRequired[str]
     notification_type: str
 
 
@@ -116,21 +126,8 @@ HookInput: TypeAlias = (
 )
 
 
-class HookJSONOutput(TypedDict, total=False):
-    """`continue_` and `async_` stand for the words that Python keeps to itself."""
-
-    continue_: bool
-    async_: bool
-    asyncTimeout: int
-    suppressOutput: bool
-    stopReason: str
-    decision: Literal["block"]
-    systemMessage: str
-    reason: str
-    hookSpecificOutput: dict[str, Any]
-
-
 HookCallback: TypeAlias = Callable[[Any, str | None, HookContext], Awaitable[Any]]
+"""Gives a `HookJSONOutput`."""
 
 
 @dataclass

@@ -17,6 +17,7 @@ from .hooks import HookMatcher
 from .permissions import CanUseTool, PermissionMode
 
 SettingSource: TypeAlias = Literal["user", "project", "local"]
+ThinkingDisplay: TypeAlias = Literal["summarized", "omitted"]
 EffortLevel: TypeAlias = Literal["low", "medium", "high", "xhigh", "max"]
 SdkBeta: TypeAlias = str
 
@@ -44,13 +45,13 @@ class TaskBudget(TypedDict):
 
 class ThinkingConfigAdaptive(TypedDict):
     type: Literal["adaptive"]
-    display: NotRequired[str]
+    display: NotRequired[ThinkingDisplay]
 
 
 class ThinkingConfigEnabled(TypedDict):
     type: Literal["enabled"]
     budget_tokens: int
-    display: NotRequired[str]
+    display: NotRequired[ThinkingDisplay]
 
 
 class ThinkingConfigDisabled(TypedDict):
@@ -87,13 +88,30 @@ class SdkPluginConfig(TypedDict):
     path: str
 
 
+class SandboxNetworkConfig(TypedDict, total=False):
+    allowedDomains: list[str]
+    deniedDomains: list[str]
+    allowManagedDomainsOnly: bool
+    allowUnixSockets: list[str]
+    allowAllUnixSockets: bool
+    allowLocalBinding: bool
+    allowMachLookup: list[str]
+    httpProxyPort: int
+    socksProxyPort: int
+
+
+class SandboxIgnoreViolations(TypedDict, total=False):
+    file: list[str]
+    network: list[str]
+
+
 class SandboxSettings(TypedDict, total=False):
     enabled: bool
     autoAllowBashIfSandboxed: bool
     excludedCommands: list[str]
     allowUnsandboxedCommands: bool
-    network: dict[str, Any]
-    ignoreViolations: dict[str, list[str]]
+    network: SandboxNetworkConfig
+    ignoreViolations: SandboxIgnoreViolations
     enableWeakerNestedSandbox: bool
 
 

@@ -10,7 +10,7 @@ from ...sdk.messages import SystemMessage
 TERMINAL_TASK_STATUSES: frozenset[str] = frozenset({"completed", "failed", "stopped", "killed"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class TaskStartedMessage(SystemMessage):
     task_id: str
     description: str
@@ -20,7 +20,7 @@ class TaskStartedMessage(SystemMessage):
     task_type: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class TaskProgressMessage(SystemMessage):
     task_id: str
     description: str
@@ -31,7 +31,7 @@ class TaskProgressMessage(SystemMessage):
     last_tool_name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class TaskNotificationMessage(SystemMessage):
     task_id: str
     status: str
@@ -43,7 +43,7 @@ class TaskNotificationMessage(SystemMessage):
     usage: dict[str, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class TaskUpdatedMessage(SystemMessage):
     task_id: str
     patch: dict[str, Any]
@@ -52,13 +52,13 @@ class TaskUpdatedMessage(SystemMessage):
     uuid: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class MirrorErrorMessage(SystemMessage):
     key: dict[str, str] | None = None
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class RateLimitInfo:
     status: str
     resets_at: int | None = None
@@ -70,14 +70,14 @@ class RateLimitInfo:
     raw: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class RateLimitEvent:
     rate_limit_info: RateLimitInfo
     uuid: str
     session_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class ConversationResetMessage:
     new_conversation_id: str
     uuid: str
