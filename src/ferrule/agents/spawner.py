@@ -248,6 +248,7 @@ class Spawner:
             system="\n\n".join(filter(None, (kind.prompt, self._brief(kind)))),
             max_tokens=parent.max_tokens,
             thinking_tokens=parent.thinking_tokens,
+            effort=parent.effort,
             limits=Limits(max_turns=kind.max_turns or self.caps.turns, max_budget=parent.limits.max_budget),
             spending=SharedSpending(of_session=of_session),
             note_sources=self._note_sources,

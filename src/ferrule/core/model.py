@@ -71,6 +71,9 @@ class ResultTurn:
 Turn: TypeAlias = UserTurn | AssistantTurn | ResultTurn
 
 
+Effort: TypeAlias = Literal["low", "medium", "high", "xhigh", "max"]
+
+
 @plain_value
 class Request:
     """One request. `history` is the session's own sequence, so a provider reads it and keeps no hold of it."""
@@ -84,6 +87,8 @@ class Request:
     """How long the answer may be; what the model can do where it is `None`."""
     thinking_tokens: int | None = None
     """How much of it may be reasoning; none where it is `None`."""
+    effort: Effort | None = None
+    """How hard it is to try, where the service can be told; as it sees fit where it is `None`."""
 
 
 @plain_value

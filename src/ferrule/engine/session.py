@@ -15,7 +15,7 @@ from ..core.calls import ToolCall, ToolOutcome
 from ..core.content import Text, plain_text
 from ..core.context import Facts
 from ..core.events import Compacted, PrefixMoved, TurnEnded, TurnStarted
-from ..core.model import AssistantTurn, ModelProvider, Prefix, Request, StopReason, Turn, Usage, UserTurn
+from ..core.model import AssistantTurn, Effort, ModelProvider, Prefix, Request, StopReason, Turn, Usage, UserTurn
 from ..core.ports import Note, NoteSource, Said, TurnHooks
 from ..core.state import SessionState
 from .asking import Asking, Prompt, turn_of
@@ -54,6 +54,7 @@ class Session:
     max_tokens: int | None = None
     """How long one message may be; what the model can do where it is `None`."""
     thinking_tokens: int | None = None
+    effort: Effort | None = None
     limits: Limits = field(default_factory=Limits)
     spending: Spending = field(default_factory=Spending)
     note_sources: tuple[NoteSource, ...] = ()
@@ -275,6 +276,7 @@ class Session:
             system=self.system,
             max_tokens=self.max_tokens,
             thinking_tokens=self.thinking_tokens,
+            effort=self.effort,
         )
 
     def _next_request(self) -> Request:

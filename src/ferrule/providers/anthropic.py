@@ -33,15 +33,16 @@ class AnthropicModel(ServiceModel):
         client: HttpClient,
         base_url: str = BASE_URL,
         keys: AnthropicKeys,
+        betas: str = "",
         facts: ModelFacts,
         thinking: Thinking = "budget",
         retries: Retries | None = None,
     ) -> None:
-        """Raises `BadUrl` where `base_url` is none."""
+        """`betas` names features that are not for everybody yet. Raises `BadUrl` where `base_url` is none."""
         service = Service(
             name="Anthropic" if base_url == BASE_URL else "The model's service",
             url=Url.parse(base_url.rstrip("/") + "/v1/messages"),
-            headers=_headers(keys),
+            headers=_headers(keys, betas),
             model=model,
             key_variable="ANTHROPIC_API_KEY",
             url_variable="ANTHROPIC_BASE_URL",
@@ -56,10 +57,12 @@ class AnthropicModel(ServiceModel):
         )
 
 
-def _headers(keys: AnthropicKeys) -> tuple[tuple[str, str], ...]:
+def _headers(keys: AnthropicKeys, betas: str) -> tuple[tuple[str, str], ...]:
     headers = [("content-type", "application/json"), ("anthropic-version", VERSION), ("accept", "text/event-stream")]
     if keys.api_key:
         headers.append(("x-api-key", keys.api_key))
     if keys.bearer:
         headers.append(("authorization", f"Bearer {keys.bearer}"))
+    if betas:
+        headers.append(("anthropic-beta", betas))
     return tuple(headers)

@@ -57,6 +57,8 @@ class AnthropicBodies:
         head: dict[str, Any] = {"model": self._model, "max_tokens": limit, "stream": True}
         if thinking := self._thinking_for(request.thinking_tokens, limit):
             head["thinking"] = thinking
+        if request.effort:
+            head["output_config"] = {"effort": request.effort}
         parts = [encoded(head)[:-1]]
         if request.tools:
             parts += (b',"tools":[', self._tool_list(request), b"]")

@@ -6,6 +6,7 @@ Only the kind of model that is asked for is loaded: each costs some milliseconds
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from ..core.model import ModelError, ModelProvider
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 DEFAULT_ANTHROPIC = "claude-sonnet-5-5"
 DEFAULT_OPENAI = "gpt-6.1-sol"
 SCRIPTED = "scripted:"
+LONG_WINDOW = "context-1m-"
+LONG = 1_000_000
+"""Tokens of the window that this feature gives to models that have less without it."""
 
 
 class OpenedModel(ModelProvider, Protocol):
@@ -90,11 +94,15 @@ def _anthropic(model: str, environ: Mapping[str, str], client: HttpClient, retri
     if not (keys.api_key or keys.bearer or base_url):
         raise _no_key(model, "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
     facts, thinking = anthropic_facts(model)
+    betas = _value(environ, "ANTHROPIC_BETAS")
+    if LONG_WINDOW in betas and facts.window < LONG:
+        facts = replace(facts, window=LONG)
     return AnthropicModel(
         model,
         client=client,
         base_url=base_url.rstrip("/").removesuffix("/v1") or BASE_URL,
         keys=keys,
+        betas=betas,
         facts=facts,
         thinking=thinking,
         retries=retries,

@@ -56,6 +56,8 @@ class OpenAiBodies:
         }
         if request.max_tokens:
             head[self._limit_name] = request.max_tokens
+        if request.effort:
+            head["reasoning_effort"] = "xhigh" if request.effort == "max" else request.effort
         parts = [encoded(head)[:-1]]
         if request.tools:
             parts += (b',"tools":[', b",".join(self._tools.of(request.tools)), b"]")
