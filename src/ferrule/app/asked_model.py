@@ -50,6 +50,7 @@ class AskedModel:
             async with self.model.stream(request) as events:
                 yield self._paced(events)
         finally:
+            self.facts_by_name[self.name] = self.facts  # another one may have answered in its place
             self.seconds += monotonic() - began
 
     async def _paced(self, events: AsyncIterator[ModelEvent]) -> AsyncIterator[ModelEvent]:

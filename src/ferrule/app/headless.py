@@ -191,6 +191,8 @@ class Headless:
     def _ending(self, heard: _Heard) -> tuple[Ending, tuple[str, ...]]:
         limits = self._session.limits
         match heard.ended:
+            case TurnEnded("max_turns" | "max_budget") if self._structured is not None and self._structured.given:
+                return Ending.SUCCESS, ()  # there was nothing left to ask the model for
             case TurnEnded("max_turns"):
                 return Ending.MAX_TURNS, (f"The limit of {limits.max_turns} turns was reached.",)
             case TurnEnded("max_budget"):
