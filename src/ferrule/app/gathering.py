@@ -10,6 +10,7 @@ from typing import Any
 from ..core.values import named_value
 from ..permissions.rules import Rule
 from ..settings.levels import Level, surroundings
+from ..settings.loading import Loaded
 from ..settings.pages import Pages
 from ..settings.reload import EVERY_LEVEL, LiveSettings
 from .layers import ReloadedPolicy, open_layers, understood
@@ -35,13 +36,14 @@ def gathered(
     trusting: bool = False,
     server_sources: Iterable[str] = (),
     strict_servers: bool = False,
+    more: Iterable[Loaded] = (),
     look: Callable[[LiveSettings], None] | None = None,
 ) -> Gathered:
     """`base` with what the settings of its directory say. Raises `SettingsError`.
 
     `settings` and `server_sources` are files or their JSON; `flags` are
-    settings by the name of whatever gave them. `look` may have a person agree
-    to what the folder brings before it counts.
+    settings by the name of whatever gave them; `more` was read already.
+    `look` may have a person agree to what the folder brings before it counts.
     """
     own = claude_servers(os.path.expanduser("~"), base.cwd) if Level.USER in levels else ()
     live = open_layers(
@@ -51,7 +53,7 @@ def gathered(
         flags=flags,
         levels=levels,
         trusting=trusting,
-        more=(*own, *given_servers(server_sources)),
+        more=(*own, *given_servers(server_sources), *more),
     )
     if look is not None:
         look(live)

@@ -19,8 +19,9 @@ def init_line(
     servers: Sequence[dict[str, str]] = (),
     commands: Iterable[str] = (),
     skills: Iterable[str] = (),
+    plugins: Sequence[dict[str, str]] = (),
 ) -> dict[str, Any]:
-    """`servers` are `{"name": ..., "status": ...}`."""
+    """`servers` are `{"name": ..., "status": ...}`, `plugins` are `{"name": ..., "path": ...}`."""
     return stream.line(
         "system",
         subtype="init",
@@ -34,6 +35,6 @@ def init_line(
         output_style="default",
         agents=list(session.agents),
         skills=list(skills),
-        plugins=[],
+        plugins=list(plugins),
         ferrule_version=__version__,
     )

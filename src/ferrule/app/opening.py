@@ -88,7 +88,7 @@ def open_conversation(
     found = reader.read(starting_places(surroundings(settings.cwd, os.environ), telling.levels))
     nested = NestedInstructions(settings.cwd, reader, telling.levels, [one for one in found if one.paths])
     servers = parts.get("mcp") or servers_of(settings, parts.get("questioner"))
-    skills = Skills(settings.pages) if settings.pages else None
+    skills = parts.get("skills") or (Skills(settings.pages) if settings.pages else None)
     always = [one for one in found if not one.paths]
     today = date.today()
     surrounding = environment(settings.cwd, settings.added_directories, today)

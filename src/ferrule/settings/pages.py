@@ -8,7 +8,8 @@ an administrator may be links to anywhere.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from typing import Final
 
 from ..core.values import named_value, plain_value
@@ -37,6 +38,8 @@ class Shelf:
     level: Level
     kind: Kind
     path: str
+    prefix: str = ""
+    """Stands before the names of what is found there."""
 
 
 @named_value
@@ -66,9 +69,17 @@ class Pages:
         self._levels = levels | {Level.MANAGED}
         self._ground: Ground = ground_of(around)
         self._trusts = trusts
+        self._more: tuple[Shelf, ...] = ()
+
+    def joined(self, more: Iterable[Shelf]) -> Pages:
+        """With further shelves behind these, whatever the levels."""
+        pages = copy(self)
+        pages._more = (*self._more, *more)
+        return pages
 
     def shelves(self, kind: Kind) -> Iterator[Shelf]:
-        return (shelf for shelf in self._all_shelves(kind) if shelf.level in self._levels)
+        yield from (shelf for shelf in self._all_shelves(kind) if shelf.level in self._levels)
+        yield from (shelf for shelf in self._more if shelf.kind is kind)
 
     def _all_shelves(self, kind: Kind) -> Iterator[Shelf]:
         """From the most important level to the least, and from where one works up to the root of the checkout."""

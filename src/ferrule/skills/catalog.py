@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from typing import Final
 
@@ -29,8 +29,10 @@ class NoSuchSkill(LookupError):
 class Skills:
     """The skills of one session. A person's own go before those of the folder, and skills before commands."""
 
-    def __init__(self, pages: Pages) -> None:
+    def __init__(self, pages: Pages, only: Collection[str] | None = None) -> None:
+        """`only` are the names of those there are to be; `None` for all."""
         self._pages = pages
+        self._only = only
 
     @property
     def all(self) -> Mapping[str, Skill]:
@@ -49,7 +51,7 @@ class Skills:
         seen = set[str]()
         for shelf, path, name in self._files():
             real = os.path.realpath(path)
-            if real in seen:
+            if real in seen or (self._only is not None and name not in self._only):
                 continue
             seen.add(real)
             try:
@@ -100,13 +102,13 @@ def _skills_in(shelf: Shelf) -> Iterator[tuple[Shelf, str, str]]:
     for name in names:
         path = os.path.join(shelf.path, name, FILE)
         if os.path.lexists(path):
-            yield shelf, path, name
+            yield shelf, path, shelf.prefix + name
 
 
 def _commands_in(shelf: Shelf) -> Iterator[tuple[Shelf, str, str]]:
     """A command in a folder of its own has the name of that folder before it."""
     for path in markdown_below(shelf.path):
-        yield shelf, path, os.path.relpath(path, shelf.path)[: -len(".md")].replace(os.sep, ":")
+        yield shelf, path, shelf.prefix + os.path.relpath(path, shelf.path)[: -len(".md")].replace(os.sep, ":")
 
 
 def _is_about(skill: Skill, relative: str) -> bool:
