@@ -92,7 +92,12 @@ def query(*, prompt: Prompt | Prompts, options: Options | None = None) -> Messag
 
 
 def _conversation(options: Options) -> Conversation:
-    return Conversation(opened(options), partial=options.partial_messages, hook_messages=options.hook_messages)
+    return Conversation(
+        opened(options),
+        partial=options.partial_messages,
+        hook_messages=options.hook_messages,
+        agent_messages=options.agent_messages,
+    )
 
 
 class Responses:
@@ -204,7 +209,7 @@ class FerruleClient:
         """From the next message on; `None` for the one that the environment names. Raises `CannotOpen`."""
         opened = self.conversation.opened
         try:
-            opened.model.model = opened.models.named(name)
+            opened.model.model = opened.models.leading(name)
         except ModelError as error:
             raise CannotOpen(str(error)) from error
 
@@ -260,7 +265,7 @@ class FerruleClient:
         """What can be chosen and called here."""
         session = self.session
         return {
-            "commands": [],
+            "commands": [{"name": name} for name in self.conversation.opened.commands.names()],
             "output_style": "default",
             "available_output_styles": ["default"],
             "models": [],

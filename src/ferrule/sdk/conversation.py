@@ -8,19 +8,22 @@ wait for that, or tell it and not wait: the task tidies up by itself either way.
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
-from typing import Any, Final, Protocol, cast
+from collections.abc import Mapping
+from contextlib import AsyncExitStack, suppress
+from typing import Any, Final, Literal, Protocol, cast
 
 from ..app.headless import Headless
 from ..app.introducing import init_line
 from ..app.streams import lines_of
-from ..core.events import Envelope, HookRan, ToolFinished, ToolRequested
+from ..core.events import AgentStarted, Envelope, HookRan, ToolFinished, ToolRequested
 from ..core.state import ModeChanged
 from ..engine.faults import end
 from ..mcp.around import Phase
 from ..mcp.connection import Connection
 from ..mcp.naming import PREFIX
+from ..output.agent_streams import AgentStreams
 from ..output.answers import result_line
+from ..output.stream_json import StreamJson
 from ..permissions.modes import Mode
 from .messages import Message, ServerStatus, message_of
 from .opening import Opened
@@ -37,18 +40,28 @@ class _Closing(Protocol):
 
 
 class Conversation:
-    def __init__(self, opened: Opened, *, partial: bool = False, hook_messages: bool = False) -> None:
+    def __init__(
+        self,
+        opened: Opened,
+        *,
+        partial: bool = False,
+        hook_messages: bool = False,
+        agent_messages: Literal["all", "calls"] = "all",
+    ) -> None:
         self.opened = opened
         self.session = opened.session
         self.told = Telling()
         self._hook_messages = hook_messages
+        self._agent_messages = agent_messages
         self._stream = lines_of(opened.session.id, lambda: opened.model.name, partial=partial)
+        self._streams = AgentStreams(self._stream, lambda started: self._of_agent(started, partial=partial))
         self._headless = Headless(
             opened.session,
             opened.model,
             watch=self._watch,
             watch_last=self._watch_last,
             structured=opened.structured,
+            expand=opened.commands.expanded,
         )
         self._prompts: asyncio.Queue[Said | None] = asyncio.Queue()
         self._unstarted = 0
@@ -127,26 +140,27 @@ class Conversation:
 
     async def _own(self, prompts: Prompts | None, *, ends: bool) -> None:
         self._has_begun = True
-        feeding: asyncio.Task[None] | None = None
-        try:
-            async with self.session:
-                if self._is_ending:
-                    return
-                await self.session.settled(SERVERS_WITHIN)
-                if prompts is not None:
-                    feeding = asyncio.create_task(self._fed(prompts, ends=ends))
-                while (prompt := await self._prompts.get()) is not None:
-                    await self._answered(prompt)
-                if feeding is not None:
-                    await feeding
-        finally:
-            if feeding is not None and not feeding.done():
-                await end(feeding, grace=_GRACE)
+        async with AsyncExitStack() as last:
+            last.callback(self._be_over)
+            last.push_async_callback(self.opened.models.close)
             for server in self.opened.own_servers.values():
-                server.leave()
-            await self.opened.models.close()
-            self.told.end()
-            self._under_way.set()  # nobody is to wait for a turn that never comes
+                last.callback(server.leave)
+            await last.enter_async_context(self.session)
+            if self._is_ending:
+                return
+            await self.opened.found.settled(SERVERS_WITHIN)
+            feeding: asyncio.Task[None] | None = None
+            if prompts is not None:
+                feeding = asyncio.create_task(self._fed(prompts, ends=ends))
+                last.push_async_callback(end, feeding, grace=_GRACE)
+            while (prompt := await self._prompts.get()) is not None:
+                await self._answered(prompt)
+            if feeding is not None:
+                await feeding
+
+    def _be_over(self) -> None:
+        self.told.end()
+        self._under_way.set()  # nobody is to wait for a turn that never comes
 
     async def _fed(self, prompts: Prompts, *, ends: bool) -> None:
         failed = True
@@ -195,13 +209,29 @@ class Conversation:
             self.told.tell_at_once(message_of(line))
 
     def _lines(self, envelope: Envelope) -> list[dict[str, Any]]:
-        if envelope.agent != "main" or (isinstance(envelope.event, HookRan) and not self._hook_messages):
+        if isinstance(envelope.event, HookRan) and not self._hook_messages:
             return []
-        return self._stream.lines(envelope)
+        lines = self._streams.lines(envelope)
+        if envelope.agent == "main" or self._agent_messages == "all":
+            return lines
+        return [line for line in lines if _is_about_calls(line)]
+
+    def _of_agent(self, started: AgentStarted, *, partial: bool) -> StreamJson:
+        return lines_of(self.session.id, lambda: started.model, partial=partial, parent=started.call_id)
 
     def _init(self) -> dict[str, Any]:
         servers = [{"name": one.name, "status": one.status} for one in self.servers()]
-        return init_line(self._stream, self.session, model=self.opened.model.name, mode=self.mode, servers=servers)
+        commands = self.opened.commands
+        return init_line(
+            self._stream,
+            self.session,
+            model=self.opened.model.name,
+            mode=self.mode,
+            servers=servers,
+            commands=commands.names(),
+            skills=[skill.name for skill in commands.skills()],
+            plugins=[plugin.line for plugin in self.opened.plugins],
+        )
 
     def servers(self) -> tuple[ServerStatus, ...]:
         """Those of this process first."""
@@ -216,6 +246,14 @@ class Conversation:
             for name, server in self.opened.own_servers.items()
         )
         return (*own, *(_status(one, there) for one in self.opened.servers.connections))
+
+
+def _is_about_calls(line: Mapping[str, Any]) -> bool:
+    match line:
+        case {"message": {"content": [{"type": "tool_use" | "tool_result"}, *_]}}:
+            return True
+        case _:
+            return False
 
 
 _STATUS: Final = {

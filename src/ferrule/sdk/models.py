@@ -2,30 +2,51 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Mapping
 
 from ..app.choosing import chosen_model
+from ..app.model_choice import ModelChoice
 from ..core.model import ModelError, ModelProvider
 from ..providers.catalog import OpenedModel
-from .options import Options
+from .fallback import FallbackModel
 
 
 class Models:
     """Opens each name once, and closes what it opened. A model that the program brought stands for every name."""
 
-    def __init__(self, options: Options) -> None:
-        named = options.model is None or isinstance(options.model, str)
-        self._given: ModelProvider | None = None if named else options.model  # pyright: ignore[reportAttributeAccessIssue]
-        self._environ = {**os.environ, **options.env}
+    def __init__(
+        self,
+        given: ModelProvider | None,
+        environ: Mapping[str, str],
+        choice: ModelChoice,
+        *,
+        fallback: str | None = None,
+    ) -> None:
+        self._given = given
+        self._fallback = fallback
+        self._environ = environ
+        self._choice = choice
         self._opened: dict[str | None, OpenedModel] = {}
 
     def named(self, name: str | None) -> ModelProvider:
-        """`None` for what the environment names. Raises `ModelError`."""
+        """`None` for what the environment or the settings name. Raises `ModelError`."""
         if self._given is not None:
             return self._given
         if name not in self._opened:
-            self._opened[name] = chosen_model(name, self._environ)
+            self._opened[name] = chosen_model(name, self._environ, self._choice)
         return self._opened[name]
+
+    def leading(self, name: str | None) -> ModelProvider:
+        """For the conversation itself, with what stands behind it. Raises `ModelError`."""
+        model = self.named(name)
+        if self._fallback is None or self._given is not None:
+            return model
+        return FallbackModel(model, self.named(self._fallback))
+
+    def small(self) -> ModelProvider | None:
+        """For small questions; `None` where nobody chose one. Raises `ModelError`."""
+        name = self._choice.small_named(self._environ)
+        return self.named(name) if name and self._given is None else None
 
     def __call__(self, name: str, /) -> ModelProvider:
         """For agents: satisfies `agents.spawner.Models`."""

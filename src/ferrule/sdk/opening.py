@@ -12,9 +12,11 @@ from typing import Any, cast
 
 from ..app.asked_model import AskedModel
 from ..app.build import servers_of
+from ..app.commands import Commands
 from ..app.gathering import gathered
 from ..app.layers import LEVELS, SettingsError
 from ..app.live_rules import Policy
+from ..app.opening import Opened as Found
 from ..app.opening import Telling, Which, open_conversation
 from ..app.sessions import TranscriptError
 from ..app.settings import Parts, Settings
@@ -28,13 +30,17 @@ from ..mcp.naming import server_parts
 from ..mcp.servers import McpServers
 from ..permissions.modes import Mode
 from ..permissions.rules import RuleError
-from ..settings.levels import Level
+from ..settings.files import SettingsKind
+from ..settings.levels import Level, SettingsPath
+from ..settings.loading import load_text
 from ..settings.reload import EVERY_LEVEL
+from ..skills.catalog import Skills
 from .added_rules import AddedRules
 from .errors import CannotOpen
 from .models import Models
 from .options import Options
 from .own_server import OwnServer
+from .plugins import Plugin
 from .toolbox import AskingApprover
 from .tools import SdkServer
 
@@ -46,6 +52,8 @@ class Opened:
     """Everything that one conversation is run with."""
 
     session: Session
+    found: Found
+    plugins: tuple[Plugin, ...]
     model: AskedModel
     models: Models
     structured: StructuredOutput | None
@@ -55,6 +63,11 @@ class Opened:
     state_folder: Path
     may_bypass: bool
     """Whether it was opened in a mode that allows everything."""
+
+    @property
+    def commands(self) -> Commands:
+        """What a prompt may ask for with a slash."""
+        return self.found.commands
 
 
 def opened(options: Options) -> Opened:
@@ -67,11 +80,12 @@ def opened(options: Options) -> Opened:
 
 def _opened(options: Options) -> Opened:
     _check(options)
-    models = Models(options)
-    model = models.named(options.model if isinstance(options.model, str) else None)
+    plugins = tuple(Plugin.at(path) for path in options.plugins)
+    settings, levels = _settings(options, plugins)
+    models = _models(options, settings)
+    model = models.leading(options.model if isinstance(options.model, str) else None)
     if options.max_budget_usd is not None and model.facts.input_price is None:
         raise CannotOpen(f"Nobody knows what {model.name} costs, so no budget can be kept. Leave the budget out.")
-    settings, levels = _settings(options)
     policy = Policy(settings.rules, settings.mode, hooks=settings.hooks)  # as long as nobody reloads it
     rules = AddedRules(settings.reload or (lambda: policy))
     settings = replace(settings, reload=rules, servers=(*settings.servers, *_in_process(options)))
@@ -86,7 +100,10 @@ def _opened(options: Options) -> Opened:
         "approver_answers": options.approver_answers,
         "mcp": servers,
         "models": models,
+        "small_model": models.small(),
     }
+    if options.skills is not None and settings.pages is not None:
+        parts["skills"] = Skills(settings.pages, options.skills)
     found = open_conversation(
         settings,
         Telling(base=options.system_prompt, append=options.append_system_prompt, levels=levels, trusting=options.trust),
@@ -97,8 +114,11 @@ def _opened(options: Options) -> Opened:
     for warning in found.warnings:
         log.warning("%s", warning)
     found.session.thinking_tokens = options.thinking_tokens
+    found.session.effort = options.effort
     return Opened(
         session=found.session,
+        found=found,
+        plugins=plugins,
         model=AskedModel(model),
         models=models,
         structured=structured,
@@ -121,7 +141,13 @@ def _check(options: Options) -> None:
         raise CannotOpen("`fork` needs `resume` or `continue_last`.")
 
 
-def _settings(options: Options) -> tuple[Settings, frozenset[Level]]:
+def _models(options: Options, settings: Settings) -> Models:
+    given = None if options.model is None or isinstance(options.model, str) else options.model
+    environ = {**os.environ, **settings.environment, **options.env}
+    return Models(given, environ, settings.model, fallback=options.fallback_model)
+
+
+def _settings(options: Options, plugins: tuple[Plugin, ...]) -> tuple[Settings, frozenset[Level]]:
     base = options.base or Settings()
     cwd = base.cwd if options.cwd is None else os.path.abspath(options.cwd)
     if not os.path.isdir(cwd):
@@ -134,12 +160,21 @@ def _settings(options: Options) -> tuple[Settings, frozenset[Level]]:
         flags=_flags(options, cwd),
         levels=levels,
         trusting=options.trust,
-        server_sources=tuple(_server_sources(options)),
+        server_sources=(*_server_sources(options), *(one for plugin in plugins if (one := plugin.servers()))),
+        more=[one for plugin in plugins if (one := plugin.hooks())],
         strict_servers=options.strict_mcp_config,
     )
     for warning in found.warnings:
         log.warning("%s", warning)
-    return found.settings, levels
+    return _with_pages(found.settings, options, plugins), levels
+
+
+def _with_pages(settings: Settings, options: Options, plugins: tuple[Plugin, ...]) -> Settings:
+    pages = settings.pages
+    assert pages is not None, "settings that were gathered have them"
+    agents = (kind for plugin in plugins for kind in plugin.agents(pages))
+    more = (shelf for plugin in plugins for shelf in plugin.shelves)
+    return replace(settings, pages=pages.joined(more), agents=(*settings.agents, *agents))
 
 
 def _levels(options: Options) -> frozenset[Level]:
@@ -164,7 +199,16 @@ def _flags(options: Options, cwd: str) -> dict[str, dict[str, Any]]:
         "--permission-mode": {"defaultMode": mode},
         "--add-dir": {"additionalDirectories": list(directories)},
     }
-    return {flag: {"permissions": what} for flag, what in said.items() if any(what.values())}
+    flags = {flag: {"permissions": what} for flag, what in said.items() if any(what.values())}
+    return flags if options.sandbox is None else {**flags, "--sandbox": {"sandbox": _sandbox(options.sandbox)}}
+
+
+def _sandbox(given: Mapping[str, Any]) -> dict[str, Any]:
+    text = json.dumps({"sandbox": given}, default=repr)
+    loaded = load_text(SettingsPath(Level.COMMAND_LINE, "`sandbox`", SettingsKind.SETTINGS), text)
+    for note in loaded.skipped:
+        raise CannotOpen(note.fault)
+    return loaded.value["sandbox"]
 
 
 def _directories(options: Options, cwd: str) -> Iterator[str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from ..agents.kinds import AgentKind
 from ..app.settings import Settings
-from ..core.model import ModelProvider
+from ..core.model import Effort, ModelProvider
 from ..core.ports import Questioner
 from ..core.tool import AnyTool
 from ..hooks.hook import Hook
@@ -26,6 +26,8 @@ class Options:
 
     model: str | ModelProvider | None = None
     """A name, or the model itself, which stays its owner's to close; `None` for what the environment names."""
+    fallback_model: str | None = None
+    """Asked where the service of the other cannot answer."""
     cwd: Folder | None = None
     added_directories: Sequence[Folder] = ()
     system_prompt: str | None = None
@@ -58,6 +60,11 @@ class Options:
     """Whether those are the only servers."""
     agents: Sequence[AgentKind] = ()
 
+    skills: Collection[str] | None = None
+    """The skills and commands there are, by name; `None` for all."""
+    plugins: Sequence[Folder] = ()
+    """Folders that bring agents, skills, commands, hooks and servers, which count because they are named here."""
+
     setting_sources: Sequence[str] | None = None
     """Of `user`, `project` and `local`; `None` for all, an empty one for none."""
     settings: str | None = None
@@ -66,12 +73,15 @@ class Options:
     """Whether what the folder itself allows and runs counts although nobody agreed to it."""
     base: Settings | None = None
     """For what has no option here; what the settings files say comes on top of it."""
+    sandbox: Mapping[str, Any] | None = None
+    """As `sandbox` in settings."""
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     """Variables beside those of the process, for choosing the model and its service."""
 
     max_turns: int | None = None
     max_budget_usd: float | None = None
     thinking_tokens: int | None = None
+    effort: Effort | None = None
     output_schema: Mapping[str, Any] | None = None
     """A JSON Schema that the answer must fit."""
 
@@ -84,5 +94,7 @@ class Options:
     session_id: str | None = None
     """The id of a new one, or of a fork."""
 
+    agent_messages: Literal["all", "calls"] = "all"
+    """What is told of agents: everything, or only their calls with the results. Each names the call that it is for."""
     partial_messages: bool = False
     hook_messages: bool = False

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from ...sdk.client import FerruleClient, Messages, Responses
 from ...sdk.conversation import Conversation
-from ...sdk.messages import Message, ServerStatus
+from ...sdk.messages import DeferredToolUse, Message, ResultMessage, ServerStatus
 from ...sdk.options import Options
 from .errors import NotBuilt, in_their_words
 from .options import ClaudeAgentOptions
@@ -41,7 +41,8 @@ class _Chosen:
 
     def __init__(self, options: ClaudeAgentOptions) -> None:
         self.person = CallbackPerson(options.can_use_tool) if options.can_use_tool is not None else None
-        self.options: Options = translated(options, self.person)
+        self._deferred: dict[str, DeferredToolUse] = {}
+        self.options: Options = translated(options, self.person, self._defer)
         debug = not DEBUG_FLAGS.isdisjoint(options.extra_args)
         self.stderr = _Stderr(options.stderr, debug=debug) if options.stderr is not None else None
 
@@ -60,6 +61,17 @@ class _Chosen:
     def saw(self, message: Message) -> None:
         if self.stderr is not None:
             self.stderr.saw(message)
+        if isinstance(message, ResultMessage):
+            message.deferred_tool_use = self._put_off(message)
+            self._deferred.clear()
+
+    def _defer(self, call: DeferredToolUse) -> None:
+        self._deferred[call.id] = call
+
+    def _put_off(self, result: ResultMessage) -> DeferredToolUse | None:
+        """The first call that was put off, if nothing else was decided about it."""
+        refused = (denial["tool_use_id"] for denial in result.permission_denials or ())
+        return next((self._deferred[id] for id in refused if id in self._deferred), None)
 
 
 class _Query(Messages):

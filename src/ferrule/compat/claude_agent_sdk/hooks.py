@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NotRequired, TypeAlias, TypedDict, cast
 
 from ...hooks.hook import Hook, Payload, hook
+from ...sdk.messages import DeferredToolUse
 
 DEFAULT_SECONDS: Final = 60.0
 _DECIDING: Final = frozenset({"permissionDecision", "decision", "updatedInput"})
@@ -138,8 +139,10 @@ class HookMatcher:
     """Seconds, for each of its hooks."""
 
 
-def hooks_of(given: Mapping[Any, Sequence[HookMatcher]]) -> Iterator[Hook]:
-    """Raises `ValueError` for an event or a matcher that there is not.
+def hooks_of(
+    given: Mapping[Any, Sequence[HookMatcher]], defer: Callable[[DeferredToolUse], None] = lambda call: None
+) -> Iterator[Hook]:
+    """`defer` is told of each call that one of them puts off. Raises `ValueError` where an event or a matcher is none.
 
     One that fails, or takes too long, has refused where its event can refuse something.
     """
@@ -148,16 +151,23 @@ def hooks_of(given: Mapping[Any, Sequence[HookMatcher]]) -> Iterator[Hook]:
             for callback in matcher.hooks:
                 yield hook(
                     event,
-                    _called(event, callback),
+                    _called(event, callback, defer),
                     match=matcher.matcher or "",
                     seconds=DEFAULT_SECONDS if matcher.timeout is None else matcher.timeout,
                     name=getattr(callback, "__qualname__", type(callback).__name__),
                 )
 
 
-def _called(event: str, callback: HookCallback) -> Callable[[Payload], Awaitable[Any]]:
+def _called(
+    event: str, callback: HookCallback, defer: Callable[[DeferredToolUse], None]
+) -> Callable[[Payload], Awaitable[Any]]:
     async def call(payload: Payload) -> Any:
         said = await callback(dict(payload), payload.get("tool_use_id"), {"signal": None})
+        match event, said:
+            case "PreToolUse", {"hookSpecificOutput": {"permissionDecision": "defer"}}:
+                defer(DeferredToolUse(payload["tool_use_id"], payload["tool_name"], dict(payload["tool_input"])))
+            case _:
+                pass
         return _plain(event, cast(Mapping[str, Any], said)) if isinstance(said, Mapping) else said
 
     return call

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import logging
+import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, cast
 
 from ...agents.kinds import AgentKind
+from ...sdk.messages import DeferredToolUse
 from ...sdk.options import Options
 from .errors import CLIConnectionError, NotBuilt
 from .hooks import hooks_of
-from .options import AgentDefinition, ClaudeAgentOptions
+from .options import AgentDefinition, ClaudeAgentOptions, SdkPluginConfig
 from .permissions import CallbackPerson
 
 log = logging.getLogger(__name__)
@@ -20,6 +22,9 @@ log = logging.getLogger(__name__)
 MODELS: Final = {"sonnet": "claude-sonnet-5-5", "opus": "claude-opus-5-5", "haiku": "claude-haiku-5-5"}
 """What the short names stand for."""
 DEBUG_FLAGS: Final = frozenset({"debug-to-stderr", "debug"})
+THINKING_VARIABLE: Final = "MAX_THINKING_TOKENS"
+ADAPTIVE_TOKENS: Final = 31_999
+"""For a model that wants to be told a number; others think as they see fit."""
 _NARROWING: Final = frozenset({"plan", "dontAsk"})
 
 
@@ -27,8 +32,15 @@ class CanUseToolShadowedWarning(UserWarning):
     """`can_use_tool` is there, and some calls are allowed before it is asked."""
 
 
-def translated(options: ClaudeAgentOptions, person: CallbackPerson | None) -> Options:
-    """Raises `NotBuilt`, `ValueError` for options that contradict each other, `CLIConnectionError` for a bad file."""
+def translated(
+    options: ClaudeAgentOptions,
+    person: CallbackPerson | None,
+    defer: Callable[[DeferredToolUse], None] = lambda call: None,
+) -> Options:
+    """`defer` is told of calls that a hook puts off.
+
+    Raises `NotBuilt`, `ValueError` for options that contradict each other, `CLIConnectionError` for a bad file.
+    """
     _refuse_what_is_not_built(options)
     if options.can_use_tool and options.permission_prompt_tool_name:
         raise ValueError("`can_use_tool` and `permission_prompt_tool_name` answer the same questions. Give one.")
@@ -36,32 +48,38 @@ def translated(options: ClaudeAgentOptions, person: CallbackPerson | None) -> Op
     base, append = _system_prompt(options)
     return Options(
         model=options.model_provider or model_named(options.model),
+        fallback_model=model_named(options.fallback_model),
         cwd=options.cwd,
         added_directories=options.add_dirs,
         system_prompt=base,
         append_system_prompt=append,
-        allow=(*options.allowed_tools, *(("Skill",) if options.skills == "all" else ())),
+        allow=_allowed(options),
         deny=(*options.disallowed_tools, *(("Skill",) if options.skills == [] else ())),
         mode=options.permission_mode,
         person=person,
         approver_answers=person is not None,
-        hooks=tuple(hooks_of(options.hooks or {})),
+        hooks=tuple(hooks_of(options.hooks or {}, defer)),
         builtin_tools=options.tools if isinstance(options.tools, list) else None,
         mcp_servers=cast(Any, options.mcp_servers),
         strict_mcp_config=options.strict_mcp_config,
         agents=tuple(_agent(name, one) for name, one in (options.agents or {}).items()),
+        skills=options.skills if isinstance(options.skills, list) else None,
+        plugins=tuple(_plugin(one) for one in options.plugins),
         setting_sources=options.setting_sources,
         settings=options.settings,
         trust=options.trust_folder,
-        env=options.env,
+        sandbox=cast(Any, options.sandbox),
+        env={**({"ANTHROPIC_BETAS": ",".join(options.betas)} if options.betas else {}), **options.env},
         max_turns=options.max_turns,
         max_budget_usd=options.max_budget_usd,
         thinking_tokens=_thinking(options),
+        effort=options.effort,
         output_schema=_schema(options),
         resume=options.resume,
         continue_last=options.continue_conversation,
         fork=options.fork_session,
         session_id=options.session_id,
+        agent_messages="all" if options.forward_subagent_text else "calls",
         partial_messages=options.include_partial_messages,
         hook_messages=options.include_hook_events,
     )
@@ -74,13 +92,8 @@ def _refuse_what_is_not_built(options: ClaudeAgentOptions) -> None:
 
 def _not_built(options: ClaudeAgentOptions) -> Iterator[tuple[str, str]]:
     wanted = {
-        "fallback_model": options.fallback_model,
-        "betas": options.betas,
-        "forward_subagent_text": options.forward_subagent_text,
         "resume_session_at": options.resume_session_at,
         "resume_drops_turn": options.resume_drops_turn,
-        "plugins": options.plugins,
-        "effort": options.effort,
         "enable_file_checkpointing": options.enable_file_checkpointing,
         "session_store": options.session_store,
         "task_budget": options.task_budget,
@@ -90,14 +103,6 @@ def _not_built(options: ClaudeAgentOptions) -> Iterator[tuple[str, str]]:
             yield name, "this version has nothing of the kind."
     if options.permission_prompt_tool_name and not options.can_use_tool:
         yield "permission_prompt_tool_name", "a program is asked through `can_use_tool`."
-    if options.permission_mode == "auto":
-        yield "permission_mode", "there is no mode `auto`."
-    if options.skills and options.skills != "all":
-        yield "skills", 'skills cannot be chosen one by one; give "all" or an empty list.'
-    if options.sandbox and options.sandbox.get("enabled"):
-        yield "sandbox", "commands are held to what the rules need, and nothing else can be chosen."
-    if options.thinking and options.thinking["type"] == "adaptive":
-        yield "thinking", "how much a model thinks is chosen in tokens."
     for flag in options.extra_args.keys() - DEBUG_FLAGS:
         yield "extra_args", f"there is no command line that could take --{flag}."
 
@@ -115,7 +120,8 @@ def _warn_of_shadows(options: ClaudeAgentOptions) -> None:
 
 
 def _allowed(options: ClaudeAgentOptions) -> list[str]:
-    return [*options.allowed_tools, *(["Skill"] if options.skills == "all" else [])]
+    chosen = ["Skill"] if options.skills == "all" else [f"Skill({name})" for name in options.skills or ()]
+    return [*options.allowed_tools, *chosen]
 
 
 def _whole(rule: str) -> str | None:
@@ -154,10 +160,29 @@ def _thinking(options: ClaudeAgentOptions) -> int | None:
     match options.thinking:
         case {"type": "enabled", "budget_tokens": int(tokens)}:
             return tokens
-        case None:
-            return options.max_thinking_tokens or None
-        case _:
+        case {"type": "adaptive"}:
+            return ADAPTIVE_TOKENS
+        case {"type": "disabled"}:
             return None
+        case None:
+            return _most_thinking(options) or None
+        case other:
+            raise ValueError(f"`thinking` must be of the type adaptive, enabled or disabled, not {other}.")
+
+
+def _most_thinking(options: ClaudeAgentOptions) -> int:
+    if options.max_thinking_tokens is not None:
+        return options.max_thinking_tokens
+    text = {**os.environ, **options.env}.get(THINKING_VARIABLE, "").strip()
+    return int(text) if text.isascii() and text.isdecimal() else 0
+
+
+def _plugin(given: SdkPluginConfig) -> str:
+    match given:
+        case {"type": "local", "path": path}:
+            return path
+        case _:
+            raise ValueError('an entry of `plugins` must be {"type": "local", "path": "..."}.')
 
 
 def _schema(options: ClaudeAgentOptions) -> dict[str, Any] | None:

@@ -1,0 +1,107 @@
+"""Plugins: folders that bring agents, skills, commands, hooks and servers to one conversation.
+
+A program that names such a folder has agreed to what stands in it. What a
+plugin brings has its name before its own, so that two can be used together.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final, cast
+
+from ..agents.kinds import AgentKind, kind_of
+from ..core.values import named_value
+from ..host.text import NotText
+from ..settings.brought import markdown_below
+from ..settings.files import SettingsKind
+from ..settings.grants import Kind
+from ..settings.levels import Level, SettingsPath
+from ..settings.loading import Loaded, content_of, load_text
+from ..settings.pages import BadPage, Pages, Shelf
+from .errors import CannotOpen
+
+MANIFEST: Final = os.path.join(".claude-plugin", "plugin.json")
+ROOT: Final = re.compile(r"\$\{(?:CLAUDE|FERRULE)_PLUGIN_ROOT\}")
+"""Stands for the plugin's own folder in its hooks and servers."""
+_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,62}[A-Za-z0-9_])?")
+
+
+@named_value
+class Plugin:
+    name: str
+    path: str
+    """Absolute."""
+
+    @classmethod
+    def at(cls, path: str | os.PathLike[str]) -> Plugin:
+        """Raises `CannotOpen`."""
+        folder = os.path.abspath(os.path.expanduser(path))
+        if not os.path.isdir(folder):
+            raise CannotOpen(f"`plugins`: {os.fspath(path)} is not a directory.")
+        said = _json(os.path.join(folder, MANIFEST)).get("name") or os.path.basename(folder)
+        if not isinstance(said, str) or not _NAME.fullmatch(said):
+            raise CannotOpen(f"`plugins`: {said!r} is no name for a plugin. Use letters, digits, `-` and `_`.")
+        return cls(name=said, path=folder)
+
+    @property
+    def line(self) -> dict[str, str]:
+        """For the message that a conversation begins with."""
+        return {"name": self.name, "path": self.path}
+
+    @property
+    def shelves(self) -> tuple[Shelf, ...]:
+        return (self._shelf(Kind.SKILL, "skills"), self._shelf(Kind.COMMAND, "commands"))
+
+    def agents(self, pages: Pages) -> Iterator[AgentKind]:
+        """Raises `CannotOpen` for a file that describes none."""
+        shelf = self._shelf(Kind.AGENT, "agents")
+        for path in markdown_below(shelf.path):
+            try:
+                kind = kind_of(pages.read(shelf, path))
+            except BadPage as reason:
+                raise CannotOpen(f"`plugins`: {reason}") from None
+            yield replace(kind, name=f"{shelf.prefix}{kind.name}")
+
+    def hooks(self) -> Loaded | None:
+        """`None` where it brings none. Raises `CannotOpen`: one that is left out could have forbidden something."""
+        path = os.path.join(self.path, "hooks", "hooks.json")
+        said = _json(path)
+        if not said:
+            return None
+        loaded = load_text(SettingsPath(Level.COMMAND_LINE, path, SettingsKind.HOOKS), self._placed(said))
+        for note in loaded.skipped:
+            raise CannotOpen(f"`plugins`: {note.fault}")
+        return loaded
+
+    def servers(self) -> str | None:
+        """As the text of an `.mcp.json`; `None` where it brings none."""
+        said = _json(os.path.join(self.path, ".mcp.json"))
+        entries = said.get("mcpServers", said)
+        if not isinstance(entries, Mapping) or not entries:
+            return None
+        named = {f"plugin_{self.name}_{name}": entry for name, entry in cast(Mapping[str, Any], entries).items()}
+        return self._placed({"mcpServers": named})
+
+    def _shelf(self, kind: Kind, folder: str) -> Shelf:
+        return Shelf(Level.USER, kind, os.path.join(self.path, folder), f"{self.name}:")
+
+    def _placed(self, said: Any) -> str:
+        path = json.dumps(self.path)[1:-1]
+        return ROOT.sub(lambda _: path, json.dumps(said))
+
+
+def _json(path: str) -> Mapping[str, Any]:
+    """Empty where there is no such file. Raises `CannotOpen` where it is no object."""
+    try:
+        said = json.loads(content_of(path))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except (OSError, NotText, ValueError, RecursionError) as error:
+        raise CannotOpen(f"`plugins`: {path} cannot be read: {error}.") from None
+    if not isinstance(said, dict):
+        raise CannotOpen(f"`plugins`: {path} holds no object.")
+    return cast(dict[str, Any], said)
