@@ -6,6 +6,7 @@ early tells the conversation to end, and its own task ends what runs.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterable, Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -92,6 +93,10 @@ def query(*, prompt: Prompt | Prompts, options: Options | None = None) -> Messag
 
 
 def _conversation(options: Options) -> Conversation:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        raise CannotOpen("No event loop of asyncio runs here. Use `asyncio.run`, or anyio with that backend.") from None
     return Conversation(
         opened(options),
         partial=options.partial_messages,

@@ -36,6 +36,7 @@ from ..settings.loading import load_text
 from ..settings.reload import EVERY_LEVEL
 from ..skills.catalog import Skills
 from .added_rules import AddedRules
+from .checking import faults_in
 from .errors import CannotOpen
 from .models import Models
 from .options import Options
@@ -131,6 +132,8 @@ def _opened(options: Options) -> Opened:
 
 
 def _check(options: Options) -> None:
+    for fault in faults_in(options):
+        raise CannotOpen(fault)
     if options.ask is not None and options.person is not None:
         raise CannotOpen("`ask` and `person` answer the same questions. Give one of them.")
     if options.resume and options.continue_last:

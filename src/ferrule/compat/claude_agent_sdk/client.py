@@ -28,12 +28,16 @@ class _Stderr(logging.Handler):
         self._debug = debug
 
     def emit(self, record: logging.LogRecord) -> None:
-        for line in f"[{record.levelname}] {record.getMessage()}".splitlines():
-            self._tell(line)
+        try:
+            for line in f"[{record.levelname}] {record.getMessage()}".splitlines():
+                self._tell(line)
+        except Exception:  # the program's own code: whatever was worth a warning goes on without it
+            self.handleError(record)
 
     def saw(self, message: Message) -> None:
         if self._debug:
-            self._tell(f"[DEBUG] {type(message).__name__}")
+            words = f"{type(message).__name__}"
+            self.emit(logging.LogRecord(__name__, logging.DEBUG, "", 0, words, None, None))
 
 
 class _Chosen:

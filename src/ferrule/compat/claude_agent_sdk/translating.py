@@ -12,6 +12,7 @@ from typing import Any, Final, cast
 from ...agents.kinds import AgentKind
 from ...sdk.messages import DeferredToolUse
 from ...sdk.options import Options
+from .checking import faults_in
 from .errors import CLIConnectionError, NotBuilt
 from .hooks import hooks_of
 from .options import AgentDefinition, ClaudeAgentOptions, SdkPluginConfig
@@ -41,6 +42,8 @@ def translated(
 
     Raises `NotBuilt`, `ValueError` for options that contradict each other, `CLIConnectionError` for a bad file.
     """
+    for fault in faults_in(options):
+        raise TypeError(fault)
     _refuse_what_is_not_built(options)
     if options.can_use_tool and options.permission_prompt_tool_name:
         raise ValueError("`can_use_tool` and `permission_prompt_tool_name` answer the same questions. Give one.")
@@ -59,7 +62,7 @@ def translated(
         person=person,
         approver_answers=person is not None,
         hooks=tuple(hooks_of(options.hooks or {}, defer)),
-        builtin_tools=options.tools if isinstance(options.tools, list) else None,
+        builtin_tools=None if isinstance(options.tools, dict) else options.tools,
         mcp_servers=cast(Any, options.mcp_servers),
         strict_mcp_config=options.strict_mcp_config,
         agents=tuple(_agent(name, one) for name, one in (options.agents or {}).items()),
@@ -146,10 +149,12 @@ def _system_prompt(options: ClaudeAgentOptions) -> tuple[str | None, str | None]
                 return Path(path).read_text(encoding="utf-8"), None
             except (OSError, UnicodeDecodeError) as error:
                 raise CLIConnectionError(f"The system prompt {path} cannot be read: {error}.") from None
-        case preset:
+        case {"type": "preset"} as preset:
             if preset.get("exclude_dynamic_sections"):
                 raise NotBuilt("`exclude_dynamic_sections`: the prompt is always whole. Leave it out.")
             return None, preset.get("append")
+        case other:
+            raise TypeError(f"`system_prompt` must be a text, a preset or a file, not {other!r}.")
 
 
 def model_named(name: str | None) -> str | None:
