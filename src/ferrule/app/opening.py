@@ -52,6 +52,8 @@ class Which:
     """Go on with it under an id of its own, and leave it as it is."""
     session_id: str | None = None
     """The id of a new one, or of a fork."""
+    fork_at: str | None = None
+    """The id of the last entry that a fork takes over; all of them where it is `None`."""
 
 
 @named_value
@@ -132,4 +134,4 @@ def _session(settings: Settings, which: Which, parts: Parts) -> Session:
     if which.resume is None and not which.latest:
         return begin_session(settings, session_id=which.session_id, **parts)
     kept = which.resume or last_session(settings)
-    return resume_session(kept, settings, fork=which.fork, fork_id=which.session_id, **parts)
+    return resume_session(kept, settings, fork=which.fork, fork_id=which.session_id, fork_at=which.fork_at, **parts)

@@ -66,10 +66,12 @@ def resume_session(
     *,
     fork: bool = False,
     fork_id: str | None = None,
+    fork_at: str | None = None,
     **parts: Unpack[Parts],
 ) -> Session:
     """The session as it was, with a history that is well-formed; a fork has an id and a transcript of its own.
 
+    `fork_at` is the id of the last entry that a fork takes over.
     Permissions given in the session are not taken over, and files have to be read again before they are changed;
     the model is told. Raises `TranscriptError`.
     """
@@ -79,7 +81,9 @@ def resume_session(
     if fork:
         forked = fork_id or new_session_id()
         copied = _free(transcripts.path(workspace, forked))
-        transcripts.copy(path, copied, first_line(forked, {**_about(workspace), "forked_from": session_id}))
+        transcripts.copy(
+            path, copied, first_line(forked, {**_about(workspace), "forked_from": session_id}), last=fork_at
+        )
         session_id, path = forked, copied
     session = open_session(settings, session_id=session_id, **parts)
     store = TranscriptFile.resumed(path)

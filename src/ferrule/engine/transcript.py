@@ -95,7 +95,7 @@ class Transcript:
         if self._meta is not None:
             meta, self._meta = self._meta, None
             self._write("meta", {"version": VERSION, **meta})
-        entry = _entry(kind, self._parent, self._session_id, self._agent, fields)
+        entry = entry_about(kind, self._parent, self._session_id, self._agent, fields)
         try:
             self._store.append(line_of(entry))
         except (OSError, TypeError, ValueError, RecursionError) as problem:
@@ -111,10 +111,13 @@ class Transcript:
 
 def first_line(session_id: str, meta: Mapping[str, Any]) -> bytes:
     """The line that a transcript begins with whose other lines come from elsewhere."""
-    return line_of(_entry("meta", None, session_id, "main", {"version": VERSION, **meta}))
+    return line_of(entry_about("meta", None, session_id, "main", {"version": VERSION, **meta}))
 
 
-def _entry(kind: str, parent: str | None, session_id: str, agent: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+def entry_about(
+    kind: str, parent: str | None, session_id: str, agent: str, fields: Mapping[str, Any]
+) -> dict[str, Any]:
+    """With what every entry has."""
     return {
         "type": kind,
         "uuid": new_uuid(),

@@ -114,14 +114,17 @@ class Transcripts:
                     listed.append(one)
         return tuple(sorted(listed, key=lambda one: (-one.last_used, one.id)))
 
-    def copy(self, source: Path, target: Path, first: bytes) -> None:
-        """The whole lines of a transcript in a new one, behind a first line of its own. The old one stays as it is."""
+    def copy(self, source: Path, target: Path, first: bytes, *, last: str | None = None) -> None:
+        """The whole lines of a transcript in a new one, behind a first line of its own. The old one stays as it is.
+
+        Up to the entry with the id `last`, where one is given. Raises `TranscriptError` where there is none.
+        """
         make_private(target.parent)
         descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(first)
-                file.writelines(line for line in lines_of(source) if line.endswith(b"\n"))
+                file.writelines(_up_to(last, (line for line in lines_of(source) if line.endswith(b"\n"))))
                 file.flush()
                 os.fsync(file.fileno())
         except OSError:
@@ -157,6 +160,26 @@ def folder_name(real_path: str) -> str:
 def lines_of(path: Path) -> Iterator[bytes]:
     with open(path, "rb") as file:
         yield from file
+
+
+def add_line(path: Path, line: bytes) -> None:
+    """To a transcript that somebody may be writing, behind what is there."""
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        end = os.lseek(descriptor, 0, os.SEEK_END)
+        is_torn = end > 0 and os.pread(descriptor, 1, end - 1) != b"\n"
+        os.write(descriptor, b"\n" + line if is_torn else line)
+    finally:
+        os.close(descriptor)
+
+
+def _up_to(last: str | None, lines: Iterator[bytes]) -> Iterator[bytes]:
+    for line in lines:
+        yield line
+        if last is not None and last.encode() in line[:HEAD] and _entry(line).get("uuid") == last:
+            return
+    if last is not None:
+        raise TranscriptError(f"There is no message {last} in the session. Take the id of one that was read from it.")
 
 
 def _held(path: Path, flags: int) -> int:
