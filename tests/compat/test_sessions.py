@@ -11,14 +11,18 @@ from ferrule.compat.claude_agent_sdk import (
     ClaudeAgentOptions,
     ClaudeSDKError,
     CLIConnectionError,
+    NotBuilt,
     delete_session,
     fork_session,
     get_session_info,
     get_session_messages,
+    get_subagent_messages,
     list_sessions,
+    list_subagents,
     project_key_for_directory,
     query,
     rename_session,
+    tag_session,
 )
 from ferrule.core.calls import ToolCall
 from ferrule.providers.scripted import ScriptedModel, says
@@ -99,9 +103,95 @@ async def test_the_last_one_is_gone_on_with(folder: Path) -> None:
     assert await _talk("Second.", says("2"), continue_conversation=True) == first
 
 
-def test_what_transcripts_cannot_hold_is_refused(folder: Path) -> None:
+def test_a_directory_has_a_key(folder: Path) -> None:
     assert project_key_for_directory(folder).endswith("work")
-    with pytest.raises(ClaudeSDKError, match="rename_session"):
-        rename_session("one", "A title")
-    with pytest.raises(ClaudeSDKError, match="up_to_message_id"):
-        fork_session("one", up_to_message_id="x")
+
+
+async def test_they_are_named_and_tagged_and_go_on_all_the_same(folder: Path) -> None:
+    await _talk("First.", says("1"), session_id="one")
+
+    rename_session("one", " Old title ")
+    rename_session("one", "A title")
+    tag_session("one", "done", folder)
+    info = get_session_info("one")
+    assert info is not None
+    assert (info.summary, info.custom_title, info.tag, info.first_prompt) == ("A title", "A title", "done", "First.")
+
+    tag_session("one", None)
+    await _talk("Second.", says("2"), resume="one")
+    info = get_session_info("one")
+    assert info is not None
+    assert (info.custom_title, info.tag) == ("A title", None)
+    assert [message.type for message in get_session_messages("one")] == ["user", "assistant"] * 2
+
+
+async def test_a_name_follows_a_line_that_was_cut_short(folder: Path) -> None:
+    await _talk("First.", says("1"), session_id="one")
+    (path,) = folder.parent.rglob("one.jsonl")
+    with path.open("ab") as file:
+        file.write(b'{"type":"us')
+
+    rename_session("one", "A title")
+
+    info = get_session_info("one")
+    assert info is not None
+    assert info.custom_title == "A title"
+
+
+def test_a_name_that_is_none_and_a_session_that_is_not_there_are_refused() -> None:
+    with pytest.raises(ValueError, match="title is empty"):
+        rename_session("one", " ")
+    with pytest.raises(ValueError, match="tag is empty"):
+        tag_session("one", "")
+    with pytest.raises(FileNotFoundError, match="no session one"):
+        tag_session("one", "x")
+    with pytest.raises(ClaudeSDKError, match="no session one"):
+        delete_session("one")
+
+
+async def test_a_fork_may_end_earlier_and_have_a_name_of_its_own() -> None:
+    await _talk("First.", says("1"), session_id="one")
+    await _talk("Second.", says("2"), resume="one")
+    first_answer = get_session_messages("one")[1].uuid
+
+    forked = fork_session("one", up_to_message_id=first_answer, title="A fork").session_id
+
+    assert [message.message["content"][0]["text"] for message in get_session_messages(forked)] == ["First.", "1"]
+    info = get_session_info(forked)
+    assert info is not None
+    assert info.custom_title == "A fork"
+    with pytest.raises(ClaudeSDKError, match="no message nothing"):
+        fork_session("one", up_to_message_id="nothing")
+    assert len(list_sessions()) == 2
+
+
+async def test_a_conversation_is_gone_on_with_from_an_earlier_message() -> None:
+    await _talk("First.", says("1"), session_id="one")
+    await _talk("Second.", says("2"), resume="one")
+    first_answer = get_session_messages("one")[1].uuid
+    model = RecordingModel(says("3"))
+
+    forked = await _talk(
+        "Another.", model_provider=model, resume="one", fork_session=True, resume_session_at=first_answer
+    )
+
+    assert "Second." not in str(model.requests[0][1])
+    assert "First." in str(model.requests[0][1])
+    assert forked != "one"
+    with pytest.raises(NotBuilt, match="fork_session"):
+        await _talk("x", resume="one", resume_session_at=first_answer)
+    with pytest.raises(CLIConnectionError, match="no message nothing"):
+        await _talk("x", resume="one", fork_session=True, resume_session_at="nothing")
+
+
+async def test_what_agents_did_can_be_read() -> None:
+    call = ToolCall("1", "Agent", {"description": "d", "prompt": "Look.", "subagent_type": "general-purpose"})
+    await _talk("First.", says("", call), says("Seen."), says("Done."), session_id="one")
+
+    (agent,) = list_subagents("one")
+    messages = get_subagent_messages("one", agent)
+
+    assert [message.message["content"][0]["text"] for message in messages] == ["Look.", "Seen."]
+    assert messages[0].parent_agent_id is None
+    assert [message.type for message in get_session_messages("one")] == ["user", "assistant", "user", "assistant"]
+    assert get_subagent_messages("one", "nobody") == list_subagents("two") == []

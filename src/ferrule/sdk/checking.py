@@ -30,6 +30,7 @@ _TEXTS: Final = (
     "settings",
     "resume",
     "session_id",
+    "fork_at",
 )
 _EFFORTS: Final[tuple[str, ...]] = get_args(Effort)
 _NUMBERS: Final = ("max_turns", "max_budget_usd", "thinking_tokens")

@@ -108,7 +108,13 @@ def _opened(options: Options) -> Opened:
     found = open_conversation(
         settings,
         Telling(base=options.system_prompt, append=options.append_system_prompt, levels=levels, trusting=options.trust),
-        Which(resume=options.resume, latest=options.continue_last, fork=options.fork, session_id=options.session_id),
+        Which(
+            resume=options.resume,
+            latest=options.continue_last,
+            fork=options.fork,
+            session_id=options.session_id,
+            fork_at=options.fork_at,
+        ),
         limits=Limits(max_turns=options.max_turns, max_budget=options.max_budget_usd),
         **parts,
     )
@@ -142,6 +148,8 @@ def _check(options: Options) -> None:
         raise CannotOpen("`session_id` is for a new conversation, or with `fork`.")
     if options.fork and not (options.resume or options.continue_last):
         raise CannotOpen("`fork` needs `resume` or `continue_last`.")
+    if options.fork_at and not options.fork:
+        raise CannotOpen("`fork_at` needs `fork`: a transcript is never shortened.")
 
 
 def _models(options: Options, settings: Settings) -> Models:

@@ -91,6 +91,8 @@ class Options:
     """Go on with the one that was used last in the directory."""
     fork: bool = False
     """Go on under an id of its own, and leave the old one as it is."""
+    fork_at: str | None = None
+    """The id of the last entry of the old transcript that a fork takes over."""
     session_id: str | None = None
     """The id of a new one, or of a fork."""
 

@@ -21,29 +21,31 @@ from .errors import (
     not_built,
 )
 from .options import ToolAnnotations
-from .sessions import (
+from .session_changes import (
     ForkSessionResult,
     delete_session,
     delete_session_via_store,
     fold_session_summary,
     fork_session,
     fork_session_via_store,
-    get_session_info,
     get_session_info_from_store,
-    get_session_messages,
     get_session_messages_from_store,
-    get_subagent_messages,
     get_subagent_messages_from_store,
     import_session_to_store,
-    list_sessions,
     list_sessions_from_store,
-    list_subagents,
     list_subagents_from_store,
-    project_key_for_directory,
     rename_session,
     rename_session_via_store,
     tag_session,
     tag_session_via_store,
+)
+from .sessions import (
+    get_session_info,
+    get_session_messages,
+    get_subagent_messages,
+    list_sessions,
+    list_subagents,
+    project_key_for_directory,
 )
 from .types import *  # noqa: F403 - the same names in both places, as programs import them from either
 

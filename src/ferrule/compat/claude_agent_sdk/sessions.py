@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Final, Literal, cast
 
-from ...app.build import new_session_id
 from ...app.settings import Settings
 from ...engine.entries import Unreadable, entry_of
-from ...engine.transcript import first_line
 from ...host.transcripts import ENDING, Listed, TranscriptError, Transcripts, lines_of
-from .errors import ClaudeSDKError, not_built
+
+TITLE: Final = "title"
+TAG: Final = "tag"
+"""The kinds of entries that say what people have called a conversation."""
 
 
 @dataclass
@@ -43,11 +45,6 @@ class SessionMessage:
     parent_agent_id: str | None = None
 
 
-@dataclass
-class ForkSessionResult:
-    session_id: str
-
-
 def list_sessions(
     directory: str | os.PathLike[str] | None = None,
     limit: int | None = None,
@@ -56,7 +53,7 @@ def list_sessions(
 ) -> list[SDKSessionInfo]:
     """The last used one first. Of all directories where none is given; each worktree is a directory of its own."""
     folders = [os.fspath(directory)] if directory is not None else list(_folders())
-    found = [one for folder in folders for one in _transcripts().listing(folder)]
+    found = [one for folder in folders for one in transcripts().listing(folder)]
     found.sort(key=lambda one: (-one.last_used, one.id))
     return [_info(one) for one in found[offset : None if limit is None else offset + limit]]
 
@@ -70,90 +67,61 @@ def get_session_messages(
     session_id: str, directory: str | os.PathLike[str] | None = None, limit: int | None = None, offset: int = 0
 ) -> list[SessionMessage]:
     """What was said in it, from the beginning. Empty where there is no such conversation."""
-    path = _path(session_id, directory)
+    path = path_of(session_id, directory)
     found = [] if path is None else list(_messages(path, session_id))
     return found[offset : None if limit is None else offset + limit]
-
-
-def fork_session(
-    session_id: str,
-    directory: str | os.PathLike[str] | None = None,
-    up_to_message_id: str | None = None,
-    title: str | None = None,
-) -> ForkSessionResult:
-    """A copy under an id of its own, which can be resumed. Raises `ClaudeSDKError`."""
-    if up_to_message_id is not None or title is not None:
-        not_built("fork_session with up_to_message_id or title")()
-    path = _path(session_id, directory)
-    if path is None:
-        raise ClaudeSDKError(f"There is no session {session_id}. List those that there are.")
-    workspace = str(_head(path).get("workspace") or os.getcwd())
-    forked = new_session_id()
-    transcripts = _transcripts()
-    meta = {"workspace": os.path.realpath(workspace), "forked_from": session_id}
-    try:
-        transcripts.copy(path, transcripts.path(workspace, forked), first_line(forked, meta))
-    except OSError as error:
-        raise ClaudeSDKError(f"{session_id} cannot be copied: {error}.") from None
-    return ForkSessionResult(forked)
-
-
-def delete_session(session_id: str, directory: str | os.PathLike[str] | None = None) -> None:
-    """Raises `ClaudeSDKError` where there is none."""
-    path = _path(session_id, directory)
-    if path is None:
-        raise ClaudeSDKError(f"There is no session {session_id}. List those that there are.")
-    path.unlink()
 
 
 def project_key_for_directory(directory: str | os.PathLike[str] | None = None) -> str:
     """The name of the folder that holds a directory's transcripts."""
     workspace = os.getcwd() if directory is None else os.fspath(directory)
-    return _transcripts().path(workspace, "any").parent.name
+    return transcripts().path(workspace, "any").parent.name
 
 
-rename_session = not_built("rename_session")
-tag_session = not_built("tag_session")
-list_subagents = not_built("list_subagents")
-get_subagent_messages = not_built("get_subagent_messages")
-list_sessions_from_store = not_built("list_sessions_from_store")
-get_session_info_from_store = not_built("get_session_info_from_store")
-get_session_messages_from_store = not_built("get_session_messages_from_store")
-list_subagents_from_store = not_built("list_subagents_from_store")
-get_subagent_messages_from_store = not_built("get_subagent_messages_from_store")
-rename_session_via_store = not_built("rename_session_via_store")
-tag_session_via_store = not_built("tag_session_via_store")
-delete_session_via_store = not_built("delete_session_via_store")
-fork_session_via_store = not_built("fork_session_via_store")
-import_session_to_store = not_built("import_session_to_store")
-fold_session_summary = not_built("fold_session_summary")
+def list_subagents(session_id: str, directory: str | os.PathLike[str] | None = None) -> list[str]:
+    """The ids of the agents that worked in a conversation, in the order in which they began."""
+    path = path_of(session_id, directory)
+    agents = () if path is None else (str(entry.get("agent", "")) for entry in entries_of(path))
+    return list(dict.fromkeys(agent.rpartition("/")[2] for agent in agents if "/" in agent))
+
+
+def get_subagent_messages(
+    session_id: str,
+    agent_id: str,
+    directory: str | os.PathLike[str] | None = None,
+    limit: int | None = None,
+    offset: int = 0,
+) -> list[SessionMessage]:
+    """What was said with an agent. Empty where there is no such conversation, or no such agent in it."""
+    path = path_of(session_id, directory)
+    found = [] if path is None else list(_messages(path, session_id, agent_id))
+    return found[offset : None if limit is None else offset + limit]
 
 
 def _root() -> Path:
     return Settings().state_folder / "projects"
 
 
-def _transcripts() -> Transcripts:
+def transcripts() -> Transcripts:
     return Transcripts(_root())
 
 
 def _folders() -> Iterator[str]:
     """Every directory that a transcript was begun in."""
-    heads = (_head(path).get("workspace") for path in sorted(_root().glob(f"*/*{ENDING}")))
+    heads = (head_of(path).get("workspace") for path in sorted(_root().glob(f"*/*{ENDING}")))
     yield from dict.fromkeys(folder for folder in heads if isinstance(folder, str))
 
 
-def _path(session_id: str, directory: str | os.PathLike[str] | None) -> Path | None:
-    transcripts = _transcripts()
+def path_of(session_id: str, directory: str | os.PathLike[str] | None) -> Path | None:
     for folder in [os.fspath(directory)] if directory is not None else _folders():
         try:
-            return transcripts.found(folder, session_id)
+            return transcripts().found(folder, session_id)
         except TranscriptError:
             continue
     return None
 
 
-def _entries(path: Path) -> Iterator[dict[str, Any]]:
+def entries_of(path: Path) -> Iterator[dict[str, Any]]:
     for line in lines_of(path):
         try:
             yield entry_of(line)
@@ -161,21 +129,35 @@ def _entries(path: Path) -> Iterator[dict[str, Any]]:
             continue
 
 
-def _head(path: Path) -> dict[str, Any]:
-    return next(_entries(path), dict[str, Any]())
+def head_of(path: Path) -> dict[str, Any]:
+    return next(entries_of(path), dict[str, Any]())
 
 
 def _info(one: Listed) -> SDKSessionInfo:
-    head = _head(one.path)
+    head, said = head_of(one.path), _said_of(one.path)
     return SDKSessionInfo(
         session_id=one.id,
-        summary=one.first_prompt,
+        summary=said.get(TITLE) or one.first_prompt,
+        custom_title=said.get(TITLE),
+        tag=said.get(TAG),
         last_modified=round(one.last_used * 1000),
         file_size=one.path.stat().st_size,
         first_prompt=one.first_prompt,
         cwd=head.get("workspace"),
         created_at=_milliseconds(head.get("time")),
     )
+
+
+def _said_of(path: Path) -> dict[str, str | None]:
+    """What people have called it: the last word of each kind."""
+    kinds = tuple(f'{{"type":"{kind}"'.encode() for kind in (TITLE, TAG))
+    said: dict[str, str | None] = {}
+    for line in lines_of(path):
+        if line.startswith(kinds):
+            with suppress(Unreadable):
+                entry = entry_of(line)
+                said[entry["type"]] = entry.get("text")
+    return said
 
 
 def _milliseconds(time: object) -> int | None:
@@ -185,24 +167,30 @@ def _milliseconds(time: object) -> int | None:
         return None
 
 
-def _messages(path: Path, session_id: str) -> Iterator[SessionMessage]:
-    for entry in _entries(path):
-        if entry.get("agent") != "main":
-            continue
-        uuid = str(entry.get("uuid", ""))
-        match entry:
-            case {"type": "user", "content": list(content)}:  # pyright: ignore[reportUnknownVariableType]
-                said = {"role": "user", "content": [_block(part) for part in cast(list[dict[str, Any]], content)]}
-                yield SessionMessage("user", uuid, session_id, said)
-            case {"type": "assistant", "parts": list(parts)}:  # pyright: ignore[reportUnknownVariableType]
-                written = [_part(part) for part in cast(list[dict[str, Any]], parts)]
-                said = {"role": "assistant", "model": entry.get("model"), "content": written}
-                yield SessionMessage("assistant", uuid, session_id, said)
-            case {"type": "results", "results": list(results)}:  # pyright: ignore[reportUnknownVariableType]
-                said = {"role": "user", "content": [_result(one) for one in cast(list[dict[str, Any]], results)]}
-                yield SessionMessage("user", uuid, session_id, said)
-            case _:
-                pass
+def _messages(path: Path, session_id: str, agent: str = "main") -> Iterator[SessionMessage]:
+    for entry in entries_of(path):
+        above, _, own = str(entry.get("agent", "")).rpartition("/")
+        if own == agent:
+            parent = above.rpartition("/")[2] or None
+            for one in _message(entry, session_id):
+                yield replace(one, parent_agent_id=None if parent == "main" else parent)
+
+
+def _message(entry: Mapping[str, Any], session_id: str) -> Iterator[SessionMessage]:
+    uuid = str(entry.get("uuid", ""))
+    match entry:
+        case {"type": "user", "content": list(content)}:  # pyright: ignore[reportUnknownVariableType]
+            said = {"role": "user", "content": [_block(part) for part in cast(list[dict[str, Any]], content)]}
+            yield SessionMessage("user", uuid, session_id, said)
+        case {"type": "assistant", "parts": list(parts)}:  # pyright: ignore[reportUnknownVariableType]
+            written = [_part(part) for part in cast(list[dict[str, Any]], parts)]
+            said = {"role": "assistant", "model": entry.get("model"), "content": written}
+            yield SessionMessage("assistant", uuid, session_id, said)
+        case {"type": "results", "results": list(results)}:  # pyright: ignore[reportUnknownVariableType]
+            said = {"role": "user", "content": [_result(one) for one in cast(list[dict[str, Any]], results)]}
+            yield SessionMessage("user", uuid, session_id, said)
+        case _:
+            pass
 
 
 def _block(part: Mapping[str, Any]) -> dict[str, Any]:

@@ -81,6 +81,7 @@ def translated(
         resume=options.resume,
         continue_last=options.continue_conversation,
         fork=options.fork_session,
+        fork_at=options.resume_session_at,
         session_id=options.session_id,
         agent_messages="all" if options.forward_subagent_text else "calls",
         partial_messages=options.include_partial_messages,
@@ -95,7 +96,6 @@ def _refuse_what_is_not_built(options: ClaudeAgentOptions) -> None:
 
 def _not_built(options: ClaudeAgentOptions) -> Iterator[tuple[str, str]]:
     wanted = {
-        "resume_session_at": options.resume_session_at,
         "resume_drops_turn": options.resume_drops_turn,
         "enable_file_checkpointing": options.enable_file_checkpointing,
         "session_store": options.session_store,
@@ -106,6 +106,8 @@ def _not_built(options: ClaudeAgentOptions) -> Iterator[tuple[str, str]]:
             yield name, "this version has nothing of the kind."
     if options.permission_prompt_tool_name and not options.can_use_tool:
         yield "permission_prompt_tool_name", "a program is asked through `can_use_tool`."
+    if options.resume_session_at and not options.fork_session:
+        yield "resume_session_at", "a transcript is never shortened, so it needs `fork_session`."
     for flag in options.extra_args.keys() - DEBUG_FLAGS:
         yield "extra_args", f"there is no command line that could take --{flag}."
 
