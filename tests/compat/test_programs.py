@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from ferrule.compat.claude_agent_sdk import ClaudeAgentOptions, ResultMessage, query
 from ferrule.providers.script import checked_script
 from ferrule.testing import ModelServer
 
@@ -58,9 +59,9 @@ def _calls(*calls: tuple[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def test_every_program_is_run_here() -> None:
-    run = {"quick_start", "streaming_mode", "mcp_calculator", "hooks", "tool_permission_callback", "agents", "options"}
+    tests = {name.removeprefix("test_") for name in globals() if name.startswith("test_")}
 
-    assert {path.stem for path in PROGRAMS.glob("*.py")} == run
+    assert {path.stem for path in PROGRAMS.glob("*.py")} <= tests
 
 
 @requirement("SDK-1")
@@ -208,3 +209,38 @@ async def test_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
     assert "You are a pirate." in systems[1]
     assert "End with a fun fact." in systems[2]
     assert "End with a fun fact." not in systems[0] + systems[1]
+
+
+@requirement("SDK-1")
+async def test_plugin(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    ran = await _run("plugin", monkeypatch, capsys, {"text": "Hello, Ann!"})
+
+    assert ran.lines == ["Plugins: ['greetings']", "Model: Hello, Ann!"]
+    assert "Greet Ann in one short sentence." in json.dumps(ran.bodies[0]["messages"])
+
+
+@requirement("SDK-1")
+async def test_structured_output(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = {"language": "Python", "files": 2}
+    ran = await _run("structured_output", monkeypatch, capsys, _calls(("StructuredOutput", answer)))
+
+    assert ran.lines == [f"Ended: success, answer: {answer}"]
+
+
+@requirement("SDK-1")
+async def test_deferred_call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    call = _calls(("Bash", {"command": "echo hello"}))
+    ran = await _run("deferred_call", monkeypatch, capsys, call, call, {"text": "It said hello."})
+
+    assert ran.lines == ["Put off: Bash {'command': 'echo hello'}", "Model: It said hello."]
+
+
+@requirement("SDK-1")
+async def test_an_answer_of_the_last_turn_counts_although_the_turns_are_used_up() -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    async with ModelServer(checked_script({"turns": [_calls(("StructuredOutput", {"n": 5}))]}, "x")) as server:
+        env = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "key"}
+        options = ClaudeAgentOptions(output_format={"type": "json_schema", "schema": schema}, max_turns=1, env=env)
+        results = [one async for one in query(prompt="x", options=options) if isinstance(one, ResultMessage)]
+
+    assert [(one.subtype, one.structured_output) for one in results] == [("success", {"n": 5})]
