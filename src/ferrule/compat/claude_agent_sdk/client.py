@@ -14,7 +14,7 @@ from ...sdk.options import Options
 from .errors import NotBuilt, in_their_words
 from .options import ClaudeAgentOptions
 from .permissions import CallbackPerson, PermissionMode
-from .translating import DEBUG_FLAGS, model_named, translated
+from .translating import DEBUG_FLAGS, translated
 
 _LOGGER = logging.getLogger("ferrule")
 
@@ -188,7 +188,7 @@ class ClaudeSDKClient:
 
     async def set_model(self, model: str | None = None) -> None:
         with in_their_words():
-            await self._client.set_model(model_named(model))
+            await self._client.set_model(model)
 
     async def reconnect_mcp_server(self, server_name: str) -> None:
         with in_their_words():

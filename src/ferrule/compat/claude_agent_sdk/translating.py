@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from ...agents.kinds import AgentKind
+from ...app.model_choice import ModelChoice
 from ...sdk.messages import DeferredToolUse
 from ...sdk.options import Options
 from .checking import faults_in
@@ -20,10 +21,7 @@ from .permissions import CallbackPerson
 
 log = logging.getLogger(__name__)
 
-MODELS: Final = {"sonnet": "claude-sonnet-5-5", "opus": "claude-opus-5-5", "haiku": "claude-haiku-5-5"}
-"""What the short names stand for."""
 DEBUG_FLAGS: Final = frozenset({"debug-to-stderr", "debug"})
-THINKING_VARIABLE: Final = "MAX_THINKING_TOKENS"
 ADAPTIVE_TOKENS: Final = 31_999
 """For a model that wants to be told a number; others think as they see fit."""
 _NARROWING: Final = frozenset({"plan", "dontAsk"})
@@ -50,8 +48,8 @@ def translated(
     _warn_of_shadows(options)
     base, append = _system_prompt(options)
     return Options(
-        model=options.model_provider or model_named(options.model),
-        fallback_model=model_named(options.fallback_model),
+        model=options.model_provider or options.model,
+        fallback_model=options.fallback_model,
         cwd=options.cwd,
         added_directories=options.add_dirs,
         system_prompt=base,
@@ -159,10 +157,6 @@ def _system_prompt(options: ClaudeAgentOptions) -> tuple[str | None, str | None]
             raise TypeError(f"`system_prompt` must be a text, a preset or a file, not {other!r}.")
 
 
-def model_named(name: str | None) -> str | None:
-    return name if name is None else MODELS.get(name, name)
-
-
 def _thinking(options: ClaudeAgentOptions) -> int | None:
     match options.thinking:
         case {"type": "enabled", "budget_tokens": int(tokens)}:
@@ -172,16 +166,15 @@ def _thinking(options: ClaudeAgentOptions) -> int | None:
         case {"type": "disabled"}:
             return None
         case None:
-            return _most_thinking(options) or None
+            return _most_thinking(options)
         case other:
             raise ValueError(f"`thinking` must be of the type adaptive, enabled or disabled, not {other}.")
 
 
-def _most_thinking(options: ClaudeAgentOptions) -> int:
+def _most_thinking(options: ClaudeAgentOptions) -> int | None:
     if options.max_thinking_tokens is not None:
-        return options.max_thinking_tokens
-    text = {**os.environ, **options.env}.get(THINKING_VARIABLE, "").strip()
-    return int(text) if text.isascii() and text.isdecimal() else 0
+        return options.max_thinking_tokens or None
+    return ModelChoice().thinking({**os.environ, **options.env})
 
 
 def _plugin(given: SdkPluginConfig) -> str:
@@ -214,7 +207,7 @@ def _agent(name: str, given: AgentDefinition) -> AgentKind:
         prompt=given.prompt,
         tools=None if given.tools is None else tuple(tool.partition("(")[0] for tool in given.tools),
         without=tuple(tool.partition("(")[0] for tool in given.disallowedTools or ()),
-        model=model_named(given.model) or "",
+        model=given.model or "",
         mode=given.permissionMode if given.permissionMode in _NARROWING else "",
         max_turns=given.maxTurns,
         skills=tuple(given.skills or ()),
