@@ -6,7 +6,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from ferrule.app.build import Settings, open_session, settings_objection
+from ferrule.app.build import Settings, open_session
+from ferrule.app.ground import settings_objection
 from ferrule.core.calls import ToolCall, ToolOutcome
 from ferrule.core.content import plain_text
 from ferrule.host.workfiles import Workfiles

@@ -7,18 +7,16 @@ import os
 import time
 from collections.abc import Iterable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from ..agents.catalog import Agents
 from ..agents.spawner import Spawner
-from ..core.events import Emit, ListChanged
-from ..core.ports import Approver, Questioner
+from ..core.events import ListChanged
+from ..core.ports import Approver
 from ..core.state import SessionState
 from ..core.tool import AnyTool
 from ..core.values import named_value
 from ..engine.budget import Budget
-from ..engine.bus import Bus
 from ..engine.compaction import Compaction, StateNotes
 from ..engine.gate import Gate
 from ..engine.pipeline import Pipeline
@@ -26,31 +24,19 @@ from ..engine.pool import Layer, Registry, available, features, hiding, without
 from ..engine.session import Session
 from ..hooks.env_file import EnvFile
 from ..hooks.payloads import Scene
-from ..host.changed_files import ChangedFiles
-from ..host.journal import Journal, recover
-from ..host.ledger import Ledgers
-from ..host.paths import LocalPaths
 from ..host.search import Search
-from ..host.shelf import Shelf
-from ..host.spill import SessionFolder
 from ..host.web.search_variables import SEARCH_VARIABLES
-from ..host.workfiles import Objection, Workfiles
-from ..mcp.around import Around, timing_from
-from ..mcp.servers import McpServers, limits_from
 from ..permissions.approvers import NobodyToAsk
 from ..permissions.classifier import ClassifierJudge
 from ..permissions.hiding import hidden_tools
-from ..permissions.paths import Places
-from ..settings.files import kind_of
 from ..settings.trust import TrustStore
 from ..skills.activation import ActivatedSkills
 from ..skills.catalog import Skills
 from ..skills.turn_rules import TurnRules
 from ..tools import Services, tools_on_demand
 from .agent_hooks import agent_hooks
+from .ground import Ground, prepared
 from .hooks import HookParts, MakeParts, answering_for, keeping_for, session_hooks, tell_of_compactions
-from .late_shell import LateShell
-from .live_rules import LiveRules, Policy
 from .modes import SessionModes, judging_for
 from .settings import Parts, Settings
 from .small_model import CallReader, PageReader, SmallModel
@@ -59,7 +45,7 @@ if TYPE_CHECKING:
     from ..host.web.pages import Pages
     from ..host.web.searching import WebSearches
 
-__all__ = ["Settings", "new_session_id", "open_session", "servers_of", "settings_objection"]
+__all__ = ["Settings", "new_session_id", "open_session"]
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +60,7 @@ def open_session(settings: Settings | None = None, *, session_id: str | None = N
     a session that is kept and can be resumed see `app.sessions`.
     """
     settings = settings or Settings()
-    ground = _prepared(settings, session_id or new_session_id(), parts)
+    ground = prepared(settings, session_id or new_session_id(), parts)
     delegated = _delegated(settings, ground, parts)
     small = SmallModel(
         lambda: parts.get("small_model") or session.provider,
@@ -140,29 +126,6 @@ def new_session_id() -> str:
 
 
 @named_value
-class _Ground:
-    """What everything else in a session stands on."""
-
-    session_id: str
-    bus: Bus
-    emit: Emit
-    folder: SessionFolder
-    paths: LocalPaths
-    cwd: str
-    places: Places
-    files: Workfiles
-    state: SessionState
-    rules: LiveRules
-    shell: LateShell
-    changes: tuple[ChangedFiles, ...]
-    servers: McpServers
-
-    def keep_only(self, agent: str, call_ids: frozenset[str]) -> None:
-        """Only the results of these calls can still be read."""
-        self.files.ledgers.of(agent).keep_only(call_ids)
-
-
-@named_value
 class _Delegated:
     """What other agents, skills and modes share with the session."""
 
@@ -178,42 +141,7 @@ class _Delegated:
             self.activated.keep_only(agent, call_ids)
 
 
-def _prepared(settings: Settings, session_id: str, parts: Parts) -> _Ground:
-    bus = Bus()
-    folder = SessionFolder(_sessions_folder(settings), session_id, cleanup_days=settings.cleanup_days)
-    paths = LocalPaths()
-    cwd = paths.anchor(settings.cwd, os.getcwd())
-    added = tuple(paths.anchor(directory, cwd) for directory in settings.added_directories)
-    places = Places(
-        cwd=_forms(paths, cwd),
-        home=_forms(paths, paths.anchor("~", cwd)),
-        roots=_forms(paths, cwd, *added, str(folder.path)),
-    )
-    files = _workfiles(settings.state_folder, folder, cwd)
-    state = SessionState(cwd, added_directories=added)
-    policy = Policy(settings.rules, settings.mode, hooks=settings.hooks)  # as long as nobody reloads it
-    rules = LiveRules(
-        settings.reload or (lambda: policy), places, state, lists=settings.path_lists, domains=settings.pre_approval
-    )
-    shell = rules.box = LateShell(folder.path / "commands", {**os.environ, **settings.environment}, rules)
-    return _Ground(
-        session_id=session_id,
-        bus=bus,
-        emit=bus.emitter(),
-        folder=folder,
-        paths=paths,
-        cwd=cwd,
-        places=places,
-        files=files,
-        state=state,
-        rules=rules,
-        shell=shell,
-        changes=(ChangedFiles(files.ledgers, paths.resolve(cwd)[0]),) if settings.tell_changes else (),
-        servers=parts.get("mcp") or servers_of(settings, parts.get("questioner")),
-    )
-
-
-def _delegated(settings: Settings, ground: _Ground, parts: Parts) -> _Delegated:
+def _delegated(settings: Settings, ground: Ground, parts: Parts) -> _Delegated:
     states: dict[str, SessionState] = {}
     skills = parts.get("skills") or (Skills(settings.pages) if settings.pages else None)
     return _Delegated(
@@ -233,7 +161,7 @@ def _delegated(settings: Settings, ground: _Ground, parts: Parts) -> _Delegated:
     )
 
 
-def _services(settings: Settings, ground: _Ground, delegated: _Delegated, small: SmallModel, parts: Parts) -> Services:
+def _services(settings: Settings, ground: Ground, delegated: _Delegated, small: SmallModel, parts: Parts) -> Services:
     folder = ground.folder.path
     return Services(
         files=ground.files,
@@ -256,7 +184,7 @@ def _services(settings: Settings, ground: _Ground, delegated: _Delegated, small:
     )
 
 
-def _web_pages(ground: _Ground) -> Pages:
+def _web_pages(ground: Ground) -> Pages:
     """Made when WebFetch is, as few sessions fetch anything."""
     from ..host.web.fetching import Fetcher
     from ..host.web.pages import Pages
@@ -264,9 +192,7 @@ def _web_pages(ground: _Ground) -> Pages:
     return Pages(fetcher=Fetcher(local_hosts=ground.rules.names_host), folder=ground.folder.path / "web")
 
 
-def _registry(
-    settings: Settings, ground: _Ground, builtin: Iterable[AnyTool], all_tools: Iterable[AnyTool]
-) -> Registry:
+def _registry(settings: Settings, ground: Ground, builtin: Iterable[AnyTool], all_tools: Iterable[AnyTool]) -> Registry:
     emit = ground.emit
     return Registry(
         all_tools,
@@ -278,7 +204,7 @@ def _registry(
     )
 
 
-def _approver(settings: Settings, ground: _Ground, parts: Parts) -> Approver:
+def _approver(settings: Settings, ground: Ground, parts: Parts) -> Approver:
     approver, person = parts.get("approver"), parts.get("person")
     if approver is None and person is not None:
         from .person import person_asked
@@ -287,7 +213,7 @@ def _approver(settings: Settings, ground: _Ground, parts: Parts) -> Approver:
     return approver or NobodyToAsk()
 
 
-def _hooks(settings: Settings, ground: _Ground, parts: Parts, make: MakeParts) -> HookParts | None:
+def _hooks(settings: Settings, ground: Ground, parts: Parts, make: MakeParts) -> HookParts | None:
     """Without any there never will be any, so they cost nothing."""
     own = tuple(parts.get("hooks", ()))
     if not (own or settings.hooks or settings.reload):
@@ -297,7 +223,7 @@ def _hooks(settings: Settings, ground: _Ground, parts: Parts, make: MakeParts) -
 
 def _pipeline(
     settings: Settings,
-    ground: _Ground,
+    ground: Ground,
     delegated: _Delegated,
     hooks: HookParts | None,
     classifier: ClassifierJudge,
@@ -332,27 +258,12 @@ def _pipeline(
     )
 
 
-def _classifier(ground: _Ground, small: SmallModel, parts: Parts) -> ClassifierJudge:
+def _classifier(ground: Ground, small: SmallModel, parts: Parts) -> ClassifierJudge:
     """That of the program; else a small model, which only the mode `auto` asks."""
     plugged, rules = parts.get("classifier"), ground.rules
     return ClassifierJudge(
         plugged or CallReader(small), rules=rules.judge, mode=lambda: rules.last_mode, always=plugged is not None
     )
-
-
-def servers_of(settings: Settings, questioner: Questioner | None = None) -> McpServers:
-    """The settings' servers, none of them started, for whoever wants to hold them."""
-    paths = LocalPaths()
-    cwd = paths.anchor(settings.cwd, os.getcwd())
-    added = (paths.anchor(directory, cwd) for directory in settings.added_directories)
-    around = Around(
-        state_folder=settings.state_folder,
-        timing=timing_from(os.environ),
-        questioner=questioner,
-        roots=tuple(Path(folder).as_uri() for folder in (cwd, *added)),
-        negotiation="legacy" if os.environ.get("MCP_PROTOCOL_NEGOTIATION") == "legacy" else "auto",
-    )
-    return McpServers(settings.servers, around, limits_from(os.environ))
 
 
 def _warn(agents: Agents, skills: Skills | None) -> None:
@@ -374,12 +285,6 @@ def _chosen(settings: Settings, builtin: Iterable[AnyTool]) -> Layer:
     return without(left_out, "it is not among the tools chosen for this run")
 
 
-def _sessions_folder(settings: Settings) -> Path:
-    """In a folder of its own wherever it is: old sessions are removed from it, and nothing else may stand there."""
-    folder = settings.results_folder
-    return settings.state_folder / "sessions" if folder is None else folder / "ferrule-sessions"
-
-
 def _searches(environ: Mapping[str, str]) -> WebSearches | None:
     """The services are loaded only where one is configured."""
     if not any(environ.get(name) for name in SEARCH_VARIABLES):
@@ -394,32 +299,3 @@ def _limits(settings: Settings, tools: Iterable[AnyTool]) -> Mapping[str, int | 
         return settings.result_limits
     limited = {tool.name: settings.result_limit for tool in tools if tool.result_limit is not None}
     return {**limited, **settings.result_limits}
-
-
-def _workfiles(state_folder: Path, folder: SessionFolder, workspace: str) -> Workfiles:
-    """What this session reads and writes with; what a killed one left half-done is tidied up first."""
-    journals = state_folder / "writing"
-    for saved in recover(journals):
-        log.warning("a process was killed while it wrote a file with several hard links; its old content is %s", saved)
-    return Workfiles(Ledgers(Shelf(folder.path / "seen")), Journal(journals), settings_objection(workspace))
-
-
-def settings_objection(workspace: str) -> Objection:
-    """Objects to a settings file that would not be valid."""
-    home, config_folder = os.path.expanduser("~"), os.environ.get("CLAUDE_CONFIG_DIR")
-
-    def objection(path: str, before: str | None, after: str) -> str | None:
-        kind = kind_of(path, home=home, workspace=workspace, config_folder=config_folder)
-        if kind is None:
-            return None
-        from ..settings.checking import check
-
-        violations = check(kind, before, after)
-        return violations.describe(path) if violations else None
-
-    return objection
-
-
-def _forms(paths: LocalPaths, *folders: str) -> tuple[str, ...]:
-    """Each folder as written and as resolved: a workspace may itself be reached through a link."""
-    return tuple(dict.fromkeys(form for folder in folders for form in (folder, paths.resolve(folder)[0])))

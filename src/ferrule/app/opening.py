@@ -22,8 +22,8 @@ from ..mcp.servers import McpServers
 from ..settings.levels import Level, surroundings
 from ..settings.reload import EVERY_LEVEL
 from ..skills.catalog import Skills
-from .build import servers_of
 from .commands import Commands
+from .ground import servers_of
 from .sessions import begin_session, last_session, resume_session
 from .settings import Parts, Settings
 

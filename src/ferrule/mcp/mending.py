@@ -11,7 +11,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from mcp_types.methods import validate_server_result
+from mcp.types.methods import validate_server_result
 from pydantic import ValidationError
 
 log = logging.getLogger(__name__)

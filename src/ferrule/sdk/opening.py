@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..app.asked_model import AskedModel
-from ..app.build import servers_of
 from ..app.commands import Commands
 from ..app.gathering import gathered
+from ..app.ground import servers_of
 from ..app.layers import LEVELS, SettingsError
 from ..app.live_rules import Policy
 from ..app.opening import Opened as Found

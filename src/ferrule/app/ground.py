@@ -1,0 +1,135 @@
+"""What everything else in a session stands on: its folder, its files, its rules, its shell, its servers."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+
+from ..core.events import Emit
+from ..core.ports import Questioner
+from ..core.state import SessionState
+from ..core.values import named_value
+from ..engine.bus import Bus
+from ..host.changed_files import ChangedFiles
+from ..host.journal import Journal, recover
+from ..host.ledger import Ledgers
+from ..host.paths import LocalPaths
+from ..host.shelf import Shelf
+from ..host.spill import SessionFolder
+from ..host.workfiles import Objection, Workfiles
+from ..mcp.around import Around, timing_from
+from ..mcp.servers import McpServers, limits_from
+from ..permissions.paths import Places
+from ..settings.files import kind_of
+from .late_shell import LateShell
+from .live_rules import LiveRules, Policy
+from .settings import Parts, Settings
+
+log = logging.getLogger(__name__)
+
+
+@named_value
+class Ground:
+    session_id: str
+    bus: Bus
+    emit: Emit
+    folder: SessionFolder
+    paths: LocalPaths
+    cwd: str
+    places: Places
+    files: Workfiles
+    state: SessionState
+    rules: LiveRules
+    shell: LateShell
+    changes: tuple[ChangedFiles, ...]
+    servers: McpServers
+
+    def keep_only(self, agent: str, call_ids: frozenset[str]) -> None:
+        """Only the results of these calls can still be read."""
+        self.files.ledgers.of(agent).keep_only(call_ids)
+
+
+def prepared(settings: Settings, session_id: str, parts: Parts) -> Ground:
+    bus = Bus()
+    folder = SessionFolder(_sessions_folder(settings), session_id, cleanup_days=settings.cleanup_days)
+    paths = LocalPaths()
+    cwd = paths.anchor(settings.cwd, os.getcwd())
+    added = tuple(paths.anchor(directory, cwd) for directory in settings.added_directories)
+    places = Places(
+        cwd=_forms(paths, cwd),
+        home=_forms(paths, paths.anchor("~", cwd)),
+        roots=_forms(paths, cwd, *added, str(folder.path)),
+    )
+    files = _workfiles(settings.state_folder, folder, cwd)
+    state = SessionState(cwd, added_directories=added)
+    policy = Policy(settings.rules, settings.mode, hooks=settings.hooks)  # as long as nobody reloads it
+    rules = LiveRules(
+        settings.reload or (lambda: policy), places, state, lists=settings.path_lists, domains=settings.pre_approval
+    )
+    shell = rules.box = LateShell(folder.path / "commands", {**os.environ, **settings.environment}, rules)
+    return Ground(
+        session_id=session_id,
+        bus=bus,
+        emit=bus.emitter(),
+        folder=folder,
+        paths=paths,
+        cwd=cwd,
+        places=places,
+        files=files,
+        state=state,
+        rules=rules,
+        shell=shell,
+        changes=(ChangedFiles(files.ledgers, paths.resolve(cwd)[0]),) if settings.tell_changes else (),
+        servers=parts.get("mcp") or servers_of(settings, parts.get("questioner")),
+    )
+
+
+def servers_of(settings: Settings, questioner: Questioner | None = None) -> McpServers:
+    """The settings' servers, none of them started, for whoever wants to hold them."""
+    paths = LocalPaths()
+    cwd = paths.anchor(settings.cwd, os.getcwd())
+    added = (paths.anchor(directory, cwd) for directory in settings.added_directories)
+    around = Around(
+        state_folder=settings.state_folder,
+        timing=timing_from(os.environ),
+        questioner=questioner,
+        roots=tuple(Path(folder).as_uri() for folder in (cwd, *added)),
+        negotiation="legacy" if os.environ.get("MCP_PROTOCOL_NEGOTIATION") == "legacy" else "auto",
+    )
+    return McpServers(settings.servers, around, limits_from(os.environ))
+
+
+def _sessions_folder(settings: Settings) -> Path:
+    """In a folder of its own wherever it is: old sessions are removed from it, and nothing else may stand there."""
+    folder = settings.results_folder
+    return settings.state_folder / "sessions" if folder is None else folder / "ferrule-sessions"
+
+
+def _workfiles(state_folder: Path, folder: SessionFolder, workspace: str) -> Workfiles:
+    """What this session reads and writes with; what a killed one left half-done is tidied up first."""
+    journals = state_folder / "writing"
+    for saved in recover(journals):
+        log.warning("a process was killed while it wrote a file with several hard links; its old content is %s", saved)
+    return Workfiles(Ledgers(Shelf(folder.path / "seen")), Journal(journals), settings_objection(workspace))
+
+
+def settings_objection(workspace: str) -> Objection:
+    """Objects to a settings file that would not be valid."""
+    home, config_folder = os.path.expanduser("~"), os.environ.get("CLAUDE_CONFIG_DIR")
+
+    def objection(path: str, before: str | None, after: str) -> str | None:
+        kind = kind_of(path, home=home, workspace=workspace, config_folder=config_folder)
+        if kind is None:
+            return None
+        from ..settings.checking import check
+
+        violations = check(kind, before, after)
+        return violations.describe(path) if violations else None
+
+    return objection
+
+
+def _forms(paths: LocalPaths, *folders: str) -> tuple[str, ...]:
+    """Each folder as written and as resolved: a workspace may itself be reached through a link."""
+    return tuple(dict.fromkeys(form for folder in folders for form in (folder, paths.resolve(folder)[0])))
