@@ -16,7 +16,7 @@ def explained(analysis: Analysis) -> list[str]:
     cat a
       reads /srv/a
     rm b
-      deletes /srv/b
+      removes /srv/b
     Risk (medium): It removes /srv/b.
     """
     lines = [_verdict(analysis)]
