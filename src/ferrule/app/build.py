@@ -90,7 +90,9 @@ def open_session(settings: Settings | None = None, *, session_id: str | None = N
     )
     hooks = _hooks(settings, ground, parts, make)
     registry = _registry(settings, ground, builtin, all_tools)
-    ground.servers.attach(registry, ground.emit, ground.folder.path / "mcp")
+    servers = ground.servers
+    if servers:
+        servers.attach(registry, ground.emit, ground.folder.path / "mcp")
     session = Session(
         id=ground.session_id,
         workspace=ground.cwd,
@@ -109,9 +111,13 @@ def open_session(settings: Settings | None = None, *, session_id: str | None = N
             delegated.modes,
             *ground.changes,
         ),
-        opening=(ground.servers.start,),
-        settling=(ground.servers.settled,),
-        closing=(*((hooks.runner.close,) if hooks else ()), ground.shell.close, ground.servers.close),
+        opening=(servers.start,) if servers else (),
+        settling=(servers.settled,) if servers else (),
+        closing=(
+            *((hooks.runner.close,) if hooks else ()),
+            ground.shell.close,
+            *((servers.close,) if servers else ()),
+        ),
         hooks=hooks.lifecycle if hooks else None,
     )
     if hooks:

@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from itertools import count
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from ..core.calls import ToolCall, ToolOutcome
 from ..core.content import Block
@@ -15,13 +15,14 @@ from ..core.ports import Note
 from ..engine.session import Session
 from ..hooks.lifecycle import Lifecycle
 from ..mcp.around import ServerTrouble
-from ..mcp.results import answer_of
-from ..mcp.servers import McpServers, Prompt
 from ..settings.pages import BadPage
 from ..skills.catalog import Skills
 from ..skills.definition import Skill
 from ..skills.rendering import NotRendered, Surrounding, rendered
 from ..skills.turn_rules import KEY, SkillRules
+
+if TYPE_CHECKING:
+    from ..mcp.servers import McpServers, Prompt
 
 MOST_STACKED: Final = 6
 """Skills that one prompt may begin with."""
@@ -134,6 +135,8 @@ class Commands:
             result = await self._servers.get(prompt.server).prompt(prompt.info.name, _by_name(prompt, text))
         except ServerTrouble as trouble:
             raise NotExpanded(str(trouble)) from None
+        from ..mcp.results import answer_of
+
         content = [message["content"] for message in result.get("messages") or ()]
         return (await asyncio.to_thread(answer_of, {"content": content}, self._servers.files)).blocks
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..core.events import Emit
 from ..core.ports import Questioner
@@ -19,12 +20,14 @@ from ..host.shelf import Shelf
 from ..host.spill import SessionFolder
 from ..host.workfiles import Objection, Workfiles
 from ..mcp.around import Around, timing_from
-from ..mcp.servers import McpServers, limits_from
 from ..permissions.paths import Places
 from ..settings.files import kind_of
 from .late_shell import LateShell
 from .live_rules import LiveRules, Policy
 from .settings import Parts, Settings
+
+if TYPE_CHECKING:
+    from ..mcp.servers import McpServers
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +46,8 @@ class Ground:
     rules: LiveRules
     shell: LateShell
     changes: tuple[ChangedFiles, ...]
-    servers: McpServers
+    servers: McpServers | None
+    """`None` where none is configured: then none of their modules is loaded."""
 
     def keep_only(self, agent: str, call_ids: frozenset[str]) -> None:
         """Only the results of these calls can still be read."""
@@ -81,12 +85,18 @@ def prepared(settings: Settings, session_id: str, parts: Parts) -> Ground:
         rules=rules,
         shell=shell,
         changes=(ChangedFiles(files.ledgers, paths.resolve(cwd)[0]),) if settings.tell_changes else (),
-        servers=parts.get("mcp") or servers_of(settings, parts.get("questioner")),
+        servers=parts.get("mcp") or servers_if_any(settings, parts.get("questioner")),
     )
+
+
+def servers_if_any(settings: Settings, questioner: Questioner | None) -> McpServers | None:
+    return servers_of(settings, questioner) if settings.servers else None
 
 
 def servers_of(settings: Settings, questioner: Questioner | None = None) -> McpServers:
     """The settings' servers, none of them started, for whoever wants to hold them."""
+    from ..mcp.servers import McpServers, limits_from
+
     paths = LocalPaths()
     cwd = paths.anchor(settings.cwd, os.getcwd())
     added = (paths.anchor(directory, cwd) for directory in settings.added_directories)

@@ -28,7 +28,7 @@ class HookAnswers:
     """Those of one session. Satisfies `hooks.hook.Answering`."""
 
     def __init__(
-        self, session: Callable[[], Session], small: SmallModel, servers: McpServers, models: Models | None
+        self, session: Callable[[], Session], small: SmallModel, servers: McpServers | None, models: Models | None
     ) -> None:
         """`models` gives other models than the session's, by name."""
         self._session = session
@@ -68,6 +68,8 @@ class HookAnswers:
         return await looked_into(session, model, _about(asked.prompt, payload), payload, next(self._numbers))
 
     async def _of_server(self, asked: ServerTool, payload: Payload) -> str:
+        if self._servers is None:
+            raise ServiceFailed(f"there is no server `{asked.server}`, and none at all")
         try:
             connection = self._servers.get(asked.server)
             result = await connection.call(asked.tool, arguments_for(asked, payload), _unheard)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..agents.spawner import Models
 from ..core.calls import ToolOutcome
@@ -28,11 +28,13 @@ from ..hooks.memory import CallMemory
 from ..hooks.moving import HookMoved
 from ..hooks.payloads import Scene
 from ..hooks.runner import Runner, nobody
-from ..mcp.servers import McpServers
 from ..permissions.approvers import NobodyToAsk
 from .live_rules import LiveRules
 from .small_model import SmallModel
 from .streams import known_shape
+
+if TYPE_CHECKING:
+    from ..mcp.servers import McpServers
 
 
 @plain_value
@@ -110,7 +112,7 @@ class MakeParts:
 
 
 def answering_for(
-    session: Callable[[], Session], small: SmallModel, servers: McpServers, models: Models | None
+    session: Callable[[], Session], small: SmallModel, servers: McpServers | None, models: Models | None
 ) -> Answering:
     """Loaded with the first hook that is a question: few sessions have one."""
 

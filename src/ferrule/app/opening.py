@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from datetime import date
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from ..agents.kinds import AgentKind
 from ..core.values import named_value
@@ -18,14 +18,17 @@ from ..instructions.nested import NestedInstructions
 from ..instructions.places import starting_places
 from ..instructions.prompt import surroundings as told_around
 from ..instructions.prompt import system_prompt
-from ..mcp.servers import McpServers
 from ..settings.levels import Level, surroundings
 from ..settings.reload import EVERY_LEVEL
 from ..skills.catalog import Skills
 from .commands import Commands
-from .ground import servers_of
+from .ground import servers_if_any
 from .sessions import begin_session, last_session, resume_session
 from .settings import Parts, Settings
+
+if TYPE_CHECKING:
+    from ..mcp.connection import Connection
+    from ..mcp.servers import McpServers
 
 
 @named_value
@@ -59,7 +62,7 @@ class Which:
 @named_value
 class Opened:
     session: Session
-    servers: McpServers
+    servers: McpServers | None
     commands: Commands
     """What a person may ask for with a slash."""
     tell: Callable[[], None]
@@ -67,9 +70,14 @@ class Opened:
     warnings: tuple[str, ...]
     """For a person: instructions and skills that were left out, and why."""
 
+    @property
+    def connections(self) -> tuple[Connection, ...]:
+        """To the servers."""
+        return self.servers.connections if self.servers else ()
+
     async def settled(self, seconds: float) -> None:
         """Wait for servers whose tools nobody knows yet, but not longer. For before the first request, not later."""
-        if any(server.is_awaited for server in self.servers.connections):
+        if any(server.is_awaited for server in self.connections):
             await self.session.settled(seconds)
             self.tell()
 
@@ -89,7 +97,7 @@ def open_conversation(
     reader = Reader(roots=tuple(map(os.path.realpath, inside)), trusting=telling.trusting)
     found = reader.read(starting_places(surroundings(settings.cwd, os.environ), telling.levels))
     nested = NestedInstructions(settings.cwd, reader, telling.levels, [one for one in found if one.paths])
-    servers = parts.get("mcp") or servers_of(settings, parts.get("questioner"))
+    servers = parts.get("mcp") or servers_if_any(settings, parts.get("questioner"))
     skills = parts.get("skills") or (Skills(settings.pages) if settings.pages else None)
     always = [one for one in found if not one.paths]
     today = date.today()

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from ..agents.caps import Caps
 from ..agents.kinds import AgentKind
@@ -22,7 +22,6 @@ from ..host.page_defaults import REMINDER, TOKENS
 from ..host.spill import DEFAULT_CLEANUP_DAYS
 from ..host.state_folder import state_folder
 from ..mcp.config import ServerConfig
-from ..mcp.servers import McpServers
 from ..permissions.asking import Person
 from ..permissions.classifier import Classifier
 from ..permissions.domains import PreApproval
@@ -33,6 +32,9 @@ from ..settings.pages import Pages
 from ..skills.catalog import Skills
 from .live_rules import Policy
 from .model_choice import ModelChoice
+
+if TYPE_CHECKING:
+    from ..mcp.servers import McpServers
 
 CONCURRENCY_VARIABLES = (
     "FERRULE_MAX_TOOL_CONCURRENCY",

@@ -203,7 +203,7 @@ class Conversing:
             session,
             model=self._model.name,
             mode=str(self._settings.mode),
-            servers=[_standing(server) for server in opened.servers.connections],
+            servers=[_standing(server) for server in opened.connections],
             commands=opened.commands.names(),
             skills=[skill.name for skill in opened.commands.skills()],
         )

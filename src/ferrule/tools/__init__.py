@@ -22,7 +22,6 @@ from ..host.page_defaults import REMINDER, TOKENS
 from ..host.search import Search
 from ..host.web.search_variables import NO_SEARCH
 from ..host.workfiles import Workfiles
-from ..mcp.servers import McpServers
 from ..skills.catalog import Skills
 from ..skills.turn_rules import TurnRules
 
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from ..host.shell import Shell
     from ..host.web.pages import Pages
     from ..host.web.searching import WebSearches
+    from ..mcp.servers import McpServers
 
 CARDS: Final = Path(__file__).with_name("cards.json")
 
