@@ -62,7 +62,7 @@ async def test_a_connection_is_not_used_again_after_half_an_answer() -> None:
     async with serving(CHUNKED + chunk(b"one") + chunk(b"two")) as served, HttpClient({}) as client:
         for _ in range(2):
             async with client.send(HttpRequest(url=served.url())) as response:
-                assert await anext(aiter(response.chunks())) == b"one"
+                assert (await anext(aiter(response.chunks()))).startswith(b"one")
 
         assert [asked.connection for asked in served.asked] == [1, 2]
 

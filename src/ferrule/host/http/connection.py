@@ -7,6 +7,7 @@ import os
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import TypeAlias
 
 import h11
 
@@ -15,6 +16,8 @@ from .message import HttpError, HttpRequest
 from .proxies import Proxy
 from .tls import Tls, is_untrusted
 from .urls import Url, bracketed
+
+AtHand: TypeAlias = h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED] | h11.RemoteProtocolError
 
 MOST_HEAD = 1 << 16
 READ_SIZE = 1 << 16
@@ -57,6 +60,8 @@ class Connection:
         self._writer = writer
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MOST_HEAD)
         self._idle_since = 0.0
+        self._ahead: AtHand | None = None
+        """What followed the last piece of a body and was found with it."""
         self.answered = False
         """Whether anything of an answer to the last request has come."""
 
@@ -139,16 +144,27 @@ class Connection:
         raise HttpError("protocol", f"{self.route.name} sends interim answers without end.")
 
     async def body(self, idle: float) -> bytes | None:
-        """The next piece; `None` at the end. `idle` is how many seconds the other end may be silent."""
+        """What has come of it, in one piece; `None` at the end. `idle` is how many seconds there may be silence."""
         event = await self._next_event(idle)
-        return bytes(event.data) if isinstance(event, h11.Data) else None
+        if not isinstance(event, h11.Data):
+            return None
+        pieces = [event.data]
+        while isinstance(more := self._event_at_hand(), h11.Data):
+            pieces.append(more.data)
+        self._ahead = more
+        return b"".join(pieces)
+
+    def _event_at_hand(self) -> AtHand:
+        try:
+            return self._http.next_event()
+        except h11.RemoteProtocolError as error:
+            return error
 
     async def _next_event(self, idle: float | None = None) -> h11.Event:
         while True:
-            try:
-                event = self._http.next_event()
-            except h11.RemoteProtocolError as error:
-                raise self._misspoken(error) from None
+            event, self._ahead = self._ahead or self._event_at_hand(), None
+            if isinstance(event, h11.RemoteProtocolError):
+                raise self._misspoken(event) from None
             if isinstance(event, h11.ConnectionClosed):
                 raise self._hung_up()
             if isinstance(event, h11.Event):
