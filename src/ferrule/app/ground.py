@@ -28,6 +28,7 @@ from .settings import Parts, Settings
 
 if TYPE_CHECKING:
     from ..mcp.servers import McpServers
+    from ..host.checkpoints import Checkpoints
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +66,7 @@ def prepared(settings: Settings, session_id: str, parts: Parts) -> Ground:
         home=_forms(paths, paths.anchor("~", cwd)),
         roots=_forms(paths, cwd, *added, str(folder.path)),
     )
-    files = _workfiles(settings.state_folder, folder, cwd)
+    files = _workfiles(settings.state_folder, folder, cwd, parts.get("checkpoints"))
     state = SessionState(cwd, added_directories=added)
     policy = Policy(settings.rules, settings.mode, hooks=settings.hooks)  # as long as nobody reloads it
     rules = LiveRules(
@@ -116,12 +117,15 @@ def _sessions_folder(settings: Settings) -> Path:
     return settings.state_folder / "sessions" if folder is None else folder / "ferrule-sessions"
 
 
-def _workfiles(state_folder: Path, folder: SessionFolder, workspace: str) -> Workfiles:
+def _workfiles(state_folder: Path, folder: SessionFolder, workspace: str, checkpoints: Checkpoints | None) -> Workfiles:
     """What this session reads and writes with; what a killed one left half-done is tidied up first."""
     journals = state_folder / "writing"
     for saved in recover(journals):
         log.warning("a process was killed while it wrote a file with several hard links; its old content is %s", saved)
-    return Workfiles(Ledgers(Shelf(folder.path / "seen")), Journal(journals), settings_objection(workspace))
+    if checkpoints is not None:
+        checkpoints.open(folder.path / "checkpoints")
+    ledgers = Ledgers(Shelf(folder.path / "seen"))
+    return Workfiles(ledgers, Journal(journals), settings_objection(workspace), checkpoints)
 
 
 def settings_objection(workspace: str) -> Objection:

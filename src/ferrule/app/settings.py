@@ -35,6 +35,7 @@ from .model_choice import ModelChoice
 
 if TYPE_CHECKING:
     from ..mcp.servers import McpServers
+    from ..host.checkpoints import Checkpoints
 
 CONCURRENCY_VARIABLES = (
     "FERRULE_MAX_TOOL_CONCURRENCY",
@@ -137,3 +138,5 @@ class Parts(TypedDict, total=False):
     """What agents are told beside the prompt of their kind."""
     models: Models | None
     """Other models than the session's, for agents that want one."""
+    checkpoints: Checkpoints | None
+    """Where what stood in files before the tools changed them is kept; without it nothing can be brought back."""

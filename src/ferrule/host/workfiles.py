@@ -13,7 +13,7 @@ import stat
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from itertools import islice
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..core.context import ToolContext
 from ..core.tool import ToolError
@@ -25,6 +25,9 @@ from .journal import Journal
 from .ledger import Ledger, Ledgers
 from .text import Document, NotText
 from .writing import NotWritten, Written, write_file
+
+if TYPE_CHECKING:
+    from .checkpoints import Checkpoints
 
 IN_A_THREAD = 1 << 18
 """Bytes above which a file is read beside the event loop and not on it."""
@@ -43,6 +46,8 @@ class Workfiles:
     """`None` where nobody will tidy up after a kill."""
     objection: Objection | None = None
     """Who may object to what a file is about to become."""
+    checkpoints: Checkpoints | None = None
+    """Who keeps what stood there before, where somebody may want it back."""
 
     def ledger(self, ctx: ToolContext) -> Ledger:
         return self.ledgers.of(ctx.facts.agent)
@@ -76,8 +81,9 @@ class Workfiles:
         if self.journal:
             self.journal.note(os.path.dirname(real_path or os.path.realpath(path)))
         owner = self.journal.owner if self.journal else ""
+        write = self.checkpoints.write_file if self.checkpoints else write_file
         try:
-            return write_file(path, data, expected=expected, judged=real_path, owner=owner)
+            return write(path, data, expected=expected, judged=real_path, owner=owner)
         except NotWritten as error:
             raise ToolError(f"{path} was not written: {error.strerror}.") from None
 

@@ -75,7 +75,13 @@ class Written:
 
 
 def write_file(
-    path: str, data: bytes, *, expected: FileIdentity | None, judged: str | None = None, owner: str = ""
+    path: str,
+    data: bytes,
+    *,
+    expected: FileIdentity | None,
+    judged: str | None = None,
+    owner: str = "",
+    mode: int | None = None,
 ) -> Written:
     """Replace the file that was read as `expected`, or make one where there was none.
 
@@ -83,15 +89,26 @@ def write_file(
     a link, a file where none was. Raises `NotWritten` if it cannot be done.
     Either way what was there is whole, and no temporary file is left.
     `judged` is as for `read_document`, for a file that is new. `owner` marks
-    the temporary file, for `sweep` to know it by.
+    the temporary file, for `sweep` to know it by. `mode` is for a file that is
+    new; one that is replaced keeps its own.
     """
     with _in_words(path):
         real_path = real_path_of(path, expected.real_path if expected else judged)
         followed = os.path.islink(path)
         with held_folder(os.path.dirname(real_path), made=expected is None) as folder:
             place = _Place(path, real_path, folder, owner or new_owner())
-            status = _created(place, data) if expected is None else _replaced(place, data, expected)
+            status = _created(place, data, mode) if expected is None else _replaced(place, data, expected)
     return Written(path, FileIdentity.of(real_path, status, data), expected is None, followed)
+
+
+def remove_file(path: str, *, expected: FileIdentity) -> None:
+    """Remove the file that was read as `expected`. Raises as `write_file` does, and then it is as it was."""
+    with _in_words(path), held_folder(os.path.dirname(expected.real_path)) as folder:
+        place = _Place(path, expected.real_path, folder, new_owner())
+        with _locked(place) as current:
+            _check_unchanged(place, current, expected)
+            os.unlink(place.name, dir_fd=folder)
+            sync_folder(folder)
 
 
 def new_owner() -> str:
@@ -149,9 +166,11 @@ class _Place:
             )
 
 
-def _created(place: _Place, data: bytes) -> os.stat_result:
+def _created(place: _Place, data: bytes, mode: int | None) -> os.stat_result:
     _check_free(place)
-    with _temporary(place, 0o666) as (temporary, descriptor):
+    with _temporary(place, 0o666 if mode is None else 0o600) as (temporary, descriptor):
+        if mode is not None:
+            os.fchmod(descriptor, mode)
         _fill(descriptor, data)
         place.check_folder()
         _settle_new(place, temporary)
