@@ -111,8 +111,6 @@ class Checkpoints:
                 if self._restore(path, stood, spare=not force, mixed=path in others):
                     self._settle(path, at)
                     restored.append(path)
-            except NotWritten as error:
-                left[path] = error.strerror
             except OSError as error:
                 left[path] = error.strerror or str(error)
             except (ChangedMeanwhile, NotText) as reason:

@@ -14,8 +14,10 @@ from typing import Any, Self
 from ..core.calls import ToolCall
 from ..core.content import plain_text
 from ..core.model import ModelError, Request
+from ..core.threads import in_a_thread
 from ..engine.session import Session
 from ..engine.window import CHARACTERS, TOOL, estimate
+from ..host.checkpoints import NoSuchPoint, Rewound
 from ..mcp.around import ServerTrouble
 from ..mcp.naming import PREFIX
 from .conversation import Conversation
@@ -101,6 +103,7 @@ def _conversation(options: Options) -> Conversation:
         opened(options),
         partial=options.partial_messages,
         hook_messages=options.hook_messages,
+        prompt_messages=options.prompt_messages,
         agent_messages=options.agent_messages,
     )
 
@@ -244,6 +247,19 @@ class FerruleClient:
         (outcome,) = await self.session.run([ToolCall(f"stop-{task_id}", "KillShell", {"shell_id": task_id})])
         if outcome.is_error:
             raise NotDone(plain_text(outcome.content))
+
+    async def rewind_files(self, user_message_id: str, *, force: bool = False) -> Rewound:
+        """Bring the files that Write, Edit and NotebookEdit changed back to how they were when this message was told.
+
+        What somebody else has changed since is left and named, unless `force` is given. Raises `NotDone`.
+        """
+        checkpoints = self.conversation.opened.checkpoints
+        if checkpoints is None:
+            raise NotDone("What stood in the files was not kept. Open the conversation with `checkpoints`.")
+        try:
+            return await in_a_thread(checkpoints.rewind, user_message_id, force=force)
+        except NoSuchPoint as error:
+            raise NotDone(str(error)) from None
 
     def _tools_of(self, server: str) -> tuple[str, ...]:
         opened = self.conversation.opened

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, Protocol, cast
 from ..app.headless import Headless
 from ..app.introducing import init_line
 from ..app.streams import lines_of
+from ..core.content import wire
 from ..core.events import AgentStarted, Envelope, HookRan, ToolFinished, ToolRequested
 from ..core.state import ModeChanged
 from ..engine.faults import end
@@ -22,7 +23,7 @@ from ..mcp.around import Phase
 from ..mcp.connection import Connection
 from ..mcp.naming import PREFIX
 from ..output.agent_streams import AgentStreams
-from ..output.answers import result_line
+from ..output.answers import Answer, Ending, result_line
 from ..output.stream_json import StreamJson
 from ..permissions.modes import Mode
 from .messages import Message, ServerStatus, message_of
@@ -46,12 +47,14 @@ class Conversation:
         *,
         partial: bool = False,
         hook_messages: bool = False,
+        prompt_messages: bool = False,
         agent_messages: Literal["all", "calls"] = "all",
     ) -> None:
         self.opened = opened
         self.session = opened.session
         self.told = Telling()
         self._hook_messages = hook_messages
+        self._prompt_messages = prompt_messages
         self._agent_messages = agent_messages
         self._stream = lines_of(opened.session.id, lambda: opened.model.name, partial=partial)
         self._streams = AgentStreams(self._stream, lambda started: self._of_agent(started, partial=partial))
@@ -79,6 +82,11 @@ class Conversation:
     def say(self, prompt: Prompt) -> None:
         """Its turn comes when those before it are answered. Raises `ValueError`."""
         self._prompts.put_nowait(said(prompt))
+        self._unstarted += 1
+
+    def say_nothing(self) -> None:
+        """As a prompt about which no model is asked."""
+        self._prompts.put_nowait(())
         self._unstarted += 1
 
     def say_no_more(self) -> None:
@@ -154,7 +162,7 @@ class Conversation:
                 feeding = asyncio.create_task(self._fed(prompts, ends=ends))
                 last.push_async_callback(end, feeding, grace=_GRACE)
             while (prompt := await self._prompts.get()) is not None:
-                await self._answered(prompt)
+                await (self._answered(prompt) if prompt else self._passed_over())
             if feeding is not None:
                 await feeding
 
@@ -175,9 +183,18 @@ class Conversation:
             if hasattr(iterator, "aclose"):
                 await cast(_Closing, iterator).aclose()
 
+    async def _passed_over(self) -> None:
+        self._unstarted -= 1
+        self.told.tell_at_once(message_of(self._init()))
+        await self._tell_result(Answer(ending=Ending.SUCCESS))
+
     async def _answered(self, prompt: Said) -> None:
         """In a task of its own: there a cancellation is an interrupt, and here it is the end."""
         self.told.tell_at_once(message_of(self._init()))
+        prompted = self._prompted(prompt)
+        self._mark(prompted)
+        if self._prompt_messages:
+            self.told.tell_at_once(message_of(prompted))
         turn = asyncio.create_task(self._headless.ask(prompt))
         try:
             await asyncio.sleep(0)  # so that it has begun, and can be interrupted
@@ -187,9 +204,22 @@ class Conversation:
         except asyncio.CancelledError:
             await end(turn, grace=_GRACE)
             raise
-        line = result_line(turn.result(), session_id=self.session.id, uuid=self._stream.new_id())
-        await self.told.tell(message_of(line))
+        await self._tell_result(turn.result())
         self._under_way.clear()
+
+    async def _tell_result(self, answer: Answer) -> None:
+        line = result_line(answer, session_id=self.session.id, uuid=self._stream.new_id())
+        await self.told.tell(message_of(line))
+
+    def _prompted(self, prompt: Said) -> dict[str, Any]:
+        content = prompt if isinstance(prompt, str) else [wire(block) for block in prompt]
+        message = {"role": "user", "content": content}
+        return self._stream.line("user", message=message, parent_tool_use_id=None, isReplay=True)
+
+    def _mark(self, line: Mapping[str, Any]) -> None:
+        """Files can be brought back to how they are when the user, or a result of a call, says something."""
+        if self.opened.checkpoints and line["type"] == "user" and line["parent_tool_use_id"] is None:
+            self.opened.checkpoints.mark(line["uuid"])
 
     # What is told
 
@@ -212,6 +242,8 @@ class Conversation:
         if isinstance(envelope.event, HookRan) and not self._hook_messages:
             return []
         lines = self._streams.lines(envelope)
+        for line in lines:
+            self._mark(line)
         if envelope.agent == "main" or self._agent_messages == "all":
             return lines
         return [line for line in lines if _is_about_calls(line)]

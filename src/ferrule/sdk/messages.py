@@ -63,7 +63,7 @@ ContentBlock: TypeAlias = (
 
 @dataclass
 class UserMessage:
-    """Results of calls, and what the model was told beside them. A prompt is not repeated."""
+    """Results of calls, and what the model was told beside them. Prompts only where that was asked for."""
 
     content: str | list[ContentBlock]
     uuid: str | None = None
@@ -180,7 +180,7 @@ def message_of(line: Mapping[str, Any]) -> Message:
             return _assistant(line)
         case "user":
             return UserMessage(
-                content=_blocks(line["message"]["content"]),
+                content=_said(line["message"]["content"]),
                 uuid=line.get("uuid"),
                 parent_tool_use_id=line.get("parent_tool_use_id"),
                 tool_use_result=line.get("tool_use_result"),
@@ -229,6 +229,10 @@ def _result(line: Mapping[str, Any]) -> ResultMessage:
         errors=line.get("errors"),
         uuid=line.get("uuid"),
     )
+
+
+def _said(content: str | list[Wire]) -> str | list[ContentBlock]:
+    return content if isinstance(content, str) else _blocks(content)
 
 
 def _blocks(content: list[Wire]) -> list[ContentBlock]:

@@ -25,6 +25,7 @@ from ..core.model import ModelError
 from ..engine.pool import Registry
 from ..engine.session import Session
 from ..engine.spending import Limits
+from ..host.checkpoints import Checkpoints
 from ..mcp.config import InProcess, ServerConfig
 from ..mcp.naming import server_parts
 from ..mcp.servers import McpServers
@@ -62,6 +63,7 @@ class Opened:
     servers: McpServers
     own_servers: Mapping[str, OwnServer]
     state_folder: Path
+    checkpoints: Checkpoints | None
     may_bypass: bool
     """Whether it was opened in a mode that allows everything."""
 
@@ -92,6 +94,7 @@ def _opened(options: Options) -> Opened:
     settings = replace(settings, reload=rules, servers=(*settings.servers, *_in_process(options)))
     structured = StructuredOutput(read_schema(json.dumps(options.output_schema))) if options.output_schema else None
     servers = servers_of(settings, options.questioner)
+    checkpoints = Checkpoints() if options.checkpoints else None
     parts: Parts = {
         "tools": (*options.tools, *((structured,) if structured else ())),
         "hooks": options.hooks,
@@ -102,6 +105,7 @@ def _opened(options: Options) -> Opened:
         "mcp": servers,
         "models": models,
         "small_model": models.small(),
+        "checkpoints": checkpoints,
     }
     if options.skills is not None and settings.pages is not None:
         parts["skills"] = Skills(settings.pages, options.skills)
@@ -133,6 +137,7 @@ def _opened(options: Options) -> Opened:
         servers=servers,
         own_servers=_own_servers(options, found.session.registry),
         state_folder=settings.state_folder,
+        checkpoints=checkpoints,
         may_bypass=settings.mode is Mode.BYPASS,
     )
 

@@ -96,7 +96,12 @@ class Options:
     session_id: str | None = None
     """The id of a new one, or of a fork."""
 
+    checkpoints: bool = False
+    """Whether what stood in files before the tools changed them is kept, for `rewind_files` of the client."""
+
     agent_messages: Literal["all", "calls"] = "all"
     """What is told of agents: everything, or only their calls with the results. Each names the call that it is for."""
+    prompt_messages: bool = False
+    """Whether prompts are told too, as messages of the user."""
     partial_messages: bool = False
     hook_messages: bool = False

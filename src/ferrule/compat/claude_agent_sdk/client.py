@@ -11,7 +11,7 @@ from ...sdk.client import FerruleClient, Messages, Responses
 from ...sdk.conversation import Conversation
 from ...sdk.messages import DeferredToolUse, Message, ResultMessage, ServerStatus
 from ...sdk.options import Options
-from .errors import NotBuilt, in_their_words
+from .errors import FilesLeft, NotBuilt, in_their_words
 from .options import ClaudeAgentOptions
 from .permissions import CallbackPerson, PermissionMode
 from .translating import DEBUG_FLAGS, translated
@@ -168,9 +168,15 @@ class ClaudeSDKClient:
                 self._chosen.end()
 
     async def query(self, prompt: str | AsyncIterable[dict[str, Any]], session_id: str = "default") -> None:
-        """`session_id` means nothing here: a client has one conversation."""
+        """`session_id` means nothing here: a client has one conversation.
+
+        With checkpoints, an empty prompt is how programs there open a conversation that they only rewind.
+        """
         with in_their_words():
-            await self._client.query(prompt)
+            if prompt == "" and self.options.enable_file_checkpointing:
+                self._client.conversation.say_nothing()
+            else:
+                await self._client.query(prompt)
 
     def receive_messages(self) -> Responses:
         return self._received(one=False)
@@ -202,8 +208,12 @@ class ClaudeSDKClient:
         with in_their_words():
             await self._client.stop_task(task_id)
 
-    async def rewind_files(self, user_message_id: str) -> None:
-        raise NotBuilt("Files cannot be put back to what they were before a message in this version.")
+    async def rewind_files(self, user_message_id: str, *, force: bool = False) -> None:
+        """Raises `FilesLeft` where somebody else has changed a file since. `force` is ours, and overwrites that too."""
+        with in_their_words():
+            rewound = await self._client.rewind_files(user_message_id, force=force)
+        if rewound.left:
+            raise FilesLeft(rewound.left)
 
     async def get_mcp_status(self) -> dict[str, Any]:
         with in_their_words():

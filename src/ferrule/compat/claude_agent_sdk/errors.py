@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import NoReturn
 
@@ -48,6 +48,15 @@ class CLIJSONDecodeError(ClaudeSDKError):
 
 class NotBuilt(ClaudeSDKError, NotImplementedError):
     """Something that the other library can do and this one cannot, or not yet."""
+
+
+class FilesLeft(ClaudeSDKError):
+    """Ours: files that `rewind_files` did not touch, each with the reason. All others are as they were."""
+
+    def __init__(self, left: Mapping[str, str]) -> None:
+        self.left = dict(left)
+        files = "\n".join(f"{path}: {why}" for path, why in left.items())
+        super().__init__(f"Some files were left as they are; look at them, or give force=True.\n{files}")
 
 
 @contextmanager

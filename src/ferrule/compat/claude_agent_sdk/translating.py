@@ -22,6 +22,7 @@ from .permissions import CallbackPerson
 log = logging.getLogger(__name__)
 
 DEBUG_FLAGS: Final = frozenset({"debug-to-stderr", "debug"})
+REPLAY_FLAG: Final = "replay-user-messages"
 ADAPTIVE_TOKENS: Final = 31_999
 """For a model that wants to be told a number; others think as they see fit."""
 _NARROWING: Final = frozenset({"plan", "dontAsk"})
@@ -81,6 +82,8 @@ def translated(
         fork=options.fork_session,
         fork_at=options.resume_session_at,
         session_id=options.session_id,
+        checkpoints=options.enable_file_checkpointing,
+        prompt_messages=REPLAY_FLAG in options.extra_args,
         agent_messages="all" if options.forward_subagent_text else "calls",
         partial_messages=options.include_partial_messages,
         hook_messages=options.include_hook_events,
@@ -95,7 +98,6 @@ def _refuse_what_is_not_built(options: ClaudeAgentOptions) -> None:
 def _not_built(options: ClaudeAgentOptions) -> Iterator[tuple[str, str]]:
     wanted = {
         "resume_drops_turn": options.resume_drops_turn,
-        "enable_file_checkpointing": options.enable_file_checkpointing,
         "session_store": options.session_store,
         "task_budget": options.task_budget,
     }
@@ -106,7 +108,7 @@ def _not_built(options: ClaudeAgentOptions) -> Iterator[tuple[str, str]]:
         yield "permission_prompt_tool_name", "a program is asked through `can_use_tool`."
     if options.resume_session_at and not options.fork_session:
         yield "resume_session_at", "a transcript is never shortened, so it needs `fork_session`."
-    for flag in options.extra_args.keys() - DEBUG_FLAGS:
+    for flag in options.extra_args.keys() - DEBUG_FLAGS - {REPLAY_FLAG}:
         yield "extra_args", f"there is no command line that could take --{flag}."
 
 
