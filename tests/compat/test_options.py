@@ -121,7 +121,6 @@ def test_errors_stand_in_the_families_that_programs_catch() -> None:
     [
         {"resume_session_at": "x"},
         {"resume_drops_turn": "x"},
-        {"session_store": object()},
         {"task_budget": {"total": 1}},
         {"permission_prompt_tool_name": "x"},
         {"extra_args": {"verbose": None}},

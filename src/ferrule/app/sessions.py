@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Unpack
 
 from .._version import __version__
 from ..core.ports import Note
+from ..core.values import plain_value
 from ..engine.conversation import Conversation
 from ..engine.restoring import Restored, restored
 from ..engine.session import Session
@@ -36,7 +38,7 @@ def begin_session(
     path = _free(transcripts.path(workspace, session_id))
     transcripts.prune(workspace, settings.cleanup_days)
     session = open_session(settings, session_id=session_id, **parts)
-    _record(session, TranscriptFile(path), Restored())
+    _record(session, TranscriptFile(path), Restored(), parts.get("mirror"))
     return session
 
 
@@ -88,7 +90,7 @@ def resume_session(
     session = open_session(settings, session_id=session_id, **parts)
     store = TranscriptFile.resumed(path)
     found = restored(lines_of(path))
-    _record(session, store, found)
+    _record(session, store, found, parts.get("mirror"))
     session.turn = found.prompts
     session.started_by = "resume"
     session.state.found_tools = found.found_tools
@@ -110,8 +112,26 @@ def _free(path: Path) -> Path:
     return path
 
 
-def _record(session: Session, store: TranscriptFile, found: Restored) -> None:
-    transcript = Transcript(store, session.id, agent=session.agent, parent=found.last, meta=_about(session.workspace))
+@plain_value
+class _Mirrored:
+    """Satisfies `core.ports.TranscriptStore`. The file comes first: what the mirror is told is on disk."""
+
+    file: TranscriptFile
+    mirror: Callable[[bytes], None]
+
+    def append(self, line: bytes, /) -> None:
+        self.file.append(line)
+        self.mirror(line)
+
+    def sync(self) -> None:
+        self.file.sync()
+
+
+def _record(
+    session: Session, store: TranscriptFile, found: Restored, mirror: Callable[[bytes], None] | None = None
+) -> None:
+    kept = store if mirror is None else _Mirrored(store, mirror)
+    transcript = Transcript(kept, session.id, agent=session.agent, parent=found.last, meta=_about(session.workspace))
     session.conversation = Conversation(found.turns, transcript)
     session.transcript_path = str(store.path)
     session.closing = (*session.closing, store.close)

@@ -138,5 +138,7 @@ class Parts(TypedDict, total=False):
     """What agents are told beside the prompt of their kind."""
     models: Models | None
     """Other models than the session's, for agents that want one."""
+    mirror: Callable[[bytes], None] | None
+    """Told each line of the transcript of a session that is kept, once it is written."""
     checkpoints: Checkpoints | None
     """Where what stood in files before the tools changed them is kept; without it nothing can be brought back."""

@@ -8,7 +8,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -130,6 +130,24 @@ class Transcripts:
         except OSError:
             target.unlink(missing_ok=True)
             raise
+
+    def replace(self, path: Path, lines: Iterable[bytes]) -> None:
+        """Make a transcript of these lines, in the place of one that nobody has open. Raises `TranscriptError`."""
+        make_private(path.parent)
+        held = _held(path, os.O_RDWR) if path.exists() else None
+        new = path.with_suffix(f".{os.urandom(4).hex()}")
+        try:
+            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as file:
+                file.writelines(lines)
+                file.flush()
+                os.fsync(file.fileno())
+            new.rename(path)
+        except OSError as error:
+            raise TranscriptError(f"The transcript {path} cannot be written: {error.strerror}.") from None
+        finally:
+            new.unlink(missing_ok=True)
+            if held is not None:
+                os.close(held)
 
     def prune(self, workspace: str, days: int) -> None:
         """Remove the transcripts of this project that nobody has used for so many days."""

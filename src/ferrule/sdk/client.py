@@ -23,6 +23,7 @@ from ..mcp.naming import PREFIX
 from .conversation import Conversation
 from .errors import CannotOpen, NotConnected, NotDone
 from .messages import ContextUsage, Message, ResultMessage, ServerStatus
+from .mirroring import Mirror, brought
 from .opening import opened
 from .options import Options
 from .prompts import Prompt, Prompts, said
@@ -40,6 +41,7 @@ class Messages:
     def __init__(self, prompt: Prompt | Prompts, options: Options) -> None:
         self._prompt = prompt
         self._options = options
+        self._mirror: Mirror | None = None
         self._conversation: Conversation | None = None
         self._is_closed = False
 
@@ -50,6 +52,9 @@ class Messages:
         if self._is_closed:
             raise StopAsyncIteration
         if self._conversation is None:
+            self._options, self._mirror = await brought(self._options)
+            if self._is_closed:  # meanwhile
+                raise StopAsyncIteration
             self._conversation = self._begun()
         message = await self._conversation.next()
         if message is None:
@@ -73,7 +78,7 @@ class Messages:
         prompt = self._prompt
         many = prompt if isinstance(prompt, AsyncIterable) else None
         first = None if isinstance(prompt, AsyncIterable) else said(prompt)
-        conversation = _conversation(self._options)
+        conversation = _conversation(self._options, self._mirror)
         if first is not None:
             conversation.say(first)
             conversation.say_no_more()
@@ -94,13 +99,13 @@ def query(*, prompt: Prompt | Prompts, options: Options | None = None) -> Messag
     return Messages(prompt, options or Options())
 
 
-def _conversation(options: Options) -> Conversation:
+def _conversation(options: Options, mirror: Mirror | None) -> Conversation:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         raise CannotOpen("No event loop of asyncio runs here. Use `asyncio.run`, or anyio with that backend.") from None
     return Conversation(
-        opened(options),
+        opened(options, mirror),
         partial=options.partial_messages,
         hook_messages=options.hook_messages,
         prompt_messages=options.prompt_messages,
@@ -160,7 +165,7 @@ class FerruleClient:
         await self.disconnect()
         many = prompt if isinstance(prompt, AsyncIterable) else None
         first = None if prompt is None or isinstance(prompt, AsyncIterable) else said(prompt)
-        conversation = _conversation(self.options)
+        conversation = _conversation(*await brought(self.options))
         if first is not None:
             conversation.say(first)
         conversation.start(many)

@@ -71,6 +71,8 @@ class Conversation:
         self._under_way = asyncio.Event()
         self._known_calls: dict[str, asyncio.Event] = {}
         self._owner: asyncio.Task[None] | None = None
+        if opened.mirror is not None:
+            opened.mirror.failed = self._tell_of_mirror
         self._has_begun = False
         self._is_ending = False
 
@@ -151,6 +153,8 @@ class Conversation:
         async with AsyncExitStack() as last:
             last.callback(self._be_over)
             last.push_async_callback(self.opened.models.close)
+            if self.opened.mirror is not None:
+                last.push_async_callback(self.opened.mirror.close)
             for server in self.opened.own_servers.values():
                 last.callback(server.leave)
             await last.enter_async_context(self.session)
@@ -208,8 +212,14 @@ class Conversation:
         self._under_way.clear()
 
     async def _tell_result(self, answer: Answer) -> None:
+        if self.opened.mirror is not None:
+            await self.opened.mirror.flush()
         line = result_line(answer, session_id=self.session.id, uuid=self._stream.new_id())
         await self.told.tell(message_of(line))
+
+    def _tell_of_mirror(self, words: str) -> None:
+        key = dict(self.opened.mirror.key) if self.opened.mirror else {}
+        self.told.tell_at_once(message_of(self._stream.line("system", subtype="mirror_error", key=key, error=words)))
 
     def _prompted(self, prompt: Said) -> dict[str, Any]:
         content = prompt if isinstance(prompt, str) else [wire(block) for block in prompt]

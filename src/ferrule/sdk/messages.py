@@ -105,6 +105,14 @@ class HookEventMessage(SystemMessage):
 
 
 @dataclass
+class MirrorErrorMessage(SystemMessage):
+    """A store did not take what it was given; it is given it again later. The transcript on disk has it."""
+
+    key: dict[str, str] | None = None
+    error: str = ""
+
+
+@dataclass
 class DeferredToolUse:
     """A call that a hook put off."""
 
@@ -193,6 +201,8 @@ def message_of(line: Mapping[str, Any]) -> Message:
             return HookEventMessage(
                 "hook_response", dict(line), line["hook_event"], line.get("session_id"), line.get("uuid")
             )
+        case _ if line.get("subtype") == "mirror_error":
+            return MirrorErrorMessage("mirror_error", dict(line), dict(line["key"]), line["error"])
         case _:
             return SystemMessage(str(line.get("subtype", "")), dict(line))
 

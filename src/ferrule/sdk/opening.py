@@ -39,6 +39,7 @@ from ..skills.catalog import Skills
 from .added_rules import AddedRules
 from .checking import faults_in
 from .errors import CannotOpen
+from .mirroring import Mirror
 from .models import Models
 from .options import Options
 from .own_server import OwnServer
@@ -64,6 +65,7 @@ class Opened:
     own_servers: Mapping[str, OwnServer]
     state_folder: Path
     checkpoints: Checkpoints | None
+    mirror: Mirror | None
     may_bypass: bool
     """Whether it was opened in a mode that allows everything."""
 
@@ -73,15 +75,15 @@ class Opened:
         return self.found.commands
 
 
-def opened(options: Options) -> Opened:
+def opened(options: Options, mirror: Mirror | None = None) -> Opened:
     """Raises `CannotOpen`. Nothing runs before the session is entered."""
     try:
-        return _opened(options)
+        return _opened(options, mirror)
     except (SettingsError, RuleError, TranscriptError, ModelError, SchemaError) as error:
         raise CannotOpen(str(error)) from error
 
 
-def _opened(options: Options) -> Opened:
+def _opened(options: Options, mirror: Mirror | None) -> Opened:
     _check(options)
     plugins = tuple(Plugin.at(path) for path in options.plugins)
     settings, levels = _settings(options, plugins)
@@ -106,6 +108,7 @@ def _opened(options: Options) -> Opened:
         "models": models,
         "small_model": models.small(),
         "checkpoints": checkpoints,
+        "mirror": mirror,
     }
     if options.skills is not None and settings.pages is not None:
         parts["skills"] = Skills(settings.pages, options.skills)
@@ -126,6 +129,8 @@ def _opened(options: Options) -> Opened:
         log.warning("%s", warning)
     found.session.thinking_tokens = options.thinking_tokens
     found.session.effort = options.effort
+    if mirror is not None:
+        mirror.begin(found.session.id, found.session.transcript_path, is_fork=options.fork)
     return Opened(
         session=found.session,
         found=found,
@@ -138,6 +143,7 @@ def _opened(options: Options) -> Opened:
         own_servers=_own_servers(options, found.session.registry),
         state_folder=settings.state_folder,
         checkpoints=checkpoints,
+        mirror=mirror,
         may_bypass=settings.mode is Mode.BYPASS,
     )
 

@@ -15,6 +15,7 @@ from ..core.tool import AnyTool
 from ..hooks.hook import Hook
 from ..permissions.asking import Person
 from ..permissions.modes import Mode
+from .stores import SessionStore
 from .toolbox import Ask
 
 Folder: TypeAlias = str | os.PathLike[str]
@@ -98,6 +99,13 @@ class Options:
 
     checkpoints: bool = False
     """Whether what stood in files before the tools changed them is kept, for `rewind_files` of the client."""
+
+    session_store: SessionStore | None = None
+    """Where the transcript is kept too, and resumed from; see `sdk/stores.py`."""
+    store_flush: Literal["batched", "eager"] = "batched"
+    """When it is sent there: before each result, or at once."""
+    load_within: float = 60.0
+    """Seconds that the store may take to give a transcript."""
 
     agent_messages: Literal["all", "calls"] = "all"
     """What is told of agents: everything, or only their calls with the results. Each names the call that it is for."""

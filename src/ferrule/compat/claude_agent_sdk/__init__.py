@@ -7,6 +7,7 @@ and what is refused.
 from __future__ import annotations
 
 from ..._version import __version__
+from ...sdk.stores import InMemorySessionStore
 from ...sdk.tools import SdkMcpTool, create_sdk_mcp_server, tool
 from . import types
 from .client import ClaudeSDKClient, query
@@ -50,7 +51,6 @@ from .sessions import (
 )
 from .types import *  # noqa: F403 - the same names in both places, as programs import them from either
 
-InMemorySessionStore = not_built("InMemorySessionStore")
 Transport = not_built("Transport")
 
 __all__: list[str] = [

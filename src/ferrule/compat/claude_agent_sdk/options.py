@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
 from ...core.model import ModelProvider
+from ...sdk.stores import SessionStore, SessionStoreFlushMode
 from ...sdk.tools import McpSdkServerConfig
 from .hooks import HookMatcher
 from .permissions import CanUseTool, PermissionMode
@@ -197,8 +198,8 @@ class ClaudeAgentOptions:
     effort: EffortLevel | None = None
     output_format: dict[str, Any] | None = None
     enable_file_checkpointing: bool = False
-    session_store: Any = None
-    session_store_flush: Literal["batched", "eager"] = "batched"
+    session_store: SessionStore | None = None
+    session_store_flush: SessionStoreFlushMode = "batched"
     load_timeout_ms: int = 60_000
     task_budget: TaskBudget | None = None
 

@@ -83,6 +83,9 @@ def translated(
         fork_at=options.resume_session_at,
         session_id=options.session_id,
         checkpoints=options.enable_file_checkpointing,
+        session_store=options.session_store,
+        store_flush=options.session_store_flush,
+        load_within=options.load_timeout_ms / 1000,
         prompt_messages=REPLAY_FLAG in options.extra_args,
         agent_messages="all" if options.forward_subagent_text else "calls",
         partial_messages=options.include_partial_messages,
@@ -98,7 +101,6 @@ def _refuse_what_is_not_built(options: ClaudeAgentOptions) -> None:
 def _not_built(options: ClaudeAgentOptions) -> Iterator[tuple[str, str]]:
     wanted = {
         "resume_drops_turn": options.resume_drops_turn,
-        "session_store": options.session_store,
         "task_budget": options.task_budget,
     }
     for name, value in wanted.items():

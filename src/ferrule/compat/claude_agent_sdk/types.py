@@ -9,6 +9,7 @@ from ...sdk.messages import (
     ContentBlock,
     DeferredToolUse,
     HookEventMessage,
+    MirrorErrorMessage,
     ResultMessage,
     ServerToolResultBlock,
     ServerToolUseBlock,
@@ -19,6 +20,15 @@ from ...sdk.messages import (
     ToolResultBlock,
     ToolUseBlock,
     UserMessage,
+)
+from ...sdk.stores import (
+    SessionKey,
+    SessionListSubkeysKey,
+    SessionStore,
+    SessionStoreEntry,
+    SessionStoreFlushMode,
+    SessionStoreListEntry,
+    SessionSummaryEntry,
 )
 from ...sdk.tools import (
     McpSdkServerConfig,
@@ -143,22 +153,12 @@ from .shapes import (
     TaskUpdatedStatus,
     TaskUsage,
 )
-from .store_shapes import (
-    SessionKey,
-    SessionListSubkeysKey,
-    SessionStore,
-    SessionStoreEntry,
-    SessionStoreFlushMode,
-    SessionStoreListEntry,
-    SessionSummaryEntry,
-)
 from .translating import (
     CanUseToolShadowedWarning,
 )
 from .unsent import (
     TERMINAL_TASK_STATUSES,
     ConversationResetMessage,
-    MirrorErrorMessage,
     RateLimitEvent,
     RateLimitInfo,
     TaskNotificationMessage,

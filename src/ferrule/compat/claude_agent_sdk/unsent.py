@@ -53,12 +53,6 @@ class TaskUpdatedMessage(SystemMessage):
 
 
 @dataclass
-class MirrorErrorMessage(SystemMessage):
-    key: dict[str, str] | None = None
-    error: str = ""
-
-
-@dataclass
 class RateLimitInfo:
     status: str
     resets_at: int | None = None
