@@ -25,7 +25,7 @@ from ferrule.compat.claude_agent_sdk import (
     SystemMessage,
     ToolAnnotations,
     create_sdk_mcp_server,
-    list_sessions_from_store,
+    fold_session_summary,
     query,
     tool,
 )
@@ -289,5 +289,5 @@ async def test_annotations_take_either_spelling() -> None:
 
 
 def test_what_is_not_there_can_be_imported_and_says_so() -> None:
-    with pytest.raises(NotBuilt, match="list_sessions_from_store"):
-        list_sessions_from_store(object(), directory=".")
+    with pytest.raises(NotBuilt, match="fold_session_summary"):
+        fold_session_summary(None, {"project_key": "x", "session_id": "x"}, [])

@@ -118,11 +118,11 @@ async def test_what_went_on_elsewhere_is_there_at_home(monkeypatch: pytest.Monke
     id = _id(await _asked("first", says("1."), session_store=store))
     with monkeypatch.context() as away:
         away.setenv("XDG_STATE_HOME", str(tmp_path / "state-elsewhere"))
-        await _asked("second", says("2."), session_store=store, resume=id)
+        await _asked("Hazel.", says("2."), session_store=store, resume=id)
 
     await _asked("third", session_store=store, resume=id, model_provider=model)
 
-    assert "second" in str(model.requests[0])
+    assert "Hazel." in str(model.requests[0])
 
 
 async def test_what_went_on_in_both_places_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -142,13 +142,13 @@ async def test_what_went_on_in_both_places_is_refused(monkeypatch: pytest.Monkey
 async def test_the_last_conversation_is_the_stores(elsewhere: Any) -> None:
     store, model = InMemorySessionStore(), RecordingModel(says("."))
     await _asked("older", says("1."), session_store=store)
-    newer = _id(await _asked("newer", says("1."), session_store=store))
+    newer = _id(await _asked("Hazel.", says("1."), session_store=store))
     elsewhere()
 
     messages = await _asked("x", session_store=store, continue_conversation=True, model_provider=model)
 
     assert _id(messages) == newer
-    assert "newer" in str(model.requests[0])
+    assert "Hazel." in str(model.requests[0])
 
 
 async def test_a_store_that_cannot_list_has_no_last_conversation() -> None:

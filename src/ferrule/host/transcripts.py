@@ -8,7 +8,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -254,19 +254,18 @@ def _listed(path: Path) -> Listed | None:
     for line in lines_of(path):
         if line.startswith(b'{"type":"user"') and b'"agent":"main"' in line[:HEAD]:
             turns += 1
-            prompt = prompt or _prompt(_entry(line))
+            prompt = prompt or prompt_of(_entry(line))
     if not turns:
         return None
-    return Listed(
-        id=path.stem, first_prompt=prompt[:FIRST_PROMPT], last_used=path.stat().st_mtime, turns=turns, path=path
-    )
+    return Listed(id=path.stem, first_prompt=prompt, last_used=path.stat().st_mtime, turns=turns, path=path)
 
 
-def _prompt(entry: dict[str, Any]) -> str:
+def prompt_of(entry: Mapping[str, Any]) -> str:
+    """The beginning of what was said, on one line."""
     content = entry.get("content")
     blocks = cast(list[Any], content) if isinstance(content, list) else []
     texts = [cast(dict[str, Any], block).get("text") for block in blocks if isinstance(block, dict)]
-    return " ".join(" ".join(text.split()) for text in texts if isinstance(text, str))
+    return " ".join(" ".join(text.split()) for text in texts if isinstance(text, str))[:FIRST_PROMPT]
 
 
 def _entry(line: bytes) -> dict[str, Any]:

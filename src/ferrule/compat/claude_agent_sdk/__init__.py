@@ -26,20 +26,9 @@ from .options import ToolAnnotations
 from .session_changes import (
     ForkSessionResult,
     delete_session,
-    delete_session_via_store,
-    fold_session_summary,
     fork_session,
-    fork_session_via_store,
-    get_session_info_from_store,
-    get_session_messages_from_store,
-    get_subagent_messages_from_store,
-    import_session_to_store,
-    list_sessions_from_store,
-    list_subagents_from_store,
     rename_session,
-    rename_session_via_store,
     tag_session,
-    tag_session_via_store,
 )
 from .sessions import (
     get_session_info,
@@ -49,8 +38,21 @@ from .sessions import (
     list_subagents,
     project_key_for_directory,
 )
+from .stored_sessions import (
+    delete_session_via_store,
+    fork_session_via_store,
+    get_session_info_from_store,
+    get_session_messages_from_store,
+    get_subagent_messages_from_store,
+    import_session_to_store,
+    list_sessions_from_store,
+    list_subagents_from_store,
+    rename_session_via_store,
+    tag_session_via_store,
+)
 from .types import *  # noqa: F403 - the same names in both places, as programs import them from either
 
+fold_session_summary = not_built("fold_session_summary")
 Transport = not_built("Transport")
 
 __all__: list[str] = [

@@ -10,7 +10,7 @@ from ...app.build import new_session_id
 from ...engine.entries import line_of
 from ...engine.transcript import entry_about, first_line
 from ...host.transcripts import add_line
-from .errors import ClaudeSDKError, not_built
+from .errors import ClaudeSDKError
 from .sessions import TAG, TITLE, head_of, path_of, transcripts
 
 
@@ -25,16 +25,14 @@ class ForkSessionResult:
 
 def rename_session(session_id: str, title: str, directory: str | os.PathLike[str] | None = None) -> None:
     """Raises `NoSuchSession`, and `ValueError` for a title that is empty."""
-    if not title.strip():
-        raise ValueError("The title is empty. Give one that says what the conversation is about.")
-    _add(_found(session_id, directory), session_id, TITLE, title.strip())
+    title = checked_title(title)
+    _add(_found(session_id, directory), session_id, TITLE, title)
 
 
 def tag_session(session_id: str, tag: str | None, directory: str | os.PathLike[str] | None = None) -> None:
     """`None` takes the tag away. Raises `NoSuchSession`, and `ValueError` for a tag that is empty."""
-    if tag is not None and not tag.strip():
-        raise ValueError("The tag is empty. Give None to take it away.")
-    _add(_found(session_id, directory), session_id, TAG, tag if tag is None else tag.strip())
+    tag = checked_tag(tag)
+    _add(_found(session_id, directory), session_id, TAG, tag)
 
 
 def fork_session(
@@ -63,11 +61,29 @@ def delete_session(session_id: str, directory: str | os.PathLike[str] | None = N
     _found(session_id, directory).unlink()
 
 
+def checked_title(title: str) -> str:
+    """Raises `ValueError`."""
+    if not title.strip():
+        raise ValueError("The title is empty. Give one that says what the conversation is about.")
+    return title.strip()
+
+
+def checked_tag(tag: str | None) -> str | None:
+    """Raises `ValueError`."""
+    if tag is not None and not tag.strip():
+        raise ValueError("The tag is empty. Give None to take it away.")
+    return tag if tag is None else tag.strip()
+
+
 def _found(session_id: str, directory: str | os.PathLike[str] | None) -> Path:
     path = path_of(session_id, directory)
     if path is None:
-        raise NoSuchSession(f"There is no session {session_id}. List those that there are.")
+        raise no_such(session_id)
     return path
+
+
+def no_such(session_id: str) -> NoSuchSession:
+    return NoSuchSession(f"There is no session {session_id}. List those that there are.")
 
 
 def _add(path: Path, session_id: str, kind: str, text: str | None) -> None:
@@ -75,16 +91,3 @@ def _add(path: Path, session_id: str, kind: str, text: str | None) -> None:
         add_line(path, line_of(entry_about(kind, None, session_id, "main", {"text": text})))
     except OSError as error:
         raise ClaudeSDKError(f"{path} cannot be written: {error.strerror}.") from None
-
-
-list_sessions_from_store = not_built("list_sessions_from_store")
-get_session_info_from_store = not_built("get_session_info_from_store")
-get_session_messages_from_store = not_built("get_session_messages_from_store")
-list_subagents_from_store = not_built("list_subagents_from_store")
-get_subagent_messages_from_store = not_built("get_subagent_messages_from_store")
-rename_session_via_store = not_built("rename_session_via_store")
-tag_session_via_store = not_built("tag_session_via_store")
-delete_session_via_store = not_built("delete_session_via_store")
-fork_session_via_store = not_built("fork_session_via_store")
-import_session_to_store = not_built("import_session_to_store")
-fold_session_summary = not_built("fold_session_summary")

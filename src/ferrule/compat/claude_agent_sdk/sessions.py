@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -68,7 +68,7 @@ def get_session_messages(
 ) -> list[SessionMessage]:
     """What was said in it, from the beginning. Empty where there is no such conversation."""
     path = path_of(session_id, directory)
-    found = [] if path is None else list(_messages(path, session_id))
+    found = [] if path is None else list(messages_in(entries_of(path), session_id))
     return found[offset : None if limit is None else offset + limit]
 
 
@@ -81,8 +81,7 @@ def project_key_for_directory(directory: str | os.PathLike[str] | None = None) -
 def list_subagents(session_id: str, directory: str | os.PathLike[str] | None = None) -> list[str]:
     """The ids of the agents that worked in a conversation, in the order in which they began."""
     path = path_of(session_id, directory)
-    agents = () if path is None else (str(entry.get("agent", "")) for entry in entries_of(path))
-    return list(dict.fromkeys(agent.rpartition("/")[2] for agent in agents if "/" in agent))
+    return [] if path is None else agents_in(entries_of(path))
 
 
 def get_subagent_messages(
@@ -94,7 +93,7 @@ def get_subagent_messages(
 ) -> list[SessionMessage]:
     """What was said with an agent. Empty where there is no such conversation, or no such agent in it."""
     path = path_of(session_id, directory)
-    found = [] if path is None else list(_messages(path, session_id, agent_id))
+    found = [] if path is None else list(messages_in(entries_of(path), session_id, agent_id))
     return found[offset : None if limit is None else offset + limit]
 
 
@@ -144,7 +143,7 @@ def _info(one: Listed) -> SDKSessionInfo:
         file_size=one.path.stat().st_size,
         first_prompt=one.first_prompt,
         cwd=head.get("workspace"),
-        created_at=_milliseconds(head.get("time")),
+        created_at=milliseconds(head.get("time")),
     )
 
 
@@ -160,15 +159,20 @@ def _said_of(path: Path) -> dict[str, str | None]:
     return said
 
 
-def _milliseconds(time: object) -> int | None:
+def milliseconds(time: object) -> int | None:
     try:
         return round(datetime.fromisoformat(cast(str, time)).timestamp() * 1000)
     except (TypeError, ValueError):
         return None
 
 
-def _messages(path: Path, session_id: str, agent: str = "main") -> Iterator[SessionMessage]:
-    for entry in entries_of(path):
+def agents_in(entries: Iterable[Mapping[str, Any]]) -> list[str]:
+    agents = (str(entry.get("agent", "")) for entry in entries)
+    return list(dict.fromkeys(agent.rpartition("/")[2] for agent in agents if "/" in agent))
+
+
+def messages_in(entries: Iterable[Mapping[str, Any]], session_id: str, agent: str = "main") -> Iterator[SessionMessage]:
+    for entry in entries:
         above, _, own = str(entry.get("agent", "")).rpartition("/")
         if own == agent:
             parent = above.rpartition("/")[2] or None
