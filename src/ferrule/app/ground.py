@@ -27,8 +27,8 @@ from .live_rules import LiveRules, Policy
 from .settings import Parts, Settings
 
 if TYPE_CHECKING:
-    from ..mcp.servers import McpServers
     from ..host.checkpoints import Checkpoints
+    from ..mcp.servers import McpServers
 
 log = logging.getLogger(__name__)
 

@@ -34,8 +34,8 @@ from .live_rules import Policy
 from .model_choice import ModelChoice
 
 if TYPE_CHECKING:
-    from ..mcp.servers import McpServers
     from ..host.checkpoints import Checkpoints
+    from ..mcp.servers import McpServers
 
 CONCURRENCY_VARIABLES = (
     "FERRULE_MAX_TOOL_CONCURRENCY",
