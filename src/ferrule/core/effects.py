@@ -36,7 +36,8 @@ class ReadsPath:
     """A file, or a directory with all that is below it.
 
     A tool gives the absolute `path`. The engine adds `real`, the path with
-    links resolved, and `links`, the links that were followed on the way.
+    links resolved, and `links`, the links that were followed on the way. A
+    tool that knows a way with `..` in it gives that as `real`, to be resolved.
     """
 
     path: str

@@ -39,14 +39,20 @@ def _grounded(touch: Touch, paths: Paths) -> Touch:
     if isinstance(touch, ReadsPath | WritesPath) and not os.path.isabs(touch.path):
         return Opaque()  # a place nobody can compare or match may be any place
     if isinstance(touch, ReadsPath):
-        return ReadsPath(touch.path, *paths.resolve(touch.path))
+        return ReadsPath(touch.path, *paths.resolve(_way(touch)))
     if isinstance(touch, WritesPath) and touch.change is Change.UNLINKS:
-        folder, name = os.path.split(touch.path)
-        real, links = paths.resolve(folder)
-        return WritesPath(touch.path, touch.change, os.path.join(real, name), links)
+        folder, name = os.path.split(_way(touch))
+        if name != "..":
+            real, links = paths.resolve(folder)
+            return WritesPath(touch.path, touch.change, os.path.join(real, name), links)
     if isinstance(touch, WritesPath):
-        return WritesPath(touch.path, touch.change, *paths.resolve(touch.path))
+        return WritesPath(touch.path, touch.change, *paths.resolve(_way(touch)))
     return touch
+
+
+def _way(touch: ReadsPath | WritesPath) -> str:
+    """What the system goes along: `..` behind a link leads on from where the link leads."""
+    return touch.real if ".." in touch.real.split("/") else touch.path
 
 
 @plain_value

@@ -17,6 +17,7 @@ from .paths import (
     is_endless_or_device,
     is_nothing,
     network_host,
+    with_dots,
 )
 from .state import State
 from .words import Word
@@ -73,14 +74,14 @@ class Account:
     def reads(self, word: Word) -> None:
         if word.text == "-" or word.is_pipe:
             return
-        for path in self.places(word):
-            if is_nothing(path):
+        for path, way in self._ways(word):
+            if is_nothing(path) and not way:
                 continue
-            self._mind(path)
-            self._touch(ReadsPath(path))
+            self._mind(path, way)
+            self._touch(ReadsPath(path, way))
 
-    def _mind(self, path: str) -> None:
-        if depends_on_process(path):
+    def _mind(self, path: str, way: str) -> None:
+        if depends_on_process(path) or depends_on_process(way):
             self.doubt(f"where {path} leads depends on the process that opens it")
         elif is_endless_or_device(path):
             self.doubt(f"{path} is a device")
@@ -97,29 +98,34 @@ class Account:
         if not certain or word.text == "":
             self.doubt(f"what {word.shown or 'it'} names is not known")
             return
-        for path in self.places(word):
-            if is_nothing(path):
+        # A slash behind a link leads on, whatever is to become of the name; and a pattern looks into what is before it.
+        if change is Change.UNLINKS and (word.text is None or word.text.endswith("/")):
+            change = Change.DELETES
+        for path, way in self._ways(word):
+            if is_nothing(path) and not way:
                 continue
             if is_disk_device(path):
                 self.risk("disk", "critical", f"It writes to the device {path}.", denies=True)
-            self._mind(path)
-            # A slash behind a link leads on, whatever is to become of the name.
-            follows = change is Change.UNLINKS and (word.text or "").endswith("/")
-            self._touch(WritesPath(path, Change.DELETES if follows else change))
+            self._mind(path, way)
+            self._touch(WritesPath(path, change, way))
 
     def reaches(self, host: str) -> None:
         self._touch(ReachesHost(host, sends=True))
 
     def places(self, word: Word) -> list[str]:
         """The paths a word may name, for each directory the shell may be in; for a pattern, where it looks."""
+        return [path for path, _ in self._ways(word)]
+
+    def _ways(self, word: Word) -> list[tuple[str, str]]:
+        """These paths, each with the way that leads there if that climbs."""
         text = word.text
         if text is None:
             if not word.pattern:
-                return [ANYWHERE]
+                return [(ANYWHERE, "")]
             text = word.prefix[: word.prefix.rfind("/") + 1] or "."
         if not text.startswith("/") and not self.state.bases:
-            return [ANYWHERE]
-        return [absolute(text, base) for base in self.state.bases or ("/",)]
+            return [(ANYWHERE, "")]
+        return [(absolute(text, base), with_dots(text, base)) for base in self.state.bases or ("/",)]
 
     def redirects(self, operator: str, target: Word) -> None:
         """A redirection to or from a file."""

@@ -43,6 +43,15 @@ def absolute(path: str, base: str) -> str:
     return joined[1:] if joined.startswith("//") else joined
 
 
+def with_dots(path: str, base: str) -> str:
+    """The way to a path that climbs: its `..` lead on from wherever a link before them leads. Empty for any other.
+
+    >>> with_dots("link/../b", "/srv"), with_dots("a/b", "/srv")
+    ('/srv/link/../b', '')
+    """
+    return posixpath.join(base, path) if ".." in path.split("/") else ""
+
+
 def is_nothing(path: str) -> bool:
     """Whether reading or writing the path touches no file: the null device and the process's own streams."""
     return _NOTHING.fullmatch(path) is not None
