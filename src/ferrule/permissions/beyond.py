@@ -8,6 +8,7 @@ freely: it is asked about, unless a sandbox enforces the rules in question.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Final
 
@@ -17,7 +18,7 @@ from ..core.values import plain_value
 from ..core.verdicts import Confinement
 from .matching import RuleIndex, command_of
 from .paths import PathPattern, is_below
-from .programs import SHELLS, name_of, reads_below, shows_content, writes_below
+from .programs import SHELLS, name_of, names_put_into, reads_below, shows_content, writes_below
 from .rules import Rule
 
 _KNOWN_TO_HIDE: Final = frozenset({"Grep", "Glob", "LSP", "Read", "Edit", "Write", "NotebookEdit"})
@@ -77,7 +78,7 @@ def _of_folders(denies: RuleIndex, proposal: Proposal) -> OutOfReach | None:
         if isinstance(touch, RunsCommand):
             command = touch
         elif isinstance(touch, ReadsPath):
-            for path in dict.fromkeys((touch.path, touch.real or touch.path)):
+            for path in _read_with(touch, command, proposal.ctx.facts.workspace):
                 if shows and path in _ANYWHERE:
                     met = [*denies.reads.patterns]
                 elif command is None or reads_below(command.argv):
@@ -87,13 +88,30 @@ def _of_folders(denies: RuleIndex, proposal: Proposal) -> OutOfReach | None:
                 if met:
                     confinement = Confinement(unreadable=_spelled(met))
                     return OutOfReach(met[0][1], confinement, f"{path} may hold what the rule denies")
-        elif isinstance(touch, WritesPath) and command is not None and writes_below(command.argv):
-            patterns = (*denies.writes.patterns, *denies.reads.patterns)
-            kept = [one for one in patterns if one[0].may_match_below(touch.path)]
+        elif isinstance(touch, WritesPath) and command is not None:
+            kept = _kept_from(denies, touch, command.argv)
             if kept:
                 confinement = Confinement(unwritable=_spelled(kept))
                 return OutOfReach(kept[0][1], confinement, f"{touch.path} may hold what the rule denies")
     return None
+
+
+def _read_with(touch: ReadsPath, command: RunsCommand | None, workspace: str) -> dict[str, None]:
+    """Where the touch may read: git shows all of the repository, from wherever in it."""
+    paths = dict.fromkeys((touch.path, touch.real or touch.path))
+    if workspace and command is not None and name_of(command.argv) == "git" and is_below(touch.path, workspace):
+        paths[workspace] = None
+    return paths
+
+
+def _kept_from(denies: RuleIndex, touch: WritesPath, argv: Sequence[str]) -> list[tuple[PathPattern, Rule]]:
+    """What may be changed with the path: all that is below it, or what is put there, if it is a folder."""
+    patterns = (*denies.writes.patterns, *denies.reads.patterns)
+    paths = tuple(dict.fromkeys((touch.path, touch.real or touch.path)))
+    if writes_below(argv):
+        return [one for one in patterns if any(one[0].may_match_below(path) for path in paths)]
+    put = [f"{path}/{name}" for name in names_put_into(argv) for path in paths]
+    return [one for one in patterns if any(one[0].matches(path) for path in put)]
 
 
 def unread(index: RuleIndex, proposal: Proposal) -> Rule | None:

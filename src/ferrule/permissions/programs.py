@@ -54,12 +54,18 @@ _ONE_FILE: Final = frozenset(
         "tee",
         "split",
         "mv",
-        "ln",
         "chmod",
     }
 )
 _CHANGING_FOLDERS: Final = frozenset({"rm", "cp", "chmod", "chown", "chgrp"})
-_RECURSIVE: Final = re.compile(r"-[A-Za-z]*[rRa][A-Za-z]*|--recursive|--dereference-recursive|--archive")
+_CHANGING: Final = _CHANGING_FOLDERS | {"rmdir", "sed", "touch", "tee", "truncate", "shred"}
+"""Programs that change the files they are given."""
+_RECURSIVE: Final = re.compile(r"-[^-]*[rRa].*|--recursive|--dereference-recursive|--archive", re.DOTALL)
+"""Also with the value of another option behind it: `grep -rA3`, `cp -rt/tmp/x`."""
+_OF_FOLDERS: Final = re.compile(r"-[A-Za-z0-9]*d.*|--directories.*", re.DOTALL)
+"""What grep is to do with folders."""
+_OF_A_VARIABLE: Final = re.compile(r"[\"']*\$[A-Za-z_{]")
+"""A word that begins with what is not known, as it is written."""
 _GIT_NAMES: Final = frozenset(
     {
         "status",
@@ -76,7 +82,13 @@ _GIT_NAMES: Final = frozenset(
     }
 )
 _GIT_LOGS: Final = frozenset({"log", "reflog", "shortlog"})
-_PATCH: Final = re.compile(r"-[A-Za-z]*[puLSGc].*|--patch.*|--cc|--pickaxe.*|--word-diff.*|--remerge-diff.*|--ext-diff")
+_PATCH: Final = re.compile(
+    r"-[A-Za-z]*[puULSGc].*|--(patch|unified|binary|pickaxe|word-diff|remerge-diff|diff-merges|ext-diff).*|--cc|--dd",
+    re.DOTALL,
+)
+_RAW: Final = re.compile(r".*%\(raw.*", re.DOTALL)
+_GIT_SHOWING: Final = {"status": re.compile(r"-[A-Za-z]*v.*|--verbose", re.DOTALL), "tag": _RAW, "branch": _RAW}
+"""With these even commands that list names show contents."""
 _DURATION: Final = re.compile(r"[0-9]*\.?[0-9]+[smhd]?")
 _PLAIN_WRAPPERS: Final = frozenset({"time", "nohup", "builtin", "noglob"})
 
@@ -151,9 +163,11 @@ def reads_below(argv: Sequence[str]) -> bool:
         return False
     if name == "git":
         return _git_reads_below(argv[1:])
-    if any(char in word for word in argv[1:] for char in "*?["):
+    if _names_many(argv):
         return True
-    if name in ("grep", "egrep", "fgrep", "cp", "diff"):
+    if name in ("grep", "egrep", "fgrep"):
+        return any(_RECURSIVE.fullmatch(word) or _OF_FOLDERS.fullmatch(word) for word in argv[1:])
+    if name == "cp":
         return any(_RECURSIVE.fullmatch(word) for word in argv[1:])
     return name not in _ONE_FILE
 
@@ -161,13 +175,32 @@ def reads_below(argv: Sequence[str]) -> bool:
 def writes_below(argv: Sequence[str]) -> bool:
     """Whether the command may change what lies below a path that it writes."""
     name = name_of(argv)
-    return name == "mv" or (name in _CHANGING_FOLDERS and any(_RECURSIVE.fullmatch(word) for word in argv[1:]))
+    if name == "mv" or (name in _CHANGING and _names_many(argv)):
+        return True
+    return name in _CHANGING_FOLDERS and any(_RECURSIVE.fullmatch(word) for word in argv[1:])
+
+
+def names_put_into(argv: Sequence[str]) -> Iterator[str]:
+    """What a path that the command writes may come to hold, if that is a folder.
+
+    >>> list(names_put_into(("cp", "-v", "a/key", "sub")))
+    ['key', 'sub']
+    """
+    if name_of(argv) in ("cp", "ln"):
+        yield from (word.rstrip("/").rpartition("/")[2] for word in argv[1:] if not word.startswith("-"))
+
+
+def _names_many(argv: Sequence[str]) -> bool:
+    """Whether a word of it stands for files that are not told: a pattern, or a variable that holds one."""
+    return any(_OF_A_VARIABLE.match(word) or any(char in word for char in "*?[") for word in argv[1:])
 
 
 def _git_reads_below(words: Sequence[str]) -> bool:
-    command = next((word for word in words if not word.startswith("-") and "/" not in word), "")
-    if command in _GIT_LOGS:
-        return any(_PATCH.fullmatch(word) for word in words)
+    before = ("", *words)
+    command = next((word for word, last in zip(words, before, strict=False) if word[:1] != "-" and last != "-C"), "")
+    showing = _PATCH if command in _GIT_LOGS else _GIT_SHOWING.get(command)
+    if showing is not None:
+        return any(showing.fullmatch(word) for word in words)
     return command not in _GIT_NAMES
 
 
