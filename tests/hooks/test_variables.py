@@ -91,3 +91,24 @@ async def test_other_hooks_find_no_such_file(tmp_path: Path) -> None:
         await begun(session)
 
     assert (tmp_path / "found").read_text() == "left: \n"
+
+
+@requirement("HOOK-1", "PERM-6")
+async def test_nobody_but_a_hook_writes_what_is_run_for_its_variables(tmp_path: Path) -> None:
+    workspace, state = tmp_path / "workspace", tmp_path / "state"
+    workspace.mkdir()
+    hook = program('printf %s "$CLAUDE_ENV_FILE" > where', "SessionStart")
+    settings = Settings(cwd=str(workspace), state_folder=state, hooks=HookBook((hook,)), mode=Mode.ACCEPT_EDITS)
+    async with open_session(settings) as session:
+        await begun(session)
+        path = (workspace / "where").read_text()
+        calls = [
+            ToolCall("1", "Write", {"file_path": path, "content": "touch ran"}),
+            ToolCall("2", "Bash", {"command": f"echo touch ran > {path}"}),
+        ]
+        outcomes = await session.run(calls)
+        content = Path(path).read_text()
+
+    assert ["was not allowed" in plain_text(outcome.content) for outcome in outcomes] == [True, True]
+    assert content == ""
+    assert not Path(path).exists()

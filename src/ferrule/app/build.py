@@ -77,6 +77,7 @@ def open_session(settings: Settings | None = None, *, session_id: str | None = N
         mode=lambda: str(ground.rules.last_mode),
         kind=delegated.spawner.kind_of,
     )
+    variables = EnvFile(path=settings.state_folder / "variables" / f"{os.urandom(8).hex()}.sh", take=ground.shell.take)
     make = MakeParts(
         scene,
         ground.emit,
@@ -84,9 +85,7 @@ def open_session(settings: Settings | None = None, *, session_id: str | None = N
         {**os.environ, **settings.environment},
         answering=answering_for(lambda: session, small, ground.servers, parts.get("models")),
         keep=keeping_for(ground.state, ground.cwd, settings.state_folder),
-        env_file=EnvFile(
-            path=ground.folder.path / "hooks" / f"variables-{os.urandom(4).hex()}.sh", take=ground.shell.take
-        ),
+        env_file=variables,
     )
     hooks = _hooks(settings, ground, parts, make)
     registry = _registry(settings, ground, builtin, all_tools)
@@ -117,6 +116,7 @@ def open_session(settings: Settings | None = None, *, session_id: str | None = N
             *((hooks.runner.close,) if hooks else ()),
             ground.shell.close,
             *((servers.close,) if servers else ()),
+            variables.close,
         ),
         hooks=hooks.lifecycle if hooks else None,
     )
