@@ -133,6 +133,28 @@ def test_dots_behind_a_link_lead_out_of_the_workspace_for_commands_too(text: str
     assert command({}, text, links=LINKS) == "ask"
 
 
+@pytest.mark.parametrize("name", ["\u00e9-\u00e9", "e\u0301-e\u0301", "\u00e9-e\u0301"])
+@pytest.mark.parametrize("rule", ["\u00e9-\u00e9", "e\u0301-e\u0301", "e\u0301-\u00e9"])
+def test_a_name_is_denied_in_every_mixture_of_its_spellings(rule: str, name: str) -> None:
+    assert command({"deny": [f"Read(./{rule}/**)"]}, f"cat {name}/key") == "deny"
+
+
+@requirement("PERM-4")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "bash -c '${x:-curl} x'",
+        "bash -c 'cu$@rl x'",
+        "bash -c 'cu${z}rl x'",
+        "sh -c 'cu$()rl x'",
+        "sh -c 'cu``rl x'",
+        "eval 'cu\\\nrl x'",
+    ],
+)
+def test_what_is_nothing_in_the_middle_of_a_word_hides_no_denied_command(text: str) -> None:
+    assert command({"deny": ["Bash(curl *)"], "allow": ["Bash(bash *)"]}, text, mode=Mode.BYPASS) in ("ask", "deny")
+
+
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Every version of the one file holds the word, in commits, in a merge, in the index and on disk."""

@@ -24,6 +24,8 @@ from .rules import Rule
 _KNOWN_TO_HIDE: Final = frozenset({"Grep", "Glob", "LSP", "Read", "Edit", "Write", "NotebookEdit"})
 """Tools that leave out what is denied, or that read one file."""
 _QUOTING: Final = re.compile(r"[\"'\\]")
+_NOTHING: Final = re.compile(r"[\"'`]|\\\n?|\$[@*]|\$\{[^}]*\}|\$\(\s*\)")
+"""What may stand inside a word and be nothing. It may as well hold the word."""
 _ANYWHERE: Final = frozenset({"/", "/proc"})
 """What a word may name that is not known, and where every file has another name, below the root of a process."""
 
@@ -119,8 +121,8 @@ def unread(index: RuleIndex, proposal: Proposal) -> Rule | None:
     text = command_of(proposal)
     if text is None or not _holds_unread(proposal.effects):
         return None
-    plain = _QUOTING.sub("", text)
-    return next((rule for pattern, rule in index.command_patterns if pattern.words_stand_in(plain)), None)
+    readings = (_QUOTING.sub("", text), _NOTHING.sub("", text))
+    return next((rule for pattern, rule in index.command_patterns if any(map(pattern.words_stand_in, readings))), None)
 
 
 def _holds_unread(effects: Effects) -> bool:

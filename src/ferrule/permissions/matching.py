@@ -6,6 +6,7 @@ paths by their names. What cannot match is not looked at.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, assert_never
@@ -243,13 +244,21 @@ def _of_touch(index: RuleIndex, named: ToolRules, touch: Touch) -> Rule | None:
 def _of_path(touch: ReadsPath | WritesPath, *indexes: PathIndex[Rule]) -> Rule | None:
     """As written, as resolved, or by a link on the way: any of them is enough to restrict."""
     plain = touch.real in ("", touch.path) and not touch.links
+    paths = (touch.path,) if plain else (touch.path, touch.real or touch.path, *touch.links)
     for index in indexes:
         if index:
-            for path in (touch.path,) if plain else (touch.path, touch.real or touch.path, *touch.links):
+            for path in paths if all(map(str.isascii, paths)) else _spelled(paths):
                 rule = index.find(path)
                 if rule is not None:
                     return rule
     return None
+
+
+def _spelled(paths: Sequence[str]) -> Iterator[str]:
+    """As they are, and with each accent as a part of its letter, as rules that restrict have it too."""
+    for path in paths:
+        yield path
+        yield unicodedata.normalize("NFC", path)
 
 
 def _of_command(index: RuleIndex, argv: Sequence[str]) -> Rule | None:
