@@ -42,7 +42,7 @@ def deciding(permission: str, reason: str = "", **more: Any) -> dict[str, Any]:
 
 def runner(folder: Path, *hooks: Hook, seen: Recorder | None = None, **more: Any) -> Runner:
     book = HookBook(hooks)
-    return Runner(lambda: book, seen or Recorder(), project=str(folder), **more)
+    return Runner(lambda agent, chain: book, seen or Recorder(), project=str(folder), **more)
 
 
 async def answer_of(folder: Path, hook: Hook, payload: Mapping[str, Any] = PAYLOAD) -> Answer:

@@ -98,15 +98,6 @@ def test_a_bad_skill_is_skipped_with_a_warning(tmp_path: Path, name: str, text: 
     assert words in skills.warnings[0]
 
 
-@requirement("TASK-2")
-def test_hooks_of_a_skill_are_not_read_and_that_is_said(tmp_path: Path) -> None:
-    path = _skill(tmp_path, "guarded", "x", head="hooks: {PreToolUse: [{hooks: [{type: command, command: x}]}]}\n")
-
-    assert Skills(pages(tmp_path)).warnings == (
-        f"{path}: `hooks` is not used by this version; put them into settings.",
-    )
-
-
 def test_a_link_out_of_the_folder_is_skipped_and_one_inside_is_followed_once(tmp_path: Path) -> None:
     secret = put(tmp_path / "secret.md", HEAD.format("") + "private")
     _skill(tmp_path, "real", "x")

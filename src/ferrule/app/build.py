@@ -39,6 +39,7 @@ from .ground import Ground, prepared
 from .hooks import HookParts, MakeParts, answering_for, keeping_for, session_hooks, tell_of_compactions
 from .modes import SessionModes, judging_for
 from .settings import Parts, Settings
+from .skill_hooks import HooksOfSkills, loaded
 from .small_model import CallReader, PageReader, SmallModel
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def open_session(settings: Settings | None = None, *, session_id: str | None = N
         keep=keeping_for(ground.state, ground.cwd, settings.state_folder),
         env_file=variables,
     )
-    hooks = _hooks(settings, ground, parts, make)
+    hooks = _hooks(settings, ground, delegated, parts, make)
     registry = _registry(settings, ground, builtin, all_tools)
     servers = ground.servers
     if servers:
@@ -122,7 +123,7 @@ def open_session(settings: Settings | None = None, *, session_id: str | None = N
     )
     if hooks:
         tell_of_compactions(session, hooks.lifecycle)
-    delegated.spawner.attach(session, agent_hooks(hooks, make, scene))
+    delegated.spawner.attach(session, agent_hooks(hooks, make, scene, delegated.skills))
     _warn(delegated.spawner.agents, delegated.skills)
     return session
 
@@ -150,20 +151,26 @@ class _Delegated:
 def _delegated(settings: Settings, ground: Ground, parts: Parts) -> _Delegated:
     states: dict[str, SessionState] = {}
     skills = parts.get("skills") or (Skills(settings.pages) if settings.pages else None)
+    spawner = Spawner(
+        Agents(settings.pages, settings.agents),
+        caps=settings.agent_caps,
+        models=parts.get("models"),
+        brief=parts.get("brief", lambda kind: ""),
+        skill_text=partial(_skill_text, skills),
+        note_sources=ground.changes,
+        states=states,
+    )
     return _Delegated(
         modes=SessionModes(ground.rules, ground.state),
-        turn_rules=TurnRules(states, judging_for(ground.places)),
+        turn_rules=TurnRules(
+            states,
+            judging_for(ground.places),
+            turn_of=lambda agent: spawner.at_work[agent].turn,
+            check=lambda hooks: loaded(hooks, ground.cwd),
+        ),
         skills=skills,
         activated=ActivatedSkills(skills, ground.cwd) if skills else None,
-        spawner=Spawner(
-            Agents(settings.pages, settings.agents),
-            caps=settings.agent_caps,
-            models=parts.get("models"),
-            brief=parts.get("brief", lambda kind: ""),
-            skill_text=partial(_skill_text, skills),
-            note_sources=ground.changes,
-            states=states,
-        ),
+        spawner=spawner,
     )
 
 
@@ -219,12 +226,15 @@ def _approver(settings: Settings, ground: Ground, parts: Parts) -> Approver:
     return approver or NobodyToAsk()
 
 
-def _hooks(settings: Settings, ground: Ground, parts: Parts, make: MakeParts) -> HookParts | None:
+def _hooks(
+    settings: Settings, ground: Ground, delegated: _Delegated, parts: Parts, make: MakeParts
+) -> HookParts | None:
     """Without any there never will be any, so they cost nothing."""
     own = tuple(parts.get("hooks", ()))
-    if not (own or settings.hooks or settings.reload):
+    if not (own or settings.hooks or settings.reload or delegated.skills):
         return None
-    return session_hooks(make, ground.rules, own, _approver(settings, ground, parts))
+    of_skills = HooksOfSkills(delegated.turn_rules, delegated.spawner.at_work, ground.cwd) if delegated.skills else None
+    return session_hooks(make, ground.rules, own, of_skills, _approver(settings, ground, parts))
 
 
 def _pipeline(

@@ -19,7 +19,8 @@ from ..settings.pages import BadPage
 from ..skills.catalog import Skills
 from ..skills.definition import Skill
 from ..skills.rendering import NotRendered, Surrounding, rendered
-from ..skills.turn_rules import KEY, SkillRules
+from ..skills.turn_rules import KEY, NotActivated, SkillRules, no_hooks
+from .skill_hooks import loaded
 
 if TYPE_CHECKING:
     from ..mcp.servers import McpServers, Prompt
@@ -100,7 +101,7 @@ class Commands:
         for_turn: Mapping[str, Any] | None = None
         for name in names:
             skill = self._read(name)
-            rules = SkillRules(skill.allowed, skill.disallowed, skill.path)
+            rules = self._rules_of(skill)
             if rules or KEY in values:
                 values[KEY] = rules.saved(turn, None)
             texts.append(await self._rendered(skill, arguments))
@@ -108,6 +109,15 @@ class Commands:
         if KEY in values:
             values[KEY] = for_turn
         return "\n\n".join(texts)
+
+    def _rules_of(self, skill: Skill) -> SkillRules:
+        rules = SkillRules.of(skill)
+        try:
+            for hooks in rules.hooks:
+                loaded(hooks, self._session.workspace) if self._session.hooks else no_hooks(hooks)
+        except NotActivated as reason:
+            raise NotExpanded(str(reason)) from None
+        return rules
 
     def _read(self, name: str) -> Skill:
         assert self._skills is not None, "the skill was found in it"

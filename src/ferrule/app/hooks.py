@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from ..hooks.agents import AgentLifecycle
 from ..hooks.answers import Save
 from ..hooks.asking import HookApprover, Keep, nothing_kept
 from ..hooks.env_file import EnvFile
-from ..hooks.hook import NO_HOOKS, Answering, Asked, Hook, HookBook, Payload
+from ..hooks.hook import NO_HOOKS, Answering, Asked, Books, Hook, HookBook, Payload
 from ..hooks.judge import HookJudge
 from ..hooks.lifecycle import Lifecycle
 from ..hooks.memory import CallMemory
@@ -30,6 +30,7 @@ from ..hooks.payloads import Scene
 from ..hooks.runner import Runner, nobody
 from ..permissions.approvers import NobodyToAsk
 from .live_rules import LiveRules
+from .skill_hooks import HooksOfSkills
 from .small_model import SmallModel
 from .streams import known_shape
 
@@ -87,9 +88,9 @@ class MakeParts:
 
     def __call__(self, book: HookBook, approver: Approver) -> HookParts:
         """For hooks that stay as they are."""
-        return self.live(lambda: book, approver, lambda: None)
+        return self.live(lambda agent, chain: book, approver, lambda: None)
 
-    def live(self, book: Callable[[], HookBook], approver: Approver, look: Callable[[], None]) -> HookParts:
+    def live(self, book: Books, approver: Approver, look: Callable[[], None]) -> HookParts:
         """`look` is called at the turning points, to see whether hooks have changed."""
         scene = self.scene
         runner = Runner(
@@ -140,10 +141,12 @@ def keeping_for(state: SessionState, cwd: str, state_folder: Path) -> Keep:
     return keep
 
 
-def session_hooks(make: MakeParts, rules: LiveRules, own: tuple[Hook, ...], approver: Approver) -> HookParts:
-    """The hooks of the settings as `rules` last saw them, with those of the session itself before them."""
+def session_hooks(
+    make: MakeParts, rules: LiveRules, own: tuple[Hook, ...], skills: HooksOfSkills | None, approver: Approver
+) -> HookParts:
+    """The hooks of the settings as `rules` last saw them; before them those of the session itself, and of skills."""
     rules.look()
-    return make.live(_SessionHooks(rules, own), approver, rules.look)
+    return make.live(_SessionHooks(rules, own, skills), approver, rules.look)
 
 
 def tell_of_compactions(session: Session, lifecycle: Lifecycle) -> None:
@@ -176,17 +179,19 @@ def _before(session: Session, lifecycle: Lifecycle | AgentLifecycle) -> Callable
 
 
 class _SessionHooks:
-    def __init__(self, rules: LiveRules, own: tuple[Hook, ...]) -> None:
+    def __init__(self, rules: LiveRules, own: tuple[Hook, ...], skills: HooksOfSkills | None) -> None:
         self._rules = rules
         self._own = own
+        self._skills = skills
         self._seen = NO_HOOKS
         self._joined = HookBook(own)
 
-    def __call__(self) -> HookBook:
+    def __call__(self, agent: str, chain: Sequence[str] | None) -> HookBook:
         found = self._rules.hooks
         if found is not self._seen:
             self._seen, self._joined = found, found.joined(self._own)
-        return self._joined
+        more = self._skills(agent, chain) if self._skills else ()
+        return self._joined.joined(more) if more else self._joined
 
 
 def _saving(spill: SpillStore) -> Save:

@@ -97,7 +97,7 @@ class HookApprover:
 
     def _announce(self, proposal: Proposal) -> None:
         """Beside the question, which waits for no hook."""
-        if hooks := self._runner.chosen("Notification", WAITING):
+        if hooks := self._runner.chosen("Notification", WAITING, proposal):
             ctx = proposal.ctx
             told = common(self._scene, "Notification", ctx.cwd, ctx.facts.agent)
             words = f"Ferrule needs your permission to use {proposal.tool.name}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Final, TypeAlias
 
@@ -108,6 +108,8 @@ class Hook:
     """Whether it runs beside the session and decides nothing."""
     rewakes: bool = False
     """Whether exit code 2 of one that runs beside is told to the model."""
+    once: bool = False
+    """Whether it runs no more once it has run."""
 
     @property
     def label(self) -> str:
@@ -129,15 +131,16 @@ class HookBook:
     def of(self, event: str) -> tuple[Hook, ...]:
         return self._by_event.get(event, ())
 
+    @property
+    def all(self) -> tuple[Hook, ...]:
+        return tuple(hook for hooks in self._by_event.values() for hook in hooks)
+
     def joined(self, more: Iterable[Hook]) -> HookBook:
-        return HookBook((*more, *self._all()))
+        return HookBook((*more, *self.all))
 
     def without_agents(self) -> HookBook:
         """For the calls of an agent that is itself a hook, which would else ask another such agent for each of them."""
-        return HookBook(hook for hook in self._all() if not isinstance(hook.work, AgentPrompt))
-
-    def _all(self) -> Iterator[Hook]:
-        return (hook for hooks in self._by_event.values() for hook in hooks)
+        return HookBook(hook for hook in self.all if not isinstance(hook.work, AgentPrompt))
 
     def chosen(self, event: str, subject: str, proposal: Proposal | None = None) -> tuple[Hook, ...]:
         """Those that are for this moment, and of those that would do the same only the first."""
@@ -155,6 +158,8 @@ class HookBook:
 
 
 NO_HOOKS: Final = HookBook()
+Books: TypeAlias = Callable[[str, Sequence[str] | None], HookBook]
+"""The hooks of a moment, for an agent by its name and inside of these calls; `None` where it is not about a call."""
 
 
 def hook(

@@ -92,7 +92,7 @@ class Lifecycle:
     async def tell(self, event: str, cwd: str, /, **fields: Any) -> Said:
         """Any event, with the fields that it has beside those that all have."""
         self._look()
-        hooks = self._runner.chosen(event, _subject(event, fields))
+        hooks = self._runner.chosen(event, _subject(event, fields), agent=fields.get("agent_id", "main"))
         if not hooks:
             return Said()
         payload = common(self._scene, event, cwd) | fields

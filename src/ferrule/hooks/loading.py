@@ -43,6 +43,8 @@ class Loading:
     services: Mapping[str, MakeService]
     """What else can be a hook, by type."""
     only_managed_change_input: bool = False
+    once_counts: bool = False
+    """Whether a hook may say that it runs once in a session, as those of skills may."""
 
 
 @named_value
@@ -90,6 +92,7 @@ def _hook(found: SourcedHook, using: Loading) -> Hook:
         may_change_input=found.source.level is Level.MANAGED or not using.only_managed_change_input,
         beside=bool(said.get("async") or said.get("asyncRewake")),
         rewakes=bool(said.get("asyncRewake")),
+        once=using.once_counts and bool(said.get("once")),
     )
 
 

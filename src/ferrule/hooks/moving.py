@@ -23,7 +23,7 @@ class HookMoved:
     def after(self, proposal: Proposal, outcome: ToolOutcome, /) -> Awaitable[Amendment | None] | None:
         before = proposal.ctx.cwd
         now = next((change.path for change in outcome.changes if isinstance(change, MovedTo)), before)
-        hooks = self._runner.chosen("CwdChanged") if now != before else ()
+        hooks = self._runner.chosen("CwdChanged", "", proposal) if now != before else ()
         if not hooks:
             return None
         told = common(self._scene, "CwdChanged", now, proposal.ctx.facts.agent)

@@ -23,6 +23,7 @@ from .hook import (
     AgentPrompt,
     Answering,
     Asked,
+    Books,
     Function,
     Hook,
     HookBook,
@@ -52,7 +53,7 @@ class Runner:
 
     def __init__(
         self,
-        book: Callable[[], HookBook],
+        book: Books,
         emit: Emit,
         *,
         project: str,
@@ -71,28 +72,40 @@ class Runner:
         self._env_file = env_file
         self._beside = set[asyncio.Task[None]]()
         self._news: list[Note] = []
+        self._over = set[Hook]()
+        """Those that run once, and have; shared with the copies for agents that are hooks."""
 
     def without_agents(self) -> Runner:
         """The same, but that no hook is an agent. What runs beside the session is this runner's to end."""
         book, other = self._book, copy(self)
-        other._book = lambda: book().without_agents()
+
+        def without(agent: str, chain: Sequence[str] | None) -> HookBook:
+            return book(agent, chain).without_agents()
+
+        other._book = without
         return other
 
-    def chosen(self, event: str, subject: str = "", proposal: Proposal | None = None) -> tuple[Hook, ...]:
-        return self._book().chosen(event, subject, proposal)
+    def chosen(
+        self, event: str, subject: str = "", proposal: Proposal | None = None, *, agent: str = "main"
+    ) -> tuple[Hook, ...]:
+        """For a call, or for what else happens to an agent."""
+        facts = proposal.ctx.facts if proposal is not None else None
+        book = self._book(facts.agent, facts.chain) if facts is not None else self._book(agent, None)
+        return book.chosen(event, subject, proposal)
 
     def at_once(self, hooks: Sequence[Hook], payload: Payload) -> list[Answer] | None:
         """The answers, if nothing has to be waited for."""
         if not all(isinstance(hook.work, Function) and not hook.work.waits for hook in hooks):
             return None
-        return [self._called(hook, cast(Function, hook.work), payload) for hook in hooks]
+        return [self._called(hook, cast(Function, hook.work), payload) for hook in self._due(hooks)]
 
     async def ask(self, hooks: Sequence[Hook], payload: Payload) -> list[Answer]:
         """The answers in the order of the hooks, whichever was first. Those that run beside give none."""
-        for hook in hooks:
+        due = self._due(hooks)
+        for hook in due:
             if hook.beside:
                 self._start_beside(hook, payload)
-        waited = [hook for hook in hooks if not hook.beside]
+        waited = [hook for hook in due if not hook.beside]
         if len(waited) == 1:
             return [await self._asked(waited[0], payload)]
         async with asyncio.TaskGroup() as group:
@@ -101,8 +114,16 @@ class Runner:
 
     def start(self, hooks: Sequence[Hook], payload: Payload) -> None:
         """Let them run beside the session, whatever they are: nobody waits for an answer."""
-        for hook in hooks:
+        for hook in self._due(hooks):
             self._start_beside(hook, payload)
+
+    def _due(self, hooks: Sequence[Hook]) -> Sequence[Hook]:
+        """Without those that run once and have. Those that are left will have, even if another call comes first."""
+        if not any(hook.once for hook in hooks):
+            return hooks
+        due = [hook for hook in hooks if hook not in self._over]
+        self._over.update(hook for hook in due if hook.once)
+        return due
 
     @property
     def busy(self) -> bool:

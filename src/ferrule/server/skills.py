@@ -19,7 +19,7 @@ ARGUMENTS = "arguments"
 
 
 class SkillPrompts:
-    """Satisfies `PromptSource`. Those that only the model may use are not offered."""
+    """Satisfies `PromptSource`. Those that only the model may use, or that bring hooks, are not offered."""
 
     def __init__(self, pages: Pages, open_session: Callable[[], Session]) -> None:
         self._pages = pages
@@ -27,12 +27,12 @@ class SkillPrompts:
 
     def prompts(self) -> Sequence[types.Prompt]:
         """Looked for each time: a conversation's listing must stay as it was, a client's list must not."""
-        return tuple(_entry(skill) for _, skill in sorted(Skills(self._pages).all.items()) if skill.for_user)
+        return tuple(_entry(skill) for _, skill in sorted(Skills(self._pages).all.items()) if _is_offered(skill))
 
     async def prompt(self, name: str, arguments: Mapping[str, str], caller: Caller, /) -> Sequence[types.PromptMessage]:
         skills = Skills(self._pages)
         skill = skills.all.get(name)
-        if skill is None or not skill.for_user:
+        if skill is None or not _is_offered(skill):
             raise NoSuchPrompt(f"There is no prompt named {name}.")
         async with self._open() as session:
             try:
@@ -41,6 +41,11 @@ class SkillPrompts:
                 raise NoSuchPrompt(str(reason)) from None
         assert isinstance(text, str), "a skill is text"
         return (types.PromptMessage(role="user", content=types.TextContent(text=text)),)
+
+
+def _is_offered(skill: Skill) -> bool:
+    """A client works where hooks of a skill do not run, so that a guard would be left out."""
+    return skill.for_user and not skill.hooks
 
 
 def _entry(skill: Skill) -> types.Prompt:

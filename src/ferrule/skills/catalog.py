@@ -55,16 +55,14 @@ class Skills:
                 continue
             seen.add(real)
             try:
-                written = self._pages.read(shelf, path)
-                skill = skill_of(written, name)
+                skill = skill_of(self._pages.read(shelf, path), name)
             except BadPage as reason:
                 warnings.append(str(reason))
                 continue
             if len(found) == MOST:
                 warnings.append(f"There are more than {MOST} skills; {path} and what follows is skipped.")
                 break
-            if found.setdefault(name, skill) is skill and "hooks" in written.page.head:
-                warnings.append(f"{path}: `hooks` is not used by this version; put them into settings.")
+            found.setdefault(name, skill)
         return found, tuple(warnings)
 
     def read(self, name: str) -> Skill:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -36,7 +37,9 @@ class Skill:
     """Rules that hold for the turn in which it is used; none where the folder is not trusted."""
     disallowed: tuple[str, ...] = ()
     may_run: bool = True
-    """Whether the commands in its text are run."""
+    """Whether the commands in its text and its hooks are run: whether it is trusted."""
+    hooks: str = ""
+    """As its head gives them, as JSON; empty for none."""
     forks: bool = False
     agent: str = ""
     """The kind of agent that carries it out where it forks."""
@@ -69,6 +72,7 @@ def skill_of(written: WrittenPage, name: str) -> Skill:
         allowed=_rules(names_of(head, "allowed-tools"), written.path) if written.counts else (),
         disallowed=names_of(head, "disallowed-tools") or (),
         may_run=written.counts,
+        hooks=json.dumps(head["hooks"]) if head.get("hooks") else "",
         forks=text_of(head, "context") == "fork",
         agent=text_of(head, "agent"),
         model=text_of(head, "model"),

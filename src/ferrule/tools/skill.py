@@ -16,7 +16,7 @@ from ..settings.pages import BadPage
 from ..skills.catalog import NoSuchSkill, Skills
 from ..skills.definition import Skill as Definition
 from ..skills.rendering import NotRendered, Surrounding, rendered
-from ..skills.turn_rules import KEY, SkillRules, TurnRules
+from ..skills.turn_rules import KEY, NotActivated, SkillRules, TurnRules, no_hooks
 
 
 class SkillInput(ToolInput):
@@ -42,7 +42,7 @@ class Skill(Tool[SkillInput, SkillUsed]):
     keep = "head"
 
     def __init__(self, skills: Skills | None = None, rules: TurnRules | None = None) -> None:
-        """Without `rules` a skill allows nothing that was not allowed before."""
+        """Without `rules` a skill allows nothing that was not allowed before, and one with hooks is not used."""
         self._skills = skills
         self._rules = rules
 
@@ -56,21 +56,23 @@ class Skill(Tool[SkillInput, SkillUsed]):
     def effects(self, input: SkillInput, ctx: ToolContext) -> Effects:
         """Nothing itself: what it runs are calls of their own."""
         known = self._skills.all.get(_name(input)) if self._skills else None
-        if known is None or known.forks or not (known.allowed or known.disallowed):
+        if known is None or known.forks or not (known.allowed or known.disallowed or known.hooks):
             return Effects.of()
         return Effects.of(ChangesState(KEY))
 
     async def call(self, input: SkillInput, ctx: ToolContext) -> SkillUsed | Result[SkillUsed]:
         skill = self._read(_name(input))
-        rules = SkillRules(skill.allowed, skill.disallowed, skill.path)
         facts = ctx.facts
+        rules = SkillRules.of(skill, facts.agent)
         around = Surrounding(session_id=facts.session_id, project=facts.workspace, cwd=ctx.cwd)
         try:
             if self._rules is None or not rules:
+                for hooks in rules.hooks:
+                    no_hooks(hooks)
                 return await self._used(skill, input, around, ctx)
             with self._rules.during(facts.agent, ctx.call_id, rules):
                 used = await self._used(skill, input, around, ctx)
-        except NotRendered as reason:
+        except (NotRendered, NotActivated) as reason:
             raise ToolError(str(reason)) from None
         if used.by_agent:
             return used
