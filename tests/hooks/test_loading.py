@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from ferrule import Settings, ToolCall, open_session
+from ferrule import Settings, ToolCall, hook, open_session
 from ferrule.app.layers import ReloadedPolicy, SettingsError, open_layers, understood
 from ferrule.core.calls import Status
+from ferrule.hooks.events import NEVER_TOLD
 from ferrule.hooks.hook import AgentPrompt, Condition, Hook, ModelPrompt, ServerTool
 from ferrule.hooks.loading import Loading, load_hooks
 from ferrule.permissions.modes import Mode
@@ -168,15 +169,24 @@ def test_a_question_to_a_model_is_a_warning_where_the_event_takes_none(home: Pat
     assert "hooks of the type prompt are not run for this event" in "".join(understood(current).warnings)
 
 
+@pytest.mark.parametrize("event", sorted(NEVER_TOLD))
+def test_a_hook_for_an_event_that_no_session_tells_of_is_a_warning(event: str, home: Path, tmp_path: Path) -> None:
+    current = live(tmp_path, settings=json.dumps(saying(event, type="command", command="x"))).current()
+
+    assert f"`{event}` cannot be run: this version never tells of that event." in "".join(understood(current).warnings)
+    with pytest.raises(ValueError, match="would never run"):
+        hook(event, print)
+
+
 def test_the_keys_of_a_hook_are_understood(home: Path, tmp_path: Path) -> None:
-    (hook,) = hooks_of(
+    (one,) = hooks_of(
         tmp_path,
         saying(type="command", command="x", timeout=3, failClosed=True, asyncRewake=True, **{"if": "Bash"}),
     )
 
-    assert (hook.seconds, hook.fails_closed, hook.beside, hook.rewakes) == (3.0, True, True, True)
-    assert hook.condition is not None
-    assert hook.origin == "--settings:1"
+    assert (one.seconds, one.fails_closed, one.beside, one.rewakes) == (3.0, True, True, True)
+    assert one.condition is not None
+    assert one.origin == "--settings:1"
 
 
 def test_a_condition_that_is_not_understood_keeps_no_hook_from_running() -> None:

@@ -36,11 +36,6 @@ def test_a_matcher_is_a_list_of_names_or_an_expression(text: str, name: str, mat
     assert matcher(text, "PreToolUse")(name) is matches
 
 
-def test_some_events_take_a_hyphen_for_an_expression() -> None:
-    assert matcher("a-b|c", "FileChanged")("xa-b.txt")
-    assert not matcher("a_b|c", "FileChanged")("xa_b.txt")
-
-
 def test_an_event_without_a_subject_matches_whatever_the_matcher() -> None:
     assert matcher("Bash", "Stop")("")
 

@@ -99,3 +99,36 @@ def test_whatever_stands_there_is_read_or_refused(value: Any) -> None:
         updates_of(value)
     except NotKept:
         return
+
+
+@requirement("HOOK-1")
+async def test_a_hook_is_given_the_narrowest_rules_and_may_give_them_back(tmp_path: Path) -> None:
+    offered: list[Any] = []
+
+    def always(event: Mapping[str, Any]) -> Mapping[str, Any]:
+        offered.append(event.get("permission_suggestions"))
+        kept = [one | {"destination": "session"} for one in event["permission_suggestions"]]
+        decision = {"behavior": "allow", "updatedPermissions": kept}
+        return {"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}}
+
+    settings = Settings(cwd=str(tmp_path), state_folder=tmp_path / ".state")
+    calls = [ToolCall("1", "Bash", {"command": "touch a"}), ToolCall("2", "Bash", {"command": "touch a"}), WRITES[0]]
+    async with open_session(settings, hooks=[hook("PermissionRequest", always)]) as session:
+        found = [outcome.status for call in calls for outcome in await session.run([call])]
+
+    assert found == [Status.OK] * 3
+    assert offered == [
+        [add("Bash", "touch a", destination="localSettings")],
+        [add("Edit", "./one", destination="localSettings")],
+    ]
+
+
+@requirement("HOOK-1")
+async def test_where_no_rule_helps_a_hook_is_given_none(tmp_path: Path) -> None:
+    seen: list[Mapping[str, Any]] = []
+    settings = Settings(cwd=str(tmp_path), state_folder=tmp_path / ".state")
+    protected = ToolCall("1", "Write", {"file_path": ".git/config", "content": "x"})
+    async with open_session(settings, hooks=[hook("PermissionRequest", seen.append)]) as session:
+        await session.run([protected])
+
+    assert ["permission_suggestions" in event for event in seen] == [False]

@@ -36,7 +36,7 @@ from ..skills.turn_rules import TurnRules
 from ..tools import Services, tools_on_demand
 from .agent_hooks import agent_hooks
 from .ground import Ground, prepared
-from .hooks import HookParts, MakeParts, answering_for, keeping_for, session_hooks, tell_of_compactions
+from .hooks import HookParts, MakeParts, answering_for, keeping_for, session_hooks, suggesting_for, tell_of_compactions
 from .modes import SessionModes, judging_for
 from .settings import Parts, Settings
 from .skill_hooks import HooksOfSkills, loaded
@@ -86,6 +86,7 @@ def open_session(settings: Settings | None = None, *, session_id: str | None = N
         {**os.environ, **settings.environment},
         answering=answering_for(lambda: session, small, ground.servers, parts.get("models")),
         keep=keeping_for(ground.state, ground.cwd, settings.state_folder),
+        suggest=suggesting_for(ground.rules, ground.cwd),
         env_file=variables,
     )
     hooks = _hooks(settings, ground, delegated, parts, make)
@@ -253,7 +254,7 @@ def _pipeline(
             ground.rules,
             *((delegated.turn_rules,) if delegated.skills else ()),
             *((hooks.judge,) if hooks else ()),
-            classifier,
+            hooks.over(classifier) if hooks else classifier,
             *parts.get("judges", ()),
         ),
         approver=hooks.approver if hooks else _approver(settings, ground, parts),

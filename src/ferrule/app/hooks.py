@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from ..agents.spawner import Models
 from ..core.calls import ToolOutcome
 from ..core.content import plain_text
 from ..core.events import Emit
-from ..core.ports import Amendment, Approver, Note, Proposal, SpillStore
+from ..core.ports import Amendment, Approver, Judge, Note, Proposal, SpillStore
 from ..core.state import SessionState
 from ..core.values import plain_value
 from ..engine.compaction import Trigger
@@ -19,7 +19,8 @@ from ..engine.session import Session
 from ..hooks.after import HookAfter
 from ..hooks.agents import AgentLifecycle
 from ..hooks.answers import Save
-from ..hooks.asking import HookApprover, Keep, nothing_kept
+from ..hooks.asking import HookApprover, Keep, Suggest, nothing_kept
+from ..hooks.denied import HookDenied
 from ..hooks.env_file import EnvFile
 from ..hooks.hook import NO_HOOKS, Answering, Asked, Books, Hook, HookBook, Payload
 from ..hooks.judge import HookJudge
@@ -29,7 +30,7 @@ from ..hooks.moving import HookMoved
 from ..hooks.payloads import Scene
 from ..hooks.runner import Runner, nobody
 from ..permissions.approvers import NobodyToAsk
-from .live_rules import LiveRules
+from .live_rules import LiveRules, PolicyLost
 from .skill_hooks import HooksOfSkills
 from .small_model import SmallModel
 from .streams import known_shape
@@ -47,6 +48,8 @@ class HookParts:
     approver: HookApprover
     after: tuple[HookAfter, HookMoved]
     lifecycle: Lifecycle
+    over: Callable[[Judge], HookDenied]
+    """Tells of what a judge refuses."""
 
 
 def _response(proposal: Proposal, outcome: ToolOutcome) -> Any:
@@ -72,11 +75,13 @@ class MakeParts:
         *,
         answering: Answering = nobody,
         keep: Keep = nothing_kept,
+        suggest: Suggest = lambda proposal: (),
         env_file: EnvFile | None = None,
     ) -> None:
         """`answering` puts hooks that are questions to whomever the session has for them.
 
-        `keep` makes what they allow hold for longer than one call; `env_file` takes variables for commands.
+        `keep` makes what they allow hold for longer than one call, and `suggest` gives rules for that.
+        `env_file` takes variables for commands.
         """
         self.scene = scene
         self._emit = emit
@@ -84,6 +89,7 @@ class MakeParts:
         self._environment = environment
         self._answering = answering
         self._keep = keep
+        self._suggest = suggest
         self._env_file = env_file
 
     def __call__(self, book: HookBook, approver: Approver) -> HookParts:
@@ -106,9 +112,17 @@ class MakeParts:
         return HookParts(
             runner,
             HookJudge(runner, scene, memory),
-            HookApprover(runner, scene, approver, is_somebody=not isinstance(approver, NobodyToAsk), keep=self._keep),
+            HookApprover(
+                runner,
+                scene,
+                approver,
+                is_somebody=not isinstance(approver, NobodyToAsk),
+                keep=self._keep,
+                suggest=self._suggest,
+            ),
             (HookAfter(runner, scene, memory, response=_response, reshape=_reshaped), HookMoved(runner, scene)),
             Lifecycle(runner, scene, look),
+            partial(HookDenied, runner, scene),
         )
 
 
@@ -139,6 +153,20 @@ def keeping_for(state: SessionState, cwd: str, state_folder: Path) -> Keep:
         await make_hold(wanted, state, cwd, TrustStore(state_folder))
 
     return keep
+
+
+def suggesting_for(rules: LiveRules, cwd: str) -> Suggest:
+    """Loaded with the first hook that is asked for a permission."""
+
+    def suggest(proposal: Proposal) -> tuple[str, ...]:
+        from ..permissions.suggesting import suggested
+
+        try:
+            return suggested(proposal, cwd, lambda texts: rules.would_allow(proposal, texts))
+        except PolicyLost:
+            return ()
+
+    return suggest
 
 
 def session_hooks(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -166,6 +166,10 @@ class TurnHooks(Protocol):
     async def session_ended(self, cwd: str, *, reason: str = "other") -> None: ...
 
     async def prompt_submitted(self, cwd: str, prompt: str) -> Said: ...
+
+    async def calls_finished(self, cwd: str, outcomes: Sequence[ToolOutcome]) -> Said:
+        """All calls of one message have their results, and the model is about to read them."""
+        ...
 
     async def stopping(self, cwd: str, last: str, *, blocked: int = 0) -> Said:
         """`blocked` is how often in a row the model was sent back to work."""

@@ -76,6 +76,8 @@ class Turnstile:
     """Shorten the conversation if it is near the end of the window, or if it was found to be beyond it."""
     stopped: Callable[[], bool] = lambda: False
     """Whether a call of the last message wants the turn to end."""
+    may_go_on: Callable[[Sequence[ToolOutcome]], Awaitable[TurnEnded | None]] | None = None
+    """Asked, where somebody wants to be, before the model reads the results of a message."""
 
 
 async def run_turn(at: Turnstile) -> TurnEnded:
@@ -103,7 +105,7 @@ async def _answered(at: Turnstile) -> TurnEnded | None:
         if at.stopped():
             return TurnEnded("end")
         if message.goes_on():
-            return None
+            return await at.may_go_on(message.outcomes) if at.may_go_on else None
         if message.failure is None and not message.half:
             return TurnEnded("end" if message.stopped == "tool_use" else message.stopped)
         if attempt == TRIES or not await _may_ask_again(at, message, attempt):
@@ -147,6 +149,7 @@ class _Message:
     """What stays of it."""
     stops: str = ""
     """Why the turn is to end with it, if a call of it was stopped."""
+    outcomes: Sequence[ToolOutcome] = ()
 
     def add(self, part: AssistantPart) -> None:
         self.close_text()
@@ -196,7 +199,7 @@ async def _message(at: Turnstile) -> _Message:
                 message.close()
                 at.wrote(message.turn, message.stopped, message.usage)
             at.emit(MessageEnded(message.stopped, message.turn, message.usage))
-            outcomes = await executor.drain()
+            message.outcomes = outcomes = await executor.drain()
             message.stops = next((outcome.stops for outcome in outcomes if outcome.stops), "")
     finally:
         _remember(at, message.turn, executor.outcomes() if outcomes is None else outcomes)

@@ -238,7 +238,15 @@ class Session:
             limit=lambda messages: self.limits.reached(messages, self.spending, model),
             make_room=partial(self._make_room, model),
             stopped=lambda: self.state.stopped,
+            may_go_on=self._may_go_on if self.hooks else None,
         )
+
+    async def _may_go_on(self, outcomes: Sequence[ToolOutcome]) -> TurnEnded | None:
+        assert self.hooks is not None, "it is asked only for the sake of hooks"
+        said = await self.hooks.calls_finished(self.state.cwd, outcomes)
+        for text in said.context:
+            self.note(Note("hook", text))
+        return TurnEnded("stopped", said.stops or said.blocks) if said.stops or said.blocks else None
 
     def _current_facts(self, pool: ToolPool) -> Facts:
         """Made anew only when one of them has changed."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
+from ..core.calls import ToolOutcome
 from ..core.ports import Said
 from .lifecycle import Lifecycle
 
@@ -39,6 +40,9 @@ class AgentLifecycle:
             ]
         )
 
+    async def calls_finished(self, cwd: str, outcomes: Sequence[ToolOutcome]) -> Said:
+        return _joined([await one.calls_finished(cwd, outcomes, **self._who) for one in self._told])
+
     async def compacting(self, cwd: str, *, trigger: Literal["manual", "auto"], instructions: str = "") -> Said:
         return await self._told_all("PreCompact", cwd, trigger=trigger, custom_instructions=instructions)
 
@@ -47,8 +51,11 @@ class AgentLifecycle:
         await self._told_all("PostCompact", cwd, trigger=trigger, compact_summary=summary)
 
     async def _told_all(self, event: str, cwd: str, **fields: Any) -> Said:
-        who = {"agent_id": self._agent, "agent_type": self._kind}
-        return _joined([await one.tell(event, cwd, **fields, **who) for one in self._told])
+        return _joined([await one.tell(event, cwd, **fields, **self._who) for one in self._told])
+
+    @property
+    def _who(self) -> dict[str, str]:
+        return {"agent_id": self._agent, "agent_type": self._kind}
 
 
 def _joined(said: Sequence[Said]) -> Said:

@@ -15,7 +15,7 @@ from ..core.ports import Approver, Proposal
 from ..core.verdicts import Behavior, Verdict
 from .answers import Answer
 from .judge import said
-from .payloads import Scene, common, of_call
+from .payloads import Scene, common, of_call, suggestions_of
 from .runner import Runner
 
 log = logging.getLogger(__name__)
@@ -25,6 +25,10 @@ WAITING: Final = "permission_prompt"
 
 Keep: TypeAlias = Callable[[object], Awaitable[None]]
 """Makes the `updatedPermissions` of an answer hold. Raises `NotKept`."""
+
+
+Suggest: TypeAlias = Callable[[Proposal], tuple[str, ...]]
+"""The narrowest rules that would allow a call; none where no rule helps."""
 
 
 class NotKept(ValueError):
@@ -46,25 +50,30 @@ class HookApprover:
         *,
         is_somebody: bool = False,
         keep: Keep = nothing_kept,
+        suggest: Suggest = lambda proposal: (),
     ) -> None:
         """`is_somebody` says whether the approver keeps a person waiting, which hooks are then told of.
 
-        `keep` makes what hooks allow hold for longer than the call.
+        `keep` makes what hooks allow hold for longer than the call, for which `suggest` has rules to offer.
         """
         self._runner = runner
         self._scene = scene
         self._approver = approver
         self._is_somebody = is_somebody
         self._keep = keep
+        self._suggest = suggest
 
     def before(self, approver: Approver) -> HookApprover:
         """The same hooks before somebody else, who announces himself."""
-        return HookApprover(self._runner, self._scene, approver, keep=self._keep)
+        return HookApprover(self._runner, self._scene, approver, keep=self._keep, suggest=self._suggest)
 
     async def approve(self, proposal: Proposal, verdict: Verdict, /) -> Verdict:
         hooks = self._runner.chosen("PermissionRequest", proposal.tool.name, proposal)
         if hooks:
-            answers = await self._runner.ask(hooks, of_call(self._scene, "PermissionRequest", proposal))
+            payload = of_call(self._scene, "PermissionRequest", proposal)
+            if suggestions := suggestions_of(self._suggest(proposal)):
+                payload["permission_suggestions"] = suggestions
+            answers = await self._runner.ask(hooks, payload)
             decided = _refused(answers) or await self._allowed(answers)
             if decided is not None:
                 return decided

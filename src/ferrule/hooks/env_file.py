@@ -21,7 +21,7 @@ from .process import Surroundings, run_program
 log = logging.getLogger(__name__)
 
 VARIABLE: Final = "CLAUDE_ENV_FILE"
-EVENTS: Final = frozenset({"SessionStart", "Setup", "CwdChanged", "FileChanged"})
+EVENTS: Final = frozenset({"SessionStart", "CwdChanged"})
 """Those whose hooks may leave variables."""
 SECONDS: Final = 10.0
 _SHELLS_OWN: Final = frozenset({"_", "SHLVL", "PWD", "OLDPWD", VARIABLE})

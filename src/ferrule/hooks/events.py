@@ -1,4 +1,4 @@
-"""The events that hooks are run for, as data."""
+"""The events that hooks are run for, as data, and those that others have."""
 
 from __future__ import annotations
 
@@ -27,8 +27,6 @@ class Moment:
     """Whether exit code 2 blocks what is about to happen."""
     text_is_context: bool = False
     """Whether plain text on standard output is told to the model."""
-    plain_names: bool = False
-    """Whether only letters, digits, underscores and bars make a list of names."""
     seconds: float = USUAL_SECONDS
     types: frozenset[str] = _ANY
 
@@ -42,30 +40,36 @@ MOMENTS: Final[Mapping[str, Moment]] = {
     "PermissionDenied": Moment(matched_on="tool_name"),
     "UserPromptSubmit": Moment(blocks=True, text_is_context=True, seconds=30.0),
     "UserPromptExpansion": Moment(matched_on="command_name", blocks=True, text_is_context=True),
-    "MessageDisplay": Moment(seconds=10.0, types=_NO_MODEL),
     "SessionStart": Moment(matched_on="source", text_is_context=True, types=_AT_START),
     "SessionEnd": Moment(matched_on="reason", seconds=1.5, types=_NO_MODEL),
-    "Setup": Moment(matched_on="trigger", types=_AT_START),
-    "InstructionsLoaded": Moment(matched_on="load_reason", types=_NO_MODEL),
     "Notification": Moment(matched_on="notification_type", types=_NO_MODEL),
     "Stop": Moment(blocks=True),
-    "StopFailure": Moment(matched_on="error", plain_names=True, types=_NO_MODEL),
     "SubagentStart": Moment(matched_on="agent_type", types=_NO_MODEL),
     "SubagentStop": Moment(matched_on="agent_type", blocks=True),
-    "TaskCreated": Moment(blocks=True),
-    "TaskCompleted": Moment(blocks=True),
-    "TeammateIdle": Moment(blocks=True),
-    "ConfigChange": Moment(matched_on="source", blocks=True, types=_NO_MODEL),
     "CwdChanged": Moment(types=_NO_MODEL),
-    "DirectoryAdded": Moment(matched_on="source", types=_NO_MODEL),
-    "FileChanged": Moment(matched_on="file_path", plain_names=True, types=_NO_MODEL),
-    "WorktreeCreate": Moment(blocks=True, types=_NO_MODEL),
-    "WorktreeRemove": Moment(types=_NO_MODEL),
     "PreCompact": Moment(matched_on="trigger", blocks=True, types=_NO_MODEL),
     "PostCompact": Moment(matched_on="trigger", types=_NO_MODEL),
-    "Elicitation": Moment(matched_on="mcp_server_name", blocks=True, types=_NO_MODEL),
-    "ElicitationResult": Moment(matched_on="mcp_server_name", blocks=True, types=_NO_MODEL),
 }
+
+NEVER_TOLD: Final = frozenset(
+    {
+        "ConfigChange",
+        "DirectoryAdded",
+        "Elicitation",
+        "ElicitationResult",
+        "FileChanged",
+        "InstructionsLoaded",
+        "MessageDisplay",
+        "Setup",
+        "StopFailure",
+        "TaskCompleted",
+        "TaskCreated",
+        "TeammateIdle",
+        "WorktreeCreate",
+        "WorktreeRemove",
+    }
+)
+"""Events that others have and no session here tells of."""
 
 TOOL_EVENTS: Final = frozenset(
     {"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest", "PermissionDenied"}

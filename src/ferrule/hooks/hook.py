@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from ..core.ports import Proposal
 from ..core.values import named_value, plain_value
-from .events import MOMENTS, PROMPT_GATES
+from .events import MOMENTS, NEVER_TOLD, PROMPT_GATES
 from .matching import Matches, matcher
 
 Payload: TypeAlias = Mapping[str, Any]
@@ -184,6 +184,8 @@ def hook(
     >>> hook("PreToolUse", guard, match="Bash").label
     'PreToolUse hook `guard`'
     """
+    if event in NEVER_TOLD:
+        raise ValueError(f"A hook for {event} would never run: no session tells of that event.")
     if event not in MOMENTS:
         raise ValueError(f"There is no event named {event}. There are: {', '.join(MOMENTS)}.")
     return Hook(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal
 
+from ..core.calls import ToolOutcome
+from ..core.content import plain_text
 from ..core.ports import Said
 from .answers import Answer
 from .events import MOMENTS
@@ -60,6 +61,21 @@ class Lifecycle:
         )
         return said if blocked < MOST_BLOCKS else said.without_block()
 
+    async def calls_finished(self, cwd: str, outcomes: Sequence[ToolOutcome], **agent: str) -> Said:
+        """Of all calls of a message; `agent` says whose, where it is not the session's own."""
+        if not self._runner.chosen("PostToolBatch", agent=agent.get("agent_id", "main")):
+            return Said()  # what is told can be long
+        calls = [
+            {
+                "tool_name": outcome.call.name,
+                "tool_input": dict(outcome.call.arguments),
+                "tool_use_id": outcome.call.id,
+                "tool_response": plain_text(outcome.content),
+            }
+            for outcome in outcomes
+        ]
+        return await self.tell("PostToolBatch", cwd, tool_calls=calls, **agent)
+
     async def agent_started(self, cwd: str, *, agent: str, kind: str) -> Said:
         return await self.tell("SubagentStart", cwd, agent_id=agent, agent_type=kind)
 
@@ -85,24 +101,15 @@ class Lifecycle:
     async def compacted(self, cwd: str, *, trigger: Literal["manual", "auto"], summary: str) -> Said:
         return await self.tell("PostCompact", cwd, trigger=trigger, compact_summary=summary)
 
-    async def notified(self, cwd: str, message: str, *, kind: str, title: str = "") -> Said:
-        told = {"message": message, "notification_type": kind, **({"title": title} if title else {})}
-        return await self.tell("Notification", cwd, **told)
-
     async def tell(self, event: str, cwd: str, /, **fields: Any) -> Said:
         """Any event, with the fields that it has beside those that all have."""
         self._look()
-        hooks = self._runner.chosen(event, _subject(event, fields), agent=fields.get("agent_id", "main"))
+        subject = str(fields.get(MOMENTS[event].matched_on, ""))
+        hooks = self._runner.chosen(event, subject, agent=fields.get("agent_id", "main"))
         if not hooks:
             return Said()
         payload = common(self._scene, event, cwd) | fields
         return _said(await self._runner.ask(hooks, payload))
-
-
-def _subject(event: str, fields: dict[str, Any]) -> str:
-    """What matchers look at. Files are told apart by their own name, not by where they are."""
-    value = str(fields.get(MOMENTS[event].matched_on, ""))
-    return os.path.basename(value) if event == "FileChanged" else value
 
 
 def _said(answers: Sequence[Answer]) -> Said:

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 from ..core.values import named_value
 from ..settings.layers import SourcedHook
 from ..settings.levels import Level
-from .events import AGENT_SECONDS, DECIDING, MOMENTS, PROMPT_GATES, PROMPT_SECONDS, TOOL_EVENTS, Moment
+from .events import AGENT_SECONDS, DECIDING, MOMENTS, NEVER_TOLD, PROMPT_GATES, PROMPT_SECONDS, TOOL_EVENTS, Moment
 from .hook import AgentPrompt, Condition, Function, Hook, HookBook, ModelPrompt, Program, ServerTool, Service, Work
 from .matching import BadMatcher, matcher
 
@@ -72,7 +72,8 @@ def _hook(found: SourcedHook, using: Loading) -> Hook:
     said, event = found.hook, found.event
     moment = MOMENTS.get(event)
     if moment is None:
-        raise HookError("there is no such event.")
+        known = event in NEVER_TOLD
+        raise HookError("this version never tells of that event." if known else "there is no such event.")
     kind = said["type"]
     if kind not in moment.types:
         raise HookError(f"hooks of the type {kind} are not run for this event.")

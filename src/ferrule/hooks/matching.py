@@ -16,7 +16,6 @@ from .events import MOMENTS
 Matches: TypeAlias = Callable[[str], bool]
 
 _NAMES: Final = re.compile(r"[A-Za-z0-9_\- ,|]+")
-_PLAIN_NAMES: Final = re.compile(r"[A-Za-z0-9_|]+")
 _NAMED_GROUP: Final = re.compile(r"\(\?<(?![=!])")
 LONGEST: Final = 1_000
 """Characters of a name that a regular expression is asked about: a slow one must not hold up everybody."""
@@ -37,13 +36,10 @@ def matcher(text: str, event: str) -> Matches:
     >>> only("Write"), only("NotebookEdit"), matcher("Edit.*", "PreToolUse")("NotebookEdit")
     (True, False, True)
     """
-    moment = MOMENTS[event]
-    if text in ("", "*") or not moment.matched_on:
+    if text in ("", "*") or not MOMENTS[event].matched_on:
         return everything
-    plain = _PLAIN_NAMES if moment.plain_names else _NAMES
-    if plain.fullmatch(text):
-        names = frozenset(name.strip() for name in re.split(r"\|" if moment.plain_names else r"[|,]", text))
-        return names.__contains__
+    if _NAMES.fullmatch(text):
+        return frozenset(name.strip() for name in re.split(r"[|,]", text)).__contains__
     try:
         pattern = re.compile(_NAMED_GROUP.sub("(?P<", text))
     except (re.error, OverflowError, RecursionError) as error:

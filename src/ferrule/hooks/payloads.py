@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 from ..core.calls import Status, ToolOutcome
@@ -51,6 +51,22 @@ def of_call(scene: Scene, event: str, proposal: Proposal) -> dict[str, Any]:
     if event != "PermissionRequest":
         told["tool_use_id"] = proposal.call.id
     return told
+
+
+def suggestions_of(rules: Iterable[str]) -> list[dict[str, Any]]:
+    """Rules that would allow a call, in the words of `updatedPermissions`, so that a hook can give them back.
+
+    >>> suggestions_of(["Bash(make test)"])[0]["rules"]
+    [{'toolName': 'Bash', 'ruleContent': 'make test'}]
+    """
+    written = [_rule(*rule.partition("(")) for rule in rules]
+    if not written:
+        return []
+    return [{"type": "addRules", "rules": written, "behavior": "allow", "destination": "localSettings"}]
+
+
+def _rule(tool: str, opening: str, rest: str) -> dict[str, str]:
+    return {"toolName": tool, "ruleContent": rest.removesuffix(")")} if opening else {"toolName": tool}
 
 
 def of_outcome(scene: Scene, proposal: Proposal, outcome: ToolOutcome, response: Response) -> dict[str, Any]:
