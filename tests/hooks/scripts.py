@@ -14,6 +14,7 @@ from ferrule.hooks.events import MOMENTS
 from ferrule.hooks.hook import Hook, HookBook, Program
 from ferrule.hooks.matching import everything
 from ferrule.hooks.runner import Runner
+from ferrule.hooks.worker import Worker
 from ferrule.testing import Recorder
 
 PAYLOAD: Mapping[str, Any] = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}}
@@ -42,7 +43,8 @@ def deciding(permission: str, reason: str = "", **more: Any) -> dict[str, Any]:
 
 def runner(folder: Path, *hooks: Hook, seen: Recorder | None = None, **more: Any) -> Runner:
     book = HookBook(hooks)
-    return Runner(lambda agent, chain: book, seen or Recorder(), project=str(folder), **more)
+    worker = Worker(seen or Recorder(), project=str(folder), **more)
+    return Runner(lambda agent, chain: book, lambda: worker)
 
 
 async def answer_of(folder: Path, hook: Hook, payload: Mapping[str, Any] = PAYLOAD) -> Answer:

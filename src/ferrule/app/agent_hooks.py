@@ -15,7 +15,6 @@ from ..hooks.payloads import Scene
 from ..permissions.approvers import NobodyToAsk
 from ..skills.catalog import Skills
 from ..skills.definition import Skill
-from .brought_hooks import Brought, brought_hooks
 from .hooks import HookParts, MakeParts, tell_of_agents_compactions
 
 
@@ -55,6 +54,10 @@ def _book(kind: AgentKind, skills: Mapping[str, Skill], workspace: str) -> HookB
         for skill in map(skills.get, kind.skills)
         if skill and skill.hooks
     )
+    if not files:
+        return NO_HOOKS
+    from .brought_hooks import Brought, brought_hooks
+
     book = NO_HOOKS
     for path, given, is_trusted in files:
         brought = Brought(path=path, given=given, is_trusted=is_trusted, without=without, by_agent=True)

@@ -22,7 +22,6 @@ from ..engine.gate import Gate
 from ..engine.pipeline import Pipeline
 from ..engine.pool import Layer, Registry, available, features, hiding, without
 from ..engine.session import Session
-from ..hooks.env_file import EnvFile
 from ..hooks.payloads import Scene
 from ..host.search import Search
 from ..host.web.search_variables import SEARCH_VARIABLES
@@ -78,7 +77,6 @@ def open_session(settings: Settings | None = None, *, session_id: str | None = N
         mode=lambda: str(ground.rules.last_mode),
         kind=delegated.spawner.kind_of,
     )
-    variables = EnvFile(path=settings.state_folder / "variables" / f"{os.urandom(8).hex()}.sh", take=ground.shell.take)
     make = MakeParts(
         scene,
         ground.emit,
@@ -87,7 +85,8 @@ def open_session(settings: Settings | None = None, *, session_id: str | None = N
         answering=answering_for(lambda: session, small, ground.servers, parts.get("models")),
         keep=keeping_for(ground.state, ground.cwd, settings.state_folder),
         suggest=suggesting_for(ground.rules, ground.cwd),
-        env_file=variables,
+        variables=settings.state_folder / "variables" / f"{os.urandom(8).hex()}.sh",
+        take=ground.shell.take,
     )
     hooks = _hooks(settings, ground, delegated, parts, make)
     registry = _registry(settings, ground, builtin, all_tools)
@@ -118,7 +117,7 @@ def open_session(settings: Settings | None = None, *, session_id: str | None = N
             *((hooks.runner.close,) if hooks else ()),
             ground.shell.close,
             *((servers.close,) if servers else ()),
-            variables.close,
+            make.close,
         ),
         hooks=hooks.lifecycle if hooks else None,
     )

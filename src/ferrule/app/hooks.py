@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,17 +19,15 @@ from ..engine.compaction import Trigger
 from ..engine.session import Session
 from ..hooks.after import HookAfter
 from ..hooks.agents import AgentLifecycle
-from ..hooks.answers import Save
 from ..hooks.asking import HookApprover, Keep, Suggest, nothing_kept
 from ..hooks.denied import HookDenied
-from ..hooks.env_file import EnvFile
 from ..hooks.hook import NO_HOOKS, Answering, Asked, Books, Hook, HookBook, Payload
 from ..hooks.judge import HookJudge
 from ..hooks.lifecycle import Lifecycle
 from ..hooks.memory import CallMemory
 from ..hooks.moving import HookMoved
 from ..hooks.payloads import Scene
-from ..hooks.runner import Runner, nobody
+from ..hooks.runner import Runner
 from ..permissions.approvers import NobodyToAsk
 from .live_rules import LiveRules, PolicyLost
 from .skill_hooks import HooksOfSkills
@@ -36,6 +35,8 @@ from .small_model import SmallModel
 from .streams import known_shape
 
 if TYPE_CHECKING:
+    from ..hooks.answers import Save
+    from ..hooks.worker import Worker
     from ..mcp.servers import McpServers
 
 
@@ -73,15 +74,16 @@ class MakeParts:
         spill: SpillStore,
         environment: Mapping[str, str],
         *,
-        answering: Answering = nobody,
+        variables: Path,
+        take: Callable[[Mapping[str, str]], None],
+        answering: Answering | None = None,
         keep: Keep = nothing_kept,
         suggest: Suggest = lambda proposal: (),
-        env_file: EnvFile | None = None,
     ) -> None:
         """`answering` puts hooks that are questions to whomever the session has for them.
 
         `keep` makes what they allow hold for longer than one call, and `suggest` gives rules for that.
-        `env_file` takes variables for commands.
+        What hooks leave in the file `variables` is for `take`.
         """
         self.scene = scene
         self._emit = emit
@@ -90,7 +92,8 @@ class MakeParts:
         self._answering = answering
         self._keep = keep
         self._suggest = suggest
-        self._env_file = env_file
+        self._variables = variables
+        self._take = take
 
     def __call__(self, book: HookBook, approver: Approver) -> HookParts:
         """For hooks that stay as they are."""
@@ -99,15 +102,7 @@ class MakeParts:
     def live(self, book: Books, approver: Approver, look: Callable[[], None]) -> HookParts:
         """`look` is called at the turning points, to see whether hooks have changed."""
         scene = self.scene
-        runner = Runner(
-            book,
-            self._emit,
-            project=scene.project,
-            environment=self._environment,
-            save=self._save,
-            answering=self._answering,
-            env_file=self._env_file,
-        )
+        runner = Runner(book, cache(self._worker))
         memory = CallMemory()
         return HookParts(
             runner,
@@ -123,6 +118,25 @@ class MakeParts:
             (HookAfter(runner, scene, memory, response=_response, reshape=_reshaped), HookMoved(runner, scene)),
             Lifecycle(runner, scene, look),
             partial(HookDenied, runner, scene),
+        )
+
+    async def close(self) -> None:
+        """What hooks left for commands goes with the session."""
+        with suppress(OSError):
+            self._variables.unlink(missing_ok=True)
+
+    def _worker(self) -> Worker:
+        """Loaded with the first hook that runs: few sessions have one."""
+        from ..hooks.env_file import EnvFile
+        from ..hooks.worker import Worker, nobody
+
+        return Worker(
+            self._emit,
+            project=self.scene.project,
+            environment=self._environment,
+            save=self._save,
+            answering=self._answering or nobody,
+            env_file=EnvFile(path=self._variables, take=self._take),
         )
 
 

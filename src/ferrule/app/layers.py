@@ -18,7 +18,6 @@ from ..core.tool import Keep
 from ..core.values import named_value
 from ..core.verdicts import Behavior
 from ..hooks.hook import NO_HOOKS, HookBook
-from ..hooks.loading import HookError, LoadedHooks
 from ..permissions.modes import Mode
 from ..permissions.rules import Origin, Rule, RuleError, parse_rule
 from ..settings.files import SettingsKind
@@ -28,7 +27,6 @@ from ..settings.levels import Level, SettingsPath, Source, surroundings
 from ..settings.loading import Loaded, load, load_text
 from ..settings.reload import EVERY_LEVEL, Current, LiveSettings
 from ..settings.trust import Standing, TrustStore
-from .hook_loading import hooks_of
 from .live_rules import Policy, PolicyLost
 from .model_choice import ModelChoice
 from .sandboxing import CannotEnforce, SandboxPolicy, sandbox_of
@@ -120,8 +118,8 @@ def understood(current: Current, workspace: str | None = None) -> Understood:
     """For a session in `workspace`, this folder if not given. Raises `SettingsError`."""
     layered = current.layered
     workspace = workspace or os.getcwd()
-    hooks = _hooks(layered, workspace)
-    warnings = [*(str(note) for note in layered.skipped), *hooks.warnings]
+    warnings = [str(note) for note in layered.skipped]
+    hooks = _hooks(layered, workspace, warnings)
     rules = tuple(_rules(layered, warnings))
     return Understood(
         rules=rules,
@@ -133,7 +131,7 @@ def understood(current: Current, workspace: str | None = None) -> Understood:
         results_folder=_folder(layered),
         given_rules=tuple(rule for rule in rules if str(rule.origin) in _given_origins(layered)),
         lost=_lost(layered),
-        hooks=hooks.book,
+        hooks=hooks,
         environment={name: one.value for name, one in layered.environment.items()},
         model=_model(layered),
         approves_https=_approves_https(layered),
@@ -199,11 +197,18 @@ def _sandbox(layered: Layered, workspace: str) -> SandboxPolicy | None:
         raise SettingsError(f"{error} Leave its level out with --setting-sources.") from None
 
 
-def _hooks(layered: Layered, workspace: str) -> LoadedHooks:
+def _hooks(layered: Layered, workspace: str, warnings: list[str]) -> HookBook:
+    if not layered.hooks:
+        return NO_HOOKS
+    from ..hooks.loading import HookError
+    from .hook_loading import hooks_of
+
     try:
-        return hooks_of(layered, workspace)
+        loaded = hooks_of(layered, workspace)
     except HookError as error:
         raise SettingsError(f"{error} Leave its level out with --setting-sources.") from None
+    warnings += loaded.warnings
+    return loaded.book
 
 
 def _rules(layered: Layered, warnings: list[str]) -> Iterator[Rule]:

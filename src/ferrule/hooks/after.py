@@ -5,16 +5,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from ..core.calls import Status, ToolOutcome
 from ..core.content import Block, Text
 from ..core.ports import Amendment, Note, Proposal
-from .answers import Answer
 from .hook import Hook
 from .memory import CallMemory
 from .payloads import Response, Scene, of_outcome
 from .runner import Runner
+
+if TYPE_CHECKING:
+    from .answers import Answer
 
 log = logging.getLogger(__name__)
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from ..core.ports import Approver, Proposal
 from ..core.verdicts import Behavior, Verdict
-from .answers import Answer
 from .judge import said
 from .payloads import Scene, common, of_call, suggestions_of
 from .runner import Runner
+
+if TYPE_CHECKING:
+    from .answers import Answer
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -40,11 +39,6 @@ class EnvFile:
         make_private(self.path.parent)
         os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
         return str(self.path)
-
-    async def close(self) -> None:
-        """Satisfies what a session does at its end."""
-        with suppress(OSError):
-            self.path.unlink(missing_ok=True)
 
     async def read(self, around: Surroundings) -> None:
         """`around` is what the hook found, this file included."""

@@ -8,14 +8,17 @@ the rules and by all other hooks, but not by the hook that wrote it.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
+from typing import TYPE_CHECKING
 
 from ..core.ports import Opinion, Proposal
 from ..core.verdicts import Behavior, Verdict
-from .answers import Answer, Permission
 from .hook import Hook
 from .memory import CallMemory
 from .payloads import Scene, of_call
 from .runner import Runner
+
+if TYPE_CHECKING:
+    from .answers import Answer, Permission
 
 
 class HookJudge:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ..core.calls import ToolOutcome
 from ..core.content import plain_text
 from ..core.ports import Said
-from .answers import Answer
 from .events import MOMENTS
 from .payloads import Scene, common
 from .runner import Runner
+
+if TYPE_CHECKING:
+    from .answers import Answer
 
 MOST_BLOCKS: Final = 8
 """How often in a row hooks may send the model back to work before its turn ends all the same."""

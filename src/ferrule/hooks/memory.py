@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ..core.calls import ToolCall
-from .answers import Answer
+
+if TYPE_CHECKING:
+    from .answers import Answer
 
 MOST: Final = 1_000
 """Calls that are remembered; of one that is refused nobody says that it is over."""
@@ -15,7 +17,7 @@ MOST: Final = 1_000
 @dataclass(slots=True)
 class Remembered:
     call: ToolCall
-    rewrote: list[Answer] = field(default_factory=list[Answer])
+    rewrote: list[Answer] = field(default_factory=list["Answer"])
     """Answers of hooks whose input is being judged: they are not asked about what they wrote themselves."""
     context: list[str] = field(default_factory=list[str])
     """For the model, once the call has run."""

@@ -3,73 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-import os
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import replace
-from functools import partial
-from time import perf_counter
-from typing import Any, Final, assert_never, cast
+from typing import TYPE_CHECKING, cast
 
-from ..core.events import Emit, HookRan
 from ..core.ports import Note, Proposal
-from ..engine.faults import contained, end, from_outside, in_short
-from .answers import Answer, Reply, Save, understood
-from .env_file import EVENTS as KEEPING
-from .env_file import VARIABLE as ENV_FILE
-from .env_file import EnvFile
-from .hook import (
-    AgentPrompt,
-    Answering,
-    Asked,
-    Books,
-    Function,
-    Hook,
-    HookBook,
-    ModelPrompt,
-    Payload,
-    Program,
-    ServerTool,
-    Service,
-    ServiceFailed,
-)
-from .judgements import judgement
-from .payloads import written
-from .process import Surroundings, run_program
+from ..engine.faults import end
+from .hook import Books, Function, Hook, HookBook, Payload
 
-log = logging.getLogger(__name__)
-
-PROJECT_VARIABLES: Final = ("CLAUDE_PROJECT_DIR", "FERRULE_PROJECT_DIR")
-
-
-async def nobody(asked: Asked, payload: Payload) -> str:
-    """Where there is no session to put it to somebody."""
-    raise ServiceFailed("nobody is here who could answer it")
+if TYPE_CHECKING:  # loaded with the first hook that runs
+    from .answers import Answer
+    from .worker import Worker
 
 
 class Runner:
     """Runs hooks for one session. Whoever opens the session closes it, which ends what runs beside."""
 
-    def __init__(
-        self,
-        book: Books,
-        emit: Emit,
-        *,
-        project: str,
-        environment: Mapping[str, str] = os.environ,
-        save: Save = lambda _: None,
-        answering: Answering = nobody,
-        env_file: EnvFile | None = None,
-    ) -> None:
-        """`book` is asked at each moment, so that hooks may change while the session lasts."""
+    def __init__(self, book: Books, worker: Callable[[], Worker]) -> None:
+        """`book` is asked at each moment, so that hooks may change while the session lasts.
+
+        `worker` gives the same one each time. It is asked for where there is a hook to run.
+        """
         self._book = book
-        self._emit = emit
-        self._project = project
-        self._env = {**environment, **dict.fromkeys(PROJECT_VARIABLES, project)}
-        self._save = save
-        self._answering = answering
-        self._env_file = env_file
+        self._worker = worker
         self._beside = set[asyncio.Task[None]]()
         self._news: list[Note] = []
         self._over = set[Hook]()
@@ -97,7 +53,8 @@ class Runner:
         """The answers, if nothing has to be waited for."""
         if not all(isinstance(hook.work, Function) and not hook.work.waits for hook in hooks):
             return None
-        return [self._called(hook, cast(Function, hook.work), payload) for hook in self._due(hooks)]
+        called = self._worker().called
+        return [called(hook, cast(Function, hook.work), payload) for hook in self._due(hooks)]
 
     async def ask(self, hooks: Sequence[Hook], payload: Payload) -> list[Answer]:
         """The answers in the order of the hooks, whichever was first. Those that run beside give none."""
@@ -107,9 +64,9 @@ class Runner:
                 self._start_beside(hook, payload)
         waited = [hook for hook in due if not hook.beside]
         if len(waited) == 1:
-            return [await self._asked(waited[0], payload)]
+            return [await self._worker().asked(waited[0], payload)]
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._asked(hook, payload)) for hook in waited]
+            tasks = [group.create_task(self._worker().asked(hook, payload)) for hook in waited]
         return [task.result() for task in tasks]
 
     def start(self, hooks: Sequence[Hook], payload: Payload) -> None:
@@ -140,86 +97,6 @@ class Runner:
         for task in tuple(self._beside):
             await end(task, grace=10.0)
 
-    # One hook
-
-    async def _asked(self, hook: Hook, payload: Payload) -> Answer:
-        began = perf_counter()
-        work = hook.work
-        match work:
-            case Program():
-                reply = await self._run(hook, work, payload)
-            case Function() if work.waits:
-                reply = await self._waited(hook, payload, work.call, _from_function)
-            case Function():
-                return self._called(hook, work, payload)
-            case Service():
-                reply = await self._waited(hook, payload, work.ask, _from_text)
-            case ServerTool():
-                reply = await self._waited(hook, payload, partial(self._answering, work), _from_text)
-            case ModelPrompt() | AgentPrompt():
-                reply = await self._waited(
-                    hook, payload, partial(self._answering, work), partial(_from_model, hook.event, work)
-                )
-            case _:
-                assert_never(work)
-        return self._told(hook, reply, began)
-
-    async def _run(self, hook: Hook, program: Program, payload: Payload) -> Reply:
-        around = Surroundings(cwd=self._folder(payload), env=self._env)
-        if self._env_file is None or hook.event not in KEEPING:
-            return await run_program(program, written(payload), around, hook.seconds)
-        try:
-            around = replace(around, env={**self._env, ENV_FILE: self._env_file.made()})
-        except OSError as error:
-            return Reply(failure=f"there is no place for the variables that it may leave: {error.strerror}")
-        reply = await run_program(program, written(payload), around, hook.seconds)
-        await self._env_file.read(around)
-        return reply
-
-    def _called(self, hook: Hook, function: Function, payload: Payload) -> Answer:
-        began = perf_counter()
-        try:
-            reply = _from_function(function.call(_own(payload)))
-        except BaseException as error:  # a function that is a hook is somebody else's code
-            if from_outside(error):
-                raise
-            reply = Reply(failure=f"it raised {in_short(error)}")
-        return self._told(hook, reply, began)
-
-    async def _waited(
-        self, hook: Hook, payload: Payload, work: Callable[[Any], Awaitable[Any]], read: Callable[[Any], Reply]
-    ) -> Reply:
-        """In a task of its own, which is ended when its time is up, even if it does not want to."""
-        try:
-            task = asyncio.ensure_future(contained(work(_own(payload))))
-            try:
-                finished, _ = await asyncio.wait((task,), timeout=hook.seconds)
-            except asyncio.CancelledError:
-                await end(task)
-                raise
-            if not finished:
-                await end(task)
-                return Reply(failure=f"it took longer than {hook.seconds:g} s and was ended")
-            return read(task.result())
-        except ServiceFailed as error:
-            return Reply(failure=str(error))
-        except BaseException as error:  # a function that is a hook is somebody else's code
-            if from_outside(error):
-                raise
-            return Reply(failure=f"it raised {in_short(error)}")
-
-    def _told(self, hook: Hook, reply: Reply, began: float) -> Answer:
-        answer = understood(hook, reply, self._save)
-        if answer.fault:
-            log.warning("%s", answer.fault)
-        seconds = perf_counter() - began
-        self._emit(HookRan(hook.event, hook.name, answer.outcome, seconds, answer.message or answer.fault))
-        return answer
-
-    def _folder(self, payload: Payload) -> str:
-        cwd = payload.get("cwd")
-        return cwd if isinstance(cwd, str) and os.path.isdir(cwd) else self._project
-
     # Beside the session
 
     def _start_beside(self, hook: Hook, payload: Payload) -> None:
@@ -228,34 +105,7 @@ class Runner:
         task.add_done_callback(self._beside.discard)
 
     async def _ran_beside(self, hook: Hook, payload: Payload) -> None:
-        answer = await self._asked(hook, payload)
+        answer = await self._worker().asked(hook, payload)
         refused = answer.permission == "deny" or answer.blocks
         words = [answer.context, answer.reason if hook.rewakes and refused else ""]
         self._news += (Note("hook", f"{hook.label}: {word}") for word in words if word)
-
-
-def _from_function(value: object) -> Reply:
-    if isinstance(value, Awaitable):
-        if isinstance(value, Coroutine):
-            value.close()  # so that nothing warns of it
-        return Reply(failure="it gave an awaitable; declare it with `async def`")
-    return Reply() if value is None else Reply(json=value)
-
-
-def _from_text(text: str) -> Reply:
-    return Reply(stdout=text)
-
-
-def _from_model(event: str, work: ModelPrompt | AgentPrompt, text: str) -> Reply:
-    return Reply(json=judgement(event, text, goes_on=isinstance(work, ModelPrompt) and work.goes_on))
-
-
-def _own(value: Any) -> Any:
-    """A copy that its receiver may change without anybody else noticing."""
-    match value:
-        case dict():
-            return {key: _own(one) for key, one in cast(dict[Any, Any], value).items()}
-        case list() | tuple():
-            return [_own(one) for one in cast(Sequence[Any], value)]
-        case _:
-            return value
