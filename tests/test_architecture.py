@@ -23,7 +23,7 @@ BROAD_CATCHES = {
     "engine/preparing.py": "a statement of effects that fails is the worst one",
     "engine/session.py": "the turn's exit",
     "hooks/loading.py": "importing a function runs somebody else's code",
-    "hooks/runner.py": "a function that is a hook is somebody else's code",
+    "hooks/worker.py": "a function that is a hook is somebody else's code",
     "permissions/matching.py": "a tool that reads its own specifiers is somebody else's code",
     "compat/claude_agent_sdk/client.py": "a callback for lines of the log is somebody else's code",
     "sdk/mirroring.py": "a store of transcripts is somebody else's code",
