@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
+import time
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from hypothesis import given
@@ -185,6 +188,25 @@ def test_a_point_that_was_never_marked_is_an_error(scene: Scene) -> None:
     for id in ("", "x"):
         with pytest.raises(NoSuchPoint):
             scene.checkpoints.rewind(id)
+
+
+def test_a_point_that_is_marked_while_a_file_is_being_written_is_before_that(scene: Scene) -> None:
+    path = scene.files / "a"
+    path.write_text("1")
+    with open(path, "rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        writing = Thread(target=scene.write, args=("a", "2"))
+        writing.start()
+        deadline = time.monotonic() + 8
+        while not (scene.kept / INDEX).exists() and time.monotonic() < deadline:
+            time.sleep(0.001)
+        scene.checkpoints.mark("p")
+    writing.join()
+    assert scene.all() == {"a": "2"}
+
+    scene.checkpoints.rewind("p")
+
+    assert scene.all() == {"a": "1"}
 
 
 def test_what_is_kept_is_for_this_user_alone(scene: Scene) -> None:
