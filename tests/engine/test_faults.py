@@ -15,6 +15,7 @@ from ferrule.core.effects import ChangesState, Effects
 from ferrule.core.events import ToolFinished
 from ferrule.core.state import MovedTo, StateSet, ToolsFound
 from ferrule.core.tool import Result, ToolError
+from ferrule.engine.faults import contained, in_own_task
 from ferrule.testing import FixedJudge, allow
 from tests.requirement import requirement
 
@@ -293,3 +294,16 @@ async def test_work_in_a_thread_is_told_of_the_time_limit() -> None:
     await stage(Act(body=body, time_limit=0.01)).run_one(call())
 
     assert told.is_set()
+
+
+@requirement("PIPE-4", "PIPE-5")
+async def test_work_that_is_ended_before_its_first_step_leaves_no_warning_behind() -> None:
+    async def work() -> str:
+        return "never"
+
+    ended = in_own_task(work(), contained)
+    ended.cancel()
+    await asyncio.wait((ended,))
+
+    assert ended.cancelled()
+    assert await in_own_task(work(), contained) == "never"

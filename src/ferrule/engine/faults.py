@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from ..core.calls import Refusal, Status, ToolCall, ToolOutcome
 from ..core.tool import AnyTool, ToolError
 from ..core.waiting import outlasted
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 GRACE = 2.0
 """Seconds a cancelled task has to clean up before it is left behind."""
@@ -51,7 +54,15 @@ def from_outside(error: BaseException) -> bool:
     return isinstance(error, KeyboardInterrupt | GeneratorExit)
 
 
-async def contained(work: Awaitable[Any]) -> Any:
+def in_own_task(work: Awaitable[T], around: Callable[[Awaitable[T]], Coroutine[Any, Any, R]]) -> asyncio.Task[R]:
+    """Begin `around(work)`. Ended before its first step it never awaits the work, which is closed then."""
+    task = asyncio.create_task(around(work))
+    if isinstance(work, Coroutine):
+        task.add_done_callback(lambda _: work.close())
+    return task
+
+
+async def contained(work: Awaitable[T]) -> T:
     """For work in a task of its own, where a bare `SystemExit` would end the whole event loop."""
     try:
         return await work

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from ..core.ports import Judge, Opinion, Proposal
 from ..core.verdicts import Behavior, Verdict
-from .faults import GRACE, from_outside, in_short
+from .faults import GRACE, from_outside, in_own_task, in_short
 
 log = logging.getLogger(__name__)
 
@@ -99,7 +99,7 @@ def _denies(opinion: Opinion) -> bool:
 
 
 async def _all_at_once(waiting: list[Awaitable[Opinion]]) -> list[Opinion]:
-    tasks = [asyncio.ensure_future(guarded(answer)) for answer in waiting]
+    tasks = [in_own_task(answer, guarded) for answer in waiting]
     pending = set(tasks)
     try:
         while pending:

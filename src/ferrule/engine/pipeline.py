@@ -24,7 +24,7 @@ from ..core.tool import Result, ToolError
 from ..core.values import named_value
 from ..core.verdicts import NO_OPINION, Behavior, Verdict, strictest
 from .budget import Budget, Fitted
-from .faults import contained, end, from_outside, in_short, told
+from .faults import contained, end, from_outside, in_own_task, in_short, told
 from .judging import ask_all, guarded, rewritten, the_rest
 from .pool import ToolPool
 from .preparing import Prepared, looked_up, prepared, restated
@@ -245,7 +245,7 @@ async def _validated(proposal: Proposal) -> None:
 async def _within(limit: float, proposal: Proposal, admission: Admission) -> Any:
     """The call in a task of its own, which is ended when its time is up."""
     tool = proposal.tool
-    task = asyncio.ensure_future(contained(tool.call(proposal.input, proposal.ctx)))
+    task = in_own_task(tool.call(proposal.input, proposal.ctx), contained)
     try:
         finished, _ = await asyncio.wait((task,), timeout=limit)
     except asyncio.CancelledError:

@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import Any, Final, assert_never, cast
 
 from ..core.events import Emit, HookRan
-from ..engine.faults import contained, end, from_outside, in_short
+from ..engine.faults import contained, end, from_outside, in_own_task, in_short
 from .answers import Answer, Reply, Save, understood
 from .env_file import EVENTS as KEEPING
 from .env_file import VARIABLE as ENV_FILE
@@ -113,7 +113,7 @@ class Worker:
     ) -> Reply:
         """In a task of its own, which is ended when its time is up, even if it does not want to."""
         try:
-            task = asyncio.ensure_future(contained(work(_own(payload))))
+            task = in_own_task(work(_own(payload)), contained)
             try:
                 finished, _ = await asyncio.wait((task,), timeout=hook.seconds)
             except asyncio.CancelledError:
