@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
@@ -17,6 +17,7 @@ from ferrule.core.events import ToolFinished, ToolRequested
 from ferrule.core.ports import Proposal
 from ferrule.core.verdicts import Verdict
 from ferrule.testing import allow
+from tests.drawing import at_least
 from tests.requirement import requirement
 
 from .bodies import Held, for_ever, moves, reading, writing
@@ -278,7 +279,7 @@ mixed_calls = st.lists(
 
 @requirement("PIPE-4", "PIPE-5")
 @given(mixed_calls, st.integers(0, 60), st.booleans(), st.sampled_from(["interrupt", "cancel one", "cancel the task"]))
-@settings(max_examples=250)
+@at_least(100)
 def test_interrupted_at_any_step_every_call_has_one_outcome_in_order(
     drawn: list[tuple[str, str]], turns: int, whole: bool, how: str
 ) -> None:
@@ -324,7 +325,6 @@ def test_interrupted_at_any_step_every_call_has_one_outcome_in_order(
 
 @requirement("SCHED-1", "PIPE-5")
 @given(mixed_calls, st.integers(0, 60))
-@settings(max_examples=100)
 def test_after_an_interrupt_at_any_step_the_gate_is_free_for_the_next_message(
     drawn: list[tuple[str, str]], turns: int
 ) -> None:

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ferrule.core.context import ToolContext
@@ -126,7 +126,6 @@ BETWEEN = st.sampled_from(["nothing", "nothing", "system", "add", "remove", "not
     st.integers(0, 60),
     st.sampled_from([200_000, 2_000]),
 )
-@settings(max_examples=100, deadline=None)
 def test_each_request_begins_with_the_one_before_it_or_says_why_not(
     messages: list[Any], notes: list[bool], between: list[str], interrupted_after: int, window: int
 ) -> None:

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
@@ -36,6 +36,7 @@ from ferrule.core.tool import Exposure, Result, ToolSpec
 from ferrule.providers.scripted import says
 from ferrule.testing import RecordingModel, well_formed
 from ferrule.tools.tool_search import ToolSearch
+from tests.drawing import at_least
 from tests.requirement import requirement
 
 from .conversing import Stream, ask, result
@@ -240,7 +241,7 @@ async def dawdles(input: Given, ctx: ToolContext) -> Result[str]:
     st.integers(0, 80),
     st.sampled_from([None, ModelError("broke"), RuntimeError("bug")]),
 )
-@settings(max_examples=200)
+@at_least(80)
 def test_interrupted_at_any_step_the_history_is_well_formed_and_the_next_turn_works(
     messages: list[list[str]], turns: int, ending: Exception | None
 ) -> None:

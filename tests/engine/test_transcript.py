@@ -168,7 +168,6 @@ results = st.builds(
 
 @requirement("LOOP-2", "CON-8")
 @given(st.builds(UserTurn, blocks), st.builds(AssistantTurn, parts), results)
-@settings(max_examples=150)
 def test_every_turn_comes_back_with_every_character(user: UserTurn, assistant: AssistantTurn, turn: ResultTurn) -> None:
     assert user_turn(entry_of(line_of(user_fields(user)))) == user
     assert assistant_turn(entry_of(line_of(assistant_fields(assistant)))) == assistant

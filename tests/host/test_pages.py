@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ferrule.host import pages
@@ -41,7 +41,6 @@ encodings = st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-32"])
 
 
 @requirement("READ-1", "READ-7")
-@settings(max_examples=60)
 @given(lines_of_text, st.sampled_from(["\n", "\r\n", "\r"]), encodings, st.integers(1, 30), st.booleans())
 def test_a_page_holds_the_lines_of_the_file(
     tmp_path_factory: pytest.TempPathFactory, ending: list[str], end: str, encoding: str, count: int, large: bool

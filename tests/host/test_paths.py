@@ -8,10 +8,11 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ferrule.host.paths import MAX_LINKS, LocalPaths
+from tests.drawing import at_least
 from tests.requirement import requirement
 
 PATHS = LocalPaths()
@@ -166,7 +167,7 @@ _nodes = st.tuples(
 
 
 @requirement("SCHED-5")
-@settings(max_examples=200)
+@at_least(100)
 @given(nodes=st.lists(_nodes, max_size=8), asked=_steps)
 def test_links_lead_where_the_standard_library_says(
     tmp_path_factory: pytest.TempPathFactory,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import subprocess
-import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,21 +15,38 @@ from ferrule.core.calls import Status
 from ferrule.mcp.around import ServerTrouble
 from ferrule.mcp.config import InProcess, Remote, in_process
 from ferrule.mcp.connection import Connection
+from tests.host.forking import Forks, forks
 from tests.mcp.running import HANG, config, connected, run, session, text_of, words
 from tests.requirement import requirement
 
-PACKAGED = Path(__file__).parent / "servers" / "packaged.py"
+ROOT = Path(__file__).parent.parent.parent
+PACKAGED = f"""
+import os, sys
+sys.path.insert(0, {str(ROOT)!r})
+import uvicorn.lifespan.on, uvicorn.loops.auto, uvicorn.protocols.http.auto, uvicorn.protocols.websockets.auto
+from tests.mcp.servers.packaged import make
+
+def run(kind, port):
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, 1)
+    os.dup2(silence, 2)
+    make().run(kind, host="127.0.0.1", port=int(port))
+"""
+
+
+@pytest.fixture(scope="module")
+def servers() -> Generator[Forks]:
+    with forks(PACKAGED) as servers:
+        yield servers
 
 
 @contextmanager
-def serving(kind: str, port: int) -> Generator[None]:
-    with subprocess.Popen(
-        [sys.executable, str(PACKAGED), kind, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as server:
-        try:
-            yield
-        finally:
-            server.kill()
+def serving(servers: Forks, kind: str, port: int) -> Generator[None]:
+    servers.start(kind, str(port))
+    try:
+        yield
+    finally:
+        servers.kill()
 
 
 def free_port() -> int:
@@ -63,25 +78,23 @@ async def answered(server: Connection, tool: str, arguments: Mapping[str, Any]) 
 
 
 @requirement("MCP-1", "MCP-2")
-@pytest.mark.parametrize(
-    ("kind", "path"), [("streamable-http", "mcp"), pytest.param("sse", "sse", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("kind", "path"), [("streamable-http", "mcp"), ("sse", "sse")])
 async def test_a_server_over_http_is_used_and_found_again_when_it_was_started_anew(
-    tmp_path: Path, kind: str, path: str
+    tmp_path: Path, servers: Forks, kind: str, path: str
 ) -> None:
     port = free_port()
     remote = Remote("sse" if kind == "sse" else "http", f"http://127.0.0.1:{port}/{path}")
     async with connected(tmp_path, remote) as server:
         with pytest.raises(ServerTrouble, match="is down"):
             await server.ready()
-        with serving(kind, port):
+        with serving(servers, kind, port):
             await listens(port)
             assert await answered(server, "add", {"a": 2, "b": 3}) == "5"
             assert await text_of(server, "count", {"to": 3}) == "counted"
             assert [one.uri for one in await server.resources()] == ["note://today"]
         with pytest.raises(ServerTrouble):
             await text_of(server, "add", {"a": 1, "b": 1})
-        with serving(kind, port):
+        with serving(servers, kind, port):
             await listens(port)
             assert await answered(server, "add", {"a": 1, "b": 1}) == "2"
 

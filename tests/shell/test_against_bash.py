@@ -13,7 +13,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ferrule.shell.budget import Budget
@@ -22,6 +22,7 @@ from ferrule.shell.syntax import parsed
 from ferrule.shell.tokens import Unreadable
 from ferrule.shell.walk import walked
 from ferrule.shell.words import Word
+from tests.drawing import at_least
 from tests.requirement import requirement
 
 BASH = shutil.which("bash")
@@ -47,7 +48,7 @@ pytestmark = pytest.mark.skipif(BASH is None, reason="there is no bash to compar
 
 
 @given(st.lists(st.sampled_from(QUOTING), min_size=1, max_size=9).map("".join))
-@settings(max_examples=100)
+@at_least(60)
 @requirement("SHELL-1")
 def test_a_word_that_is_certain_is_what_bash_makes_of_it(body: str) -> None:
     command = f"pa {body}"
@@ -59,7 +60,7 @@ def test_a_word_that_is_certain_is_what_bash_makes_of_it(body: str) -> None:
 
 
 @given(st.lists(st.sampled_from(GRAMMAR), min_size=2, max_size=14).map("".join))
-@settings(max_examples=120)
+@at_least(60)
 @requirement("SHELL-1")
 def test_bash_runs_nothing_that_was_not_found(command: str) -> None:
     if re.search(r"\(\s*\)", command):

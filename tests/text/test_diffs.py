@@ -10,13 +10,14 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from ferrule.text.changes import changes, common, paired
 from ferrule.text.diffs import of_edits, preview, unified
 from ferrule.text.matching import Edit, spliced
+from tests.drawing import at_least
 from tests.requirement import requirement
 
 line_lists = st.lists(st.sampled_from(["a", "b", "c", "", "  d"]), max_size=25)
@@ -27,7 +28,6 @@ unfinished = st.sampled_from(["", "end", "end\r"])
 
 
 @given(files, unfinished, files, unfinished, st.integers(1, 4))
-@settings(max_examples=60)
 @requirement("EDIT-6")
 def test_git_makes_the_new_text_of_the_old_one_and_the_diff(
     before: str, before_end: str, after: str, after_end: str, context: int
@@ -39,7 +39,7 @@ def test_git_makes_the_new_text_of_the_old_one_and_the_diff(
 
 
 @given(files, unfinished, st.data())
-@settings(max_examples=100)
+@at_least(60)
 @requirement("EDIT-6")
 def test_git_makes_the_edited_text_of_the_old_one_and_the_diff_of_its_edits(
     text: str, end: str, data: st.DataObject

@@ -19,9 +19,11 @@ from ferrule.testing.tool_contract import ToolContract
 from ferrule.tools.glob import Found, Glob, GlobInput
 from tests.host.slow_ripgrep import HANGING_SECONDS, hanging_after
 from tests.requirement import requirement
+from tests.tools.test_bash import A_FEW_STEPS
 
 
 class TestGlobContract(ToolContract):
+    steps = A_FEW_STEPS
     samples = ({"pattern": "**/*.py"}, {"pattern": "*", "path": "."}, {"pattern": "none/*", "path": None})
 
     def make(self) -> Glob:

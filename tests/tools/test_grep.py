@@ -18,9 +18,11 @@ from ferrule.testing.tool_contract import ToolContract
 from ferrule.tools.grep import Grep, GrepInput, MatchCounts, MatchingFiles
 from tests.host.slow_ripgrep import HANGING_SECONDS, hanging_after
 from tests.requirement import requirement
+from tests.tools.test_bash import A_FEW_STEPS
 
 
 class TestGrepContract(ToolContract):
+    steps = A_FEW_STEPS
     samples = (
         {"pattern": "def"},
         {"pattern": "def", "output_mode": "content", "-C": 1, "-i": True, "path": "."},

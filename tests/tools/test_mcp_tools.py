@@ -25,6 +25,7 @@ from ferrule.tools.list_mcp_resources import ListMcpResources
 from ferrule.tools.read_mcp_resource import ReadMcpResource
 from tests.mcp.running import config, raw, run, session, words
 from tests.requirement import requirement
+from tests.tools.test_bash import A_FEW_STEPS
 
 
 @requirement("MCP-4")
@@ -119,6 +120,7 @@ KNOWN = Listing((ToolInfo(name="add", description="Add two numbers.", schema={"t
 class ServedContract(ToolContract):
     """With a server that runs in the same process."""
 
+    steps = A_FEW_STEPS
     tool: ClassVar[type[ListMcpResources | ReadMcpResource | CallMcpTool]]
 
     def make(self) -> ListMcpResources | ReadMcpResource | CallMcpTool:

@@ -20,6 +20,7 @@ from ferrule.testing.tool_contract import ToolContract
 from ferrule.tools.read import REMINDER, Read
 from tests.host.making import pdf, png
 from tests.requirement import requirement
+from tests.tools.test_bash import A_FEW_STEPS
 
 PLOT = png(30, 20)
 
@@ -33,6 +34,7 @@ def code(id: str, source: str, *outputs: dict[str, Any], count: int | None = Non
 
 
 class TestReadContractForOtherKinds(ToolContract):
+    steps = A_FEW_STEPS
     samples = (
         {"file_path": "a.png"},
         {"file_path": "a.pdf", "pages": "1-2"},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from mcp.server.mcpserver import Context, MCPServer
@@ -40,8 +39,3 @@ def make() -> MCPServer:
         return "buy milk"
 
     return server
-
-
-if __name__ == "__main__":
-    kind, port = sys.argv[1:]
-    make().run(kind, host="127.0.0.1", port=int(port))
