@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from hypothesis import settings
 
+USUAL = settings.get_profile("steady").max_examples
 
-def at_least(examples: int) -> settings:
-    """So many, or as many as the profile has for every law if that is more."""
-    return settings(max_examples=max(examples, settings.default.max_examples))
+
+def examples(number: int) -> settings:
+    """So many where others have the usual number, and more in the same measure where the profile has more."""
+    return settings(max_examples=number * settings.default.max_examples // USUAL)

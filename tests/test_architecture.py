@@ -6,6 +6,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -59,23 +60,19 @@ def test_there_are_sources_to_check() -> None:
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT / "src").as_posix())
 def test_a_module_keeps_the_laws(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = _tree(path)
 
     assert list(_broken_laws(path, tree)) == []
 
 
 def test_every_broad_catch_on_the_list_is_still_there() -> None:
-    catching = {_name(path) for path in SOURCES if any(_broad_catches(ast.parse(path.read_text(encoding="utf-8"))))}
+    catching = {_name(path) for path in SOURCES if any(_broad_catches(_tree(path)))}
 
     assert catching == set(BROAD_CATCHES)
 
 
 def test_every_module_says_what_it_is_for() -> None:
-    silent = [
-        _name(path)
-        for path in SOURCES
-        if path.name != "_version.py" and not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
-    ]
+    silent = [_name(path) for path in SOURCES if path.name != "_version.py" and not ast.get_docstring(_tree(path))]
 
     assert silent == []
 
@@ -100,6 +97,11 @@ def test_every_layer_stands_in_the_layer_contract() -> None:
     folders = {f"ferrule.{path.parent.name}" for path in (ROOT / "src/ferrule").glob("*/__init__.py")}
 
     assert {layer.strip(" ()") for line in layers for layer in line.split("|")} >= folders
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def _contract(kind: str) -> dict[str, list[str]]:

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cache
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -219,6 +220,7 @@ def on_a_test(mark: Mark) -> bool:
     return mark.owner.startswith(("test", "Test")) or mark.owner == "pytestmark"
 
 
+@cache
 def all_marks() -> list[Mark]:
     return [
         mark

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from ferrule.core.effects import Change, ChangesState, Effects, Opaque, ReadsPath, ReadsState, Touch, WritesPath
 from ferrule.engine.footprint import Footprint
 from ferrule.engine.gate import Deadlock, Gate, Ticket
-from tests.drawing import at_least
+from tests.drawing import examples
 from tests.requirement import requirement
 
 
@@ -476,5 +476,5 @@ class AnyOrder(RuleBasedStateMachine):
         self.loop.close()
 
 
-AnyOrder.TestCase.settings = settings(at_least(60), stateful_step_count=25)
+AnyOrder.TestCase.settings = settings(examples(60), stateful_step_count=25)
 TestAnyOrder = pytest.mark.requirement("SCHED-1", "SCHED-2", "PIPE-4")(AnyOrder.TestCase)

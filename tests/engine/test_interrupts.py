@@ -17,7 +17,7 @@ from ferrule.core.events import ToolFinished, ToolRequested
 from ferrule.core.ports import Proposal
 from ferrule.core.verdicts import Verdict
 from ferrule.testing import allow
-from tests.drawing import at_least
+from tests.drawing import examples
 from tests.requirement import requirement
 
 from .bodies import Held, for_ever, moves, reading, writing
@@ -279,7 +279,7 @@ mixed_calls = st.lists(
 
 @requirement("PIPE-4", "PIPE-5")
 @given(mixed_calls, st.integers(0, 60), st.booleans(), st.sampled_from(["interrupt", "cancel one", "cancel the task"]))
-@at_least(100)
+@examples(100)
 def test_interrupted_at_any_step_every_call_has_one_outcome_in_order(
     drawn: list[tuple[str, str]], turns: int, whole: bool, how: str
 ) -> None:

@@ -28,7 +28,7 @@ from ferrule.core.effects import (
 from ferrule.core.inputs import PathText, ToolInput
 from ferrule.core.state import MovedTo
 from ferrule.core.tool import Result, Tool
-from tests.drawing import at_least
+from tests.drawing import examples
 from tests.requirement import requirement
 
 from .stage import Baton, run_virtually, stage
@@ -143,7 +143,7 @@ orders = st.lists(st.integers(0, 7), max_size=40)
 
 @requirement("SCHED-1", "SCHED-6", "PIPE-4")
 @given(st.lists(plans, max_size=7), orders, st.integers(1, 4))
-@at_least(80)
+@examples(80)
 def test_calls_side_by_side_leave_and_see_what_they_would_one_by_one(
     drawn: list[Plan], order: list[int], limit: int
 ) -> None:
@@ -293,7 +293,7 @@ deeds = st.one_of(
 @example([Deed("move", "t", dawdles=1), Deed("write", "x"), Deed("read", "/t/x")], [], 4)
 @example([Deed("point", "/l", "/u", 1), Deed("write", "/l/x"), Deed("read", "/u/x")], [], 4)
 @example([Deed("point", "/l/m", "/u", 1), Deed("list", "/t")], [], 4)
-@at_least(120)
+@examples(120)
 def test_links_and_the_working_directory_may_move_and_the_outcome_is_still_that_of_one_by_one(
     drawn: list[Deed], order: list[int], limit: int
 ) -> None:
@@ -373,7 +373,7 @@ timed = st.lists(
 
 @requirement("SCHED-1", "SCHED-2")
 @given(timed)
-@at_least(80)
+@examples(80)
 def test_a_message_takes_as_long_as_the_longest_chain_of_conflicting_calls(drawn: list[tuple[Plan, int]]) -> None:
     plans, seconds = [plan for plan, _ in drawn], [time for _, time in drawn]
     at = stage(Takes(plans, seconds), limit=100)
@@ -386,7 +386,7 @@ def test_a_message_takes_as_long_as_the_longest_chain_of_conflicting_calls(drawn
 
 @requirement("SCHED-2", "SCHED-1")
 @given(timed, st.integers(1, 4))
-@at_least(60)
+@examples(60)
 def test_never_more_than_the_limit_run_at_once_and_all_come_to_an_end(
     drawn: list[tuple[Plan, int]], limit: int
 ) -> None:

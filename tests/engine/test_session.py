@@ -36,7 +36,7 @@ from ferrule.core.tool import Exposure, Result, ToolSpec
 from ferrule.providers.scripted import says
 from ferrule.testing import RecordingModel, well_formed
 from ferrule.tools.tool_search import ToolSearch
-from tests.drawing import at_least
+from tests.drawing import examples
 from tests.requirement import requirement
 
 from .conversing import Stream, ask, result
@@ -241,7 +241,7 @@ async def dawdles(input: Given, ctx: ToolContext) -> Result[str]:
     st.integers(0, 80),
     st.sampled_from([None, ModelError("broke"), RuntimeError("bug")]),
 )
-@at_least(80)
+@examples(80)
 def test_interrupted_at_any_step_the_history_is_well_formed_and_the_next_turn_works(
     messages: list[list[str]], turns: int, ending: Exception | None
 ) -> None:

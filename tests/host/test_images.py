@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from ferrule.host.images import LONG_SIDE, MOST_BYTES, BadImage, fitted_picture, image_type, thumbnail
-from tests.drawing import at_least
+from tests.drawing import examples
 from tests.host.making import encoded, png
 from tests.requirement import requirement
 
@@ -140,7 +140,7 @@ def test_a_picture_that_would_fill_the_memory_is_not_unpacked() -> None:
 
 
 @requirement("READ-4")
-@at_least(60)
+@examples(60)
 @given(st.sampled_from(list(FORMS)), st.lists(st.tuples(st.integers(8, 400), st.integers(0, 255)), max_size=5))
 def test_damage_is_told_or_harmless(form: str, damage: list[tuple[int, int]]) -> None:
     data = bytearray(_drawn(form))

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferrule.host.paths import MAX_LINKS, LocalPaths
-from tests.drawing import at_least
+from tests.drawing import examples
 from tests.requirement import requirement
 
 PATHS = LocalPaths()
@@ -167,7 +167,7 @@ _nodes = st.tuples(
 
 
 @requirement("SCHED-5")
-@at_least(100)
+@examples(100)
 @given(nodes=st.lists(_nodes, max_size=8), asked=_steps)
 def test_links_lead_where_the_standard_library_says(
     tmp_path_factory: pytest.TempPathFactory,

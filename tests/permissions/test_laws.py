@@ -28,7 +28,7 @@ from ferrule.permissions.modes import Mode
 from ferrule.permissions.patterns import TextPattern
 from ferrule.permissions.rules import Origin, Rule, read_rules
 from ferrule.testing import bare_context
-from tests.drawing import at_least
+from tests.drawing import examples
 from tests.permissions.scene import AnyInput, Named, places
 from tests.requirement import requirement
 
@@ -87,7 +87,7 @@ def _said(rules: list[Rule], mode: Mode, proposal: Proposal) -> Behavior:
 
 
 @requirement("PERM-1")
-@at_least(60)
+@examples(60)
 @given(st.lists(st.tuples(texts, st.sampled_from(Behavior)), max_size=4), texts, st.sampled_from(Mode), proposals)
 def test_one_more_rule_that_denies_or_asks_never_makes_a_call_freer(
     written: list[tuple[str, Behavior]], text: str, mode: Mode, proposal: Proposal
@@ -100,7 +100,7 @@ def test_one_more_rule_that_denies_or_asks_never_makes_a_call_freer(
 
 
 @requirement("PERM-1")
-@at_least(60)
+@examples(60)
 @given(
     st.lists(st.tuples(texts, st.sampled_from(Behavior)), max_size=6), st.sampled_from(Mode), proposals, st.randoms()
 )
@@ -115,7 +115,7 @@ def test_the_order_of_the_rules_does_not_matter(
 
 
 @requirement("PERM-3")
-@at_least(100)
+@examples(100)
 @given(st.one_of(texts, st.text(max_size=30)), st.sampled_from(Behavior))
 def test_a_text_is_a_rule_or_is_refused_with_words(text: str, behavior: Behavior) -> None:
     reading = read_rules([(text, Origin("settings.json"))], behavior)
@@ -128,7 +128,7 @@ def test_a_text_is_a_rule_or_is_refused_with_words(text: str, behavior: Behavior
 
 
 @requirement("PERM-3")
-@at_least(60)
+@examples(60)
 @given(st.text("ab *?\\:", max_size=8), st.text("ab *?\\:", max_size=10))
 def test_wildcards_match_as_a_plain_reading_of_them_does(pattern: str, text: str) -> None:
     compiled = TextPattern(pattern)

@@ -22,7 +22,7 @@ from ferrule.shell.syntax import parsed
 from ferrule.shell.tokens import Unreadable
 from ferrule.shell.walk import walked
 from ferrule.shell.words import Word
-from tests.drawing import at_least
+from tests.drawing import examples
 from tests.requirement import requirement
 
 BASH = shutil.which("bash")
@@ -48,7 +48,7 @@ pytestmark = pytest.mark.skipif(BASH is None, reason="there is no bash to compar
 
 
 @given(st.lists(st.sampled_from(QUOTING), min_size=1, max_size=9).map("".join))
-@at_least(60)
+@examples(60)
 @requirement("SHELL-1")
 def test_a_word_that_is_certain_is_what_bash_makes_of_it(body: str) -> None:
     command = f"pa {body}"
@@ -60,7 +60,7 @@ def test_a_word_that_is_certain_is_what_bash_makes_of_it(body: str) -> None:
 
 
 @given(st.lists(st.sampled_from(GRAMMAR), min_size=2, max_size=14).map("".join))
-@at_least(60)
+@examples(60)
 @requirement("SHELL-1")
 def test_bash_runs_nothing_that_was_not_found(command: str) -> None:
     if re.search(r"\(\s*\)", command):

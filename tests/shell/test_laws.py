@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ferrule.shell.budget import Budget
 from ferrule.shell.effects import ENTRIES
 from ferrule.shell.explain import explained
-from tests.drawing import at_least
+from tests.drawing import examples
 from tests.requirement import requirement
 from tests.shell.looking import is_read_only, look
 
@@ -67,7 +67,7 @@ PIECES = (
 
 
 @given(st.sampled_from(ASKING), st.lists(st.sampled_from(WRAPS), min_size=1, max_size=3))
-@at_least(100)
+@examples(100)
 @requirement("SHELL-2")
 def test_wrapping_a_command_never_makes_it_safer(command: str, wraps: list[str]) -> None:
     for wrap in wraps:
@@ -77,7 +77,7 @@ def test_wrapping_a_command_never_makes_it_safer(command: str, wraps: list[str])
 
 
 @given(st.text(max_size=80) | st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
-@at_least(100)
+@examples(100)
 def test_any_text_gets_an_answer_that_agrees_with_itself(text: str) -> None:
     analysis = look(text)
 
@@ -97,7 +97,7 @@ def test_an_option_that_is_not_in_the_table_makes_a_call_unknown(name: str, opti
 
 
 @given(st.sampled_from(PIECES), st.sampled_from(PIECES), st.integers(min_value=1, max_value=400))
-@at_least(80)
+@examples(80)
 @requirement("SHELL-1")
 def test_repeated_pieces_cannot_stall_it(one: str, other: str, count: int) -> None:
     text = (one + other) * count

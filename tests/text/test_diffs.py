@@ -17,7 +17,7 @@ from inline_snapshot import snapshot
 from ferrule.text.changes import changes, common, paired
 from ferrule.text.diffs import of_edits, preview, unified
 from ferrule.text.matching import Edit, spliced
-from tests.drawing import at_least
+from tests.drawing import examples
 from tests.requirement import requirement
 
 line_lists = st.lists(st.sampled_from(["a", "b", "c", "", "  d"]), max_size=25)
@@ -39,7 +39,7 @@ def test_git_makes_the_new_text_of_the_old_one_and_the_diff(
 
 
 @given(files, unfinished, st.data())
-@at_least(60)
+@examples(60)
 @requirement("EDIT-6")
 def test_git_makes_the_edited_text_of_the_old_one_and_the_diff_of_its_edits(
     text: str, end: str, data: st.DataObject

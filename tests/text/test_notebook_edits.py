@@ -16,6 +16,7 @@ from inline_snapshot import snapshot
 from ferrule.text.matching import Edit, spliced
 from ferrule.text.notebook_edits import deleted, inserted, replaced
 from ferrule.text.notebooks import Cell, CellType, Notebook, parsed
+from tests.drawing import examples
 from tests.requirement import requirement
 from tests.text.notebook_strategies import by_nbformat, kinds, metadata, models, sources, written
 
@@ -32,6 +33,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 @given(cases(), sources, st.none() | kinds)
+@examples(25)
 @requirement("NB-1")
 def test_a_replaced_cell_is_what_nbformat_makes_of_it(case: Case, source: str, type: CellType | None) -> None:
     notebook, cell = case
@@ -45,6 +47,7 @@ def test_a_replaced_cell_is_what_nbformat_makes_of_it(case: Case, source: str, t
 
 
 @given(cases(), st.booleans(), sources, kinds)
+@examples(25)
 @requirement("NB-1")
 def test_an_inserted_cell_is_what_nbformat_makes_of_it(case: Case, first: bool, source: str, type: CellType) -> None:
     notebook, cell = case
@@ -59,6 +62,7 @@ def test_an_inserted_cell_is_what_nbformat_makes_of_it(case: Case, first: bool, 
 
 
 @given(cases())
+@examples(25)
 @requirement("NB-1")
 def test_a_deleted_cell_is_gone_and_no_other(case: Case) -> None:
     notebook, cell = case
@@ -72,6 +76,7 @@ def test_a_deleted_cell_is_gone_and_no_other(case: Case) -> None:
 
 
 @given(st.data(), sources, kinds)
+@examples(25)
 @requirement("NB-1")
 def test_to_insert_and_then_to_delete_changes_nothing(data: st.DataObject, source: str, type: CellType) -> None:
     text = data.draw(written(data.draw(models())))
@@ -86,6 +91,7 @@ def test_to_insert_and_then_to_delete_changes_nothing(data: st.DataObject, sourc
 
 
 @given(cases(), sources)
+@examples(25)
 @requirement("NB-1")
 def test_a_source_can_be_put_back(case: Case, source: str) -> None:
     notebook, cell = case
@@ -131,6 +137,7 @@ def uniform(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(uniform(), styles, sources, kinds, st.data())
+@examples(25)
 @requirement("NB-1")
 def test_what_is_new_looks_as_its_writer_would_have_written_it(
     model: dict[str, Any], style: Style, source: str, type: CellType, data: st.DataObject
@@ -161,6 +168,7 @@ def test_what_is_new_looks_as_its_writer_would_have_written_it(
 
 
 @given(styles, sources, kinds)
+@examples(25)
 @example(Style(1, (",", ": "), "\n", ascii_only=False), "import os\nos.getcwd()", "code")
 @requirement("NB-1")
 def test_a_first_cell_is_laid_out_as_the_rest_of_the_file(style: Style, source: str, type: CellType) -> None:

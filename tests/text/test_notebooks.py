@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 from ferrule.text.json_spans import Object, object_at
 from ferrule.text.notebooks import NotNotebook, parsed
+from tests.drawing import examples
 from tests.requirement import requirement
 from tests.text.notebook_strategies import by_nbformat, models, written
 
 
 @given(st.data())
+@examples(25)
 @requirement("NB-1")
 def test_it_says_what_nbformat_reads(data: st.DataObject) -> None:
     text = data.draw(data.draw(models().map(written)))
@@ -31,6 +33,7 @@ def test_it_says_what_nbformat_reads(data: st.DataObject) -> None:
 
 
 @given(st.data())
+@examples(25)
 def test_the_spans_are_those_of_the_cells_and_their_members(data: st.DataObject) -> None:
     text = data.draw(data.draw(models().map(written)))
     notebook = parsed(text)

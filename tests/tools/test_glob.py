@@ -196,7 +196,7 @@ async def test_a_pattern_that_is_none_is_refused(tmp_path: Path, pattern: str, w
 
 
 @requirement("GLOB-1")
-@pytest.mark.parametrize("pattern", ["*.p\0y", "*" * 200_000])
+@pytest.mark.parametrize("pattern", ["*.p\0y", "y" * 140_000])
 async def test_a_pattern_that_no_argument_can_hold_is_refused(tmp_path: Path, pattern: str) -> None:
     status, words = await _refused(tmp_path, f"x{pattern}")
 
