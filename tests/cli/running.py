@@ -18,11 +18,12 @@ HANG = 60
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    """This environment with a home and a state folder of its own, no wishes about colour or width, no search."""
+    """This one with a home and a state folder of its own, no wishes about looks, no search, and time for servers."""
     searching = ("FERRULE_SEARCH_URL", "BRAVE_API_KEY", "TAVILY_API_KEY")
     unwanted = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "CLAUDE_CONFIG_DIR", *searching)
     kept = {key: value for key, value in os.environ.items() if key not in unwanted}
     own = {"HOME": str(folder / "home"), "XDG_STATE_HOME": str(folder / "xdg-state"), "PYTHONUTF8": "1"}
+    own["MCP_CONNECT_TIMEOUT_MS"] = f"{HANG}000"
     return {**kept, **own, **more}
 
 

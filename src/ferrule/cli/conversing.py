@@ -18,7 +18,7 @@ from ..app.opening import Opened, Telling, Which, open_conversation
 from ..app.streams import lines_of
 from ..core.state import ModeChanged
 from ..engine.spending import Limits
-from ..mcp.around import Phase
+from ..mcp.around import Phase, first_wait
 from ..output.agent_streams import AgentStreams
 from ..output.answers import Answer, Ending
 from ..output.stream_json import StreamJson, encoded
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from .stdio import InputLines, Output
 
 
-SERVERS_WITHIN = 5.0
-"""Seconds that the first request waits for servers whose tools nobody knows yet."""
 _STANDINGS: Mapping[Phase, str] = {Phase.UP: "connected", Phase.DOWN: "failed", Phase.CLOSED: "failed"}
 
 
@@ -81,7 +79,7 @@ class Conversing:
         session = opened.session
         async with session:
             printer = self._printer(session)
-            await opened.settled(SERVERS_WITHIN)
+            await opened.settled(first_wait(os.environ))
             await printer.begin(self._init(opened))
             code = await self._ask(prompt, self._headless(opened, printer), printer)
         self._say_if_not_kept(session)
@@ -102,7 +100,7 @@ class Conversing:
             channel.malformed = lambda bad: streams.main.line(
                 "system", subtype="input_error", line=bad.number, error=f"Line {bad.number} is not taken: {bad.reason}"
             )
-            await opened.settled(SERVERS_WITHIN)
+            await opened.settled(first_wait(os.environ))
             await printer.begin(self._init(opened))
             reading = asyncio.create_task(channel.read())
             try:

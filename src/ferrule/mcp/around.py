@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from ..core.ports import Questioner
 from ..core.values import named_value
 from .hooks import SignIn
+
+FIRST_WAIT: Final = 5.0
 
 
 class Phase(StrEnum):
@@ -62,6 +64,16 @@ def timing_from(environment: Mapping[str, str]) -> Timing:
     """
     start, call = (_seconds(environment.get(name, "")) for name in ("MCP_TIMEOUT", "MCP_TOOL_TIMEOUT"))
     return Timing(start=start or 30.0, call=call)
+
+
+def first_wait(environment: Mapping[str, str]) -> float:
+    """Seconds that a first request waits for servers whose tools nobody knows yet.
+
+    >>> first_wait({}), first_wait({"MCP_CONNECT_TIMEOUT_MS": "250"}), first_wait({"MCP_CONNECT_TIMEOUT_MS": "soon"})
+    (5.0, 0.25, 5.0)
+    """
+    chosen = _seconds(environment.get("MCP_CONNECT_TIMEOUT_MS", ""))
+    return FIRST_WAIT if chosen is None else chosen
 
 
 def _seconds(milliseconds: str) -> float | None:
