@@ -21,6 +21,8 @@ from tests.requirement import requirement
 ROOT = Path(__file__).parent.parent
 FENCE = re.compile(r"^```(\w+)(?: file=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#]+)\)")
+MODULE = re.compile(r"`([\w/]+\.py)`")
+CODE = ("src", "tests", "examples", "benchmarks")
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -171,6 +173,25 @@ def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
     targets = [target for target in LINK.findall(page.read_text()) if "://" not in target]
 
     assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_module_that_a_page_names_exists(page: Path) -> None:
+    written_by_the_reader = {name for _, name, _ in _fences(page)}
+    there = [f"/{path.relative_to(ROOT).as_posix()}" for folder in CODE for path in (ROOT / folder).rglob("*.py")]
+
+    named = set(MODULE.findall(page.read_text())) - written_by_the_reader
+
+    assert [name for name in sorted(named) if not any(path.endswith(f"/{name}") for path in there)] == []
+
+
+def test_the_page_on_the_architecture_names_every_layer() -> None:
+    (drawn,) = re.findall(
+        r"^```\ncli (.*?)^```$", (ROOT / "docs/architecture.md").read_text(), re.MULTILINE | re.DOTALL
+    )
+    named = {name for line in f"cli {drawn}".splitlines() for name in re.split("  +", line)[0].split(" · ")}
+
+    assert named == {path.parent.name for path in (ROOT / "src/ferrule").glob("*/__init__.py")}
 
 
 def test_every_decision_is_numbered_without_a_gap() -> None:

@@ -18,9 +18,9 @@ from functools import cache
 
 _SERVER = """
 import importlib, json, os, pkgutil, signal, socket, sys
-import ferrule.app, ferrule.cli, ferrule.cli.commands, ferrule.mcp, ferrule.tools
+import ferrule.app, ferrule.cli, ferrule.cli.commands, ferrule.mcp, ferrule.server, ferrule.tools
 from ferrule.cli.main import main
-for package in (ferrule.app, ferrule.cli, ferrule.cli.commands, ferrule.mcp, ferrule.tools):
+for package in (ferrule.app, ferrule.cli, ferrule.cli.commands, ferrule.mcp, ferrule.server, ferrule.tools):
     for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
         importlib.import_module(module.name)
 

@@ -14,7 +14,7 @@ def make_prompt_parser() -> argparse.ArgumentParser:
         usage="ferrule -p [PROMPT] [options]",
         description="Ask a model, carry out its calls, print its answer. What is piped in stands behind the prompt.",
         epilog="Exit codes: 0 done; 1 the model or the program failed; 2 wrong usage; 3 done, but calls were refused; "
-        "4 a limit was reached; 130 and 143 ended by a signal.",
+        "4 a limit was reached; 129, 130 and 143 ended by a signal.",
         allow_abbrev=False,
     )
     parser.add_argument("-p", "--print", action="store_true", required=True, help="work without a person, and print")
