@@ -62,22 +62,30 @@ def test_the_page_on_testing_is_a_test_that_passes(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_the_program_of_the_page_on_sessions_runs(tmp_path: Path) -> None:
-    (program,) = _python(ROOT / "docs" / "sessions.md")
+@pytest.mark.parametrize("page", ["models", "sdk", "sessions"])
+def test_the_programs_of_a_page_run(tmp_path: Path, page: str) -> None:
+    programs = _python(ROOT / "docs" / f"{page}.md")
 
-    done = _run(tmp_path, sys.executable, "-c", program)
+    done = _run(tmp_path, sys.executable, "-W", "error", "-c", "\n\n".join(programs))
 
+    assert programs
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("index", range(2))
-def test_the_programs_of_the_page_on_the_sdk_run(tmp_path: Path, index: int) -> None:
-    programs = _python(ROOT / "docs" / "sdk.md")
+def test_parts_of_programs_can_be_put_into_one(tmp_path: Path) -> None:
+    pages = [ROOT / "docs" / f"{page}.md" for page in ("hooks", "mcp", "mcp-server", "other-loops")]
+    programs = [program for page in pages for program in _python(page)]
 
-    done = _run(tmp_path, sys.executable, "-c", programs[index])
+    done = _run(tmp_path, sys.executable, "-W", "error", "-c", "\n\n".join(programs))
 
-    assert len(programs) == 2
+    assert len(programs) >= len(pages)
     assert done.returncode == 0, done.stderr
+
+
+def test_no_page_has_programs_that_are_not_run() -> None:
+    run = {"hooks", "mcp", "mcp-server", "models", "other-loops", "sdk", "sessions", "testing"}
+
+    assert {page.stem for page in (ROOT / "docs").rglob("*.md") if _python(page)} == run
 
 
 @requirement("CON-14")
