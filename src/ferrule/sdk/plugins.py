@@ -22,12 +22,12 @@ from ..settings.grants import Kind
 from ..settings.levels import Level, SettingsPath
 from ..settings.loading import Loaded, content_of, load_text
 from ..settings.pages import BadPage, Pages, Shelf
+from ..skills.definition import NAME
 from .errors import CannotOpen
 
 MANIFEST: Final = os.path.join(".claude-plugin", "plugin.json")
 ROOT: Final = re.compile(r"\$\{(?:CLAUDE|FERRULE)_PLUGIN_ROOT\}")
 """Stands for the plugin's own folder in its hooks and servers."""
-_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,62}[A-Za-z0-9_])?")
 
 
 @named_value
@@ -43,7 +43,7 @@ class Plugin:
         if not os.path.isdir(folder):
             raise CannotOpen(f"`plugins`: {os.fspath(path)} is not a directory.")
         said = _json(os.path.join(folder, MANIFEST)).get("name") or os.path.basename(folder)
-        if not isinstance(said, str) or not _NAME.fullmatch(said):
+        if not isinstance(said, str) or not NAME.fullmatch(said):
             raise CannotOpen(f"`plugins`: {said!r} is no name for a plugin. Use letters, digits, `-` and `_`.")
         return cls(name=said, path=folder)
 

@@ -17,7 +17,8 @@ from ..settings.pages import BadPage, WrittenPage
 LONGEST_DESCRIPTION: Final = 1536
 """Characters of a description that are listed."""
 
-_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,62}[A-Za-z0-9_])?")
+NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,62}[A-Za-z0-9_])?")
+"""What a skill, or a plugin that brings some, may be called."""
 
 _FOLDER: Final = re.compile(r"\$\{(?:CLAUDE|FERRULE)_SKILL_DIR\}")
 
@@ -53,7 +54,7 @@ class Skill:
 def skill_of(written: WrittenPage, name: str) -> Skill:
     """Raises `BadPage` where the file is no skill."""
     head = written.page.head
-    if not all(_NAME.fullmatch(part) for part in name.split(":")):
+    if not all(NAME.fullmatch(part) for part in name.split(":")):
         raise BadPage(f"{written.path!r} is skipped: {name!r} is no name for a skill. Use letters, digits, `-` and `_`")
     words = " ".join(filter(None, (text_of(head, "description"), text_of(head, "when_to_use"))))
     is_command = written.shelf.kind is Kind.COMMAND
