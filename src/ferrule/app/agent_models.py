@@ -25,7 +25,7 @@ class AgentModels:
         self._opened: dict[str, OpenedModel] = {}
 
     def __call__(self, name: str, /) -> ModelProvider:
-        if is_short(name) and not speaks_anthropic(self._choice.reaching(name, self._environ)):
+        if is_out_of_reach(name, self._environ, self._choice):
             return self._own
         if name not in self._opened:
             try:
@@ -37,3 +37,8 @@ class AgentModels:
     async def close(self) -> None:
         for model in self._opened.values():
             await model.close()
+
+
+def is_out_of_reach(name: str, environ: Mapping[str, str], choice: ModelChoice) -> bool:
+    """Whether it is a short name, as agents of other programs have them, of a service that cannot be asked here."""
+    return is_short(name) and not speaks_anthropic(choice.reaching(name, environ))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..app.agent_models import is_out_of_reach
 from ..app.choosing import chosen_model
 from ..app.model_choice import ModelChoice
 from ..core.model import ModelError, ModelProvider
@@ -27,6 +28,7 @@ class Models:
         self._environ = environ
         self._choice = choice
         self._opened: dict[str | None, OpenedModel] = {}
+        self._leading: ModelProvider | None = None
 
     def named(self, name: str | None) -> ModelProvider:
         """`None` for what the environment or the settings name. Raises `ModelError`."""
@@ -39,9 +41,10 @@ class Models:
     def leading(self, name: str | None) -> ModelProvider:
         """For the conversation itself, with what stands behind it. Raises `ModelError`."""
         model = self.named(name)
-        if self._fallback is None or self._given is not None:
-            return model
-        return FallbackModel(model, self.named(self._fallback))
+        if self._fallback is not None and self._given is None:
+            model = FallbackModel(model, self.named(self._fallback))
+        self._leading = model
+        return model
 
     def small(self) -> ModelProvider | None:
         """For small questions; `None` where nobody chose one. Raises `ModelError`."""
@@ -50,6 +53,8 @@ class Models:
 
     def __call__(self, name: str, /) -> ModelProvider:
         """For agents: satisfies `agents.spawner.Models`."""
+        if self._leading is not None and is_out_of_reach(name, self._environ, self._choice):
+            return self._leading
         try:
             return self.named(name)
         except ModelError as error:
