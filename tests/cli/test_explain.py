@@ -175,6 +175,12 @@ def test_rules_that_do_not_do_what_they_seem_to_are_named(tmp_path: Path) -> Non
     assert "Bash(rm" not in done.stdout.decode()
 
 
+def test_rules_that_are_well_are_counted(tmp_path: Path) -> None:
+    done = ferrule(tmp_path, "explain", "--lint", "--deny", "Bash(rm *)")
+
+    assert (done.returncode, done.stdout) == (0, b"Nothing is wrong with the rules. Looked at: 1.\n")
+
+
 @pytest.mark.parametrize(
     ("asked", "words"),
     [

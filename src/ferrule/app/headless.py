@@ -194,7 +194,7 @@ class Headless:
             case TurnEnded("max_turns" | "max_budget") if self._structured is not None and self._structured.given:
                 return Ending.SUCCESS, ()  # there was nothing left to ask the model for
             case TurnEnded("max_turns"):
-                return Ending.MAX_TURNS, (f"The limit of {limits.max_turns} turns was reached.",)
+                return Ending.MAX_TURNS, (f"The limit of turns was reached: {limits.max_turns}.",)
             case TurnEnded("max_budget"):
                 return Ending.MAX_BUDGET, (f"The budget of {limits.max_budget:g} dollars is spent.",)
             case None | TurnEnded("interrupted"):

@@ -76,7 +76,8 @@ class Timeline:
     def close(self) -> None:
         """Say in one sentence what was seen."""
         beside = f"{self._side_by_side} of them side by side with another"
-        self._wrapped("", f"{self._calls} calls, {beside}, each with one result.")
+        calls = "1 call" if self._calls == 1 else f"{self._calls} calls"
+        self._wrapped("", f"{calls}, {beside}, each with one result.")
 
     def _in_message(self, envelope: Envelope, message: _Message) -> None:
         match envelope.event:

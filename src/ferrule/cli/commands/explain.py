@@ -67,7 +67,7 @@ def _lint(chosen: argparse.Namespace) -> int:
     for remark in remarks:
         print(encodable(str(remark)))
     if not remarks:
-        print(f"Nothing to say about {len(rules)} rules." if rules else "There are no rules.")
+        print(f"Nothing is wrong with the rules. Looked at: {len(rules)}." if rules else "There are no rules.")
     return FAILED if remarks else OK
 
 
