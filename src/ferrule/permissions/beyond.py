@@ -116,13 +116,14 @@ def _kept_from(denies: RuleIndex, touch: WritesPath, argv: Sequence[str]) -> lis
     return [one for one in patterns if any(one[0].matches(path) for path in put)]
 
 
-def unread(index: RuleIndex, proposal: Proposal) -> Rule | None:
+def unread(indexes: tuple[RuleIndex, ...], proposal: Proposal) -> Rule | None:
     """The rule for a command whose words stand in a text that was not understood, where it may be run by it."""
     text = command_of(proposal)
     if text is None or not _holds_unread(proposal.effects):
         return None
     readings = (_QUOTING.sub("", text), _NOTHING.sub("", text))
-    return next((rule for pattern, rule in index.command_patterns if any(map(pattern.words_stand_in, readings))), None)
+    patterns = (each for index in indexes for each in index.command_patterns)
+    return next((rule for pattern, rule in patterns if any(map(pattern.words_stand_in, readings))), None)
 
 
 def _holds_unread(effects: Effects) -> bool:

@@ -38,7 +38,8 @@ def grant(index: RuleIndex, proposal: Proposal, free: Free) -> Grant | None:
     own = of_own_form(index, proposal)
     if own is not None:
         return Grant((own,))
-    granting = _Granting(index, index.naming(proposal.tool).commands, free, _as_written(proposal))
+    commands = index.naming(proposal.tool).commands
+    granting = _Granting(index, commands, free, _as_written(proposal) if commands else None)
     if all(granting.grants(touch) for touch in proposal.effects.touches):
         return Grant(tuple(granting.rules))
     return None

@@ -87,7 +87,7 @@ class RuleJudge:
         asked = restriction(self._asks, proposal)
         if asked is not None:
             return _ruled(asked)
-        hidden = unread(self._denies, proposal) or unread(self._asks, proposal)
+        hidden = unread((self._denies, self._asks), proposal)
         if hidden is not None:
             reason = f"rule {hidden} {_VERBS[hidden.behavior]} what may stand in a part that is not understood"
             return Verdict(behavior=Behavior.ASK, source="safety", reason=reason, rule=hidden.text)
