@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,38 +24,35 @@ class LateShell:
         self._folder = folder
         self._environment = environment
         self._rules = rules
-        self._is_made = False
+        self._made: Shell | None = None
 
     def get(self) -> Shell:
-        return self._shell
+        if self._made is None:
+            from ..host.shell import Shell
 
-    @cached_property
-    def _shell(self) -> Shell:
-        from ..host.shell import Shell
-
-        self._is_made = True
-        return Shell(self._folder, environment=self._environment, hidden=self._rules.plain_hidden)
+            self._made = Shell(self._folder, environment=self._environment, hidden=self._rules.plain_hidden)
+        return self._made
 
     def take(self, variables: Mapping[str, str]) -> None:
         """For the commands from now on."""
-        self._shell.take(variables)
+        self.get().take(variables)
 
     @property
     def is_tried(self) -> bool:
-        return self._is_made and self._shell.is_tried
+        return self._made is not None and self._made.is_tried
 
     async def try_it(self) -> None:
-        await self._shell.try_it()
+        await self.get().try_it()
 
     def confines(self, needed: Confinement, /) -> bool:
-        return self._is_made and self._shell.confines(needed)
+        return self._made is not None and self._made.confines(needed)
 
     async def notes(self, agent: str) -> tuple[Note, ...]:
-        return await self._shell.finished.notes(agent) if self._is_made else ()
+        return await self._made.finished.notes(agent) if self._made else ()
 
     def lasting(self, agent: str) -> tuple[Note, ...]:
-        return self._shell.open_tasks.lasting(agent) if self._is_made else ()
+        return self._made.open_tasks.lasting(agent) if self._made else ()
 
     async def close(self) -> None:
-        if self._is_made:
-            await self._shell.close()
+        if self._made:
+            await self._made.close()

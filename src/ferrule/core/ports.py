@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import Any, Literal, Protocol, TypeAlias
 
 from .calls import ToolCall, ToolOutcome
@@ -149,10 +149,6 @@ class Said:
     """Why what is about to happen must not, if it must not. For the end of a turn: what is still to be done."""
     stops: str = ""
     """Why everything is to end, if it is."""
-    special: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """What else an event lets its hooks say, by its own names."""
-    text: str = ""
-    """Plain text, for the events in which it means something."""
 
     def without_block(self) -> Said:
         return replace(self, blocks="")

@@ -59,8 +59,6 @@ class Answer:
     changed_input: Mapping[str, Any] | None = None
     special: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """All that stands under `hookSpecificOutput`."""
-    text: str = ""
-    """Standard output that is no JSON."""
     fault: str = ""
 
     @property
@@ -96,8 +94,8 @@ def understood(hook: Hook, reply: Reply, save: Save) -> Answer:
     if (hook.fails_closed or not takes_text) and _hides_json(stdout):
         return _failed(hook, "its JSON stands behind other text and was not read. It must print the JSON alone")
     if takes_text:
-        return Answer(hook=hook, context=_bounded(stdout, save), text=stdout)
-    return Answer(hook=hook, text=stdout)
+        return Answer(hook=hook, context=_bounded(stdout, save))
+    return Answer(hook=hook)
 
 
 def _hides_json(text: str) -> bool:

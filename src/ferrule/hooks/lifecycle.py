@@ -115,14 +115,9 @@ class Lifecycle:
 
 
 def _said(answers: Sequence[Answer]) -> Said:
-    special: dict[str, Any] = {}
-    for answer in answers:
-        special |= answer.special
     blocks = [f"{answer.hook.label}: {answer.reason}" for answer in answers if answer.blocks]
     return Said(
         context=tuple(f"{answer.hook.label}: {answer.context}" for answer in answers if answer.context),
         blocks="\n".join(blocks),
         stops=next((answer.stops for answer in answers if answer.stops is not None), ""),
-        special=special,
-        text=next((answer.text for answer in answers if answer.text), ""),
     )
