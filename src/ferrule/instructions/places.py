@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from ..core.values import plain_value
@@ -16,6 +17,8 @@ FOLDER: Final = ".claude"
 RULES: Final = "rules"
 MOST_RULES: Final = 200
 """Rule files of one folder."""
+MOST_FOLDERS: Final = 2000
+"""Folders that are looked through for them: `rules` may be a link to all there is."""
 
 
 @plain_value
@@ -55,8 +58,11 @@ def folders_down_to(folder: str) -> list[str]:
     >>> folders_down_to("/a/b")
     ['/', '/a', '/a/b']
     """
-    above = os.path.dirname(folder)
-    return [folder] if above == folder else [*folders_down_to(above), folder]
+    folders = [folder]
+    while (above := os.path.dirname(folder)) != folder:
+        folders.append(above)
+        folder = above
+    return folders[::-1]
 
 
 def _project_files(folder: str, levels: frozenset[Level], *, own_folder: bool) -> Iterator[Place]:
@@ -76,7 +82,7 @@ def _present(path: str, level: Level, base: str) -> Iterator[Place]:
 
 def _rules(folder: str, level: Level, base: str) -> Iterator[Place]:
     found: list[str] = []
-    for above, folders, names in os.walk(folder):
+    for above, folders, names in islice(os.walk(folder), MOST_FOLDERS):
         folders.sort()
         found += (os.path.join(above, name) for name in sorted(names) if name.endswith(".md"))
         if len(found) > MOST_RULES:

@@ -121,12 +121,20 @@ def _folders(ground: Ground) -> Iterator[str]:
 
 def markdown_below(folder: str) -> Iterator[str]:
     """Links are followed, as those who load such files do, and each folder is entered once."""
-    seen = set[str]()
+    seen = set[tuple[int, int]]()
     for path, folders, names in os.walk(folder, followlinks=True):
-        real = os.path.realpath(path)
-        if real in seen or len(seen) == MOST_FILES:
+        identity = _identity_of(path)
+        if identity is None or identity in seen or len(seen) == MOST_FILES:
             folders.clear()
             continue
-        seen.add(real)
+        seen.add(identity)
         folders.sort()
         yield from (os.path.join(path, name) for name in sorted(names) if name.lower().endswith(".md"))
+
+
+def _identity_of(folder: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(folder)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

@@ -131,7 +131,11 @@ class Ground:
 
 
 def is_below(path: str, folder: str) -> bool:
-    return path.startswith(f"{folder.rstrip('/')}/")
+    """
+    >>> is_below("/srv/a", "/srv"), is_below("/srv", "/srv"), is_below("/srv", "/"), is_below("/", "/")
+    (True, False, True, False)
+    """
+    return path != folder and path.startswith(f"{folder.rstrip('/')}/")
 
 
 def kind_of_entry(entry: Entry) -> Kind | None:
