@@ -15,6 +15,7 @@ ROOT = Path(__file__).parent.parent
 SOURCES = sorted((ROOT / "src" / "ferrule").rglob("*.py"))
 
 BROAD_CATCHES = {
+    "cli/commands/explain.py": "a line that breaks the analysis costs its own answer and no other",
     "engine/bus.py": "a listener is somebody else's code",
     "engine/executor.py": "the task's exit, where nothing should arrive",
     "engine/faults.py": "drawing an error, or its own text, must not hide it",
@@ -44,9 +45,8 @@ LATE_IMPORTS = {
     "host/web/fetching.py",  # h11 is loaded by the first fetch
     "providers/catalog.py",  # one kind of model is asked for, and the others are not loaded
     "mcp/late.py",  # the protocol's package and the checks of JSON Schemas take seconds
-    "core/calls.py",  # pydantic takes longer to load than a start may last, so the first call loads it
+    "core/json_text.py",  # pydantic takes longer to load than a start may last, so the first call loads it
     "core/tool.py",  # the same
-    "hooks/answers.py",  # the same
     "output/projection.py",  # the same
     "tools/__init__.py",  # the same
     "settings/loading.py",  # the models of settings take 100 ms to build, and most folders have no settings

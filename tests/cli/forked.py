@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 
 _SERVER = """
@@ -28,6 +28,11 @@ def run(asked, descriptors):
     for number, descriptor in enumerate(descriptors):
         os.dup2(descriptor, number)
         os.close(descriptor)
+    for number in asked["closed"]:  # and what Python makes of that when it starts
+        name = ("stdin", "stdout", "stderr")[number]
+        setattr(sys, name, None)
+        setattr(sys, f"__{name}__", None)
+        os.close(number)
     os.chdir(asked["cwd"])
     os.environ.clear()
     os.environ.update(asked["env"])
@@ -65,14 +70,22 @@ def _server() -> tuple[socket.socket, subprocess.Popen[bytes]]:
 
 
 def run_forked(
-    arguments: Sequence[str], *, stdin: bytes, cwd: str, env: Mapping[str, str], timeout: float
+    arguments: Sequence[str],
+    *,
+    stdin: bytes,
+    cwd: str,
+    env: Mapping[str, str],
+    timeout: float,
+    closed: Collection[int] = (),
+    stderr: int | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
-    """As `subprocess.run` with pipes."""
+    """As `subprocess.run` with pipes, but that some of the three may be closed, and stderr be another descriptor."""
     link, _ = _server()
     link.settimeout(timeout)
     (given, giving), (out, printing), (err, telling) = os.pipe(), os.pipe(), os.pipe()
-    asked = {"arguments": [*arguments], "cwd": cwd, "env": {**env}}
-    socket.send_fds(link, [json.dumps(asked).encode()], [given, printing, telling])
+    asked = {"arguments": [*arguments], "cwd": cwd, "env": {**env}, "closed": [*closed]}
+    told = telling if stderr is None else stderr
+    socket.send_fds(link, [json.dumps(asked).encode()], [given, printing, told])
     for descriptor in (given, printing, telling):
         os.close(descriptor)
     heard: dict[int, bytes] = {}

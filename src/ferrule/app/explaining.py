@@ -11,7 +11,7 @@ from ..core.calls import Refusal, ToolCall
 from ..core.context import Facts, ToolContext
 from ..core.effects import Effects, describe_touch
 from ..core.ports import Opinion, Paths, Proposal
-from ..core.tool import AnyTool, ToolError
+from ..core.tool import AnyTool, ToolDefinitionError, ToolError
 from ..core.values import named_value
 from ..core.verdicts import Behavior, Risk, Verdict, of_risks, strictest
 from ..engine.pool import ToolPool, assemble, select
@@ -178,7 +178,7 @@ def explain(
         if empty is not None:
             return _refused(f"`{empty}` is empty.")
         tool.parse(filled)
-    except Refusal as refusal:
+    except (Refusal, ToolDefinitionError) as refusal:
         raise CannotExplain(str(refusal)) from None
     try:
         proposal = _proposed(call, tool, filled, scene)
@@ -330,7 +330,9 @@ def _missing(tool: AnyTool, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _tool(call: ToolCall, scene: Scene, server: str | None) -> tuple[AnyTool, Mapping[str, Any]]:
     if server:
-        return Foreign(call.name, server), call.arguments
+        foreign = Foreign(call.name, server)
+        _ = foreign.spec  # a name that no tool can have shows here
+        return foreign, call.arguments
     if call.name in ELSEWHERE:
         return Elsewhere(call.name), call.arguments
     tool, arguments = looked_up(call, _pool(scene.home))

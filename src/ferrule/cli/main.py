@@ -21,5 +21,8 @@ def main(argv: list[str] | None = None) -> int:
     from .early_signals import EndsAtOnce
 
     with EndsAtOnce():
+        from .standard_streams import settle_streams
+
+        settle_streams()
         from .parser import run
     return run(arguments)

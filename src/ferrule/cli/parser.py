@@ -14,8 +14,11 @@ from .early_signals import EndsAtOnce
 from .exits import CLOSED_PIPE, FAILED, INTERRUPTED, USAGE, Failed, Usage
 from .mcp_options import add_mcp_options, seconds
 from .options import add_command, add_session_options
+from .standard_streams import check_stdout
 
 DESCRIPTION = "Carry out the calls of a language model: safely, fast and in order."
+PRINTING = frozenset({"demo", "doctor", "explain", "sessions", "tools"})
+"""Whose whole work is what they print."""
 COMMANDS = ("call", "demo", "doctor", "explain", "mcp", "serve", "sessions", "tools", "trust")
 
 
@@ -41,7 +44,7 @@ def run(arguments: list[str]) -> int:
         print(f"{name}: {error}", file=sys.stderr)
         return USAGE if isinstance(error, Usage) else FAILED
     except BrokenPipeError:  # whoever read the output wants no more of it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        _forget_output()
         return CLOSED_PIPE
     except KeyboardInterrupt:  # before anything ran that could be ended in an orderly way
         return INTERRUPTED
@@ -62,10 +65,25 @@ def _prompt(chosen: argparse.Namespace) -> int:
 
 def _run(chosen: argparse.Namespace) -> int:
     """Only the command that is run is loaded."""
+    if chosen.command in PRINTING:
+        check_stdout()
     command: Callable[[argparse.Namespace], int] = import_module(f".commands.{chosen.command}", __package__).run
-    code = command(chosen)
-    print(end="", flush=True)
+    try:
+        code = command(chosen)
+        print(end="", flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if chosen.command not in PRINTING:
+            raise
+        _forget_output()
+        raise Failed(f"the result cannot be written: {error.strerror or error}.") from None
     return code
+
+
+def _forget_output() -> None:
+    """What is left unwritten would be tried again, and fail again, when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def make_parser() -> argparse.ArgumentParser:

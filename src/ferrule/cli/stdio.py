@@ -7,10 +7,10 @@ import os
 import select
 import sys
 from collections.abc import Callable
-from io import TextIOWrapper
-from typing import Any, cast
+from typing import Any
 
 from .exits import Usage
+from .standard_streams import STDERR, STDIN, STDOUT, check_stdout, unfailing
 
 PATIENCE = 1.0
 """Seconds for a reader to take what a signal left unsaid."""
@@ -20,17 +20,11 @@ class Output:
     """The real stdout. Whatever else prints, in any library or child, goes to stderr from now on."""
 
     def __init__(self) -> None:
-        if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison] - what Python makes of a closed descriptor
-            raise Usage("stdout is closed; there is nowhere to write the result to.")
+        check_stdout()
         sys.stdout.flush()
-        self._descriptor = os.dup(1)
-        try:
-            os.dup2(2, 1)
-        except OSError:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, 1)
-            os.close(nowhere)
-        cast(TextIOWrapper, sys.stdout).reconfigure(line_buffering=True)
+        self._descriptor = os.dup(STDOUT)
+        os.dup2(STDERR, STDOUT)
+        sys.stdout = unfailing(STDOUT, sys.stdout)
         self._unsaid = bytearray()
         self._lock = asyncio.Lock()
 
@@ -64,9 +58,9 @@ class InputLines:
     """Lines of stdin without a thread: waiting for the next one never holds up a signal or a running task."""
 
     def __init__(self) -> None:
-        if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison] - what Python makes of a closed descriptor
+        if sys.__stdin__ is None:
             raise Usage("stdin is closed; there are no lines to read.")
-        self._descriptor = 0
+        self._descriptor = STDIN
         self._buffer = bytearray()
         self._ended = False
 

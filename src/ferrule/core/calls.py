@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from copy import copy
 from enum import StrEnum
@@ -11,6 +10,7 @@ from typing import Any, cast
 
 from .content import Block, Line, Text, View
 from .effects import Effects
+from .json_text import parse_json
 from .state import StateChange
 from .values import plain_value
 from .verdicts import Verdict
@@ -33,22 +33,12 @@ class ToolCall:
     def from_text(cls, id: str, name: str, text: str) -> ToolCall:
         """A call whose arguments arrive as text. Empty text means no arguments."""
         try:
-            arguments: Any = _parsed(text) if text.strip() else {}
+            arguments: Any = parse_json(text) if text.strip() else {}
         except (ValueError, RecursionError):
             return cls(id, name, {}, malformed=text)
         if not isinstance(arguments, dict):
             return cls(id, name, {}, malformed=text)
         return cls(id, name, cast(dict[str, Any], arguments))
-
-
-def _parsed(text: str) -> Any:
-    """By the fast parser; what it will not take (a lone surrogate), by the patient one."""
-    from pydantic_core import from_json  # noqa: PLC0415 - pydantic is loaded by the first call
-
-    try:
-        return from_json(text)
-    except ValueError:
-        return json.loads(text)
 
 
 class Status(StrEnum):

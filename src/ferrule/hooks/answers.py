@@ -7,12 +7,12 @@ wherever it stands in the JSON; a permission only where it belongs.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from ..core.content import encodable
+from ..core.json_text import parse_json
 from ..core.values import named_value
 from .events import MOMENTS
 from .hook import Hook
@@ -81,7 +81,7 @@ def understood(hook: Hook, reply: Reply, save: Save) -> Answer:
     stdout = reply.stdout.strip()
     if stdout.startswith("{"):
         try:
-            value = _parsed(stdout)
+            value = parse_json(stdout)
         except (ValueError, RecursionError) as error:
             return _failed(hook, f"it printed something that is no JSON: {_short(str(error))}")
         return _from_json(hook, value, save)
@@ -102,15 +102,6 @@ def _hides_json(text: str) -> bool:
     """Whether an answer seems to follow other output."""
     _, brace, rest = text.partition("{")
     return brace != "" and any(word in rest for word in _ANSWER_WORDS)
-
-
-def _parsed(text: str) -> object:
-    from pydantic_core import from_json  # noqa: PLC0415 - pydantic is loaded by the first call
-
-    try:
-        return from_json(text)
-    except ValueError:
-        return json.loads(text)  # takes what the fast parser does not, such as half a character
 
 
 def _blocking(hook: Hook, reply: Reply, save: Save) -> Answer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import logging
 import os
 import sys
 from collections.abc import Mapping
@@ -24,6 +25,8 @@ from ..stdio import InputLines, Output
 
 if TYPE_CHECKING:
     from ...app.build import Settings
+
+log = logging.getLogger(__name__)
 
 _PATHS: Final = ("cwd", "home", "project_root")
 
@@ -112,6 +115,14 @@ class Answering:
         self._scenes: dict[tuple[str, str], Scene] = {}
 
     def to(self, line: bytes, number: int) -> dict[str, Any]:
+        """The answer, whatever the line is: those that follow have a right to theirs."""
+        try:
+            return self._answer(line, number)
+        except Exception as error:  # nothing should get here; if it does, it costs this line alone
+            log.exception("line %d cannot be explained", number)
+            return {"id": number, "error": f"This call cannot be explained: {type(error).__name__}. That is a bug."}
+
+    def _answer(self, line: bytes, number: int) -> dict[str, Any]:
         try:
             request = content_of(line, number)
         except NotJson as error:

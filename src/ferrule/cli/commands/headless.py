@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -132,10 +133,4 @@ def _stdin(chosen: argparse.Namespace) -> InputLines | None:
     """`None` where a person sits at it: what they type is not meant for us unless no prompt is given."""
     if chosen.input_format == "stream-json":
         return InputLines()
-    try:
-        if os.isatty(0):
-            return None
-        os.fstat(0)
-    except OSError:
-        return None
-    return InputLines()
+    return None if sys.__stdin__ is None or os.isatty(0) else InputLines()
