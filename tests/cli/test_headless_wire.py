@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from ferrule.testing.model_server import ModelServer
 from tests.cli.prompting import call, fits, kinds
@@ -115,3 +118,19 @@ async def test_a_variable_says_how_much_may_be_reasoning(tmp_path: Path) -> None
 
     assert budget["thinking"] == {"type": "enabled", "budget_tokens": 4000}
     assert (adaptive["model"], adaptive["thinking"]) == ("claude-opus-5-5", {"type": "adaptive"})
+
+
+@requirement("LOOP-2")
+@pytest.mark.parametrize("model", ["anthropic:claude-sonnet-5-5", "openai:local"])
+async def test_a_service_that_wants_ids_to_be_unique_gets_them_unique(tmp_path: Path, model: str) -> None:
+    twice = {"calls": [call("Glob", "t1", pattern="*.a"), call("Glob", "t1", pattern="*.b")]}
+
+    async with ModelServer.playing({"turns": [twice, twice, {"text": "Done."}]}) as server:
+        code, lines, _ = await asked(tmp_path, server, model=model)
+        sent = json.dumps(server.bodies[-1]["messages"])
+
+    assert (code, lines[-1]["subtype"]) == (0, "success")
+    key, result = ('"id": ', '"tool_use_id": ') if model.startswith("anthropic") else ('"id": ', '"tool_call_id": ')
+    asked_for, answered = (re.findall(f'{name}"([^"]+)"', sent) for name in (key, result))
+    assert asked_for == answered
+    assert len(set(asked_for)) == 4

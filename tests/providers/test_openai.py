@@ -99,7 +99,6 @@ def test_a_request_with_everything_is_what_the_vendor_takes() -> None:
         "tool",
         "tool",
         "user",
-        "user",
         "assistant",
         "user",
     ]

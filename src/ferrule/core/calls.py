@@ -8,7 +8,7 @@ from enum import StrEnum
 from time import perf_counter
 from typing import Any, cast
 
-from .content import Block, Line, Text, View
+from .content import Block, Line, Text, View, join_halves
 from .effects import Effects
 from .json_text import parse_json
 from .state import StateChange
@@ -32,6 +32,7 @@ class ToolCall:
     @classmethod
     def from_text(cls, id: str, name: str, text: str) -> ToolCall:
         """A call whose arguments arrive as text. Empty text means no arguments."""
+        text = join_halves(text)
         try:
             arguments: Any = parse_json(text) if text.strip() else {}
         except (ValueError, RecursionError):

@@ -131,6 +131,19 @@ def encodable(text: str) -> str:
     return text
 
 
+def join_halves(text: str) -> str:
+    """Two halves of one character that came in two pieces become that character; a lone half stays.
+
+    >>> join_halves("\\ud83d" + "\\ude00") == "\U0001f600", join_halves("\\ud83d") == "\\ud83d"
+    (True, True)
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return text
+
+
 def plain_text(blocks: tuple[Block, ...]) -> str:
     """The text of the blocks, with a bracketed word for what is not text."""
     return "\n".join(b.text if isinstance(b, Text) else f"[{b.media_type}]" for b in blocks)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
+from ..core.call_ids import CallIds
 from ..core.content import Text
 from ..core.model import AssistantTurn, ResultTurn, Turn, UserTurn
 from ..core.ports import Note
@@ -20,6 +22,11 @@ class Conversation:
         """Another list after a compaction: who holds the old one still has the old conversation."""
         self.transcript = transcript
         self._sent = 0
+
+    @cached_property
+    def call_ids(self) -> CallIds:
+        """Those that are taken, also by calls that a compaction has left out."""
+        return CallIds(self.turns)
 
     def sending(self) -> list[Turn]:
         """What the next request carries. From here on none of it changes.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..core.calls import ToolCall, ToolOutcome
 from ..core.content import Text
@@ -143,6 +143,8 @@ class _Message:
     failure: ModelError | None = None
     drafted: str = ""
     """The tool of a call that is begun and not complete."""
+    drafts: dict[str, str] = field(default_factory=dict[str, str])
+    """Calls that are begun and not complete: the id that each has in the conversation, by the one it came with."""
     half: str = ""
     """The tool of a call that never came to be complete, for want of room."""
     turn: AssistantTurn | None = None
@@ -215,8 +217,10 @@ async def _stream(at: Turnstile, executor: Executor, message: _Message) -> None:
                     at.emit(TextStreamed(text))
                 case CallReady(call):
                     message.drafted = ""
-                    message.add(call)
-                    executor.submit(call)
+                    own_id = message.drafts.pop(call.id, None) or at.conversation.call_ids.claim(call.id)
+                    own = call if own_id == call.id else replace(call, id=own_id)
+                    message.add(own)
+                    executor.submit(own)
                 case ThoughtReady(thought):
                     message.add(thought)
                     at.emit(ThoughtFinished(thought))
@@ -224,7 +228,9 @@ async def _stream(at: Turnstile, executor: Executor, message: _Message) -> None:
                     at.emit(ThoughtStreamed(text))
                 case CallDelta(call_id, name, json):
                     message.drafted = name or message.drafted
-                    at.emit(CallDrafted(call_id, name, json))
+                    if call_id not in message.drafts:
+                        message.drafts[call_id] = at.conversation.call_ids.claim(call_id)
+                    at.emit(CallDrafted(message.drafts[call_id], name, json))
                 case Usage():
                     message.usage = event
                     at.emit(UsageReported(event))

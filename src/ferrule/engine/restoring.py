@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..core.call_ids import CallIds
+from ..core.calls import ToolCall
 from ..core.content import Text
 from ..core.model import AssistantTurn, ResultTurn, ToolResult, Turn, UserTurn
 from .compaction import shorter
@@ -45,7 +47,30 @@ def restored(lines: Iterable[bytes], agent: str = "main") -> Restored:
         except Unreadable:
             found.damaged += 1
     _answer_what_is_open(found.turns)
+    found.turns = _with_own_ids(found.turns)
     return found
+
+
+def _with_own_ids(turns: list[Turn]) -> list[Turn]:
+    """Each call with an id of its own, as no service takes two with one; results stand in the order of their calls."""
+    ids = CallIds()
+    own: list[Turn] = []
+    calls: tuple[ToolCall, ...] = ()
+    for turn in turns:
+        match turn:
+            case AssistantTurn(parts):
+                told_apart = tuple(
+                    replace(part, id=ids.claim(part.id)) if isinstance(part, ToolCall) else part for part in parts
+                )
+                turn = turn if told_apart == parts else AssistantTurn(told_apart)
+                calls = turn.calls
+            case ResultTurn(results, messages):
+                renamed = tuple(replace(one, call_id=call.id) for one, call in zip(results, calls, strict=True))
+                turn = turn if renamed == results else ResultTurn(renamed, messages)
+            case UserTurn():
+                pass
+        own.append(turn)
+    return own
 
 
 def _take(entry: Mapping[str, Any], found: Restored) -> None:

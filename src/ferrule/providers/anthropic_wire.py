@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, assert_never, cast
 
+from ..core.call_ids import narrow_id
 from ..core.calls import ToolCall
 from ..core.content import Block, Text, encodable, wire
 from ..core.model import (
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 LEAST_THINKING = 1024
 BREAKPOINT = b',"cache_control":{"type":"ephemeral"}'
 EMPTY = {"type": "text", "text": "(empty)"}
-_UNFIT = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 class AnthropicBodies:
@@ -127,7 +126,7 @@ def _beside_errors(results: tuple[ToolResult, ...]) -> Iterator[Block]:
     for result in results:
         shown = [block for block in result.content if not isinstance(block, Text)] if result.is_error else []
         if shown:
-            yield from (Text(f"What the call {_fit(result.call_id)} gave:"), *shown)
+            yield from (Text(f"What the call {narrow_id(result.call_id)} gave:"), *shown)
 
 
 def _result(result: ToolResult) -> dict[str, Any]:
@@ -136,7 +135,7 @@ def _result(result: ToolResult) -> dict[str, Any]:
         content = [block for block in content if block["type"] == "text"] or [EMPTY]
     return {
         "type": "tool_result",
-        "tool_use_id": _fit(result.call_id),
+        "tool_use_id": narrow_id(result.call_id),
         **({"content": content} if content else {}),
         **({"is_error": True} if result.is_error else {}),
     }
@@ -152,14 +151,9 @@ def _part(part: AssistantPart) -> dict[str, Any] | None:
             # Reasoning that is not signed is another service's, and would be refused.
             return {"type": "thinking", "thinking": text, "signature": signature} if signature else None
         case ToolCall(id, name, arguments):
-            return {"type": "tool_use", "id": _fit(id), "name": _fit(name), "input": dict(arguments)}
+            return {"type": "tool_use", "id": narrow_id(id), "name": narrow_id(name), "input": dict(arguments)}
         case _:
             assert_never(part)
-
-
-def _fit(name: str) -> str:
-    """Names and ids of other services may have characters that this one refuses."""
-    return _UNFIT.sub("_", name) or "_"
 
 
 class AnthropicReader:
@@ -264,33 +258,33 @@ class _Block:
         self._start = start
         self._kind: str = start["type"]
         self._pieces: list[str] = []
-        self._signature: str = start.get("signature") or ""
+        self._signature = _text(start.get("signature"))
 
     @property
     def is_call(self) -> bool:
         return self._kind == "tool_use"
 
     def opened(self) -> Iterator[ModelEvent]:
-        if self._kind == "text" and self._start.get("text"):
-            yield TextDelta(self._start["text"])
-        elif self._kind == "thinking" and self._start.get("thinking"):
-            self._pieces.append(self._start["thinking"])
-            yield ThoughtDelta(self._start["thinking"])
+        if self._kind == "text" and (text := _text(self._start.get("text"))):
+            yield TextDelta(text)
+        elif self._kind == "thinking" and (text := _text(self._start.get("thinking"))):
+            self._pieces.append(text)
+            yield ThoughtDelta(text)
         elif self.is_call:
             yield CallDelta(self._id, self._name)
 
     def delta(self, delta: dict[str, Any]) -> Iterator[ModelEvent]:
         match delta.get("type"):
-            case "text_delta" if delta["text"]:
-                yield TextDelta(str(delta["text"]))
+            case "text_delta" if text := _text(delta["text"]):
+                yield TextDelta(text)
             case "thinking_delta":
-                self._pieces.append(str(delta["thinking"]))
-                yield ThoughtDelta(str(delta["thinking"]))
+                self._pieces.append(text := _text(delta["thinking"]))
+                yield ThoughtDelta(text)
             case "signature_delta":
-                self._signature += delta["signature"]
-            case "input_json_delta" if delta["partial_json"] and self.is_call:
-                self._pieces.append(str(delta["partial_json"]))
-                yield CallDelta(self._id, self._name, str(delta["partial_json"]))
+                self._signature += _text(delta["signature"])
+            case "input_json_delta" if self.is_call and (text := _text(delta["partial_json"])):
+                self._pieces.append(text)
+                yield CallDelta(self._id, self._name, text)
             case _:
                 pass
 
@@ -312,6 +306,13 @@ class _Block:
     @property
     def _name(self) -> str:
         return str(self._start["name"])
+
+
+def _text(value: Any) -> str:
+    """Raises `TypeError` for what is neither a text nor nothing."""
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"{type(value).__name__} in the place of a text")
+    return value or ""
 
 
 def _count(value: Any, default: int) -> int:

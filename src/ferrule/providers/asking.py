@@ -12,6 +12,7 @@ from ..host.http.client import HttpClient, HttpResponse
 from ..host.http.message import MEGABYTE, HttpError, HttpRequest, Timeouts
 from .sse import ServerSentEvent, SseReader
 from .trouble import Service, refused, unreachable, unreadable
+from .whole_characters import WholeCharacters
 
 TIMEOUTS = Timeouts(connect=20.0, first_byte=600.0, idle=300.0)
 """A model may read a long conversation for minutes before its first word."""
@@ -61,6 +62,7 @@ async def ask_once(
         most_body=MOST_ANSWER,
     )
     is_framed = False
+    characters = WholeCharacters()
     try:
         async with client.send(request) as response:
             if response.status != 200:
@@ -69,17 +71,20 @@ async def ask_once(
             pieces = Pieces(service, reader)
             async for chunk in response.chunks():
                 for event in pieces.feed(chunk):
-                    yield event
+                    for whole in characters.feed(event):
+                        yield whole
                 if reader.is_over:
                     await response.finish(FINISH_SECONDS)
                     break
             for event in pieces.end():
-                yield event
+                for whole in characters.feed(event):
+                    yield whole
     except HttpError as error:
         if not reader.is_whole:
             raise unreachable(service, error) from None
     for event in reader.end(is_framed=is_framed):
-        yield event
+        for whole in characters.feed(event):
+            yield whole
 
 
 class Pieces:
@@ -100,6 +105,8 @@ class Pieces:
             self._object += chunk
             return
         for event in self._stream.feed(chunk):
+            if self._reader.is_over:
+                return  # whatever follows is not of this message
             yield from self._reader.event(event)
 
     def end(self) -> Iterator[ModelEvent]:

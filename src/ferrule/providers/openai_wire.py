@@ -6,8 +6,8 @@ an id or an index, arguments as an object, an end without a reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Literal, assert_never, cast
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, assert_never, cast
 
 from ..core.calls import ToolCall
 from ..core.content import Block, Document, Image, Text, encodable
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ..core.tool import ToolSpec
 
 StopReason = Literal["end", "tool_use", "max_tokens", "refusal"]
+_Content: TypeAlias = str | list[dict[str, Any]]
 
 
 class OpenAiBodies:
@@ -63,7 +64,60 @@ class OpenAiBodies:
             parts += (b',"tools":[', b",".join(self._tools.of(request.tools)), b"]")
         system = [encoded({"role": "system", "content": request.system})] if request.system else []
         parts.append(b',"messages":[')
-        return enclosed(b"".join(parts), [*system, *self._turns.of(request.history)], b"]}")
+        return enclosed(b"".join(parts), [*system, *self._messages(request.history)], b"]}")
+
+    def _messages(self, history: Sequence[Turn]) -> list[bytes]:
+        """Messages of the user that follow one another are one: many chat templates want them to alternate."""
+        fragments = self._turns.of(history)
+        for first, after in _runs_of_user(history, fragments):
+            messages = [message for turn in history[first:after] for message in _messages_of(turn)]
+            fragments[first] = b",".join(map(encoded, _merged(messages)))
+            fragments[first + 1 : after] = [b""] * (after - first - 1)
+        return fragments
+
+
+def _runs_of_user(history: Sequence[Turn], fragments: Sequence[bytes]) -> list[tuple[int, int]]:
+    """Where turns that end with the user's words are followed by more of them: the first, and the one behind."""
+    runs: list[tuple[int, int]] = []
+    first = None
+    for at, turn in enumerate(history):
+        if not fragments[at]:
+            continue
+        if isinstance(turn, UserTurn) and first is not None:
+            if runs and runs[-1][0] == first:
+                runs.pop()
+            runs.append((first, at + 1))
+        elif isinstance(turn, UserTurn) or (isinstance(turn, ResultTurn) and _ends_with_user(turn)):
+            first = at
+        else:
+            first = None
+    return runs
+
+
+def _ends_with_user(turn: ResultTurn) -> bool:
+    return bool(turn.messages) or any(not isinstance(block, Text) for one in turn.results for block in one.content)
+
+
+def _merged(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    merged: list[dict[str, Any]] = []
+    for message in messages:
+        if merged and merged[-1]["role"] == message["role"] == "user":
+            merged[-1] = {"role": "user", "content": _joined(merged[-1]["content"], message["content"])}
+        else:
+            merged.append(message)
+    return merged
+
+
+def _joined(one: _Content, other: _Content) -> _Content:
+    if isinstance(one, str) and isinstance(other, str):
+        return "\n\n".join(text for text in (one, other) if text.strip())
+    return [*_parts_of(one), *_parts_of(other)]
+
+
+def _parts_of(content: _Content) -> list[dict[str, Any]]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}] if content.strip() else []
+    return content
 
 
 def _tool(spec: ToolSpec) -> dict[str, Any]:
@@ -72,19 +126,22 @@ def _tool(spec: ToolSpec) -> dict[str, Any]:
 
 
 def _turn(turn: Turn) -> bytes:
+    return b",".join(map(encoded, _messages_of(turn)))
+
+
+def _messages_of(turn: Turn) -> list[dict[str, Any]]:
     match turn:
         case UserTurn(content):
-            messages = [{"role": "user", "content": _content(content)}]
+            return [{"role": "user", "content": _content(content)}]
         case ResultTurn(results, texts):
-            messages = list(_results(results, texts))
+            return list(_results(results, texts))
         case AssistantTurn():
-            messages = list(_answer(turn))
+            return list(_answer(turn))
         case _:
             assert_never(turn)
-    return b",".join(map(encoded, messages))
 
 
-def _content(blocks: tuple[Block, ...]) -> str | list[dict[str, Any]]:
+def _content(blocks: tuple[Block, ...]) -> _Content:
     """Plain text wherever it will do: not every service takes a list."""
     if all(isinstance(block, Text) for block in blocks):
         return _text(blocks)
