@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import os
 import random
+from contextlib import suppress
 from pathlib import Path
+from threading import Barrier, Event, Thread
+
+import pytest
 
 from ferrule.app.build import Settings, open_session
+from ferrule.core.calls import ToolCall
 from ferrule.host.journal import Journal, recover
+from ferrule.permissions.modes import Mode
 from tests.host.forking import forks
 from tests.requirement import requirement
 
@@ -107,3 +113,103 @@ def test_nothing_is_made_before_something_is_written(tmp_path: Path) -> None:
     open_session(Settings(cwd=str(tmp_path), state_folder=tmp_path / "state"))
 
     assert os.listdir(tmp_path) == []
+
+
+@requirement("FAULT-2")
+def test_threads_that_write_first_at_the_same_time_share_one_journal(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folders = [tmp_path / f"folder {number}" for number in range(16)]
+    for round in range(20):
+        root = tmp_path / f"writing {round}"
+        journal, together = Journal(root), Barrier(len(folders))
+
+        def write(folder: Path, journal: Journal = journal, together: Barrier = together) -> None:
+            together.wait()
+            journal.note(str(folder))
+            folder.mkdir(exist_ok=True)
+            (folder / f".a.txt.ferrule-{journal.owner}00000000.tmp").write_text("half")
+
+        threads = [Thread(target=write, args=(folder,)) for folder in folders]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        del write, journal, threads  # as after a kill: nobody holds it
+
+        recover(root)
+        assert [path for folder in folders for path in folder.iterdir()] == []
+    assert caplog.messages == []
+
+
+@requirement("FAULT-2")
+async def test_a_closed_session_leaves_no_journal_open_or_on_disk(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    sessions = [open_session(Settings(cwd=str(tmp_path), state_folder=state, mode=Mode.BYPASS)) for _ in range(3)]
+    for number, session in enumerate(sessions):
+        async with session:
+            call = ToolCall("1", "Write", {"file_path": f"{number}.txt", "content": "new"})
+            (outcome,) = await session.run([call])
+            assert not outcome.is_error
+            assert len(os.listdir(state / "writing")) == 1
+
+        assert os.listdir(state / "writing") == []
+    assert not [path for path in _open_files() if path.startswith(str(state / "writing"))]
+    assert sessions  # they are still held, so this was not the garbage collector's doing
+
+
+def test_a_closed_journal_is_kept_while_something_is_left_and_begins_anew(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "writing")
+    journal.note(str(tmp_path))
+    saved = tmp_path / f".a.txt.ferrule-{journal.owner}00000000.saved"
+    saved.write_text("old")
+
+    journal.close()
+    assert recover(tmp_path / "writing") == (str(saved),)
+
+    journal.note(str(tmp_path))
+    assert os.listdir(tmp_path / "writing") == [journal.owner]
+    assert recover(tmp_path / "writing") == ()  # somebody holds it
+    assert os.listdir(tmp_path / "writing") == [journal.owner]
+
+
+def test_a_journal_that_cannot_be_kept_is_tried_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "state").write_text("")
+    journal = Journal(tmp_path / "state" / "writing")
+    for _ in range(3):
+        journal.note(str(tmp_path))
+    assert len(caplog.messages) == 1
+
+    (tmp_path / "state").unlink()
+    journal.note(str(tmp_path))
+
+    assert os.listdir(tmp_path / "state" / "writing") == [journal.owner]
+
+
+@requirement("FAULT-2")
+def test_a_journal_is_not_taken_away_between_its_making_and_its_lock(tmp_path: Path) -> None:
+    root, over = tmp_path / "writing", Event()
+
+    def tidy() -> None:
+        while not over.is_set():
+            recover(root)
+
+    others = [Thread(target=tidy) for _ in range(3)]
+    for other in others:
+        other.start()
+    kept = [Journal(root) for _ in range(300)]
+    for journal in kept:
+        journal.note(str(tmp_path))
+    over.set()
+    for other in others:
+        other.join()
+
+    assert sorted(os.listdir(root)) == sorted(journal.owner for journal in kept)
+
+
+def _open_files() -> list[str]:
+    found: list[str] = []
+    for number in os.listdir("/proc/self/fd"):
+        with suppress(OSError):
+            found.append(os.readlink(f"/proc/self/fd/{number}"))
+    return found

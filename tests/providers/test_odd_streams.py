@@ -37,8 +37,11 @@ from tests.providers.hearing import SERVICE, calls_of, text_of
 from tests.requirement import requirement
 
 ODD = [1.5, 7, True, [], {}, ["a"], {"text": "a"}]
-START = {"type": "message_start", "message": {}}
-STOP = ({"type": "message_delta", "delta": {"stop_reason": "end_turn"}}, {"type": "message_stop"})
+START: dict[str, Any] = {"type": "message_start", "message": {}}
+STOP: tuple[dict[str, Any], ...] = (
+    {"type": "message_delta", "delta": {"stop_reason": "end_turn"}},
+    {"type": "message_stop"},
+)
 
 
 def block(start: dict[str, Any], *deltas: dict[str, Any], index: int = 0) -> list[dict[str, Any]]:

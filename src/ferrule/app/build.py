@@ -118,6 +118,7 @@ def open_session(settings: Settings | None = None, *, session_id: str | None = N
             ground.shell.close,
             *((servers.close,) if servers else ()),
             make.close,
+            ground.files.close,
         ),
         hooks=hooks.lifecycle if hooks else None,
     )

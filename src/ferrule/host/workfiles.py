@@ -52,6 +52,11 @@ class Workfiles:
     def ledger(self, ctx: ToolContext) -> Ledger:
         return self.ledgers.of(ctx.facts.agent)
 
+    async def close(self) -> None:
+        """The session is over, and nothing is written any more."""
+        if self.journal:
+            self.journal.close()
+
     def read(self, path: str, ctx: ToolContext) -> FileSnapshot | None:
         """The text file, `None` where there is none. Raises `ToolError`."""
         try:
