@@ -88,7 +88,7 @@ def test_a_file_that_claims_more_than_memory_holds_is_refused_at_once(tmp_path: 
     path.touch()
     os.truncate(path, MOST + 1)
 
-    assert _reason(path) == "it has 1,073,741,825 bytes, more than can be loaded"
+    assert _reason(path) == "it has 1,073,741,825 bytes, and at most 1,073,741,824 can be loaded"
 
 
 @requirement("READ-8")

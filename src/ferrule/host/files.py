@@ -70,7 +70,7 @@ class OpenFile:
     def content(self, most: int = MOST) -> bytes:
         """All of it. Raises `NotText` where that is more than `most` bytes."""
         if self.status.st_size > most:
-            raise NotText(f"it has {self.status.st_size:,} bytes, more than can be loaded")
+            raise TooLarge(f"it has {self.status.st_size:,} bytes, and at most {most:,} can be loaded")
         if self.complete:
             return self.head
         os.lseek(self.descriptor, 0, os.SEEK_SET)
@@ -86,22 +86,26 @@ class OpenFile:
             yield chunk
 
 
+class TooLarge(NotText):
+    """More than is loaded into memory."""
+
+
 @plain_value
 class FileSnapshot:
     document: Document
     identity: FileIdentity
 
 
-def read_document(path: str, *, judged: str | None = None) -> FileSnapshot:
+def read_document(path: str, *, judged: str | None = None, most: int = MOST) -> FileSnapshot:
     """The file with what it takes to change it later. Raises `NotText`, `ChangedMeanwhile` or `OSError`.
 
     Opened without blocking and looked at through the descriptor: a FIFO, a
     device or a directory is refused by what it is, whatever it is called.
     `judged` is the real path that somebody decided about: if `path` leads
-    anywhere else by now, nothing is read.
+    anywhere else by now, nothing is read. Nor is a file of more than `most` bytes: that is `TooLarge`.
     """
     with _opened_where_judged(path, judged) as (real_path, descriptor):
-        data = _content(descriptor)
+        data = _content(descriptor, most)
         identity = FileIdentity.of(real_path, os.fstat(descriptor), data)
     return FileSnapshot(Document.decode(data), identity)
 
@@ -152,11 +156,11 @@ def opened(path: str, folder: int | None = None, *, shown: str = "") -> Generato
         os.close(descriptor)
 
 
-def _content(descriptor: int) -> bytes:
+def _content(descriptor: int, most: int = MOST) -> bytes:
     status = os.fstat(descriptor)
     _require_file(status)
-    if status.st_size > MOST:
-        raise NotText(f"it has {status.st_size:,} bytes, more than can be loaded")
+    if status.st_size > most:
+        raise TooLarge(f"it has {status.st_size:,} bytes, and at most {most:,} can be loaded")
     with open(descriptor, "rb", closefd=False) as file:
         return file.read() if status.st_size else _unsized(file)
 

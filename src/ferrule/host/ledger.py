@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from ..core.values import plain_value
 from ..text.diffs import CONTEXT, LINE_CHARS, unified
-from ..text.lines import LF, content, count_lines, first_lines, line_end, split_lines
+from ..text.lines import LF, LineView, content, count_lines, line_end, split_lines
 from ..text.matching import Edit
 from .files import FileIdentity, FileSnapshot, digest_of
 from .shelf import Shelf, Shelved
@@ -25,6 +25,8 @@ MOST_PARTS = 1_000
 """Places of one file; of a file seen in more places the first ones are forgotten."""
 MOST_CALLS = 500
 """Calls whose files are remembered, in case their results are cut."""
+MOST_COMPARED = 8 << 20
+"""Characters of a file that is compared with what was seen of it, to say what else changed."""
 WHAT_CHANGED = 60
 """Lines of a diff that say what else changed."""
 
@@ -59,10 +61,9 @@ class Part:
     def last(self) -> int:
         return self.first + self.count - 1
 
-    def stands_in(self, lines: Sequence[str]) -> bool:
-        """Whether these lines, the first ones of a file or all of them, hold it where it was."""
-        there = lines[self.first - 1 : self.last]
-        return len(there) == self.count and _digest(there) == self.digest
+    def stands_in(self, lines: LineView) -> bool:
+        """Whether the lines of a file hold it where it was."""
+        return self.last <= lines.total and _digest(lines.some(self.first, self.last)) == self.digest
 
 
 @plain_value
@@ -185,15 +186,15 @@ class Ledger:
         known = self._seen.pop(real_path, None)
         self._forget_shown(real_path)
         parts = known.parts if known else ()
-        old = _first(before.document.text, _last(parts))
+        old = LineView(before.document.text)
         stood = [(part.first, part.last) for part in parts if part.stands_in(old)]
         stamp = Stamp(after.identity.size, after.identity.mtime_ns, after.identity.inode)
         moved, changed = _moved(stood, before.document.text, edits, count_lines(after.document.text))
-        new = _first(after.document.text, max((last for _, last in (*moved, *changed)), default=0))
+        new = LineView(after.document.text)
         self.saw_lines(real_path, stamp, first=1, lines=())
-        shown = [lines for lines in changed if all(len(line) <= LINE_CHARS for line in new[lines[0] - 1 : lines[1]])]
+        shown = [lines for lines in changed if all(len(line) <= LINE_CHARS for line in new.some(*lines))]
         for first, last in (*moved, *shown):
-            self.saw_lines(real_path, stamp, first=first, lines=new[first - 1 : last])
+            self.saw_lines(real_path, stamp, first=first, lines=new.some(first, last))
         if known:
             self._seen[real_path] = replace(self._seen[real_path], count=known.count)
 
@@ -207,11 +208,10 @@ class Ledger:
         if seen.whole:
             same = seen.whole.digest == now.identity.digest
             return Knowledge(everything=same, changed=not same)
-        text = now.document.text
-        lines = _first(text, _last(seen.parts))
+        lines = LineView(now.document.text)
         standing = [part for part in seen.parts if part.stands_in(lines)]
         return Knowledge(
-            everything=_cover(standing, count_lines(text)),
+            everything=_cover(standing, lines.total),
             changed=len(standing) < len(seen.parts),
         )
 
@@ -231,18 +231,22 @@ class Ledger:
         return f"was last seen at {seen} and has changed since (modified at {modified})"
 
     def what_changed(self, path: str, now: FileSnapshot, *, limit: int = WHAT_CHANGED) -> str:
-        """A diff from what was seen to what stands there now; empty where what was seen could not be kept."""
+        """A diff from what was seen to what stands there now; empty where what was seen could not be kept.
+
+        Also for a very large file, which would have to be taken apart for it.
+        """
         seen = self._seen.get(now.identity.real_path)
-        if seen is None:
+        if seen is None or len(now.document.text) > MOST_COMPARED:
             return ""
         if seen.whole:
             before = self._shelf.get(seen.whole.content) if seen.whole.content is not None else None
             return "" if before is None else unified(before, now.document.text, path, limit=limit, show_cr=True)
-        lines = _first(now.document.text, _last(seen.parts) + CONTEXT)
+        view = LineView(now.document.text)
+        lines = view.some(1, _last(seen.parts) + CONTEXT)
         before_lines = list(lines)
         for part in seen.parts:
             text = self._shelf.get(part.content)
-            if text is not None and not part.stands_in(lines):
+            if text is not None and not part.stands_in(view):
                 before_lines[part.first - 1 : part.last] = text.split(LF)
         return unified(_joined(before_lines), _joined(lines), path, limit=limit)
 
@@ -303,11 +307,6 @@ class Ledgers:
 
     def of(self, agent: str) -> Ledger:
         return self._by_agent.setdefault(agent, Ledger(self.shelf))
-
-
-def _first(text: str, count: int) -> list[str]:
-    """The first lines as they are shown; a large file is not taken apart for a few of them."""
-    return [content(line) for line in first_lines(text, count)] if count else []
 
 
 def _last(parts: Iterable[Part]) -> int:

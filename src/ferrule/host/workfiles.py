@@ -19,7 +19,7 @@ from ..core.context import ToolContext
 from ..core.tool import ToolError
 from ..core.values import plain_value
 from ..text.names import on_one_line
-from .files import FileIdentity, FileSnapshot, kind_of, read_document
+from .files import MOST, FileIdentity, FileSnapshot, TooLarge, kind_of, read_document
 from .folders import ChangedMeanwhile
 from .journal import Journal
 from .ledger import Ledger, Ledgers
@@ -57,12 +57,16 @@ class Workfiles:
         if self.journal:
             self.journal.close()
 
-    def read(self, path: str, ctx: ToolContext) -> FileSnapshot | None:
-        """The text file, `None` where there is none. Raises `ToolError`."""
+    def read(self, path: str, ctx: ToolContext, *, most: int = MOST) -> FileSnapshot | None:
+        """The text file, `None` where there is none. Raises `ToolError`, also for one of more than `most` bytes."""
         try:
-            return read_document(path, judged=ctx.real(path))
+            return read_document(path, judged=ctx.real(path), most=most)
         except FileNotFoundError:
             return None
+        except TooLarge as reason:
+            raise ToolError(
+                f"{path} is too large to be edited: {reason}. Use a command, such as sed with Bash."
+            ) from None
         except NotText as reason:
             raise ToolError(f"{path} cannot be changed as text: {reason}.") from None
         except ChangedMeanwhile as change:

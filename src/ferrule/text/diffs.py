@@ -42,17 +42,19 @@ def of_edits(text: str, edits: Sequence[Edit], path: str, *, limit: int | None =
     """The patch of these edits, made without a look at the rest of the text."""
     if LF not in text:
         return unified(text, spliced(text, edits), path, limit=limit, show_cr=show_cr)
-    body, counted, line, shift = list[str](), 0, 0, 0
-    for low, high, inside in _windows(text, edits):
+    body, counted, line, shift, shown = list[str](), 0, 0, 0, 0
+    for low, high, inside in _windows(text, edits, limit):
         if limit is not None and len(body) > limit:
-            body.append(MORE_CHANGES)
             break
+        shown += len(inside)
         line += text.count(LF, counted, low)
         counted = low
         before = text[low:high]
         after = spliced(before, [Edit(edit.start - low, edit.end - low, edit.new) for edit in inside])
         body += _body(split_lines(before, LF), split_lines(after, LF), CONTEXT, line, line + shift)
         shift += after.count(LF) - before.count(LF)
+    if shown < len(edits):
+        body.append(MORE_CHANGES)
     return _patch(path, body, limit, show_cr=show_cr)
 
 
@@ -67,18 +69,21 @@ def preview(text: str, lines: int = 30) -> str:
     return LF.join([*shown, f"[{lines} of {total:,} lines]"] if total > lines else shown)
 
 
-def _windows(text: str, edits: Sequence[Edit]) -> Iterator[tuple[int, int, list[Edit]]]:
-    """Whole lines around each edit, joined where two of them meet."""
+def _windows(text: str, edits: Sequence[Edit], most: int | None) -> Iterator[tuple[int, int, list[Edit]]]:
+    """Whole lines around each edit, joined where two of them meet; nothing follows one with `most` changed lines."""
     low = high = line_end = -1
-    inside = list[Edit]()
+    inside, lines = list[Edit](), 0
     for edit in edits:
         if inside and edit.end <= line_end:  # in a line that was looked at already
             inside.append(edit)
             continue
+        if most is not None and lines > most:
+            break
         up = high if inside and edit.start < high else _up(text, edit.start)
         if inside and up > high:
             yield low, high, inside
-            inside = []
+            inside, lines = [], 0
+        lines += 1
         low = up if not inside else low
         high, line_end = _down(text, edit.end)
         inside.append(edit)

@@ -8,9 +8,11 @@ match may exchange is another question: there a CR alone always is one.
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+from bisect import bisect_left
+from itertools import accumulate, pairwise
 
 LF, CRLF, CR = "\n", "\r\n", "\r"
+CHUNK = 1 << 16
 BREAK = re.compile(r"\r\n|\r|\n")
 
 
@@ -52,6 +54,41 @@ def count_lines(text: str) -> int:
 def line_end(text: str) -> str:
     """The character that ends a line here."""
     return CR if CR in text and LF not in text else LF
+
+
+class LineView:
+    r"""The lines of a text by their numbers, from 1 on, without taking all of it apart.
+
+    >>> view = LineView("a\r\nb\nc")
+    >>> view.total, view.some(2, 3), view.some(4, 9)
+    (3, ['b', 'c'], [])
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._end = line_end(text)
+        self.total = count_lines(text)
+        chunks = range(0, len(text), CHUNK)
+        self._ended = [0, *accumulate(text.count(self._end, at, at + CHUNK) for at in chunks)]
+        """How many lines end before each piece of the text."""
+
+    def some(self, first: int, last: int) -> list[str]:
+        """These lines without their endings, as far as there are any."""
+        piece = self._text[self._start(first) : self._start(last + 1)]
+        return [content(line) for line in split_lines(piece, self._end)]
+
+    def _start(self, number: int) -> int:
+        """Where a line begins; the end of the text for one that is not there."""
+        ended = number - 1
+        if ended <= 0:
+            return 0
+        if ended > self._ended[-1]:
+            return len(self._text)
+        chunk = bisect_left(self._ended, ended) - 1
+        at = chunk * CHUNK
+        for _ in range(ended - self._ended[chunk]):
+            at = self._text.index(self._end, at) + 1
+        return at
 
 
 def content(line: str) -> str:

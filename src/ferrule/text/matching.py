@@ -19,6 +19,8 @@ from .lines import CR, CRLF, LF, dominant_ending, has_break, line_numbers, to_lf
 from .styles import keep_endings, keep_quotes, straight
 
 LINES_NAMED = 20
+MOST_PLACES = 250_000
+"""Places that are changed at once: each costs memory beside the text."""
 OVERLAPS_TRIED = 100
 
 
@@ -79,6 +81,11 @@ class Ambiguous:
     """Whether there may be more than `count`."""
 
 
+@plain_value
+class TooMany:
+    count: int
+
+
 @named_value
 class NoChange:
     equal: bool
@@ -86,7 +93,7 @@ class NoChange:
     how: How = How.EXACT
 
 
-Outcome: TypeAlias = Edited | NotFound | Ambiguous | NoChange
+Outcome: TypeAlias = Edited | NotFound | Ambiguous | TooMany | NoChange
 
 
 def find(text: str, old: str, *, most: int | None = None) -> Match:
@@ -120,9 +127,11 @@ def apply(text: str, old: str, new: str, *, replace_all: bool) -> Outcome:
     """The edits that put `new` in place of `old`, or why there are none."""
     if old == new:
         return NoChange(equal=True)
-    match = find(text, old, most=None if replace_all else LINES_NAMED)
+    match = find(text, old, most=MOST_PLACES if replace_all else LINES_NAMED)
     if not match.spans:
         return NotFound()
+    if replace_all and match.more:
+        return TooMany(len(match.spans) + match.more)
     fallback = dominant_ending(text) if has_break(new) else None
     if not replace_all and (len(match.spans) > 1 or _differs_by_place(text, new, match, fallback)):
         return _ambiguous(text, match)

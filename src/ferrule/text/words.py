@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from .diffs import preview
 from .lines import LF, content, count_lines, split_lines
-from .matching import Ambiguous, How, NoChange
+from .matching import MOST_PLACES, Ambiguous, How, NoChange, TooMany
 from .nearest import Nearest, nearest
 
 LEGEND = "(- `old_string`, + the file; · is a space, → a tab)"
@@ -40,6 +40,13 @@ def ambiguous(path: str, found: Ambiguous) -> str:
     return (
         f"`old_string` occurs {count} times in {path}, on {lines}. "
         "Add surrounding lines until it is unique, or set `replace_all`."
+    )
+
+
+def too_many(path: str, found: TooMany) -> str:
+    return (
+        f"`old_string` occurs {found.count:,} times in {path}, and one edit changes at most {MOST_PLACES:,} places. "
+        "Use a command, such as sed with Bash."
     )
 
 

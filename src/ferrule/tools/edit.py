@@ -20,12 +20,14 @@ from ..host.text import NEW_FILE, Document, NotEditable
 from ..host.workfiles import Workfiles, in_workspace, is_large, missing, unseen
 from ..host.writing import Written
 from ..text.diffs import of_edits, preview
-from ..text.matching import Ambiguous, Edited, How, NoChange, NotFound, apply
+from ..text.matching import Ambiguous, Edited, How, NoChange, NotFound, TooMany, apply
 from ..text.matching import Edit as TextEdit
 from ..text.notebooks import NotNotebook, parsed
-from ..text.words import ambiguous, created, half_character, how_matched, no_change, not_found
+from ..text.words import ambiguous, created, half_character, how_matched, no_change, not_found, too_many
 
 DIFF_LINES = 200
+MOST_EDITED = 64 << 20
+"""Bytes of a file that is edited: it stands in memory several times over."""
 
 
 class EditInput(ToolInput):
@@ -144,7 +146,7 @@ class Edit(Tool[EditInput, FileEdited]):
             ledger.edited(plan.before, plan.edited.edits, FileSnapshot(plan.after, written.identity))
 
     def _plan(self, input: EditInput, ctx: ToolContext) -> _Plan:
-        before = self._files.read(input.file_path, ctx)
+        before = self._files.read(input.file_path, ctx, most=MOST_EDITED)
         if before is None and input.old_string:
             raise ToolError(missing(input.file_path))
         document = before.document if before else NEW_FILE
@@ -177,6 +179,8 @@ class Edit(Tool[EditInput, FileEdited]):
                 raise ToolError(not_found(path, text, old) + since)
             case Ambiguous() as found:
                 raise ToolError(ambiguous(path, found) + since)
+            case TooMany() as found:
+                raise ToolError(too_many(path, found) + since)
             case NoChange() as found:
                 raise ToolError(no_change(path, found) + since)
             case Edited() as found if found.count > 1 and knowledge.changed:
