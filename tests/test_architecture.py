@@ -41,6 +41,7 @@ LATE_IMPORTS = {
     "host/front_matter.py",  # YAML takes longer to load than most sessions without such files take to start
     "host/images.py",  # Pillow takes longer to load than most files take to read
     "host/covering.py",  # the same
+    "host/writing.py",  # ctypes is loaded by the first file that is replaced
     "permissions/paths.py",  # pathspec takes 40 ms to load, and few sessions have a path rule
     "host/web/fetching.py",  # h11 is loaded by the first fetch
     "providers/catalog.py",  # one kind of model is asked for, and the others are not loaded

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import re
+import select
 import signal
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -13,11 +17,13 @@ from inline_snapshot import snapshot
 import ferrule as package
 from ferrule.cli.main import main
 from ferrule.tools import builtin_tools
-from tests.cli.running import FERRULE, environment, ferrule
+from tests.cli.running import FERRULE, HANG, environment, ferrule
 from tests.requirement import requirement
 
 OFF = {"Skill", "WebSearch", "CallMcpTool", "ListMcpResources", "ReadMcpResource"}
 """Without skills, a search service and a server."""
+ROOM = 300
+"""Bytes: more than the demo's first line, and less than all that it prints."""
 OFFERED = [tool.name for tool in builtin_tools() if tool.name not in OFF]
 
 
@@ -169,14 +175,25 @@ def test_an_interrupted_demo_says_so(tmp_path: Path) -> None:
 
 
 def test_a_demo_whose_reader_goes_away_ends_quietly(tmp_path: Path) -> None:
-    command = f"{sys.executable} -m ferrule demo --fast | head -n 1; echo ${{PIPESTATUS[0]}}"
+    """The pipe has room for the beginning only, so it cannot have ended by itself, however slow its reader is."""
+    reader, writer = os.pipe()
+    filler = fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096) - ROOM
+    os.write(writer, b"x" * filler)
 
-    done = subprocess.run(
-        ["bash", "-c", command], capture_output=True, cwd=tmp_path, env=environment(tmp_path), timeout=60, check=True
-    )
+    with subprocess.Popen(
+        [*FERRULE, "demo", "--fast"], stdout=writer, stderr=subprocess.PIPE, cwd=tmp_path, env=environment(tmp_path)
+    ) as process:
+        os.close(writer)
+        while _waiting_in(reader) == filler and process.poll() is None:
+            select.select([], [], [], 0.01)
+        os.close(reader)
 
-    assert done.stdout.decode().splitlines()[-1] == "141"
-    assert done.stderr == b""
+        assert process.stderr is not None
+        assert (process.stderr.read(), process.wait(HANG)) == (b"", 141)
+
+
+def _waiting_in(pipe: int) -> int:
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 def test_no_command_shows_the_help_and_is_a_usage_error(tmp_path: Path) -> None:

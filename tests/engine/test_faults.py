@@ -68,7 +68,7 @@ class UnspeakableToolError(ToolError):
         (SystemExit(3), Status.BROKEN, "SystemExit: 3"),
         (asyncio.CancelledError(), Status.BROKEN, "CancelledError"),
         (StopAsyncIteration(), Status.BROKEN, "StopAsyncIteration"),
-        (MemoryError(), Status.BROKEN, "MemoryError"),
+        (MemoryError(), Status.FAILED, "needs more memory than there is"),
         (RecursionError("too deep"), Status.BROKEN, "RecursionError: too deep"),
         (Unspeakable(), Status.BROKEN, "Unspeakable"),
         (ValueError("x" * 10_000), Status.BROKEN, "ValueError: xxx"),

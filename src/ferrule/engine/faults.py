@@ -76,6 +76,8 @@ def _meaning(name: str, error: BaseException) -> tuple[Status, str]:
             return error.status, error.message or f"{name} was refused without a reason."
         case ToolError():
             return Status.FAILED, _words(error) or f"{name} failed and did not say why."
+        case MemoryError():
+            return Status.FAILED, f"{name} needs more memory than there is. Do it in smaller pieces."
         case BaseExceptionGroup():
             return _meaning_of_group(name, list(_leaves(error)))
         case _:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import os
 import stat
+import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, cast
@@ -14,6 +16,8 @@ from ..core.values import plain_value
 from .folders import ChangedMeanwhile, held_folder
 from .text import Document, NotText
 
+PATIENCE = 1.0
+"""Seconds to wait for whoever writes a file in place."""
 MOST = 1 << 30
 """Bytes beyond which nothing is loaded: a sparse file or a window into memory can claim any size."""
 MOST_UNSIZED = 16 << 20
@@ -105,6 +109,7 @@ def read_document(path: str, *, judged: str | None = None, most: int = MOST) -> 
     anywhere else by now, nothing is read. Nor is a file of more than `most` bytes: that is `TooLarge`.
     """
     with _opened_where_judged(path, judged) as (real_path, descriptor):
+        _wait_for_writer(descriptor)
         data = _content(descriptor, most)
         identity = FileIdentity.of(real_path, os.fstat(descriptor), data)
     return FileSnapshot(Document.decode(data), identity)
@@ -154,6 +159,22 @@ def opened(path: str, folder: int | None = None, *, shown: str = "") -> Generato
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _wait_for_writer(descriptor: int) -> None:
+    """A file with several links is written in place: who writes it by `writing` holds a lock until it is whole."""
+    if os.fstat(descriptor).st_nlink < 2:
+        return
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.002)
+        except OSError:
+            return  # a file system without locks
+        else:
+            return
 
 
 def _content(descriptor: int, most: int = MOST) -> bytes:

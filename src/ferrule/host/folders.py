@@ -38,11 +38,14 @@ def held_folder(real_path: str, *, made: bool = False) -> Generator[int]:
 
 
 def is_still_at(real_path: str, folder: int) -> bool:
-    """Whether the folder held open is the one that this path leads to, with no link on the way."""
+    """Whether the folder held open is the one that this path leads to, with no link on the way.
+
+    Raises `OSError` where that cannot be told, as without a free descriptor.
+    """
     try:
         with held_folder(real_path) as again:
             return os.path.samestat(os.fstat(again), os.fstat(folder))
-    except (ChangedMeanwhile, OSError):
+    except (ChangedMeanwhile, FileNotFoundError, NotADirectoryError, PermissionError):
         return False
 
 

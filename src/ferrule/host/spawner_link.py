@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, TypeAlias
 
@@ -42,6 +42,26 @@ class SpawnerFailed(Exception):
     """No command can be started, or a running one was lost. The message says why."""
 
 
+def _equipment() -> tuple[socket.socket, socket.socket, IO[bytes], str]:
+    """Both ends of the link, a file for what it says on stderr, and a folder of its own. Raises `SpawnerFailed`."""
+    with ExitStack() as undo:
+        try:
+            words = undo.enter_context(tempfile.TemporaryFile())
+            own, other = socket.socketpair()
+            undo.push(own.__exit__)
+            undo.push(other.__exit__)
+            home = tempfile.mkdtemp(prefix="ferrule-")
+        except FileNotFoundError:
+            raise SpawnerFailed(
+                "No command can be started: there is no folder for temporary files that can be written. "
+                "Set TMPDIR to one."
+            ) from None
+        except OSError as error:
+            raise SpawnerFailed(f"No command can be started: {(error.strerror or str(error)).lower()}.") from None
+        undo.pop_all()
+    return own, other, words, home
+
+
 class SpawnerLink:
     """Owns the process: closing the link ends it, and it ends all that it started."""
 
@@ -61,9 +81,7 @@ class SpawnerLink:
         """Takes some milliseconds: the process is started, not waited for. Raises `SpawnerFailed`."""
         if sys.platform != "linux":
             raise SpawnerFailed("Commands run on Linux only: what ends them with all that they started is Linux's own.")
-        own, other = socket.socketpair()
-        words = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the link
-        home = tempfile.mkdtemp(prefix="ferrule-")
+        own, other, words, home = _equipment()
         arguments = (PACKAGE_HOME, str(other.fileno()), home, str(processes), str(memory))
         try:
             process = subprocess.Popen(

@@ -1,8 +1,16 @@
-"""Writing files so that nobody sees half of one and nobody's change is lost.
+"""Writing files so that nobody sees half of one, and so that a change that somebody else made is found and kept.
 
-A file is written beside its place and renamed into it, in a folder held open
-and only if what is there is still what was read. Whoever writes it holds a
-lock on it, so of two processes that read the same, the second is told.
+A file is written beside its place and changes places with what is there, in a
+folder held open. Whatever stood there until that moment must still be what was
+read, else it is put back. Whoever writes holds a lock, so of two processes that
+write by this module the second is told.
+
+What is left open: another program that had the file open before, and writes
+to it after the exchange, writes to a file without a name, as with every editor
+that renames. Where names cannot be exchanged (some file systems know only
+renames) the same is true from the last look on, some microseconds earlier. A
+file with several hard links is overwritten in place: who reads it meanwhile
+and takes no lock may see a part of it.
 """
 
 from __future__ import annotations
@@ -13,12 +21,13 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from hashlib import file_digest
 from typing import Literal
 
 from ..core.values import plain_value
+from .file_attributes import keep_attributes
 from .files import DIGEST, SAFELY, FileIdentity, became_a_link, kind_of, opened, real_path_of
 from .folders import ChangedMeanwhile, held_folder, is_still_at, sync_folder
 
@@ -29,6 +38,8 @@ STRAY_AGE = 60.0
 
 BESIDE = re.compile(r"\..+\.ferrule-([0-9a-f]{8})[0-9a-f]{8}\.(tmp|saved)")
 """What stands beside a file while it is written; the first eight digits say who writes."""
+LONGEST_PATH = 4095
+"""Bytes of a path that the kernel takes (PATH_MAX with its end)."""
 LONGEST_NAME = 200
 """Bytes of a name that a temporary file takes over; file systems allow 255."""
 
@@ -46,6 +57,8 @@ ADVICE = {
     errno.ENOENT: "its folder does not exist any more. Look for the folder, or make it, then try again",
     errno.ENOTDIR: "a part of its path is a file, not a folder",
     errno.ENAMETOOLONG: "its name is too long for the file system",
+    errno.EMFILE: "this program has as many files open as it may. End something that it runs, or raise `ulimit -n`",
+    errno.ENFILE: "the whole system has as many files open as it may. End something that runs, then try again",
     errno.EAGAIN: "another process keeps it locked. Try again when that has finished",
 }
 
@@ -94,6 +107,7 @@ def write_file(
     """
     with _in_words(path):
         real_path = real_path_of(path, expected.real_path if expected else judged)
+        _check_length(real_path)
         followed = os.path.islink(path)
         with held_folder(os.path.dirname(real_path), made=expected is None) as folder:
             place = _Place(path, real_path, folder, owner or new_owner())
@@ -109,6 +123,16 @@ def remove_file(path: str, *, expected: FileIdentity) -> None:
             _check_unchanged(place, current, expected)
             os.unlink(place.name, dir_fd=folder)
             sync_folder(folder)
+
+
+def _check_length(real_path: str) -> None:
+    """What could be made a folder at a time, and then be reached by nobody."""
+    size = len(os.fsencode(real_path))
+    if size > LONGEST_PATH:
+        words = (
+            f"its path has {size:,} bytes, and no program can open one of more than {LONGEST_PATH:,}. Use a shorter one"
+        )
+        raise NotWritten(errno.ENAMETOOLONG, words, real_path)
 
 
 def new_owner() -> str:
@@ -208,12 +232,29 @@ def _replaced(place: _Place, data: bytes, expected: FileIdentity) -> os.stat_res
             return _overwritten(place, current, data, expected)
         with _temporary(place, 0o600) as (temporary, descriptor):
             _write_all(descriptor, data)
-            _keep_attributes(current, descriptor)
+            keep_attributes(current, descriptor)
             os.fsync(descriptor)
             _check_unchanged(place, current, expected)
-            os.rename(temporary, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
+            _put_in_place(place, temporary, current, expected)
             sync_folder(place.folder)
             return os.stat(descriptor)
+
+
+def _put_in_place(place: _Place, temporary: str, current: int, expected: FileIdentity) -> None:
+    """What stood there then has the name of the temporary file, and goes with it if nobody changed it till then."""
+    from .exchanging import exchange  # noqa: PLC0415 - ctypes is loaded by the first file that is replaced
+
+    try:
+        exchanged = exchange(temporary, place.name, place.folder)
+    except FileNotFoundError:
+        raise _changed(place.shown) from None
+    if not exchanged:
+        os.rename(temporary, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
+        return
+    stood = os.stat(temporary, dir_fd=place.folder, follow_symlinks=False)
+    if not os.path.samestat(stood, os.fstat(current)) or not _holds(current, expected):
+        exchange(temporary, place.name, place.folder)
+        raise _changed(place.shown)
 
 
 def _overwritten(place: _Place, current: int, data: bytes, expected: FileIdentity) -> os.stat_result:
@@ -221,6 +262,9 @@ def _overwritten(place: _Place, current: int, data: bytes, expected: FileIdentit
     _check_unchanged(place, current, expected)
     old = _bytes_of(current)
     saved = _saved(place, old)
+    if not _holds(current, expected):  # to save it takes longer than to look at it
+        os.unlink(saved, dir_fd=place.folder)
+        raise _changed(place.shown)
     try:
         _put(current, data)
     except OSError:
@@ -300,8 +344,12 @@ def _check_unchanged(place: _Place, current: int, expected: FileIdentity) -> Non
     there = place.status()
     if there is None or not os.path.samestat(there, os.fstat(current)):
         raise _changed(place.shown)
-    if os.fstat(current).st_size != expected.size or _digest_in(current) != expected.digest:
+    if not _holds(current, expected):
         raise _changed(place.shown)
+
+
+def _holds(descriptor: int, expected: FileIdentity) -> bool:
+    return os.fstat(descriptor).st_size == expected.size and _digest_in(descriptor) == expected.digest
 
 
 def _digest_in(descriptor: int) -> str:
@@ -371,40 +419,6 @@ def _write_all(descriptor: int, data: bytes) -> None:
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
-
-
-def _keep_attributes(old: int, new: int) -> None:
-    """Owner, extended attributes and mode, in the order in which one does not undo another."""
-    status = os.fstat(old)
-    mode = stat.S_IMODE(status.st_mode)
-    if not (_permitted(lambda: os.fchown(new, status.st_uid, status.st_gid)) or os.fstat(new).st_uid == status.st_uid):
-        _permitted(lambda: os.fchown(new, -1, status.st_gid))
-        mode &= ~(stat.S_ISUID | stat.S_ISGID)  # they would lend the rights of somebody else
-    _keep_extended(old, new)
-    os.fchmod(new, mode)
-
-
-def _keep_extended(old: int, new: int) -> None:
-    if not hasattr(os, "listxattr"):
-        return
-    try:
-        names = os.listxattr(old)
-    except OSError:
-        return  # a file system that has none
-    for name in names:
-        if name != "security.capability":  # granted for the old content
-            value = os.getxattr(old, name)
-            _permitted(lambda name=name, value=value: os.setxattr(new, name, value))
-
-
-def _permitted(change: Callable[[], None]) -> bool:
-    try:
-        change()
-    except OSError as error:
-        if error.errno in (errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.EINVAL):
-            return False
-        raise
-    return True
 
 
 @contextmanager
