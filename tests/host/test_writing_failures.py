@@ -19,7 +19,7 @@ import pytest
 
 from ferrule.host.files import read_document
 from ferrule.host.text import NotText
-from ferrule.host.writing import sweep, write_file
+from ferrule.host.writing import NotWritten, sweep, write_file
 from tests.host.forking import Forks, forks
 from tests.requirement import requirement
 
@@ -266,3 +266,47 @@ def test_nothing_stays_open(tmp_path: Path) -> None:
         refused(path, b"new", None)
 
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+@requirement("FILE-5")
+def test_a_path_that_nobody_could_open_is_not_made(tmp_path: Path) -> None:
+    longest = 4095 - len(str(tmp_path))
+    parts = ["d" * 200] * (longest // 201)
+    rest = longest - 201 * len(parts) - 1
+    fits = tmp_path.joinpath(*parts, "f" * rest) if rest > 0 else tmp_path.joinpath(*parts[:-1], "f" * (199 + rest))
+
+    number, words = failed_with(Path(f"{fits}f"), b"new")
+
+    assert (number, names(tmp_path)) == (errno.ENAMETOOLONG, [])
+    assert words == "its path has 4,096 bytes, and no program can open one of more than 4,095. Use a shorter one"
+    write_file(str(fits), b"new", expected=None)
+    assert fits.read_bytes() == b"new"
+
+
+@requirement("FILE-5")
+def test_without_a_free_descriptor_that_is_what_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"old")
+    before = read_document(str(path))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    open_now = {*map(int, os.listdir("/proc/self/fd"))}
+    lowest = min({*range(max(open_now) + 2)} - open_now)
+    said: list[str] = []
+    try:
+        for most in range(lowest, max(open_now) + 12):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+            try:
+                write_file(str(path), b"old", expected=before.identity)
+                said.append("")
+                break
+            except NotWritten as error:
+                said.append(error.strerror or "")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+    assert said[-1] == ""
+    assert {*said} == {
+        "",
+        "this program has as many files open as it may. End something that it runs, or raise `ulimit -n`",
+    }
+    assert (path.read_bytes(), names(tmp_path)) == (b"old", ["a.txt"])

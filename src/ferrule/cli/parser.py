@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Callable
@@ -19,6 +20,8 @@ from .standard_streams import check_stdout
 DESCRIPTION = "Carry out the calls of a language model: safely, fast and in order."
 PRINTING = frozenset({"demo", "doctor", "explain", "sessions", "tools"})
 """Whose whole work is what they print."""
+UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+"""What a stdout answers that takes nothing."""
 COMMANDS = ("call", "demo", "doctor", "explain", "mcp", "serve", "sessions", "tools", "trust")
 
 
@@ -74,7 +77,7 @@ def _run(chosen: argparse.Namespace) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
-        if chosen.command not in PRINTING:
+        if chosen.command not in PRINTING or error.errno not in UNWRITABLE:
             raise
         _forget_output()
         raise Failed(f"the result cannot be written: {error.strerror or error}.") from None

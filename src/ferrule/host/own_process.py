@@ -50,7 +50,7 @@ def in_own_process(
     if not sys.executable:
         raise RanAway("there is no Python interpreter to start a process with")
     paths = json.dumps([path for path in sys.path if os.path.isabs(path)])
-    with tempfile.TemporaryFile() as given:
+    with _scratch_file() as given:
         given.write(data)
         given.seek(0)
         with subprocess.Popen(
@@ -67,6 +67,13 @@ def in_own_process(
                 return _answer(process, process.stdout, limits, interrupted)
             finally:
                 process.kill()
+
+
+def _scratch_file() -> IO[bytes]:
+    try:
+        return tempfile.TemporaryFile()
+    except FileNotFoundError:
+        raise RanAway("there is no folder for temporary files that can be written (TMPDIR names one)") from None
 
 
 def limit_this_process() -> str:

@@ -8,7 +8,6 @@ import os
 import shlex
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 
 from ...app.build import Settings, open_session
@@ -22,6 +21,7 @@ from ...output.timeline import Timeline
 from ...providers.scripted import ScriptedModel
 from ..exits import FAILED, OK
 from ..options import working_directory
+from ..scratch import scratch_folder
 from ..signals import Interruptible
 
 WORD_PAUSE = 0.02
@@ -35,7 +35,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 def _play_sample(pause: float) -> int:
     style = Style.of(sys.stdout, os.environ)
-    with tempfile.TemporaryDirectory(prefix="ferrule-demo-") as folder:
+    with scratch_folder("ferrule-demo-") as folder:
         workspace = Path(folder).resolve()
         make_sample_project(workspace)
         _print(style.paint("A scripted model and the real engine, in", "dim"))

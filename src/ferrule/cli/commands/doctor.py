@@ -10,7 +10,6 @@ import platform
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from ...host.commands import Commands
 from ...host.ripgrep import find_ripgrep
 from ...host.sandbox import tried
 from ..exits import FAILED, OK
+from ..scratch import scratch_folder
 
 
 @plain_value
@@ -44,7 +44,7 @@ def run(chosen: argparse.Namespace) -> int:
 async def _findings() -> list[Finding]:
     found = [Finding("ferrule", True, f"{__version__}, Python {platform.python_version()}, {platform.platform()}")]
     found += _programs()
-    with tempfile.TemporaryDirectory(prefix="ferrule-doctor-") as folder:
+    with scratch_folder("ferrule-doctor-") as folder:
         async with Commands(folder=Path(folder), environment=os.environ) as commands:
             try:
                 found += await _confinement(commands)
