@@ -36,6 +36,8 @@ def checkout_of(folder: str) -> Checkout | None:
 
 def _checkout_at(root: str) -> Checkout | None:
     entry = os.path.join(root, ".git")
+    if not os.path.lexists(entry):
+        return None
     if os.path.isfile(os.path.join(entry, "HEAD")):
         return Checkout(root, root)
     pointer = _first_line(entry)

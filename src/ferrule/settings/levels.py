@@ -109,8 +109,19 @@ def settings_paths(around: Surroundings) -> tuple[SettingsPath, ...]:
     """Every place that is looked at, those that count less first, and each file on one level only."""
     users = tuple(_user_paths(around))
     known = {os.path.realpath(place.path) for place in users}
-    inside = (place for place in _folder_paths(around) if os.path.realpath(place.path) not in known)
+    real = {folder: os.path.realpath(folder) for folder in {around.cwd, around.local_folder}}
+    inside = (place for place in _folder_paths(around) if _real_path(place.path, real) not in known)
     return (*users, *inside, *_managed_paths(around))
+
+
+def _real_path(path: str, real: Mapping[str, str]) -> str:
+    """As `os.path.realpath`, by folders whose real path is known: of a deep one it takes milliseconds."""
+    if path in real:
+        return real[path]
+    folder, name = os.path.split(path)
+    if not name or os.path.islink(path):
+        return os.path.realpath(path)
+    return os.path.join(_real_path(folder, real), name)
 
 
 def _user_paths(around: Surroundings) -> Iterator[SettingsPath]:
