@@ -16,6 +16,8 @@ from ferrule.permissions.modes import Mode
 from ferrule.text.diffs import MORE_CHANGES, of_edits
 from ferrule.text.lines import CHUNK, LineView, content, split_lines
 from ferrule.text.matching import MOST_PLACES, Edit, Edited, TooMany, apply
+from ferrule.text.nearest import MOST_LINES
+from ferrule.text.words import not_found
 from ferrule.tools.edit import MOST_EDITED
 from tests.requirement import requirement
 
@@ -83,6 +85,16 @@ def test_more_places_than_one_edit_may_change_are_counted_and_not_changed() -> N
     assert apply(most + "ab\n", "ab", "c", replace_all=True) == TooMany(MOST_PLACES + 1)
     assert isinstance(found := apply(most, "ab", "c", replace_all=True), Edited)
     assert found.count == MOST_PLACES
+
+
+@requirement("FILE-4")
+def test_in_a_very_long_text_nothing_like_it_is_looked_for() -> None:
+    short, long = "ab\n" * MOST_LINES, "ab\n" * (MOST_LINES + 1)
+
+    assert "nor is anything like it" in not_found("a.txt", short, "something else")
+    assert not_found("a.txt", long, "something else") == (
+        "`old_string` is not in a.txt, which is too long to look for something like it. Find the text with Grep."
+    )
 
 
 def test_the_patch_of_very_many_edits_is_made_of_the_first_of_them() -> None:

@@ -21,6 +21,8 @@ from .folding import folded_key
 from .lines import LF, content, line_end, line_numbers, split_lines, to_lf
 from .matching import find
 
+MOST_CHARS, MOST_LINES = 8 << 20, 200_000
+"""Of a text that is searched: it is taken apart for that, which takes many times its memory where lines are short."""
 PIECES = 16
 HITS = 50
 PLACES = 8
@@ -53,6 +55,10 @@ class _Region:
 
     first: int
     last: int
+
+
+def is_searchable(text: str) -> bool:
+    return len(text) <= MOST_CHARS and text.count(line_end(text)) <= MOST_LINES
 
 
 def nearest(text: str, old: str) -> Nearest | None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from .diffs import preview
 from .lines import LF, content, count_lines, split_lines
 from .matching import MOST_PLACES, Ambiguous, How, NoChange, TooMany
-from .nearest import Nearest, nearest
+from .nearest import Nearest, is_searchable, nearest
 
 LEGEND = "(- `old_string`, + the file; · is a space, → a tab)"
 QUOTED_LINES = 40
@@ -25,6 +25,10 @@ def not_found(path: str, text: str, old: str) -> str:
         )
     if not text:
         return f"`old_string` is not in {path}, which is empty. Leave `old_string` empty to fill it."
+    if not is_searchable(text):
+        return (
+            f"`old_string` is not in {path}, which is too long to look for something like it. Find the text with Grep."
+        )
     near = nearest(text, old)
     if near is None:
         return (
