@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ferrule.tools.read import REMINDER
-from tests.cli.running import environment, ferrule
+from tests.cli.running import FERRULE, HANG, environment, ferrule
 from tests.requirement import requirement
 
 MASKED = '{"sandbox": {"enabled": true, "credentials": {"files": [{"path": "~/.netrc", "mode": "mask"}]}}}'
@@ -159,3 +159,17 @@ def test_a_working_directory_that_is_gone_is_named(tmp_path: Path) -> None:
 
     assert done.returncode == 2
     assert b"the working directory no longer exists" in done.stderr
+
+
+@requirement("SEC-1")
+def test_a_command_with_all_rights_finds_no_key_in_the_environment_of_ferrule(tmp_path: Path) -> None:
+    key, copy = "sk-ant-0123456789abcdef", "ANTHROPIC_COPY"
+    command = "for p in $PPID $(ps -o ppid= -p $PPID); do tr '\\0' '\\n' </proc/$p/environ; done"
+    around = environment(tmp_path, ANTHROPIC_API_KEY=key, **{copy: f"Bearer {key}"})
+    call = [*FERRULE, "call", "Bash", json.dumps({"command": command}), "--permission-mode", "bypassPermissions"]
+
+    done = subprocess.run(call, capture_output=True, cwd=tmp_path, env=around, timeout=HANG, check=False)
+
+    assert b"PATH=" in done.stdout
+    assert b"ANTHROPIC_API_KEY" in done.stdout
+    assert key.encode() not in done.stdout

@@ -122,6 +122,7 @@ async def test_an_answer_that_can_be_understood_is_shown(tmp_path: Path, answer:
         ({"error": "boom"}, "Its answer is no message of the protocol"),
         ({"result": {}}, "it does not follow the protocol: `content`: Field required"),
         ('{"jsonrpc": "2.0", "id": ID, "result": ' + '{"a":' * 400 + "1" + "}" * 401, "is no message of the protocol"),
+        ('{"jsonrpc": "2.0", "id": ID, "result": {"a": ' + "[" * 30_000 + "]" * 30_000 + "}}", "nested too deeply"),
         ({"error": {"code": 1, "message": "long\n" * 1000}}, "long long long"),
     ],
 )
@@ -131,6 +132,39 @@ async def test_an_answer_that_cannot_be_understood_is_an_error_at_once(tmp_path:
 
         assert (outcome.status, said in words(outcome), len(words(outcome)) < 1000) == (Status.FAILED, True, True)
         assert servers.get("it").phase is Phase.UP
+
+
+def _doubling(levels: int) -> dict[str, Any]:
+    steps: dict[str, Any] = {"d0": {"type": "string"}}
+    for level in range(1, levels):
+        steps[f"d{level}"] = {"allOf": [{"$ref": f"#/$defs/d{level - 1}"}] * 2}
+    return {"type": "object", "$defs": steps, "properties": {"text": {"$ref": f"#/$defs/d{levels - 1}"}}}
+
+
+def _pattern(pattern: str) -> dict[str, Any]:
+    return {"type": "object", "properties": {"text": {"type": "string", "pattern": pattern}}}
+
+
+@requirement("MCP-2")
+@pytest.mark.parametrize(
+    ("schema", "shown"),
+    [
+        (_pattern("^(a+)+$"), "does not match the pattern '^(a+)+$'"),
+        (_pattern("^(?=(a+)+$)"), "done"),
+        (_pattern("((a{999}){999}){999}"), "done"),
+        (_pattern("("), "done"),
+        ({"type": "object", "patternProperties": {"^(t+)+x$": {}}, "additionalProperties": False}, "was unexpected"),
+        ({"type": "object", "patternProperties": {"^(.*)*!$": {}}, "unevaluatedProperties": False}, "done"),
+        (_doubling(40), "done"),
+    ],
+)
+async def test_no_schema_of_a_server_holds_up_the_check_of_arguments(tmp_path: Path, schema: Any, shown: str) -> None:
+    listed = tools({"name": "slow", "inputSchema": schema})
+    async with working(tmp_path, tools=listed) as (running, _):
+        async with asyncio.timeout(HANG):
+            outcome = await run(running, "mcp__it__slow", {"text": "a" * 5_000 + "!"})
+
+        assert shown in words(outcome)
 
 
 PADDED = '{"jsonrpc": "2.0", "id": ID, "result": {"content": [{"type": "text", "text": "PAD"}]}}'

@@ -21,7 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 from ..cli.running import HANG
 from ..requirement import requirement
 from .desks import LEGACY, MODERN, text
-from .processes import INITIALIZE, Sleeper, served
+from .processes import INITIALIZE, Served, Sleeper, served
 
 TOKEN = "a-token-for-tests"
 
@@ -202,6 +202,36 @@ def test_the_token_is_not_in_the_environment_of_commands(site: Site) -> None:
     assert TOKEN not in said
 
 
+def _printed(server: Served) -> tuple[str, str]:
+    """The line before the address, and the address."""
+    assert server.process.stderr is not None
+    return server.process.stderr.readline().decode(), server.process.stderr.readline().decode().split()[-1]
+
+
+def test_a_server_on_loopback_that_was_given_no_token_makes_one_and_lets_nobody_in_without(tmp_path: Path) -> None:
+    with served(tmp_path, "--http", "0") as server:
+        line, url = _printed(server)
+        token = line.split()[-1]
+        site = Site(url, tmp_path)
+
+        assert site.post(INITIALIZE)[0] == 401
+        assert site.post(INITIALIZE, Authorization=f"Bearer {token}")[0] == 200
+        assert len(token) >= 40
+
+
+def test_each_start_makes_another_token(tmp_path: Path) -> None:
+    with served(tmp_path, "--http", "0") as one, served(tmp_path, "--http", "0") as other:
+        assert _printed(one)[0] != _printed(other)[0]
+
+
+def test_a_server_can_be_told_to_do_without_a_token_on_loopback(tmp_path: Path) -> None:
+    with served(tmp_path, "--http", "0", "--no-token") as server:
+        assert server.process.stderr is not None
+        site = Site(server.process.stderr.readline().decode().split()[-1], tmp_path)
+
+        assert site.post(INITIALIZE, Authorization="")[0] == 200
+
+
 @requirement("MCP-5")
 @pytest.mark.slow
 @pytest.mark.parametrize("background", [True, False])
@@ -220,7 +250,7 @@ def test_the_session_of_a_client_that_vanished_ends_with_what_it_started(tmp_pat
 
 @pytest.mark.slow
 def test_a_signal_ends_the_server_in_silence_while_a_client_listens(tmp_path: Path) -> None:
-    with served(tmp_path, "--http", "0") as server:
+    with served(tmp_path, "--http", "0", "--no-token") as server:
         assert server.process.stderr is not None
         site = Site(server.process.stderr.readline().decode().split()[-1], tmp_path)
         _, session = site.post(INITIALIZE)

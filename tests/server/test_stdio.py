@@ -163,8 +163,10 @@ async def test_the_official_client_works_in_either_era(tmp_path: Path, era: str)
     ("flags", "said"),
     [
         (("--http", "nowhere"), "nowhere is no HOST:PORT"),
-        (("--http", "0.0.0.0:0"), "a token is needed"),
+        (("--http", "0.0.0.0:0", "--no-token"), "can be reached from other machines"),
         (("--http", "127.0.0.1:0", "--token", ""), "the token must be"),
+        (("--http", "127.0.0.1:0", "--token", "secret", "--no-token"), "--no-token contradicts"),
+        (("--no-token",), "belong to --http"),
         (("--token", "secret"), "belong to --http"),
         (("--http", "127.0.0.1:0", "--idle-timeout", "0"), "no number of seconds"),
         pytest.param(("--http", "192.0.2.1:1", "--token", "secret"), "cannot be listened on", marks=pytest.mark.slow),

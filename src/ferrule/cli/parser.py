@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from .._version import __version__
+from ..host.environment import blank_own_keys
 from .early_signals import EndsAtOnce
 from .exits import CLOSED_PIPE, FAILED, INTERRUPTED, USAGE, Failed, Usage
 from .mcp_options import add_mcp_options, seconds
@@ -28,6 +29,7 @@ COMMANDS = ("call", "demo", "doctor", "explain", "mcp", "serve", "sessions", "to
 def run(arguments: list[str]) -> int:
     """Parse, then hand over to the command. A wrong flag or a bad setting is exit code 2, with words on stderr."""
     name = "ferrule"
+    blank_own_keys()
     try:
         if is_prompt(arguments):
             from .prompt_parser import make_prompt_parser
@@ -151,7 +153,11 @@ def _serve(commands: Any) -> None:
         "Offer the tools to an MCP client over stdin and stdout, or with --http to several at once.",
     )
     serve.add_argument("--http", metavar="HOST:PORT", help="listen there instead; a port alone means 127.0.0.1")
-    serve.add_argument("--token", help="what clients must send as Bearer (better: FERRULE_SERVE_TOKEN)")
+    serve.add_argument(
+        "--token",
+        help="what clients must send as Bearer (default: FERRULE_SERVE_TOKEN, or a new one)",
+    )
+    serve.add_argument("--no-token", action="store_true", help="let every process of this machine in (loopback only)")
     serve.add_argument(
         "--allowed-host", metavar="NAME", action="append", default=[], help="a further name that leads to this server"
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 SECRETS = re.compile(
     r"FERRULE_.*"
@@ -59,7 +61,7 @@ def child_environment(own: Mapping[str, str], *, secrets: Iterable[str] = ()) ->
     under another name is left out as well.
     """
     more = frozenset(secrets)
-    hidden = [value for name, value in own.items() if _is_secret(name, more) and len(value) >= SHORTEST_SECRET]
+    hidden = _secret_values(own, more)
     kept = {
         name: value
         for name, value in own.items()
@@ -69,6 +71,40 @@ def child_environment(own: Mapping[str, str], *, secrets: Iterable[str] = ()) ->
         and not any(secret in value for secret in hidden)
     }
     return kept | QUIET
+
+
+def blank_own_keys() -> None:
+    """Overwrite the keys in what the system shows of this process's environment; `os.environ` still has them.
+
+    A command with all rights of the user can read `/proc/PID/environ` of Ferrule. Where there is no such file,
+    or it cannot be written, nothing is done.
+    """
+    hidden = [os.fsencode(value) for value in _secret_values(os.environ, frozenset())]
+    if not hidden:
+        return
+    with suppress(OSError, ValueError):
+        with open("/proc/self/stat", "rb") as file:
+            start = int(file.read().rpartition(b")")[2].split()[47])
+        with open("/proc/self/environ", "rb") as file:
+            shown = file.read()
+        with open("/proc/self/mem", "r+b", buffering=0) as memory:
+            for at, size in _places_of(hidden, shown):
+                memory.seek(start + at)
+                memory.write(bytes(size))
+
+
+def _places_of(values: Iterable[bytes], shown: bytes) -> Iterable[tuple[int, int]]:
+    """Where the values of variables that hold one of these begin, and how long they are."""
+    at = 0
+    for entry in shown.split(b"\0"):
+        name, _, content = entry.partition(b"=")
+        if any(value in content for value in values):
+            yield at + len(name) + 1, len(content)
+        at += len(entry) + 1
+
+
+def _secret_values(own: Mapping[str, str], more: frozenset[str]) -> list[str]:
+    return [value for name, value in own.items() if _is_secret(name, more) and len(value) >= SHORTEST_SECRET]
 
 
 def _is_secret(name: str, more: frozenset[str]) -> bool:

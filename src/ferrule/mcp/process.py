@@ -35,6 +35,12 @@ MARK: Final = "FERRULE_MCP_PROCESS"
 _ID: Final = re.compile(rb'"id"\s*:\s*(\d{1,18})\b')
 
 
+def request_id(line: bytes) -> int | None:
+    """The request that a line answers which cannot be read, where its beginning says so."""
+    found = _ID.search(line[:300])
+    return int(found[1]) if found else None
+
+
 class CannotStart(Exception):
     """The process could not be started. The message says why."""
 
@@ -137,8 +143,7 @@ class ServerProcess:
             size += len(rest)
             if size > LONGEST_LINE and not skipping:
                 skipping = True
-                found = _ID.search(b"".join(parts)[:300])
-                on_too_long(TooLong(int(found[1]) if found else None))
+                on_too_long(TooLong(request_id(b"".join(parts))))
                 parts = []
                 yield b""  # so that whoever reads lines hears of it before the next one comes
             if rest and not skipping:

@@ -17,7 +17,7 @@ from mcp.types import jsonrpc_message_adapter
 from .config import Stdio
 from .hooks import Hooks
 from .mending import mended
-from .process import ErrorLog, NotReading, ServerProcess, TooLong
+from .process import ErrorLog, NotReading, ServerProcess, TooLong, request_id
 
 log = logging.getLogger(__name__)
 
@@ -170,8 +170,11 @@ def _rescued(line: bytes, server: str) -> SessionMessage | None:
     """An answer that cannot be read is an error at once: nothing else will come for its request."""
     try:
         found: Any = json.loads(line)
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
+    except RecursionError:
+        asked = request_id(line)
+        return None if asked is None else _failed(asked, "Its answer is nested too deeply to be read.")
     answer = cast(dict[str, Any], found) if isinstance(found, dict) else {}
     id = answer.get("id")
     if not isinstance(id, int | str) or not {"result", "error"} & answer.keys():

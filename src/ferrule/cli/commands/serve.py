@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import logging
 import os
+import secrets
 import sys
 from collections.abc import Coroutine
 from dataclasses import replace
@@ -30,8 +31,8 @@ STEERING: Final = frozenset({"Agent", "EnterPlanMode", "ExitPlanMode", "ToolSear
 
 
 def run(chosen: argparse.Namespace) -> int:
-    if chosen.http is None and (chosen.token or chosen.allowed_host or chosen.idle_timeout):
-        raise Usage("--token, --allowed-host and --idle-timeout belong to --http. Give that too, or leave them out.")
+    if chosen.http is None and (chosen.token or chosen.no_token or chosen.allowed_host or chosen.idle_timeout):
+        raise Usage("--token, --no-token, --allowed-host and --idle-timeout belong to --http. Give that too.")
     address = None if chosen.http is None else _address(chosen.http)
     token = _token(chosen.token)
     chosen.strict_mcp_config = True  # the files that name servers may well name us
@@ -63,8 +64,10 @@ def _over_http(settings: Settings, address: tuple[str, int], token: str | None, 
     from ...server.guard import Guard, is_loopback
 
     host, port = address
-    if token is None and not is_loopback(host):
-        raise Usage(f"{host} can be reached by others, so a token is needed. Set {TOKEN_VARIABLE}, or give --token.")
+    if chosen.no_token and not is_loopback(host):
+        raise Usage(f"{host} can be reached from other machines, so --no-token is refused. Leave it out.")
+    if chosen.no_token and token is not None:
+        raise Usage(f"--no-token contradicts the token of --token or {TOKEN_VARIABLE}. Leave one of them out.")
     from ...server.http import IDLE_SECONDS, PATH, listen, serve_http
     from ...server.protocol import Desk
 
@@ -74,10 +77,13 @@ def _over_http(settings: Settings, address: tuple[str, int], token: str | None, 
         raise Failed(f"{host} port {port} cannot be listened on: {error.strerror or error}.") from None
     with listening:
         bound = listening.getsockname()[1]
-        guard = Guard(host=host, port=bound, names=tuple(chosen.allowed_host), token=token)
+        made = secrets.token_urlsafe(32) if token is None and not chosen.no_token else None
+        guard = Guard(host=host, port=bound, names=tuple(chosen.allowed_host), token=token or made)
         desk = Desk(partial(_session, settings), prompts=_prompts(settings))
         server = desk.server(instructions=_instructions(settings))
         idle_seconds = chosen.idle_timeout or IDLE_SECONDS
+        if made is not None:
+            print(f"ferrule serve: clients must send the header Authorization: Bearer {made}", file=sys.stderr)
         print(f"ferrule serve: listening at http://{guard.authority}{PATH}", file=sys.stderr, flush=True)
         return asyncio.run(_until_told(serve_http(desk, server, listening, guard, idle_seconds=idle_seconds)))
 

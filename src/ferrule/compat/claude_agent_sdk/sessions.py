@@ -134,16 +134,18 @@ def head_of(path: Path) -> dict[str, Any]:
 
 def _info(one: Listed) -> SDKSessionInfo:
     head, said = head_of(one.path), _said_of(one.path)
+    created = milliseconds(head.get("time"))
     return SDKSessionInfo(
         session_id=one.id,
         summary=said.get(TITLE) or one.first_prompt,
         custom_title=said.get(TITLE),
         tag=said.get(TAG),
-        last_modified=round(one.last_used * 1000),
+        # The file system's clock may be some milliseconds behind the one that the head was written by.
+        last_modified=max(round(one.last_used * 1000), created or 0),
         file_size=one.path.stat().st_size,
         first_prompt=one.first_prompt,
         cwd=head.get("workspace"),
-        created_at=milliseconds(head.get("time")),
+        created_at=created,
     )
 
 
