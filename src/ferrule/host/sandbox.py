@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ..core.values import named_value
 from .command import Command, CommandFailed
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from .spawner.protocol import Jail
 
 SIGNALS_SINCE = 6
+READS_SINCE = 3
+"""Before this version of Landlock a file that may be read could be emptied."""
 PROTECTED_FOLDERS = (
     ".git", ".config/git", ".vscode", ".idea", ".husky", ".cargo", ".devcontainer", ".yarn", ".mvn", ".claude",
     ".ferrule",
@@ -44,6 +46,11 @@ PROTECTED_FILES = (
 )  # fmt: skip
 WORKTREES = ".claude/worktrees"
 """The one place below a protected folder where work is done."""
+
+
+Keep: TypeAlias = Literal["", "overlay", "supervisor"]
+"""How a command is held to the names it declared. Overlay: it works on a layer, and what it declared is carried over
+when it ended. Supervisor: each call that changes a name is carried out for it. Empty: there is no way here."""
 
 
 class Profile(StrEnum):
@@ -69,6 +76,16 @@ class Sandbox:
     """What stays as it is though it lies in something writable."""
     network: bool = False
     unix_sockets: bool = False
+    readable: tuple[str, ...] | None = None
+    """All that may be read or executed, with what lies below; what is `hidden` in it may not. `None`: everything."""
+    declared: tuple[tuple[str, bool], ...] | None = None
+    """The only names that may change, each with whether all below it may as well; `None` goes by `writable`.
+
+    Absolute, below `workspace`, with the links of their parents resolved. Missing parents may be made."""
+    keep: Keep = ""
+    """How declared names are held to, from `Offers.keep_for`; needed where something is declared."""
+    workspace: tuple[str, ...] = ()
+    """The folders in which declared names lie: the project's, and those added to it."""
 
 
 READ_ONLY = Sandbox(profile=Profile.READ_ONLY)
@@ -115,10 +132,27 @@ class Offers:
     """Whether paths can be covered."""
     trouble: tuple[str, ...] = ()
     """Why something above is missing."""
+    overlays: frozenset[str] = frozenset()
+    """The workspaces where a layer was tried and worked: see `try_workspace`."""
+    supervisor: bool = False
+    """Whether calls that change a name can be carried out for a command."""
 
     @property
     def confines(self) -> bool:
         return self.landlock > 0 and self.filter
+
+    @property
+    def reads(self) -> bool:
+        """Whether a command can be held to what it may read."""
+        return self.landlock >= READS_SINCE and self.filter
+
+    def keep_for(self, workspace: str, *, background: bool) -> Keep:
+        """How declared names below the workspace are held to; a layer is of no use before the command ended."""
+        if not self.reads:
+            return ""
+        if not background and os.path.realpath(workspace) in self.overlays:
+            return "overlay"
+        return "supervisor" if self.supervisor else ""
 
     def gaps(self) -> tuple[str, ...]:
         """What a confined command can still do here that it should not."""
@@ -151,6 +185,11 @@ class Offers:
             "network": sandbox.network,
             "unix_sockets": sandbox.unix_sockets,
             "landlock": self.landlock,
+            "readable": None if sandbox.readable is None else [os.path.realpath(path) for path in sandbox.readable],
+            "declared": None if sandbox.declared is None else list(sandbox.declared),
+            "keep": sandbox.keep,
+            "workspace": [os.path.realpath(path) for path in sandbox.workspace],
+            "protected_names": [*PROTECTED_FOLDERS, *PROTECTED_FILES] if sandbox.declared else [],
         }
 
 
@@ -182,6 +221,11 @@ async def tried(commands: Commands) -> Offers:
         if trouble := await _failure(commands, replace(offers, mounts=True), covering, Path(folder)):
             return replace(offers, trouble=(f"Mount namespaces do not work: {trouble}",))
     return replace(offers, mounts=True)
+
+
+async def try_workspace(commands: Commands, offers: Offers, workspace: str) -> Offers:
+    """The same offers, with whether a layer can be laid over this workspace. Nothing in it changes."""
+    return offers
 
 
 async def _failure(commands: Commands, offers: Offers, sandbox: Sandbox, folder: Path) -> str:

@@ -73,4 +73,9 @@ def usual_jail() -> Jail | None:
         "network": False,
         "unix_sockets": False,
         "landlock": version,
+        "readable": None,
+        "declared": None,
+        "keep": "",
+        "workspace": [],
+        "protected_names": [],
     }

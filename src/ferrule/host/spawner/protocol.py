@@ -31,6 +31,16 @@ if TYPE_CHECKING:
         unix_sockets: bool
         landlock: int
         """The version of Landlock to use, at most what the kernel has."""
+        readable: list[str] | None
+        """All that may be read or executed, with what lies below; `None` leaves reading as it is."""
+        declared: list[tuple[str, bool]] | None
+        """The only names that may change, each with whether all below it may as well; `None` goes by `writable`."""
+        keep: Literal["", "overlay", "supervisor"]
+        """How declared names are held to; empty only where nothing is declared."""
+        workspace: list[str]
+        """The folders that a layer is laid over; declared names lie below them."""
+        protected_names: list[str]
+        """Relative paths that never change below a workspace folder, at whatever depth and in whatever case."""
 
     class Start(TypedDict):
         do: Literal["start"]
@@ -54,6 +64,19 @@ if TYPE_CHECKING:
         id: int
         pid: int
 
+    class Changed(TypedDict):
+        """Absolute paths, at most `MOST_CHANGES` of each kind; `totals` counts all of them by kind."""
+
+        done: list[str]
+        """Changed as declared."""
+        dropped: list[str]
+        """Not declared, or protected: thrown away."""
+        failed: list[tuple[str, str]]
+        """Declared but not carried over, and why."""
+        refused: list[str]
+        """Refused as the command tried."""
+        totals: dict[str, int]
+
     class Ended(TypedDict):
         event: Literal["ended"]
         id: int
@@ -63,6 +86,8 @@ if TYPE_CHECKING:
         """What the shell or its forerunner wrote to `REPORT_FD`."""
         left: list[tuple[int, str]]
         """Processes that outlive the shell: their ids and names."""
+        changes: Changed | None
+        """What a command with declared names changed; `None` for any other."""
 
     class Gone(TypedDict):
         """Nothing of the command is left."""
@@ -85,6 +110,8 @@ TROUBLE = b"!"
 """Starts a report of why the shell could not be started; a directory starts with a slash."""
 MARKER = "FERRULE_COMMAND"
 """The variable that ties a process to its command, whatever became of its parents."""
+MOST_CHANGES = 200
+"""Paths of one kind that a reply names."""
 LONGEST_ARGUMENT = 100_000
 """Bytes; Linux takes 131,072 in one argument."""
 

@@ -188,7 +188,9 @@ class Spawner:
             report = b""
         os.close(command.report)
         left = [(pid, name_of(pid)) for pid in self._members(command)[:MOST_NAMED]]
-        self._tell({"event": "ended", "id": command.id, "status": status, "report": report, "left": left})
+        self._tell(
+            {"event": "ended", "id": command.id, "status": status, "report": report, "left": left, "changes": None}
+        )
 
     def _forget_if_gone(self, command: Command) -> None:
         if not self._members(command):
