@@ -13,7 +13,6 @@ from .command import Changes, Command, CommandFailed, LeftBehind, Ran, signal_na
 from .output_ring import MODEL_CHARACTERS, OutputRing
 from .pipe_reader import PipeReader
 from .refusals import refusals
-from .spawner.protocol import TROUBLE
 from .spawner_link import SpawnerLink
 from .terminal_text import TerminalStream
 
@@ -116,13 +115,12 @@ class Running:
     def _on_end(self, ended: Ended) -> None:
         """Others may hold the pipe open and go on printing; that is no longer this command's output."""
         self._pipe.discard()
-        report = ended["report"]
-        if report.startswith(TROUBLE):
-            self._fail(f"The command could not be started: {report[1:].decode('utf-8', 'replace')}.")
+        if trouble := ended["trouble"]:
+            self._fail(f"The command could not be started: {trouble.decode('utf-8', 'replace')}.")
         else:
             code = os.waitstatus_to_exitcode(ended["status"])
             left = () if self._ending else tuple(LeftBehind(pid, name) for pid, name in ended["left"])
-            self._settle(code, _reported_folder(report), left, _changes(ended["changes"]))
+            self._settle(code, _reported_folder(ended["cwd"]), left, _changes(ended["changes"]))
 
     def _settle(self, code: int, cwd: str | None, left: tuple[LeftBehind, ...], changes: Changes | None) -> None:
         output = self.output.snapshot(keep_if_over=MODEL_CHARACTERS)
@@ -191,7 +189,7 @@ class Progress:
 
 
 def _reported_folder(report: bytes) -> str | None:
-    """The last word of the shell, if it is one: anything may have been written there."""
+    """The last word of the shell, if it is one: a command may have written anything in its place."""
     path = os.fsdecode(report.removesuffix(b"\n"))
     return path if path.startswith("/") and "\0" not in path and os.path.isdir(path) else None
 

@@ -16,7 +16,7 @@ from .commands import Commands
 from .covering import TooMany, on_disk
 from .environment import child_environment
 from .git_environment import CannotList, neutralised, reading_environment
-from .sandbox import EVERYWHERE, READ_ONLY, CannotConfine, Offers, Sandbox, tried, workspace_write
+from .sandbox import EVERYWHERE, READ_ONLY, CannotConfine, Offers, Sandbox, tried, try_workspace, workspace_write
 
 
 class Shell:
@@ -102,10 +102,16 @@ class Shell:
             if needed.read_only
             else replace(EVERYWHERE, hidden=hidden, protected=protected, network=free, unix_sockets=free)
             if needed.writable is None
-            else _inside(needed.writable, hidden, protected)
+            else await self._inside(needed.writable, hidden, protected)
         )
         environment = self._quiet if needed.read_only else self._given
         return Command(text=text, cwd=cwd, env=environment, jail=offers.jail(sandbox))
+
+    async def _inside(self, writable: tuple[str, ...], hidden: tuple[str, ...], protected: tuple[str, ...]) -> Sandbox:
+        first, *more = writable
+        self._offers = offers = await try_workspace(self.commands, await self.offers(), first)
+        sandbox = workspace_write(first, *more, keep=offers.keep_for(first, background=False))
+        return replace(sandbox, hidden=hidden, protected=(*sandbox.protected, *protected))
 
     def plain(self, text: str, cwd: str) -> Command:
         """A command that somebody approved, with all the rights of this user."""
@@ -115,12 +121,6 @@ class Shell:
         """End everything that still runs."""
         await self.background.close()
         await self.commands.close()
-
-
-def _inside(writable: tuple[str, ...], hidden: tuple[str, ...], protected: tuple[str, ...]) -> Sandbox:
-    first, *more = writable
-    sandbox = workspace_write(first, *more)
-    return replace(sandbox, hidden=hidden, protected=(*sandbox.protected, *protected))
 
 
 async def _found(patterns: Collection[str]) -> tuple[str, ...]:

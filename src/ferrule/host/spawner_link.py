@@ -90,6 +90,10 @@ class SpawnerLink:
     def alive(self) -> bool:
         return self._control.fileno() >= 0
 
+    def make_folder(self) -> str:
+        """A new folder that goes away with the process, or with what is left of it."""
+        return tempfile.mkdtemp(prefix="try-", dir=self._home)
+
     @property
     def pid(self) -> int:
         return self._process.pid

@@ -82,8 +82,10 @@ if TYPE_CHECKING:
         id: int
         status: int
         """As `waitpid` gives it."""
-        report: bytes
-        """What the shell or its forerunner wrote to `REPORT_FD`."""
+        cwd: bytes
+        """Where the shell itself said it stood as it exited; empty where it did not say."""
+        trouble: bytes
+        """Why there was no shell; empty where there was one."""
         left: list[tuple[int, str]]
         """Processes that outlive the shell: their ids and names."""
         changes: Changed | None
@@ -102,12 +104,8 @@ if TYPE_CHECKING:
 
     Reply = Started | Ended | Gone | Refused
 
-REPORT_FD = 198
-"""Where a shell reports its last working directory, or what came before it why there is no shell."""
-SCRIPT_FD = 197
-"""Where a shell finds a command that is too long to be an argument."""
-TROUBLE = b"!"
-"""Starts a report of why the shell could not be started; a directory starts with a slash."""
+REPORT_VARIABLE = "FERRULE_REPORT"
+"""Tells the shell, and nobody it starts, on which descriptor to report its last working directory."""
 MARKER = "FERRULE_COMMAND"
 """The variable that ties a process to its command, whatever became of its parents."""
 MOST_CHANGES = 200

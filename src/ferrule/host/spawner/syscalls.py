@@ -18,7 +18,7 @@ PR_SET_NO_NEW_PRIVS = 38
 PR_CAP_AMBIENT = 47
 
 OPENAT2 = 437  # alike on all architectures
-RESOLVE_NO_SYMLINKS = 4
+RESOLVE_NO_MOUNTS, RESOLVE_NO_MAGIC_LINKS, RESOLVE_NO_SYMLINKS, RESOLVE_BENEATH = 1, 2, 4, 8
 AT_FDCWD = -100
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -47,6 +47,13 @@ def opened_without_links(path: str) -> int:
     """A descriptor that stands for the path; an error if a link was put anywhere on the way."""
     how = struct.pack("=QQQ", os.O_PATH | os.O_CLOEXEC, 0, RESOLVE_NO_SYMLINKS)
     return syscall(f"open {path}", OPENAT2, AT_FDCWD, os.fsencode(path), how, len(how))
+
+
+def opened_beneath(folder: int, path: str, flags: int) -> int:
+    """A relative path below an open folder; an error if a link or another mount was put anywhere on the way."""
+    resolving = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGIC_LINKS | RESOLVE_NO_MOUNTS
+    how = struct.pack("=QQQ", flags | os.O_CLOEXEC, 0, resolving)
+    return syscall(f"open {path}", OPENAT2, folder, os.fsencode(path or "."), how, len(how))
 
 
 def _word(argument: Any) -> Any:
