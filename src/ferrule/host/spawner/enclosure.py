@@ -158,7 +158,7 @@ def _make(
         restore_signals()
         in_memory, writable = layers.enter(jail, place, home)
         if os.fork() == 0:
-            _be_first(line, states, in_memory, (jail, program, [place.own, *writable, *place.roots]))
+            _be_first(line, states, in_memory, (jail, program, [place.own, *writable]))
     except (OSError, ValueError, UnicodeError) as error:
         states.send(TROUBLE + str(error).encode("utf-8", "replace")[:LONGEST])
     finally:
@@ -213,7 +213,7 @@ def _wait_and_become(
         os.setsid()
         rights = landlock.Rights(reading=jail["readable"] is not None, tcp=jail["network"], version=jail["landlock"])
         readable = (*(jail["readable"] or ()), *needed_to_start(program))
-        ruleset = landlock.make_ruleset(rights, readable=readable, writable=writable)
+        ruleset = landlock.make_ruleset(rights, readable=readable, writable=writable, changeable=jail["workspace"])
         give_up_powers(jail, ruleset, capabilities.to_keep())
         states.send(SHELL)
         job, descriptors = received_job(line)

@@ -64,11 +64,18 @@ class Rights:
         self.handled = self.reading | file_rights(self.version)
 
 
-def make_ruleset(rights: Rights, *, readable: Iterable[str], writable: Iterable[str]) -> int:
-    """A descriptor that `restrict` takes, and that more can be granted with. Missing paths grant nothing."""
+def make_ruleset(
+    rights: Rights, *, readable: Iterable[str], writable: Iterable[str], changeable: Iterable[str] = ()
+) -> int:
+    """A descriptor that `restrict` takes. What is `changeable` can be read only as far as it is `readable`.
+
+    A path that is missing grants nothing.
+    """
     ruleset = _new_ruleset(rights)
     for path in readable:
         grant(ruleset, path, rights.reading)
+    for path in changeable:
+        grant(ruleset, path, rights.handled & ~rights.reading)
     for path in (*DEVICES, *writable):
         grant(ruleset, path, rights.handled)
     return ruleset
