@@ -36,7 +36,7 @@ class Crew:
 
     @property
     def pids(self) -> set[int]:
-        return {one.pid for one in (self._plain, self._confined) if one is not None}
+        return {one.pid for one in (self._plain, self._confined, self._enclosed) if one is not None}
 
     def replenish(self) -> bool:
         """To be done while nobody waits; whether one was made. Raises `OSError` for want of room."""

@@ -1,8 +1,8 @@
 """A shell on a layer, in a process namespace of its own, made ahead of need.
 
-Three processes: one that makes the namespaces and ends; the first process of
-the process namespace, with which all others in it end; and the shell to be. The
-first one ends as soon as the shell has, or the spawner: nothing outlives either.
+Two processes: the first one of a process namespace, which makes the mounts and
+with which all others in it end; and the shell to be. The first one ends as soon
+as the shell has, or the spawner: nothing outlives either.
 """
 
 from __future__ import annotations
@@ -54,9 +54,8 @@ class Enclosure:
         self.program = program
         self.place = place
         self.since = 0
-        self.pid = 0
-        """The first process of the namespace, once it is launched."""
         self.shell = 0
+        """The process that becomes a shell, once it is launched."""
         self._in_memory: list[int] = []
         self._mounts = -1
         if "/" in place.roots:
@@ -68,9 +67,10 @@ class Enclosure:
         self._states.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         self._states.settimeout(SECONDS_TO_PREPARE)
         with line, states:
-            self.maker = os.fork()
-            if self.maker == 0:
-                _make(line, states, jail, program, place, home)
+            self.pid, as_root = layers.fork_inside()
+            """The first process of the namespace."""
+            if self.pid == 0:
+                _be_first(line, states, self, home, as_root=as_root)
 
     def is_current(self) -> bool:
         """Whether the workspace is still the folder it was, and nothing that is hidden in it has moved."""
@@ -78,7 +78,7 @@ class Enclosure:
 
     def launch(self, job: Job, *, output: int, report: int) -> None:
         """The shell to be becomes one. Raises `OSError` where this machine cannot do it; nothing ran then."""
-        while not (self.pid and self.shell):
+        while not self.shell or self._mounts < 0:
             self._listen()
         self.since = time.time_ns()
         content = marshal.dumps(job)  # pyright: ignore[reportArgumentType] - as in `protocol`
@@ -89,7 +89,6 @@ class Enclosure:
     def _listen(self) -> None:
         word, pid, descriptors = _received(self._states)
         if word == FIRST:
-            self.pid = pid
             self._mounts, *self._in_memory = descriptors
         elif word == SHELL:
             self.shell = pid
@@ -148,32 +147,20 @@ def _received(states: socket.socket) -> tuple[bytes, int, list[int]]:
     return word, sender, descriptors
 
 
-def _make(
-    line: socket.socket, states: socket.socket, jail: Jail, program: str, place: layers.Place, home: str
+def _be_first(
+    line: socket.socket, states: socket.socket, enclosure: Enclosure, home: str, *, as_root: bool
 ) -> NoReturn:
-    """The namespaces and mounts; what is forked then is the first process inside."""
+    """Makes the mounts; then waits for the shell, and for whoever else is left without a parent."""
     try:
         prctl("PR_SET_PDEATHSIG", PR_SET_PDEATHSIG, signal.SIGKILL)
         close_all_but([line.fileno(), states.fileno()])
         restore_signals()
-        in_memory, writable = layers.enter(jail, place, home)
-        if os.fork() == 0:
-            _be_first(line, states, in_memory, (jail, program, [place.own, *writable]))
-    except (OSError, ValueError, UnicodeError) as error:
-        states.send(TROUBLE + str(error).encode("utf-8", "replace")[:LONGEST])
-    finally:
-        os._exit(0)
-
-
-def _be_first(
-    line: socket.socket, states: socket.socket, in_memory: list[int], confinement: tuple[Jail, str, list[str]]
-) -> NoReturn:
-    """Waits for the shell, and for whoever else is left without a parent."""
-    try:
+        place = enclosure.place
+        in_memory, writable = layers.enter(enclosure.jail, place, home, as_root=as_root)
         layers.show_own_processes()
         shell = os.fork()
         if shell == 0:
-            _wait_and_become(line, states, *confinement)
+            _wait_and_become(line, states, enclosure.jail, enclosure.program, [place.own, *writable])
         line.close()
         mounts = os.open("/proc/self/ns/mnt", os.O_RDONLY)
         uppers = in_memory if max(in_memory, default=-1) >= 0 else []
@@ -181,10 +168,10 @@ def _be_first(
         close_all_but([states.fileno()])
         status = _waited(shell, states)
         states.send(STATUS + b"%d" % status)
-    except OSError as error:
+    except (OSError, ValueError, UnicodeError) as error:
         states.send(TROUBLE + str(error).encode("utf-8", "replace")[:LONGEST])
     finally:
-        os._exit(0)
+        os._exit(0)  # whatever happened, it never returns into the spawner's loop
 
 
 def _waited(shell: int, states: socket.socket) -> int:

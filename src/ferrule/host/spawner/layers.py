@@ -13,14 +13,15 @@ from .namespaces import (
     MS_REC,
     NEW_MOUNTS,
     NEW_PROCESSES,
+    NEW_USERS,
     READ_ONLY,
     SHARED_MEMORY,
     change_mount,
     cover_hidden,
-    new_namespaces,
     protect,
+    stay,
 )
-from .syscalls import mount, opened_without_links
+from .syscalls import PR_SET_DUMPABLE, fork_into, mount, opened_without_links, prctl
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,13 +70,27 @@ def outermost(folders: list[str]) -> list[str]:
     return kept
 
 
-def enter(jail: Jail, place: Place, home: str) -> tuple[list[int], list[str]]:
-    """Makes namespaces and mounts. Returns the layers that lie in memory, and what else may be written.
+def fork_inside() -> tuple[int, bool]:
+    """The first process of a process namespace, in which layers can be mounted: with it all others end.
 
-    The next process that is forked is the first of a process namespace: with it all others end. The working
-    directory, and every descriptor from before, leads past the layers. Raises `OSError`.
+    Its number, 0 in the process itself; and whether it needed no user namespace. Raises `OSError`.
     """
-    as_root = new_namespaces(NEW_MOUNTS | NEW_PROCESSES)
+    user, group = os.geteuid(), os.getegid()
+    try:
+        return fork_into(NEW_MOUNTS | NEW_PROCESSES), True
+    except PermissionError:
+        pid = fork_into(NEW_MOUNTS | NEW_PROCESSES | NEW_USERS)
+    if pid == 0:
+        prctl("PR_SET_DUMPABLE", PR_SET_DUMPABLE, 1)  # else its own files in /proc are not its own
+        stay(user, group)
+    return pid, False
+
+
+def enter(jail: Jail, place: Place, home: str, *, as_root: bool) -> tuple[list[int], list[str]]:
+    """Makes the mounts. Returns the layers that lie in memory, and what else may be written.
+
+    The working directory, and every descriptor from before, leads past the layers. Raises `OSError`.
+    """
     mount("none", "/", "none", MS_REC | MS_PRIVATE)
     own = opened_without_links(place.own)
     in_memory = _lay_over(place, as_root=as_root)
@@ -142,10 +157,18 @@ def _mount_layer(lower: int, root: str, folder: str, *, as_root: bool) -> None:
 
 def _mounts_below(folder: str) -> list[tuple[str, int]]:
     """What is mounted below, which a layer would cover; it comes back, and is read-only then."""
-    with open("/proc/self/mountinfo", "rb") as file:
-        points = [_unescaped(line.split()[4]) for line in file]
-    below = [point for point in points if point.startswith(folder.rstrip("/") + "/")]
-    return [(point, opened_without_links(point)) for point in outermost(below)]
+    with open("/proc/self/mountinfo", "rb", buffering=0) as file:
+        table = b"".join(iter(lambda: file.read(1 << 16), b""))
+    start = b" " + _escaped(folder.rstrip("/") + "/")
+    if start not in table:
+        return []
+    points = [_unescaped(point) for line in table.splitlines() if (b" " + (point := line.split()[4])).startswith(start)]
+    return [(point, opened_without_links(point)) for point in outermost(points)]
+
+
+def _escaped(path: str) -> bytes:
+    """As the kernel writes it in its tables."""
+    return b"".join(b"\\%03o" % byte if byte in b" \t\n\\" else bytes([byte]) for byte in os.fsencode(path))
 
 
 def _unescaped(point: bytes) -> str:

@@ -37,7 +37,7 @@ def make_covers(home: str) -> None:
 
 def enter(jail: Jail, scratch: str, home: str) -> list[str]:
     """What else may be written. The working directory must be entered again: the old one leads past the covers."""
-    as_root = new_namespaces(NEW_MOUNTS)
+    as_root = new_mounts()
     mount("none", "/", "none", MS_REC | MS_PRIVATE)
     everywhere = "/" in jail["writable"]
     if not everywhere:
@@ -69,18 +69,23 @@ def cover_hidden(jail: Jail, home: str) -> None:
             _cover(path, *covers)
 
 
-def new_namespaces(flags: int) -> bool:
+def new_mounts() -> bool:
     """Whether it needed no user namespace; in one, everybody stays who they are."""
     try:
-        unshare(flags)
+        unshare(NEW_MOUNTS)
     except PermissionError:
         user, group = os.geteuid(), os.getegid()
-        unshare(flags | NEW_USERS)
-        _write("/proc/self/setgroups", "deny")
-        _write("/proc/self/uid_map", f"{user} {user} 1")
-        _write("/proc/self/gid_map", f"{group} {group} 1")
+        unshare(NEW_MOUNTS | NEW_USERS)
+        stay(user, group)
         return False
     return True
+
+
+def stay(user: int, group: int) -> None:
+    """In a new user namespace, of which nobody knows yet who is who."""
+    _write("/proc/self/setgroups", "deny")
+    _write("/proc/self/uid_map", f"{user} {user} 1")
+    _write("/proc/self/gid_map", f"{group} {group} 1")
 
 
 def _close_devices() -> None:
