@@ -100,6 +100,9 @@ class Crew:
             self._plain = None
         if self._confined is not None and self._confined.pid == pid:
             self._confined = self._last = None  # going in ahead does not work here: not again
+        if self._enclosed is not None and self._enclosed.pid == pid:
+            self.unwanted.append(self._enclosed)
+            self._enclosed = self._last_enclosed = None
 
     def forget_enclosures(self) -> None:
         """Making one ahead does not work here: not again, before it is asked for."""

@@ -17,7 +17,7 @@ import time
 from contextlib import suppress
 from functools import partial
 
-from . import cgroups, seccomp
+from . import cgroups, homes, seccomp
 from .carriers import Carrier
 from .clearing import remove, remove_place
 from .crew import Crew
@@ -57,7 +57,7 @@ class Spawner:
         self._descriptors: list[int] = []
         self._commands: dict[int, StartedCommand] = {}
         self._open = True
-        self._later: list[Callable[[], None]] = []
+        self._later: list[Callable[[], None]] = [partial(homes.clear_dead, home)]
         """What is left to clear away, for when nobody waits."""
 
     def serve(self) -> None:
@@ -88,7 +88,8 @@ class Spawner:
         """With nothing to do, clear away and make the next start quick; then wait."""
         self._later += [partial(_clear_enclosure, self._crew.unwanted.pop()) for _ in [*self._crew.unwanted]]
         while self._later:
-            self._later.pop()()
+            with suppress(OSError):  # what cannot be removed now goes with all the rest at the end
+                self._later.pop()()
             if ready := poll.poll(0):
                 return ready
         with suppress(OSError):  # no room now; there may be when it is needed
@@ -361,13 +362,18 @@ def _signal(pid: int, number: int) -> None:
         os.kill(pid, number)
 
 
-def main(control: int, home: str, processes: int, memory: int) -> None:
-    """Serve the socket `control`, with `home` for temporary folders, and bounds for all commands together."""
+def main(control: int, lock: int, home: str, processes: int, memory: int) -> None:
+    """Serve the socket `control`, with `home` for temporary folders, and bounds for all commands together.
+
+    `lock` says that the folder is in use, until this process ends.
+    """
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
     os.set_inheritable(control, False)
+    os.set_inheritable(lock, False)
     prctl("PR_SET_CHILD_SUBREAPER", PR_SET_CHILD_SUBREAPER, 1)
     groups = cgroups.join(processes, memory)
+    homes.note_groups(home, groups)
     seccomp.prepare()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     gc.freeze()
