@@ -23,6 +23,42 @@ Source: TypeAlias = Literal["rule", "safety", "mode", "tool", "hook", "classifie
 
 
 @frozen_named_value
+class DeclaredWrite:
+    """A name that a command says it changes."""
+
+    path: str
+    """Absolute, with the links of its folders resolved."""
+    tree: bool = False
+    """Whether all that is below the name may change too."""
+
+
+@frozen_named_value
+class Grants:
+    """What a command that nobody approved may touch: what it declared, and nothing else."""
+
+    reads: tuple[str, ...] = ()
+    """Beyond what every command may read."""
+    writes: tuple[DeclaredWrite, ...] = ()
+    """Empty for a command that is held to reading."""
+    network: bool = False
+
+
+def describe_grants(grants: Grants) -> tuple[str, ...]:
+    """What the kernel lets a command do that is held to these grants, in lines for people.
+
+    >>> describe_grants(Grants(writes=(DeclaredWrite(path="/srv/a"), DeclaredWrite(path="/srv/b", tree=True))))[1:]
+    ('writes only /srv/a, /srv/b and all below it', 'reaches nobody')
+    """
+    more = f", and {', '.join(grants.reads)}" if grants.reads else ""
+    names = ", ".join(f"{one.path} and all below it" if one.tree else one.path for one in grants.writes)
+    return (
+        f"reads the system, its tools and the workspace without secrets{more}",
+        f"writes only {names}" if names else "writes nothing",
+        "reaches the network" if grants.network else "reaches nobody",
+    )
+
+
+@frozen_named_value
 class Confinement:
     """What a sandbox has to enforce for a call whose own account cannot promise it.
 
@@ -37,6 +73,8 @@ class Confinement:
     read_only: bool = False
     writable: tuple[str, ...] | None = None
     """The only folders that may be written, where given; nobody is reached then."""
+    grants: Grants | None = None
+    """What the call is held to as long as nobody approved it. The rest holds for an approved one too."""
     then: Behavior = Behavior.ASK
     """What is left to say of the call once it is confined so."""
 
@@ -75,6 +113,12 @@ class Verdict:
     """On an ASK or a DENY: a sandbox that enforces this would change it. On an ALLOW: it holds only inside one."""
     risks: tuple[Risk, ...] = ()
     """What is dangerous about the call, the worst first, whatever becomes of it."""
+    approved: bool = False
+    """On an ALLOW: whether somebody stands for the call, so that it need not be held to what it declared.
+
+    A person, whoever answers in their place, a hook, a rule for the command or its tool, `bypassPermissions`.
+    A mode, a classifier and a rule for a path approve nothing.
+    """
 
 
 def of_risks(risks: tuple[Risk, ...]) -> Verdict | None:
@@ -94,12 +138,15 @@ NO_OPINION = Verdict(behavior=Behavior.ASK, source="default", reason="nothing al
 def strictest(opinions: Iterable[Verdict | None]) -> Verdict:
     """Combine opinions; silence from everyone means ask.
 
-    A tool can only tighten: that it allows itself counts as silence.
+    A tool can only tighten: that it allows itself counts as silence. An ASK
+    by `default` is silence that gives a reason, so somebody's approval answers it.
 
     >>> strictest([None, None]) is NO_OPINION
     True
     """
     strict: Verdict | None = None
+    silence: Verdict | None = None
+    approved = False
     risks: tuple[Risk, ...] = ()
     for opinion in opinions:
         if opinion is None:
@@ -108,9 +155,16 @@ def strictest(opinions: Iterable[Verdict | None]) -> Verdict:
             risks += opinion.risks
         if opinion.behavior is Behavior.ALLOW and opinion.source == "tool":
             continue
+        if opinion.behavior is Behavior.ASK and opinion.source == "default":
+            silence = opinion
+            continue
+        approved = approved or (opinion.approved and opinion.behavior is Behavior.ALLOW)
         if strict is None or _is_stricter(opinion, strict):
             strict = opinion
-    strict = strict or NO_OPINION
+    if strict is None or (silence is not None and strict.behavior is Behavior.ALLOW and not approved):
+        strict = silence or NO_OPINION
+    if approved and strict.behavior is Behavior.ALLOW and not strict.approved:
+        strict = replace(strict, approved=True)
     return replace(strict, risks=risks) if risks else strict
 
 

@@ -55,6 +55,13 @@ class Horizon:
         return _of_folders(self._denies, proposal) if self._denies.reads or self._denies.writes else None
 
     @cached_property
+    def of_paths(self) -> Confinement | None:
+        """Every path that rules deny, to be enforced for a call whatever it says; `None` where they deny none."""
+        unreadable = _spelled(self._denies.reads.patterns)
+        unwritable = (*unreadable, *_spelled(self._denies.writes.patterns))
+        return Confinement(unreadable=unreadable, unwritable=unwritable) if unwritable else None
+
+    @cached_property
     def _of_unknown(self) -> OutOfReach | None:
         return _of_unknown(self._denies)
 

@@ -1,0 +1,48 @@
+"""What a command that nobody approved is held to: its own statement, and what rules deny."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from ..core.effects import Effects, ReachesHost, ReadsPath, WritesPath
+from ..core.ports import Proposal
+from ..core.verdicts import Confinement, DeclaredWrite, Grants
+
+COMMANDS: Final = "Bash"
+"""The tool whose processes can be held."""
+
+
+def is_command(proposal: Proposal) -> bool:
+    """Whether the call is a command that Ferrule itself starts, and so can hold."""
+    return proposal.tool.name == COMMANDS and proposal.tool.server is None
+
+
+def grants_from(effects: Effects) -> Grants:
+    """What effects declare, as they were judged. Whoever starts the command looks at the disk for the exact names."""
+    reads: dict[str, None] = {}
+    writes: dict[str, None] = {}
+    network = False
+    for touch in effects.touches:
+        if isinstance(touch, ReadsPath):
+            reads[touch.real or touch.path] = None
+        elif isinstance(touch, WritesPath):
+            writes[touch.real or touch.path] = None
+        elif isinstance(touch, ReachesHost):
+            network = True
+    return Grants(reads=tuple(reads), writes=tuple(DeclaredWrite(path=path) for path in writes), network=network)
+
+
+def join_confinements(one: Confinement | None, other: Confinement | None) -> Confinement:
+    """What enforces both. The grants are those of the first that has some."""
+    if one is None or other is None:
+        return one or other or Confinement()
+    return replace(
+        one,
+        unreadable=tuple(dict.fromkeys((*one.unreadable, *other.unreadable))),
+        unwritable=tuple(dict.fromkeys((*one.unwritable, *other.unwritable))),
+        unreachable=tuple(dict.fromkeys((*one.unreachable, *other.unreachable))),
+        read_only=one.read_only or other.read_only,
+        writable=other.writable if one.writable is None else one.writable,
+        grants=one.grants or other.grants,
+    )
