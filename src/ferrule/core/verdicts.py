@@ -7,6 +7,7 @@ from dataclasses import replace
 from enum import IntEnum
 from typing import Any, Literal, TypeAlias
 
+from .effects import Effects, ReachesHost, ReadsPath, WritesPath
 from .values import frozen_named_value, frozen_value
 
 
@@ -41,6 +42,26 @@ class Grants:
     writes: tuple[DeclaredWrite, ...] = ()
     """Empty for a command that is held to reading."""
     network: bool = False
+    lasts: bool = False
+    """Whether the command goes on after the call, so that nothing can wait for its end."""
+
+    @classmethod
+    def declared_by(cls, effects: Effects, *, lasts: bool = False) -> Grants:
+        """As effects were judged. Whoever starts the command looks at the disk for the exact names."""
+        reads: dict[str, None] = {}
+        writes: dict[str, None] = {}
+        network = False
+        for touch in effects.touches:
+            if isinstance(touch, ReadsPath):
+                reads[touch.real or touch.path] = None
+            elif isinstance(touch, WritesPath):
+                writes[touch.real or touch.path] = None
+                name = touch.path[touch.path.rfind("/") :]  # a link at the end may itself be what is replaced
+                writes |= dict.fromkeys(link for link in touch.links if link.endswith(name))
+            elif isinstance(touch, ReachesHost):
+                network = True
+        declared = tuple(DeclaredWrite(path=path) for path in writes)
+        return cls(reads=tuple(reads), writes=declared, network=network, lasts=lasts)
 
 
 def describe_grants(grants: Grants) -> tuple[str, ...]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from ..core.effects import Effects, ReachesHost, ReadsPath, WritesPath
 from ..core.ports import Proposal
-from ..core.verdicts import Confinement, DeclaredWrite, Grants
+from ..core.verdicts import Confinement, Grants
 
 COMMANDS: Final = "Bash"
 """The tool whose processes can be held."""
@@ -18,19 +17,10 @@ def is_command(proposal: Proposal) -> bool:
     return proposal.tool.name == COMMANDS and proposal.tool.server is None
 
 
-def grants_from(effects: Effects) -> Grants:
-    """What effects declare, as they were judged. Whoever starts the command looks at the disk for the exact names."""
-    reads: dict[str, None] = {}
-    writes: dict[str, None] = {}
-    network = False
-    for touch in effects.touches:
-        if isinstance(touch, ReadsPath):
-            reads[touch.real or touch.path] = None
-        elif isinstance(touch, WritesPath):
-            writes[touch.real or touch.path] = None
-        elif isinstance(touch, ReachesHost):
-            network = True
-    return Grants(reads=tuple(reads), writes=tuple(DeclaredWrite(path=path) for path in writes), network=network)
+def grants_of(proposal: Proposal) -> Grants:
+    """What the call declares."""
+    lasts = bool(getattr(proposal.input, "run_in_background", False))
+    return Grants.declared_by(proposal.effects, lasts=lasts)
 
 
 def join_confinements(one: Confinement | None, other: Confinement | None) -> Confinement:

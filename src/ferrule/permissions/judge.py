@@ -27,7 +27,7 @@ from ..core.verdicts import Behavior, Confinement, Grants, Verdict
 from .beyond import Horizon, OutOfReach, unread
 from .domains import PreApproval
 from .granting import Free, Grant, grant, of_own_form
-from .holding import grants_from, is_command, join_confinements
+from .holding import grants_of, is_command, join_confinements
 from .matching import Match, RuleIndex, restriction
 from .modes import Ground, Mode, is_free, needs_read_only_sandbox, refusal
 from .paths import Places
@@ -132,7 +132,7 @@ class RuleJudge:
         """An allowed command, with what it is to be held to."""
         denied = self._horizon.of_paths
         if not verdict.approved:
-            needed = replace(denied or Confinement(), grants=grants_from(proposal.effects), then=Behavior.ALLOW)
+            needed = replace(denied or Confinement(), grants=grants_of(proposal), then=Behavior.ALLOW)
             if self._confines is None or self._confines(needed):
                 return replace(verdict, needs_confinement=needed)
             return Verdict(behavior=Behavior.ASK, source="default", reason=UNHELD, needs_confinement=needed)
@@ -187,7 +187,12 @@ class RuleJudge:
         approved = granted is not None and (granted.approves or self._mode is Mode.BYPASS)
         if approved or needed.then is not Behavior.ALLOW:
             return needed
-        return replace(needed, grants=Grants() if proposal.effects.unknown else grants_from(proposal.effects))
+        return replace(needed, grants=Grants() if proposal.effects.unknown else grants_of(proposal))
+
+    @property
+    def denied_paths(self) -> Confinement | None:
+        """What rules deny of paths, for a call that somebody else allows; `None` where they deny none."""
+        return self._horizon.of_paths
 
     def names_host(self, host: str) -> bool:
         """Whether an allow rule names this very host: only then may it be a local one."""

@@ -5,21 +5,23 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache, partial
+from typing import Protocol
 
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from ..core.content import Block, Terminal, Text, View
 from ..core.context import ToolContext
-from ..core.effects import CWD, ChangesState, Effects, Opaque, ReadsState
+from ..core.effects import CWD, ChangesState, Effects, Opaque, ReadsPath, ReadsState, RunsCommand
 from ..core.inputs import ToolInput
 from ..core.state import MovedTo
 from ..core.tool import Alias, Result, Tool, ToolError, load_guide
 from ..core.values import plain_value
-from ..core.verdicts import Verdict, of_risks
+from ..core.verdicts import Confinement, Grants, Verdict, of_risks
 from ..host.background import State
-from ..host.command import Command, CommandFailed, LeftBehind, Ran
+from ..host.command import Changes, Command, CommandFailed, LeftBehind, Ran
 from ..host.line_filter import BadPattern
 from ..host.running import Running
 from ..host.sandbox import CannotConfine
@@ -36,6 +38,18 @@ MEANS_NO = frozenset({"grep", "egrep", "fgrep", "rg", "diff", "cmp", "test", "["
 GIT_MEANS_NO = frozenset({"diff", "grep"})
 NOT_LEFT_ALONE = frozenset({"sleep", "git"})
 """Programs that a time-out ends: nothing is gained by waiting on, or a lock would stay."""
+SHOWS_NAMES = frozenset(
+    {"ls", "find", "tree", "du", "df", "stat", "file", "cd", "pwd", "test", "[", "git", "mkdir", "touch", "rm", "rmdir"}
+)
+"""Programs that show no contents of a folder that they read, so that nothing is missing where some are hidden."""
+MOST_NAMED = 3
+"""Paths that one sentence names."""
+
+
+class Analyse(Protocol):
+    """Reads off a command's text what it would do."""
+
+    def __call__(self, command: str, /, *, cwd: str, home: str) -> Analysis: ...
 
 
 class BashInput(ToolInput):
@@ -78,7 +92,8 @@ class Bash(Tool[BashInput, CommandRan]):
     aliases = (Alias("run_shell", scale={"timeout": 1000}),)
     result_limit = 30_000
 
-    def __init__(self, shell: Shell | None = None, *, home: str | None = None) -> None:
+    def __init__(self, shell: Shell | None = None, *, home: str | None = None, analyse: Analyse = analyse) -> None:
+        """`analyse` may be another: what it says is never believed where nobody approved the command."""
         self._shell = shell
         home = home or os.path.expanduser("~")
         self._analysed = lru_cache(maxsize=64)(partial(analyse, home=home))
@@ -125,15 +140,25 @@ class Bash(Tool[BashInput, CommandRan]):
         return self._analysed(input.command, cwd=ctx.cwd)
 
     async def _command(self, input: BashInput, ctx: ToolContext) -> Command:
-        """Held to what rules leave it where its account cannot promise that, and to reading if that is all it does."""
+        """What somebody approved runs as they approved it; all else is held to what it declared."""
+        if ctx.verdict is None or ctx.verdict.approved:
+            return await self._approved(input, ctx)
+        effects = ctx.effects or self.effects(input, ctx)
+        needed = _needed(ctx.verdict, effects, ctx, lasts=input.run_in_background)
+        repositories = tuple(_repositories(self.analysed(input, ctx), ctx.cwd))
+        return await self._at.granted(input.command, ctx.cwd, needed, effects, repositories=repositories)
+
+    async def _approved(self, input: BashInput, ctx: ToolContext) -> Command:
+        """Held to what rules leave it, and to reading if that is all it does."""
         analysis = self.analysed(input, ctx)
         needed = ctx.verdict.needs_confinement if ctx.verdict else None
         if analysis.effects.read_only and not input.dangerously_disable_sandbox:
             repositories = tuple(_repositories(analysis, ctx.cwd))
             unreadable = needed.unreadable if needed else ()
             return await self._at.reading(input.command, ctx.cwd, repositories=repositories, unreadable=unreadable)
-        if needed is not None and (self._at.confines(needed) or not _approved(ctx)):
-            return await self._at.held(input.command, ctx.cwd, needed)
+        needed = replace(needed, grants=None) if needed else None
+        if needed is not None and _holds_something(needed) and (self._at.confines(needed) or not _by_person(ctx)):
+            return await self._at.held(input.command, ctx.cwd, needed, lasts=input.run_in_background)
         return self._at.plain(input.command, ctx.cwd)
 
     # Beside the conversation
@@ -190,7 +215,14 @@ class Bash(Tool[BashInput, CommandRan]):
         self, input: BashInput, command: Command, ran: Ran, seconds: float, ctx: ToolContext
     ) -> Result[CommandRan]:
         moved, stayed = _moved(ran, ctx)
-        notes = (*_about_output(ran), *_about_left(ran.left), *_blocked(command, ran, ctx), *stayed)
+        notes = (
+            *_about_output(ran),
+            *_about_left(ran.left),
+            *_about_changes(ran.changes),
+            *_about_hidden(command, ctx),
+            *_blocked(command, ran, ctx),
+            *stayed,
+        )
         output = ran.output.text(SHOWN).rstrip("\n")
         changes = (moved,) if moved else ()
         if ran.timed_out:
@@ -237,7 +269,24 @@ def _repositories(analysis: Analysis, cwd: str) -> Iterator[str]:
         yield touch.path if os.path.isdir(touch.path) else os.path.dirname(touch.path)
 
 
-def _approved(ctx: ToolContext) -> bool:
+def _needed(verdict: Verdict, effects: Effects, ctx: ToolContext, *, lasts: bool) -> Confinement:
+    """What the verdict wants enforced. Where it says nothing, the effects; where these are not known, the workspace."""
+    needed = verdict.needs_confinement or Confinement()
+    if needed.grants is None:
+        declares = not effects.unknown and needed.writable is None
+        needed = replace(needed, grants=Grants.declared_by(effects, lasts=lasts) if declares else Grants(lasts=lasts))
+    if effects.unknown and needed.writable is None and not needed.read_only:
+        needed = replace(needed, writable=(ctx.facts.workspace or ctx.cwd, *ctx.facts.added_directories))
+    return needed
+
+
+def _holds_something(needed: Confinement) -> bool:
+    return needed.writable is not None or any(
+        (needed.unreadable, needed.unwritable, needed.unreachable, needed.read_only)
+    )
+
+
+def _by_person(ctx: ToolContext) -> bool:
     """Whether a person agreed. Where nothing can confine it, that was the question."""
     return ctx.verdict is not None and ctx.verdict.source == "user"
 
@@ -277,12 +326,58 @@ def _about_left(left: tuple[LeftBehind, ...]) -> Iterator[str]:
         yield f"Still running: {names}{more}. What it prints now is lost; it ends with the session."
 
 
+def _about_changes(changes: Changes | None) -> Iterator[str]:
+    """What the kernel did not let happen, or did not keep."""
+    if changes is None:
+        return
+    undeclared = tuple(dict.fromkeys((*changes.refused, *changes.dropped)))
+    if undeclared:
+        yield f"It tried to write {_names(undeclared)}, which it had not declared; that was not kept."
+    for path, why in changes.failed[:MOST_NAMED]:
+        yield f"{_short(path)} stays as it was: {why}."
+
+
+def _about_hidden(command: Command, ctx: ToolContext) -> Iterator[str]:
+    """What was passed over because it may hold secrets, or is denied."""
+    if command.jail is None or command.jail["readable"] is None or ctx.effects is None:
+        return
+    read = tuple(_read_whole(ctx.effects))
+    hidden = [path for path in command.jail["hidden"] if any(path.startswith(f"{one.rstrip('/')}/") for one in read)]
+    if hidden:
+        yield f"left out: {_names(tuple(os.path.relpath(path, ctx.cwd) for path in hidden))}"
+
+
+def _read_whole(effects: Effects) -> Iterator[str]:
+    """The folders whose contents a command shows."""
+    program = ""
+    for touch in effects.touches:
+        if isinstance(touch, RunsCommand):
+            program = touch.argv[0].rpartition("/")[2] if touch.argv else ""
+        elif isinstance(touch, ReadsPath) and program not in SHOWS_NAMES:
+            yield touch.real or touch.path
+
+
+def _names(paths: tuple[str, ...]) -> str:
+    more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
+    return ", ".join(map(_short, paths[:MOST_NAMED])) + more
+
+
+def _short(path: str) -> str:
+    home = os.path.expanduser("~")
+    return f"~{path[len(home) :]}" if path.startswith(f"{home}/") else path
+
+
 def _blocked(command: Command, ran: Ran, ctx: ToolContext) -> Iterator[str]:
     """What may have refused it, and what to do; nothing where it said of nothing that it was refused."""
     if not ran.blocked or command.jail is None:
         return
     needed = ctx.verdict.needs_confinement if ctx.verdict else None
-    if command.jail["writable"]:
+    if command.jail["declared"]:
+        yield (
+            "It ran where only what it declared can be changed. "
+            "If it has to do more, set `dangerouslyDisableSandbox` and a person is asked."
+        )
+    elif command.jail["writable"]:
         yield "It ran in a sandbox that keeps from it what rules deny. Do without that, or ask for another rule."
     elif needed is not None and needed.read_only:
         yield "It ran where nothing can be written and nothing reached, as in this mode nothing changes."
