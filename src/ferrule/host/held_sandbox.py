@@ -95,7 +95,10 @@ class HeldSandboxes:
         *,
         git: Collection[str] = (),
     ) -> Sandbox:
-        """`declared` are the exact names of the grants; `git` are folders in which git is called. Raises `CannotConfine`."""
+        """`declared` are the exact names of the grants; `git` are folders in which git is called.
+
+        Raises `CannotConfine`.
+        """
         roots = self.roots()
         readable, hidden = self._reading(needed, grants, roots, git)
         if needed.writable is not None and not needed.read_only:

@@ -18,16 +18,18 @@ from .tree_index import TooMany, TreeIndex
 SYSTEM: Final = (
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix", "/snap", "/etc", "/proc", "/sys",
     "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
-    "/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf", "/run/NetworkManager/no-stub-resolv.conf",
+    "/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf",
+    "/run/NetworkManager/no-stub-resolv.conf",
     "/run/current-system", "/run/opengl-driver", "/var/lib/dpkg", "/var/lib/rpm", "/var/lib/pacman",
     "/home/linuxbrew/.linuxbrew",
 )  # fmt: skip
 """Programs, libraries, settings of the system, what the kernel tells, harmless devices, the lists of packages."""
 
 HIDDEN_IN_ETC: Final = (
-    "shadow", "shadow-", "gshadow", "gshadow-", "sudoers", "sudoers.d", "security/opasswd", "krb5.keytab", "ssl/private",
-    "pki/tls/private", "pki/nssdb", "letsencrypt", "wireguard", "openvpn", "ipsec.secrets", "ppp/pap-secrets",
-    "ppp/chap-secrets", "wpa_supplicant", "NetworkManager/system-connections", "docker/key.json", "kubernetes", "rancher",
+    "shadow", "shadow-", "gshadow", "gshadow-", "sudoers", "sudoers.d", "security/opasswd", "krb5.keytab",
+    "ssl/private", "pki/tls/private", "pki/nssdb", "letsencrypt", "wireguard", "openvpn", "ipsec.secrets", "ppp/pap-secrets",
+    "ppp/chap-secrets", "wpa_supplicant", "NetworkManager/system-connections", "docker/key.json", "kubernetes",
+    "rancher",
 )  # fmt: skip
 KEYS: Final = (".key", "_key", "-key.pem", ".p12", ".pfx", ".keytab")
 """How names of private keys end; those of hosts for ssh too."""
