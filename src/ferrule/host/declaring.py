@@ -1,4 +1,4 @@
-"""The exact names that a command may change, from its effects and a look at the disk right before it runs.
+"""The exact names that a command touches, from its effects and a look at the disk right before it runs.
 
 Effects say `cp a dir` writes dir. If that is a folder now, the name that comes
 to be is dir/a, and no other name in it is declared. A pattern declares the
@@ -24,6 +24,10 @@ MOST_NAMES: Final = 2_000
 _TRANSFERS: Final = frozenset({"cp", "mv", "ln", "install"})
 _NAMES_ALONE: Final = frozenset({"touch", "mkdir", "rmdir", "unlink", "truncate", "tee", "sed", "ln", "shred"})
 _BY_OPTION: Final = frozenset({"rm", "cp", "chmod", "chown", "chgrp"})
+_SHOWS_NAMES: Final = frozenset(
+    {"ls", "find", "tree", "du", "df", "stat", "file", "cd", "pwd", "test", "[", "git", "mkdir", "touch", "rm", "rmdir"}
+)
+"""Programs that show no contents of a folder that they read, so that nothing is missing where some are hidden."""
 _RECURSIVE: Final = re.compile(r"-[A-Za-z]*[rRa][A-Za-z]*|--recursive|--archive")
 _TARGET_FIRST: Final = re.compile(r"-[A-Za-z]*t.*|--target-directory.*", re.DOTALL)
 _NO_FOLDER: Final = re.compile(r"-[A-Za-z]*T[A-Za-z]*|--no-target-directory")
@@ -87,6 +91,32 @@ def declared_writes(effects: Effects) -> tuple[DeclaredWrite, ...]:
             found[declared.path] = found.get(declared.path, False) or declared.tree
             made.add(part, declared)
     return tuple(DeclaredWrite(path=path, tree=tree) for path, tree in found.items())
+
+
+def passed_over(effects: Effects, hidden: Iterable[str]) -> tuple[str, ...]:
+    """Those of the hidden paths whose contents the command would show: by a pattern, or with a folder."""
+    hidden = tuple(hidden)
+    found: dict[str, None] = {}
+    for part in _parts(effects):
+        for touch in part.reads if part.program not in _SHOWS_NAMES else ():
+            folder = touch.real or touch.path
+            below = [path for path in hidden if path != folder and _is_below(path, folder)]
+            patterns = [rest for word in part.argv[1:] if (rest := _rest_of_pattern(word, touch.path))]
+            found |= dict.fromkeys(one for one in below if not patterns or _is_meant(one, folder, patterns))
+    return tuple(found)
+
+
+def _is_meant(path: str, folder: str, patterns: Iterable[str]) -> bool:
+    """Whether a pattern matches the path, or a folder that it lies in; a dot at the front has to be spelled."""
+    parts = path[len(folder.rstrip("/")) + 1 :].split("/")
+    for pattern in patterns:
+        segments = pattern.rstrip("/").split("/")
+        pairs = list(zip(parts, segments, strict=False))
+        if len(pairs) == len(segments) and all(
+            fnmatch.fnmatchcase(part, segment) and (part[:1] != "." or segment[:1] == ".") for part, segment in pairs
+        ):
+            return True
+    return False
 
 
 def _parts(effects: Effects) -> Iterator[_Part]:

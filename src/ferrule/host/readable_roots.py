@@ -8,6 +8,7 @@ whoever names it.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
@@ -27,8 +28,8 @@ SYSTEM: Final = (
 
 HIDDEN_IN_ETC: Final = (
     "shadow", "shadow-", "gshadow", "gshadow-", "sudoers", "sudoers.d", "security/opasswd", "krb5.keytab",
-    "ssl/private", "pki/tls/private", "pki/nssdb", "letsencrypt", "wireguard", "openvpn", "ipsec.secrets", "ppp/pap-secrets",
-    "ppp/chap-secrets", "wpa_supplicant", "NetworkManager/system-connections", "docker/key.json", "kubernetes",
+    "ssl/private", "pki/tls/private", "pki/nssdb", "letsencrypt", "wireguard", "openvpn", "ipsec.secrets",
+    "ppp/pap-secrets", "ppp/chap-secrets", "wpa_supplicant", "NetworkManager/system-connections", "docker/key.json", "kubernetes",
     "rancher",
 )  # fmt: skip
 KEYS: Final = (".key", "_key", "-key.pem", ".p12", ".pfx", ".keytab")
@@ -58,6 +59,8 @@ HIDDEN_IN_TOOL_CHAINS: Final = ("credentials", "credentials.toml", "auth.json", 
 
 LIBRARIES: Final = ("LD_LIBRARY_PATH", "PYTHONPATH", "NODE_PATH", "PERL5LIB", "RUBYLIB")
 """Lists of folders from which programs load their own parts."""
+SURE_FOR: Final = 1.0
+"""Seconds in which nobody installs a tool chain and uses it."""
 NEVER_WHOLE: Final = (
     "",
     ".config",
@@ -91,12 +94,16 @@ class ReadableRoots:
         self._home = environment.get("HOME") or os.path.expanduser("~")
         self._etc = TreeIndex("/etc", _is_key)
         self._known: tuple[tuple[object, ...], Roots] | None = None
+        self._sure_until = 0.0
 
     def current(self) -> Roots:
-        known = self._known
+        known, now = self._known, time.monotonic()
+        if known is not None and now < self._sure_until:
+            return known[1]
         if known is None or known[0] != self._state(known[1]):
             roots = self._found()
             self._known = known = self._state(roots), roots
+        self._sure_until = now + SURE_FOR
         return known[1]
 
     def _state(self, roots: Roots) -> tuple[object, ...]:

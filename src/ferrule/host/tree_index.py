@@ -47,9 +47,28 @@ class TreeIndex:
         self._wanted = wanted
         self._without = without
         self._listings: dict[str, _Listing] = {}
+        self._found: tuple[str, ...] = ()
+        self._settled = False
+        """Whether every folder's time tells of any change since it was read."""
 
     def find(self) -> tuple[str, ...]:
         """Absolute paths. Raises `TooMany`."""
+        if not (self._settled and self._is_same()):
+            self._found = self._searched()
+            self._settled = all(listing.settled for listing in self._listings.values())
+        return self._found
+
+    def _is_same(self) -> bool:
+        try:
+            for folder, listing in self._listings.items():
+                status = os.stat(folder)
+                if (status.st_dev, status.st_ino, status.st_mtime_ns) != listing.identity:
+                    return False
+        except OSError:
+            return False
+        return True
+
+    def _searched(self) -> tuple[str, ...]:
         known, listings = self._listings, dict[str, _Listing]()
         found: list[str] = []
         waiting = [self._root]

@@ -14,7 +14,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from ..core.content import Block, Terminal, Text, View
 from ..core.context import ToolContext
-from ..core.effects import CWD, ChangesState, Effects, Opaque, ReadsPath, ReadsState, RunsCommand
+from ..core.effects import CWD, ChangesState, Effects, Opaque, ReadsState
 from ..core.inputs import ToolInput
 from ..core.state import MovedTo
 from ..core.tool import Alias, Result, Tool, ToolError, load_guide
@@ -22,6 +22,7 @@ from ..core.values import plain_value
 from ..core.verdicts import Confinement, Grants, Verdict, of_risks
 from ..host.background import State
 from ..host.command import Changes, Command, CommandFailed, LeftBehind, Ran
+from ..host.declaring import passed_over
 from ..host.line_filter import BadPattern
 from ..host.running import Running
 from ..host.sandbox import CannotConfine
@@ -35,13 +36,11 @@ SHOWN = 29_000
 MOVERS = frozenset({"cd", "pushd", "popd"})
 MEANS_NO = frozenset({"grep", "egrep", "fgrep", "rg", "diff", "cmp", "test", "[", "[[", "pgrep", "zgrep"})
 """Programs whose exit code 1 is an answer and no failure."""
+SEARCHES = frozenset({"grep", "egrep", "fgrep", "rg", "zgrep"})
+"""Programs that go on past a file they cannot read, and say so by exit code 2."""
 GIT_MEANS_NO = frozenset({"diff", "grep"})
 NOT_LEFT_ALONE = frozenset({"sleep", "git"})
 """Programs that a time-out ends: nothing is gained by waiting on, or a lock would stay."""
-SHOWS_NAMES = frozenset(
-    {"ls", "find", "tree", "du", "df", "stat", "file", "cd", "pwd", "test", "[", "git", "mkdir", "touch", "rm", "rmdir"}
-)
-"""Programs that show no contents of a folder that they read, so that nothing is missing where some are hidden."""
 MOST_NAMED = 3
 """Paths that one sentence names."""
 
@@ -215,31 +214,37 @@ class Bash(Tool[BashInput, CommandRan]):
         self, input: BashInput, command: Command, ran: Ran, seconds: float, ctx: ToolContext
     ) -> Result[CommandRan]:
         moved, stayed = _moved(ran, ctx)
+        hidden = _left_out(command, ctx)
+        output = ran.output.text(SHOWN).rstrip("\n")
+        said = _without_refusals(output, hidden) if hidden else output
+        passed, output = said != output, said
         notes = (
             *_about_output(ran),
             *_about_left(ran.left),
             *_about_changes(ran.changes),
-            *_about_hidden(command, ctx),
-            *_blocked(command, ran, ctx),
+            *((f"left out: {_names(tuple(os.path.relpath(path, ctx.cwd) for path in hidden))}",) if hidden else ()),
+            *(_blocked(command, ran, ctx) if not hidden or "Permission denied" in output else ()),
             *stayed,
         )
-        output = ran.output.text(SHOWN).rstrip("\n")
         changes = (moved,) if moved else ()
         if ran.timed_out:
             raise ToolError(_joined(output, f"It was ended after {seconds:g} s, its time limit.", *notes))
         if ran.exit_code is None:
             raise ToolError(_joined(output, f"It was ended by {ran.signal}.", *notes), changes=changes)
-        if ran.exit_code and not self._means_no(input, ran.exit_code, ctx):
+        if ran.exit_code and not (passed or self._means_no(input, ran.exit_code, ctx, passed_over=bool(hidden))):
             signal = f", its program was ended by {ran.signal}" if ran.signal else ""
             raise ToolError(_joined(output, f"Exit code {ran.exit_code}{signal}.", *notes), changes=changes)
         return Result(CommandRan(input.command, output, ran.exit_code, notes), changes=changes)
 
-    def _means_no(self, input: BashInput, code: int, ctx: ToolContext) -> bool:
+    def _means_no(self, input: BashInput, code: int, ctx: ToolContext, *, passed_over: bool) -> bool:
+        """Whether the exit code is an answer: 1 for "no", or 2 where a search was kept from a hidden file."""
         commands = self.analysed(input, ctx).commands
+        argv = commands[-1].argv if commands else ()
+        name = argv[0].rpartition("/")[2] if argv else ""
+        if code == 2 and passed_over:
+            return name in SEARCHES
         if code != 1 or not commands:
             return False
-        argv = commands[-1].argv
-        name = argv[0].rpartition("/")[2] if argv else ""
         return name in MEANS_NO or (name == "git" and any(word in GIT_MEANS_NO for word in argv[1:2]))
 
     # What is told
@@ -337,24 +342,18 @@ def _about_changes(changes: Changes | None) -> Iterator[str]:
         yield f"{_short(path)} stays as it was: {why}."
 
 
-def _about_hidden(command: Command, ctx: ToolContext) -> Iterator[str]:
-    """What was passed over because it may hold secrets, or is denied."""
+def _left_out(command: Command, ctx: ToolContext) -> tuple[str, ...]:
+    """What it passed over that may hold secrets, or is denied."""
     if command.jail is None or command.jail["readable"] is None or ctx.effects is None:
-        return
-    read = tuple(_read_whole(ctx.effects))
-    hidden = [path for path in command.jail["hidden"] if any(path.startswith(f"{one.rstrip('/')}/") for one in read)]
-    if hidden:
-        yield f"left out: {_names(tuple(os.path.relpath(path, ctx.cwd) for path in hidden))}"
+        return ()
+    return passed_over(ctx.effects, command.jail["hidden"])
 
 
-def _read_whole(effects: Effects) -> Iterator[str]:
-    """The folders whose contents a command shows."""
-    program = ""
-    for touch in effects.touches:
-        if isinstance(touch, RunsCommand):
-            program = touch.argv[0].rpartition("/")[2] if touch.argv else ""
-        elif isinstance(touch, ReadsPath) and program not in SHOWS_NAMES:
-            yield touch.real or touch.path
+def _without_refusals(lines: str, hidden: tuple[str, ...]) -> str:
+    """The output without what programs say of files that were hidden from them: they are named below it."""
+    names = tuple(os.path.basename(path) for path in hidden)
+    kept = [line for line in lines.split("\n") if not ("Permission denied" in line and any(n in line for n in names))]
+    return "\n".join(kept)
 
 
 def _names(paths: tuple[str, ...]) -> str:
