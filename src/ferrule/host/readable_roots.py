@@ -29,8 +29,8 @@ SYSTEM: Final = (
 HIDDEN_IN_ETC: Final = (
     "shadow", "shadow-", "gshadow", "gshadow-", "sudoers", "sudoers.d", "security/opasswd", "krb5.keytab",
     "ssl/private", "pki/tls/private", "pki/nssdb", "letsencrypt", "wireguard", "openvpn", "ipsec.secrets",
-    "ppp/pap-secrets", "ppp/chap-secrets", "wpa_supplicant", "NetworkManager/system-connections", "docker/key.json", "kubernetes",
-    "rancher",
+    "ppp/pap-secrets", "ppp/chap-secrets", "wpa_supplicant", "NetworkManager/system-connections",
+    "docker/key.json", "kubernetes", "rancher",
 )  # fmt: skip
 KEYS: Final = (".key", "_key", "-key.pem", ".p12", ".pfx", ".keytab")
 """How names of private keys end; those of hosts for ssh too."""
@@ -118,7 +118,8 @@ class ReadableRoots:
         listed = [path for name in LIBRARIES for path in _folders(environment.get(name, ""))]
         programs = _folders(environment.get("PATH", ""))
         roots = dict.fromkeys(os.path.realpath(path) for path in (*SYSTEM, *self._own) if os.path.exists(path))
-        for path in (*chains, *listed, *programs):
+        around = [chain for path in programs if (chain := _chain_around(path))]
+        for path in (*chains, *listed, *around, *programs):
             real = os.path.realpath(path)
             if os.path.exists(real) and not opens_too_much(real, home):
                 roots.setdefault(real)
@@ -195,6 +196,14 @@ def _tool_chains(environment: Mapping[str, str], home: str) -> Iterator[str]:
             yield os.path.join(home, usual)
     for folder in _folders(environment.get("GOPATH", "")):
         yield from (os.path.join(folder, "bin"), os.path.join(folder, "pkg"))
+
+
+def _chain_around(folder: str) -> str | None:
+    """The tool chain that a folder of programs belongs to by its name, whoever's home it is in."""
+    parts = folder.split("/")
+    names = {usual for _, usual in TOOL_CHAINS if usual.startswith(".") and "/" not in usual}
+    at = next((at for at, part in enumerate(parts) if part in names), None)
+    return None if at is None else "/".join(parts[: at + 1])
 
 
 def _led_to(folder: str, roots: tuple[str, ...], home: str) -> Iterator[str]:

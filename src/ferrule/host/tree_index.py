@@ -62,7 +62,7 @@ class TreeIndex:
         try:
             for folder, listing in self._listings.items():
                 status = os.stat(folder)
-                if (status.st_dev, status.st_ino, status.st_mtime_ns) != listing.identity:
+                if (status.st_dev, status.st_ino, status.st_ctime_ns) != listing.identity:
                     return False
         except OSError:
             return False
@@ -78,7 +78,7 @@ class TreeIndex:
             folder = waiting.pop()
             try:
                 status = os.stat(folder, follow_symlinks=folder == self._root)
-                identity = status.st_dev, status.st_ino, status.st_mtime_ns
+                identity = status.st_dev, status.st_ino, status.st_ctime_ns
                 listing = known.get(folder)
                 if listing is None or listing.identity != identity or not listing.settled:
                     listing = self._listed(folder, identity, now)
