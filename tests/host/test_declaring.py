@@ -34,7 +34,7 @@ def declared(command: str, folder: Path) -> set[str]:
     return {one.path.removeprefix(front) + ("/**" if one.tree else "") for one in declared_writes(effects)}
 
 
-@requirement("HELD-2")
+@requirement("HELD-11")
 @pytest.mark.parametrize(
     ("command", "names"),
     [
@@ -74,7 +74,7 @@ def test_a_command_declares_the_names_that_it_comes_to_change(folder: Path, comm
     assert declared(command, folder) == names
 
 
-@requirement("HELD-2")
+@requirement("HELD-11")
 def test_a_pattern_declares_nothing_behind_a_link_that_leads_out(
     folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -92,7 +92,7 @@ words = st.sampled_from(
 )
 
 
-@requirement("HELD-2")
+@requirement("HELD-11")
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     program=st.sampled_from(["cp", "cp -r", "mv", "rm", "rm -r", "touch", "mkdir -p", "ln -s", "sed -i p"]),

@@ -28,7 +28,7 @@ def may_read(found: Roots, path: Path | str) -> bool:
     return inside and not any(path == one or path.startswith(f"{one}/") for one in found.hidden)
 
 
-@requirement("HELD-3")
+@requirement("HELD-12")
 def test_the_system_is_read_without_its_secrets(tmp_path: Path) -> None:
     found = roots(tmp_path)
 
@@ -39,7 +39,7 @@ def test_the_system_is_read_without_its_secrets(tmp_path: Path) -> None:
     assert not any(may_read(found, path) for path in (*secrets, "/dev/mem", "/dev/sda", "/var/log/syslog"))
 
 
-@requirement("HELD-3")
+@requirement("HELD-12")
 @pytest.mark.parametrize(
     "inside",
     [
@@ -68,7 +68,7 @@ def test_a_known_tool_chain_is_read_where_it_exists(tmp_path: Path, inside: str)
     assert may_read(roots(tmp_path), tmp_path / inside)
 
 
-@requirement("HELD-3")
+@requirement("HELD-12")
 def test_of_a_home_nothing_else_is_read(tmp_path: Path) -> None:
     private = (
         ".bashrc", ".ssh/id_rsa", ".aws/credentials", ".config/gh/hosts.yml", ".local/share/keyrings/x",
@@ -86,7 +86,7 @@ def test_of_a_home_nothing_else_is_read(tmp_path: Path) -> None:
     assert may_read(found, tmp_path / ".local/bin/tool")
 
 
-@requirement("HELD-3")
+@requirement("HELD-12")
 @pytest.mark.parametrize("name", NEVER_WHOLE)
 def test_no_root_opens_the_home_or_what_holds_it(tmp_path: Path, name: str) -> None:
     (tmp_path / name).mkdir(parents=True, exist_ok=True)
@@ -95,7 +95,7 @@ def test_no_root_opens_the_home_or_what_holds_it(tmp_path: Path, name: str) -> N
     assert opens_too_much("/", str(tmp_path))
 
 
-@requirement("HELD-3")
+@requirement("HELD-12")
 def test_a_program_on_path_is_read_with_what_its_link_leads_to(tmp_path: Path) -> None:
     made(
         tmp_path, "venvs/tool/bin/tool", "venvs/tool/lib/x.py", "venvs/tool/pyvenv.cfg", "lib/node_modules/tsc/bin/tsc",
@@ -126,7 +126,7 @@ def test_what_is_installed_or_configured_later_is_found(tmp_path: Path, monkeypa
     assert may_read(watching.current(), tmp_path / ".gitconfig")
 
 
-@requirement("HELD-3")
+@requirement("HELD-12")
 def test_git_files_of_the_user_are_followed_and_bounded(tmp_path: Path) -> None:
     (tmp_path / ".gitconfig").write_text(
         '[user]\n\tname = a\n[include]\n\tpath = ~/more.inc ; why\n[includeIf "gitdir:~/work/"]\n\tpath = work.inc\n'
@@ -148,7 +148,7 @@ def test_a_chain_of_includes_without_end_ends(tmp_path: Path) -> None:
     assert len(user_git_files({}, str(tmp_path))) <= 32
 
 
-@requirement("HELD-3")
+@requirement("HELD-12")
 def test_a_file_of_a_project_names_no_base_but_a_python(tmp_path: Path) -> None:
     made(tmp_path, "python/lib/python3.12/os.py", "python/bin/python3", "home/.ssh/id_rsa", "home/bin/x")
     for name, home in (("good", "python/bin"), ("bad", "home/bin")):

@@ -34,7 +34,7 @@ def written(path: Path) -> None:
         path.write_text("")
 
 
-@requirement("HELD-4")
+@requirement("HELD-13")
 def test_what_comes_and_goes_is_seen_the_next_time(tmp_path: Path) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "key").write_text("")
@@ -51,7 +51,7 @@ def test_what_comes_and_goes_is_seen_the_next_time(tmp_path: Path) -> None:
     assert third == (f"{tmp_path}/a/b/key2",)
 
 
-@requirement("HELD-4")
+@requirement("HELD-13")
 def test_a_tree_that_did_not_change_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "key").write_text("")
@@ -63,7 +63,7 @@ def test_a_tree_that_did_not_change_is_not_read_again(tmp_path: Path, monkeypatc
     assert index.find() == found == (f"{tmp_path}/a/key",)
 
 
-@requirement("HELD-4")
+@requirement("HELD-13")
 def test_a_folder_that_is_put_in_the_place_of_another_is_read_again(tmp_path: Path) -> None:
     for name in ("tree/sub", "other"):
         (tmp_path / name).mkdir(parents=True)
@@ -107,7 +107,7 @@ steps = st.lists(
 )
 
 
-@requirement("HELD-4")
+@requirement("HELD-13")
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=steps)
 def test_an_index_finds_what_a_fresh_one_finds(
@@ -135,7 +135,7 @@ def _step(folder: Path, what: str, name: str, other: str) -> None:
         return
 
 
-@requirement("HELD-4", "BOX-4")
+@requirement("HELD-13", "BOX-4")
 def test_patterns_are_found_in_the_folders_that_are_searched_alone(tmp_path: Path) -> None:
     for name in ("work/sub/.env", "work/x.pem", "elsewhere/.env", "work/plain"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

@@ -28,7 +28,7 @@ def outcome(rules: Mapping[str, list[str]], text: str, mode: Mode = Mode.DEFAULT
     return FREE if verdict.approved else HELD
 
 
-@requirement("HELD-1")
+@requirement("HELD-10")
 @pytest.mark.parametrize(
     ("allow", "text", "mode", "expected"),
     [
@@ -63,7 +63,7 @@ def test_a_command_is_held_unless_somebody_stands_for_it(
     assert outcome({"allow": allow}, text, mode) == expected
 
 
-@requirement("HELD-1")
+@requirement("HELD-10")
 def test_the_grants_are_the_effects_and_nothing_else() -> None:
     effects = Effects.of(
         ReadsPath("/srv/repo/a", "/srv/repo/a"),
@@ -79,7 +79,7 @@ def test_the_grants_are_the_effects_and_nothing_else() -> None:
     assert (grants.network, Grants.declared_by(Effects.of())) == (True, Grants())
 
 
-@requirement("HELD-1")
+@requirement("HELD-10")
 def test_where_the_machine_cannot_hold_it_a_command_is_asked_about_and_an_approval_answers() -> None:
     asked = judged({}, "Bash", {"command": "ls"}, confines=lambda needed: False)
     ruled = judged({"allow": ["Bash(ls)"]}, "Bash", {"command": "ls"}, confines=lambda needed: False)
@@ -94,7 +94,7 @@ def test_where_the_machine_cannot_hold_it_a_command_is_asked_about_and_an_approv
     assert strictest([asked, classifier]).behavior is Behavior.ASK
 
 
-@requirement("HELD-1")
+@requirement("HELD-10")
 def test_an_approval_by_one_judge_holds_though_another_only_allows_by_its_mode() -> None:
     held = judged({}, "Bash", {"command": "ls"}, confines=lambda needed: True)
     hook = Verdict(behavior=Behavior.ALLOW, source="hook", reason="x", approved=True)
@@ -107,7 +107,7 @@ def test_an_approval_by_one_judge_holds_though_another_only_allows_by_its_mode()
     assert not strictest([hook, deny]).approved
 
 
-@requirement("HELD-1", "PERM-5")
+@requirement("HELD-10", "PERM-5")
 @pytest.mark.parametrize("text", ["ls", "cat a", "touch a", "make", "rm a"])
 def test_in_bypass_every_command_is_kept_from_paths_that_rules_deny(text: str) -> None:
     rules = {"deny": ["Read(./private/**)", "Edit(./dist)"]}
@@ -125,14 +125,14 @@ def test_in_bypass_every_command_is_kept_from_paths_that_rules_deny(text: str) -
     assert unheld.behavior is Behavior.ASK
 
 
-@requirement("HELD-1")
+@requirement("HELD-10")
 def test_a_rule_approves_a_command_as_before_where_denies_cannot_be_held() -> None:
     rules = {"allow": ["Bash(cat *)"], "deny": ["Read(./private/**)"]}
 
     assert command(rules, "cat a", confines=lambda needed: False) == "allow"
 
 
-@requirement("HELD-4")
+@requirement("HELD-13")
 @pytest.mark.parametrize("text", ["cat .e*", "head .env*", "cat *.pem", "tail sub/id_r*", "cat cred*"])
 def test_a_pattern_that_means_a_secret_is_asked_about(text: str) -> None:
     assert command({}, text) == "ask"
@@ -141,7 +141,7 @@ def test_a_pattern_that_means_a_secret_is_asked_about(text: str) -> None:
     assert command({}, text, mode=Mode.BYPASS) == "allow"
 
 
-@requirement("HELD-4")
+@requirement("HELD-13")
 @pytest.mark.parametrize(
     "text", ["cat *", "grep -r x .", "cat *.py", "ls .e*", "ls *.pem", "cat src/*", "cat .env.example*"]
 )
@@ -157,7 +157,7 @@ def test_a_pattern_is_read_by_what_it_spells() -> None:
     assert meant_secret(("cat", "*/x.py"), names) is None
 
 
-@requirement("HELD-1")
+@requirement("HELD-10")
 def test_what_the_kernel_grants_is_said_in_lines() -> None:
     lines = describe_grants(Grants(reads=("/data",), writes=(DeclaredWrite(path="/srv/a"),), network=True))
 
@@ -192,7 +192,7 @@ def live(mode: Mode, *, holds: bool, **rules: list[str]) -> LiveRules:
     return made
 
 
-@requirement("HELD-1")
+@requirement("HELD-10")
 def test_one_line_of_warning_says_why_commands_are_asked_about(caplog: pytest.LogCaptureFixture) -> None:
     rules = live(Mode.DEFAULT, holds=False)
     with caplog.at_level(logging.WARNING):
@@ -204,7 +204,7 @@ def test_one_line_of_warning_says_why_commands_are_asked_about(caplog: pytest.Lo
     assert len(caplog.records) == 1
 
 
-@requirement("HELD-1")
+@requirement("HELD-10")
 @pytest.mark.parametrize("holds", [True, False])
 async def test_a_classifiers_yes_holds_a_command_to_its_effects_or_to_the_workspace(holds: bool) -> None:
     rules = live(Mode.AUTO, holds=holds)

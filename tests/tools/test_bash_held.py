@@ -79,7 +79,7 @@ def claiming(*touches: ReadsPath | WritesPath) -> Analyse:
 # A wrong reading
 
 
-@requirement("HELD-1", "HELD-5")
+@requirement("HELD-10", "HELD-14")
 async def test_only_the_declared_name_changes_and_the_rest_is_told(work: Path) -> None:
     need_mounts()
     target = str(work / "a.txt")
@@ -96,7 +96,7 @@ async def test_only_the_declared_name_changes_and_the_rest_is_told(work: Path) -
     assert "which it had not declared; that was not kept." in said(outcome)
 
 
-@requirement("HELD-1", "HELD-3")
+@requirement("HELD-10", "HELD-12")
 @pytest.mark.parametrize(
     "command", ["cat ../.bashrc", "cat .env", "echo x > a.txt", "cat ../../state/*", "cat /etc/shadow"]
 )
@@ -111,7 +111,7 @@ async def test_a_command_that_was_taken_for_a_reading_one_reads_no_more_than_all
     assert (work / "a.txt").read_text() == "hello\n"
 
 
-@requirement("HELD-1")
+@requirement("HELD-10")
 @pytest.mark.parametrize(
     ("mode", "rules", "parts"),
     [
@@ -130,7 +130,7 @@ async def test_what_somebody_approved_reads_what_they_approved(
     assert "xyzzy" in said(outcome)
 
 
-@requirement("HELD-1")
+@requirement("HELD-10")
 async def test_a_rule_for_a_path_holds_the_command_to_it(work: Path) -> None:
     need_mounts()
     lie = claiming(WritesPath(str(work / "src" / "x.py"), Change.REPLACES))
@@ -141,7 +141,7 @@ async def test_a_rule_for_a_path_holds_the_command_to_it(work: Path) -> None:
     assert (work / "a.txt").read_text() == "hello\n"
 
 
-@requirement("HELD-1")
+@requirement("HELD-10")
 async def test_a_classifiers_yes_is_no_approval(work: Path) -> None:
     need_mounts()
 
@@ -164,7 +164,7 @@ async def test_a_classifiers_yes_is_no_approval(work: Path) -> None:
     assert not (work.parent / "out.txt").exists()
 
 
-@requirement("HELD-1", "PERM-5")
+@requirement("HELD-10", "PERM-5")
 async def test_in_bypass_a_command_that_was_misread_is_kept_from_what_is_denied(work: Path) -> None:
     need_mounts()
     rules = {"deny": ["Read(./src/x.py)", "Edit(./b.txt)"]}
@@ -182,7 +182,7 @@ async def test_in_bypass_a_command_that_was_misread_is_kept_from_what_is_denied(
 # Secrets
 
 
-@requirement("HELD-4")
+@requirement("HELD-13")
 async def test_what_passes_over_a_secret_runs_without_it_and_says_so(work: Path) -> None:
     everywhere, quiet, copied, elsewhere = await ran(
         work, "grep -r . .", "grep -r hello . 2>/dev/null", "cat * ; cat src/*", "cat *.txt"
@@ -198,14 +198,14 @@ async def test_what_passes_over_a_secret_runs_without_it_and_says_so(work: Path)
     assert said(elsewhere) == "hello\nhello"
 
 
-@requirement("HELD-4")
+@requirement("HELD-13")
 async def test_a_secret_that_a_rule_names_is_read(work: Path) -> None:
     (outcome,) = await ran(work, "cat .env", rules={"allow": ["Read(./.env)"]})
 
     assert said(outcome) == "KEY=xyzzy"
 
 
-@requirement("HELD-4")
+@requirement("HELD-13")
 async def test_a_secret_that_comes_later_is_hidden_from_the_next_command(work: Path) -> None:
     lie = claiming(ReadsPath(str(work)))
     settings = Settings(cwd=str(work), state_folder=work.parent.parent / "state")
@@ -219,7 +219,7 @@ async def test_a_secret_that_comes_later_is_hidden_from_the_next_command(work: P
     assert "xyzzy" not in said(after)
 
 
-@requirement("HELD-3")
+@requirement("HELD-12")
 async def test_where_the_home_is_the_workspace_its_start_up_files_and_secrets_are_hidden(work: Path) -> None:
     home = work.parent
     (home / ".ssh").mkdir()
@@ -258,7 +258,7 @@ EVERYDAY = {
 }
 
 
-@requirement("HELD-2")
+@requirement("HELD-11")
 @pytest.mark.parametrize("command", EVERYDAY)
 async def test_everyday_edits_run_unasked_and_do_what_they_say(work: Path, command: str) -> None:
     need_mounts()
@@ -277,7 +277,7 @@ def commit_sources(work: Path) -> None:
         subprocess.run(["git", *arguments], cwd=work, env=environment, check=True)
 
 
-@requirement("HELD-3")
+@requirement("HELD-12")
 async def test_git_works_with_a_configuration_that_includes_others(work: Path) -> None:
     home = work.parent
     (home / ".gitconfig").write_text("[include]\n\tpath = ~/git/more.inc\n[core]\n\texcludesFile = ~/git/ignore\n")
@@ -294,7 +294,7 @@ async def test_git_works_with_a_configuration_that_includes_others(work: Path) -
     assert other.status is Status.DENIED
 
 
-@requirement("HELD-3")
+@requirement("HELD-12")
 async def test_a_program_that_path_leads_to_by_a_link_runs(work: Path) -> None:
     home = work.parent
     program = home / "tools" / "node_modules" / "tool" / "run"
@@ -316,7 +316,7 @@ async def test_a_program_that_path_leads_to_by_a_link_runs(work: Path) -> None:
     assert said(outcome).startswith("found")
 
 
-@requirement("HELD-3")
+@requirement("HELD-12")
 async def test_settings_let_more_be_read(work: Path) -> None:
     from tests.cli.running import ferrule
 
