@@ -57,16 +57,24 @@ class HeldSandboxes:
         self._home = os.path.realpath(environment.get("HOME") or os.path.expanduser("~"))
         self._system = ReadableRoots(environment, (os.path.dirname(spawner.__file__),))
         self._hidden = HiddenPaths(places.secrets)
+        self._folders: dict[tuple[str, ...], tuple[str, ...]] = {}
         self.too_many = ""
         """Why nothing can be hidden here, if something was too large to be searched."""
 
     def roots(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(os.path.realpath(root) for root in self._places.roots() if root))
+        return self._resolved(self._places.roots())
 
     def worked_in(self) -> tuple[str, ...]:
         """All folders that some command may write."""
-        more = (os.path.realpath(path) for path in self._places.writable())
-        return tuple(dict.fromkeys((*self.roots(), *more)))
+        return self._resolved((*self._places.roots(), *self._places.writable()))
+
+    def _resolved(self, folders: tuple[str, ...]) -> tuple[str, ...]:
+        """A folder that is worked in stays where it is as long as the session lasts."""
+        known = self._folders.get(folders)
+        if known is None:
+            known = tuple(dict.fromkeys(os.path.realpath(folder) for folder in folders if folder))
+            self._folders[folders] = known
+        return known
 
     def look(self) -> None:
         """Search once for what would be hidden, so that it is known whether it can be."""

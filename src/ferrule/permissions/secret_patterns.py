@@ -23,7 +23,7 @@ def meant_secret(argv: Sequence[str], names: Iterable[str]) -> tuple[str, str] |
     >>> meant_secret(("cat", ".e*"), [".env"]), meant_secret(("cat", "*"), [".env"])
     (('.e*', '.env'), None)
     """
-    patterns = [word for word in argv[1:] if any(sign in word for sign in _WILD)]
+    patterns = [word for word in argv[1:] if "*" in word or "?" in word or "[" in word]
     if not patterns or not shows_content(argv):
         return None
     for word in patterns:
