@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ferrule.engine.footprint import ground
-from ferrule.host.declaring import declared_writes, without_covered
+from ferrule.host.declaring import declared_writes, passed_over, without_covered
 from ferrule.host.paths import LocalPaths
 from ferrule.shell.analysis import analyse
 from tests.requirement import requirement
@@ -104,3 +104,27 @@ def test_every_declared_name_lies_in_something_that_was_judged(folder: Path, pro
 
     for one in without_covered(declared_writes(effects)):
         assert any(one.path == path or one.path.startswith(f"{path}/") for path in judged)
+
+
+@requirement("HELD-13")
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        ("grep -r x .", {".env", "dir/key.pem"}),
+        ("cat *", set[str]()),
+        ("cat dir/*", {"dir/key.pem"}),
+        ("cat src/*", set[str]()),
+        ("ls -la", set[str]()),
+        ("git status", set[str]()),
+        ("cat .e*", {".env"}),
+    ],
+)
+def test_what_a_command_passes_over_is_told_from_what_it_does_not_mean(
+    folder: Path, command: str, named: set[str]
+) -> None:
+    effects = ground(analyse(command, cwd=str(folder), home="/nowhere").effects, LocalPaths())
+    root = os.path.realpath(folder)
+
+    found = passed_over(effects, [f"{root}/.env", f"{root}/dir/key.pem", "/etc/shadow"])
+
+    assert {os.path.relpath(path, root) for path in found} == named

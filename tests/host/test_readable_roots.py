@@ -72,8 +72,8 @@ def test_a_known_tool_chain_is_read_where_it_exists(tmp_path: Path, inside: str)
 def test_of_a_home_nothing_else_is_read(tmp_path: Path) -> None:
     private = (
         ".bashrc", ".ssh/id_rsa", ".aws/credentials", ".config/gh/hosts.yml", ".local/share/keyrings/x",
-        ".cargo/credentials.toml", ".git-credentials", ".config/git/credentials", "other-project/main.py", "go/src/x.go",
-        ".m2/settings.xml", ".npmrc",
+        ".cargo/credentials.toml", ".git-credentials", ".config/git/credentials", "other-project/main.py",
+        "go/src/x.go", ".m2/settings.xml", ".npmrc",
     )  # fmt: skip
     made(tmp_path, *private, ".cargo/bin/cargo", ".local/bin/tool", "go/bin/x", ".m2/repository/x")
     path = f"{tmp_path}/.local/bin:{tmp_path}/.cargo/bin:{tmp_path}:.:{tmp_path.parent}"

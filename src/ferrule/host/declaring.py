@@ -28,6 +28,28 @@ _SHOWS_NAMES: Final = frozenset(
     {"ls", "find", "tree", "du", "df", "stat", "file", "cd", "pwd", "test", "[", "git", "mkdir", "touch", "rm", "rmdir"}
 )
 """Programs that show no contents of a folder that they read, so that nothing is missing where some are hidden."""
+_READS_FILES: Final = frozenset(
+    {
+        "cat",
+        "head",
+        "tail",
+        "wc",
+        "sort",
+        "uniq",
+        "cut",
+        "nl",
+        "tac",
+        "less",
+        "more",
+        "od",
+        "xxd",
+        "strings",
+        "sed",
+        "awk",
+    }
+    | {"md5sum", "sha1sum", "sha256sum", "base64", "jq", "bat", "paste", "cmp", "column"}
+)
+"""Programs that read the files they are given, and nothing of a folder."""
 _RECURSIVE: Final = re.compile(r"-[A-Za-z]*[rRa][A-Za-z]*|--recursive|--archive")
 _TARGET_FIRST: Final = re.compile(r"-[A-Za-z]*t.*|--target-directory.*", re.DOTALL)
 _NO_FOLDER: Final = re.compile(r"-[A-Za-z]*T[A-Za-z]*|--no-target-directory")
@@ -102,17 +124,24 @@ def passed_over(effects: Effects, hidden: Iterable[str]) -> tuple[str, ...]:
             folder = touch.real or touch.path
             below = [path for path in hidden if path != folder and _is_below(path, folder)]
             patterns = [rest for word in part.argv[1:] if (rest := _rest_of_pattern(word, touch.path))]
-            found |= dict.fromkeys(one for one in below if not patterns or _is_meant(one, folder, patterns))
+            goes_on = part.program not in _READS_FILES
+            found |= dict.fromkeys(
+                one for one in below if _is_meant(one, folder, patterns, goes_on=goes_on) or (goes_on and not patterns)
+            )
     return tuple(found)
 
 
-def _is_meant(path: str, folder: str, patterns: Iterable[str]) -> bool:
-    """Whether a pattern matches the path, or a folder that it lies in; a dot at the front has to be spelled."""
+def _is_meant(path: str, folder: str, patterns: Iterable[str], *, goes_on: bool) -> bool:
+    """Whether a pattern matches the path; or a folder that it lies in, for a program that goes on below folders.
+
+    A dot at the front has to be spelled.
+    """
     parts = path[len(folder.rstrip("/")) + 1 :].split("/")
     for pattern in patterns:
         segments = pattern.rstrip("/").split("/")
         pairs = list(zip(parts, segments, strict=False))
-        if len(pairs) == len(segments) and all(
+        reaches = len(pairs) == len(segments) and (goes_on or len(parts) == len(segments))
+        if reaches and all(
             fnmatch.fnmatchcase(part, segment) and (part[:1] != "." or segment[:1] == ".") for part, segment in pairs
         ):
             return True

@@ -21,7 +21,8 @@ from ..core.tool import Alias, Result, Tool, ToolError, load_guide
 from ..core.values import plain_value
 from ..core.verdicts import Confinement, Grants, Verdict, of_risks
 from ..host.background import State
-from ..host.command import Changes, Command, CommandFailed, LeftBehind, Ran
+from ..host.change_words import describe_changes, name_some
+from ..host.command import Command, CommandFailed, LeftBehind, Ran
 from ..host.declaring import passed_over
 from ..host.line_filter import BadPattern
 from ..host.running import Running
@@ -41,8 +42,6 @@ SEARCHES = frozenset({"grep", "egrep", "fgrep", "rg", "zgrep"})
 GIT_MEANS_NO = frozenset({"diff", "grep"})
 NOT_LEFT_ALONE = frozenset({"sleep", "git"})
 """Programs that a time-out ends: nothing is gained by waiting on, or a lock would stay."""
-MOST_NAMED = 3
-"""Paths that one sentence names."""
 
 
 class Analyse(Protocol):
@@ -221,8 +220,8 @@ class Bash(Tool[BashInput, CommandRan]):
         notes = (
             *_about_output(ran),
             *_about_left(ran.left),
-            *_about_changes(ran.changes),
-            *((f"left out: {_names(tuple(os.path.relpath(path, ctx.cwd) for path in hidden))}",) if hidden else ()),
+            *describe_changes(ran.changes),
+            *((f"left out: {name_some(tuple(os.path.relpath(path, ctx.cwd) for path in hidden))}",) if hidden else ()),
             *(_blocked(command, ran, ctx) if not hidden or "Permission denied" in output else ()),
             *stayed,
         )
@@ -331,17 +330,6 @@ def _about_left(left: tuple[LeftBehind, ...]) -> Iterator[str]:
         yield f"Still running: {names}{more}. What it prints now is lost; it ends with the session."
 
 
-def _about_changes(changes: Changes | None) -> Iterator[str]:
-    """What the kernel did not let happen, or did not keep."""
-    if changes is None:
-        return
-    undeclared = tuple(dict.fromkeys((*changes.refused, *changes.dropped)))
-    if undeclared:
-        yield f"It tried to write {_names(undeclared)}, which it had not declared; that was not kept."
-    for path, why in changes.failed[:MOST_NAMED]:
-        yield f"{_short(path)} stays as it was: {why}."
-
-
 def _left_out(command: Command, ctx: ToolContext) -> tuple[str, ...]:
     """What it passed over that may hold secrets, or is denied."""
     if command.jail is None or command.jail["readable"] is None or ctx.effects is None:
@@ -354,16 +342,6 @@ def _without_refusals(lines: str, hidden: tuple[str, ...]) -> str:
     names = tuple(os.path.basename(path) for path in hidden)
     kept = [line for line in lines.split("\n") if not ("Permission denied" in line and any(n in line for n in names))]
     return "\n".join(kept)
-
-
-def _names(paths: tuple[str, ...]) -> str:
-    more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
-    return ", ".join(map(_short, paths[:MOST_NAMED])) + more
-
-
-def _short(path: str) -> str:
-    home = os.path.expanduser("~")
-    return f"~{path[len(home) :]}" if path.startswith(f"{home}/") else path
 
 
 def _blocked(command: Command, ran: Ran, ctx: ToolContext) -> Iterator[str]:
