@@ -80,6 +80,12 @@ def test_the_grants_are_the_effects_and_nothing_else() -> None:
 
 
 @requirement("HELD-10")
+def test_a_path_that_is_not_known_is_granted_to_nobody() -> None:
+    assert Grants.declared_by(Effects.of(ReadsPath("/", "/"), ReadsPath("/"))).reads == ()
+    assert Grants.declared_by(Effects.of(ReadsPath("/srv", "/data"))).reads == ("/data",)
+
+
+@requirement("HELD-10")
 def test_where_the_machine_cannot_hold_it_a_command_is_asked_about_and_an_approval_answers() -> None:
     asked = judged({}, "Bash", {"command": "ls"}, confines=lambda needed: False)
     ruled = judged({"allow": ["Bash(ls)"]}, "Bash", {"command": "ls"}, confines=lambda needed: False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 from collections.abc import Mapping
@@ -314,19 +313,3 @@ async def test_a_program_that_path_leads_to_by_a_link_runs(work: Path) -> None:
         (outcome,) = await session.run([ToolCall("1", "Bash", {"command": "tool"})])
 
     assert said(outcome).startswith("found")
-
-
-@requirement("HELD-12")
-async def test_settings_let_more_be_read(work: Path) -> None:
-    from tests.cli.running import ferrule
-
-    (work.parent / "data").mkdir()
-    (work.parent / "data" / "x").write_text("found\n")
-    call = json.dumps({"command": "python3 -c 'print(open(\"../data/x\").read())'"})
-    flags = ("--permission-mode", "plan")
-
-    more = json.dumps({"sandbox": {"filesystem": {"allowRead": ["../data"]}}})
-    without, given = (ferrule(work, "call", "Bash", call, *flags, *extra) for extra in ((), ("--settings", more)))
-
-    assert b"found" not in without.stdout
-    assert b"found" in given.stdout, given.stdout + given.stderr

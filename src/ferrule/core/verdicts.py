@@ -53,7 +53,8 @@ class Grants:
         network = False
         for touch in effects.touches:
             if isinstance(touch, ReadsPath):
-                reads[touch.real or touch.path] = None
+                if touch.real not in ("/", "") or touch.path != "/":  # the root stands for a path that is not known
+                    reads[touch.real or touch.path] = None
             elif isinstance(touch, WritesPath):
                 writes[touch.real or touch.path] = None
                 name = touch.path[touch.path.rfind("/") :]  # a link at the end may itself be what is replaced
@@ -160,7 +161,7 @@ def strictest(opinions: Iterable[Verdict | None]) -> Verdict:
     """Combine opinions; silence from everyone means ask.
 
     A tool can only tighten: that it allows itself counts as silence. An ASK
-    by `default` is silence that gives a reason, so somebody's approval answers it.
+    for want of an approval is silence that gives a reason, so an approval answers it.
 
     >>> strictest([None, None]) is NO_OPINION
     True
@@ -176,7 +177,7 @@ def strictest(opinions: Iterable[Verdict | None]) -> Verdict:
             risks += opinion.risks
         if opinion.behavior is Behavior.ALLOW and opinion.source == "tool":
             continue
-        if opinion.behavior is Behavior.ASK and opinion.source == "default":
+        if _only_lacks_approval(opinion):
             silence = opinion
             continue
         approved = approved or (opinion.approved and opinion.behavior is Behavior.ALLOW)
@@ -187,6 +188,17 @@ def strictest(opinions: Iterable[Verdict | None]) -> Verdict:
     if approved and strict.behavior is Behavior.ALLOW and not strict.approved:
         strict = replace(strict, approved=True)
     return replace(strict, risks=risks) if risks else strict
+
+
+def _only_lacks_approval(opinion: Verdict) -> bool:
+    """Whether it is asked about only because nobody approved it and it cannot be held to its grants."""
+    needed = opinion.needs_confinement
+    return (
+        opinion.behavior is Behavior.ASK
+        and opinion.source == "default"
+        and needed is not None
+        and needed.grants is not None
+    )
 
 
 def _is_stricter(opinion: Verdict, other: Verdict) -> bool:

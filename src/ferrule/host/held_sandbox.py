@@ -134,8 +134,8 @@ class HeldSandboxes:
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What may be read, and what is hidden in it."""
         system = self._system.current()
-        around = (root for root in _checkouts(git) if not opens_too_much(root, self._home))
-        asked = (*self._places.readable(), *grants.reads, *around)
+        declared = (path for path in (*grants.reads, *_checkouts(git)) if not opens_too_much(path, self._home))
+        asked = (*self._places.readable(), *declared)
         own = outermost((*roots, *(os.path.realpath(path) for path in asked if os.path.lexists(path))))
         saved = (os.path.realpath(self._places.saved),) if self._places.saved else ()
         readable = (*system.readable, *own, *saved, *_git_folders(roots), *_bases(roots))

@@ -139,6 +139,7 @@ class Shell:
         if needed.writable is None or needed.read_only:
             environment = await self._reading_environment(repositories)
         sandbox = await asyncio.to_thread(self._sandbox, needed, grants, effects, offers, repositories)
+        sandbox = replace(sandbox, hidden=tuple(dict.fromkeys((*sandbox.hidden, *self._hidden()))))
         return Command(text=text, cwd=cwd, env=environment, jail=offers.jail(sandbox))
 
     def _sandbox(
