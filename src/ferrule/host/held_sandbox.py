@@ -18,7 +18,7 @@ from . import spawner
 from .checkouts import checkout_of
 from .covering import HiddenPaths, NoSecrets, SecretNames, TooMany
 from .readable_roots import ReadableRoots, opens_too_much, outermost, python_base
-from .sandbox import READ_ONLY, CannotConfine, Keep, Offers, Profile, Sandbox, workspace_write
+from .sandbox import READ_ONLY, CannotConfine, Keep, Offers, Profile, Sandbox, is_protected, workspace_write
 
 START_UP: Final = (
     ".bashrc", ".bash_profile", ".bash_login", ".bash_aliases", ".bash_logout", ".profile", ".zshrc", ".zprofile",
@@ -120,13 +120,15 @@ class HeldSandboxes:
         keep = self.keep_for(declared, offers, lasts=grants.lasts)
         if not keep:
             raise CannotConfine(f"nothing here holds a command to {declared[0].path} alone.")
+        denied = self._found(needed.unwritable, roots)
         return replace(
             box,
             profile=Profile.WORKSPACE_WRITE,
             declared=tuple((one.path, one.tree) for one in declared),
             keep=keep,
             workspace=tuple(root for root in roots if any(_is_below(one.path, root) for one in declared)),
-            protected=self._found(needed.unwritable, roots),
+            protected=denied,
+            reopened=tuple(_spelled(declared, roots, denied)),
         )
 
     def _reading(
@@ -141,8 +143,9 @@ class HeldSandboxes:
         readable = (*system.readable, *own, *saved, *_git_folders(roots), *_bases(roots))
         folders = [path for path in own if os.path.isdir(path) and not _is_in(path, system.readable)]
         hidden = [*system.hidden, *self._found(needed.unreadable, (*folders, *saved))]
+        named = (*grants.reads, *(one.path for one in grants.writes))
         for secret in self._secrets(folders):
-            hidden += all_but(secret, grants.reads)
+            hidden += all_but(secret, named)
         hidden += self._private(own)
         return outermost(readable), tuple(dict.fromkeys(hidden))
 
@@ -183,6 +186,15 @@ def all_but(path: str, kept: Iterable[str]) -> Iterator[str]:
             return
         for name in names:
             yield from all_but(os.path.join(path, name), inside)
+
+
+def _spelled(declared: Iterable[DeclaredWrite], roots: Iterable[str], denied: Collection[str]) -> Iterator[str]:
+    """Declared names that are protected: without an approval only a rule that spells such a name allows it."""
+    roots = tuple(roots)
+    for one in declared:
+        protected = any(_is_below(one.path, root) and is_protected(one.path, root) for root in roots)
+        if protected and not any(_is_below(path, one.path) or _is_below(one.path, path) for path in denied):
+            yield one.path
 
 
 def _checkouts(folders: Collection[str]) -> Iterator[str]:

@@ -85,6 +85,8 @@ class Sandbox:
     """How declared names are held to, from `Offers.keep_for`; needed where something is declared."""
     workspace: tuple[str, ...] = ()
     """The folders in which declared names lie: the project's, and those added to it."""
+    reopened: tuple[str, ...] = ()
+    """Declared names that may change though they are protected: a rule spelled them."""
 
 
 READ_ONLY = Sandbox(profile=Profile.READ_ONLY)
@@ -112,6 +114,12 @@ def protected_in(folder: str) -> Iterator[str]:
             path = os.path.join(place, name)
             if place == folder or os.path.lexists(path):
                 yield path
+
+
+def is_protected(path: str, folder: str) -> bool:
+    """Whether the path, or a folder of it below the given one, has a protected name."""
+    inside = f"/{path[len(folder) :].strip('/').casefold()}/"
+    return any(f"/{name.casefold()}/" in inside for name in (*PROTECTED_FOLDERS, *PROTECTED_FILES))
 
 
 def _folders_in(folder: str) -> list[str]:
@@ -191,7 +199,8 @@ class Offers:
             "hidden": hidden,
             "protected": [*map(_resolved, sandbox.protected)] if keep else protected,
             "reopened": [
-                path for folder in sandbox.workspace if os.path.isdir(path := os.path.join(folder, WORKTREES))
+                *(path for folder in sandbox.workspace if os.path.isdir(path := os.path.join(folder, WORKTREES))),
+                *sandbox.reopened,
             ],
             "metadata": bool(keep) or (self.mounts and bool(writable)),
             "network": sandbox.network,
