@@ -112,7 +112,7 @@ async def test_spawners_that_start_at_once_all_have_their_bounds(tmp_path: Path)
     assert found[0] > 0
 
 
-@requirement("HELD-1")
+@requirement("HELD-20")
 async def test_a_held_command_ends_with_its_spawner_and_nothing_is_carried_over(tmp_path: Path) -> None:
     need_layers()
     ws, marker = furnish(tmp_path), unique()

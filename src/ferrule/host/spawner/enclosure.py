@@ -67,10 +67,10 @@ class Enclosure:
         self._states.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         self._states.settimeout(SECONDS_TO_PREPARE)
         with line, states:
-            self.pid, as_root = layers.fork_inside()
+            self.pid, who = layers.fork_inside()
             """The first process of the namespace."""
             if self.pid == 0:
-                _be_first(line, states, self, home, as_root=as_root)
+                _be_first(line, states, self, home, who)
 
     def is_current(self) -> bool:
         """Whether the workspace is still the folder it was, and nothing that is hidden in it has moved."""
@@ -148,15 +148,16 @@ def _received(states: socket.socket) -> tuple[bytes, int, list[int]]:
 
 
 def _be_first(
-    line: socket.socket, states: socket.socket, enclosure: Enclosure, home: str, *, as_root: bool
+    line: socket.socket, states: socket.socket, enclosure: Enclosure, home: str, who: tuple[int, int] | None
 ) -> NoReturn:
     """Makes the mounts; then waits for the shell, and for whoever else is left without a parent."""
     try:
         prctl("PR_SET_PDEATHSIG", PR_SET_PDEATHSIG, signal.SIGKILL)
         close_all_but([line.fileno(), states.fileno()])
         restore_signals()
+        layers.settle(who)
         place = enclosure.place
-        in_memory, writable = layers.enter(enclosure.jail, place, home, as_root=as_root)
+        in_memory, writable = layers.enter(enclosure.jail, place, home, as_root=who is None)
         layers.show_own_processes()
         shell = os.fork()
         if shell == 0:
