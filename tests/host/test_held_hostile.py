@@ -143,7 +143,7 @@ def _canaries(base: Path) -> dict[str, object]:
 async def test_only_the_declared_name_changes(commands: Commands, base: Path, victim: subprocess.Popen[bytes]) -> None:
     for text in HOSTILE:
         before = _canaries(base)
-        asked = held(text, base / "ws", [TARGET], root=_root(base), **_environment(base, victim))
+        asked = held(text, base / "ws", [TARGET], (), root=_root(base), hidden=(), **_environment(base, victim))
 
         ran = await commands.run(asked, timeout=GENEROUS)
         if "late" in text:

@@ -48,6 +48,7 @@ class Crew:
         elif self._enclosed is None and self._last_enclosed is not None:
             self._mounts.has_changed()
             self._enclosed = self._fresh_enclosure(*self._last_enclosed)
+            self._enclosed.is_fresh = False
         else:
             return False
         return True

@@ -54,6 +54,8 @@ class Enclosure:
         self.program = program
         self.place = place
         self.since = 0
+        self.is_fresh = True
+        """Not made ahead."""
         self.shell = 0
         """The process that becomes a shell, once it is launched."""
         self._in_memory: list[int] = []
@@ -78,6 +80,7 @@ class Enclosure:
 
     def launch(self, job: Job, *, output: int, report: int) -> None:
         """The shell to be becomes one. Raises `OSError` where this machine cannot do it; nothing ran then."""
+        job["scratch"] = self.place.own
         while not self.shell or self._mounts < 0:
             self._listen()
         self.since = time.time_ns()
@@ -181,7 +184,7 @@ def _waited(shell: int, states: socket.socket) -> int:
     os.set_blocking(waker, False)
     os.set_blocking(woken, False)
     signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.signal(signal.SIGCHLD, _only_wake)
     poll = select.poll()
     poll.register(woken, select.POLLIN)
     poll.register(states, 0)
@@ -192,6 +195,10 @@ def _waited(shell: int, states: socket.socket) -> int:
         if states.fileno() in dict(poll.poll()):
             os._exit(FAILED)
         os.read(woken, 1 << 12)
+
+
+def _only_wake(*_: object) -> None:
+    """The wake-up pipe is written where a signal has a function."""
 
 
 def _wait_and_become(
