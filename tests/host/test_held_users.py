@@ -52,6 +52,7 @@ async def main(base):
     async with Commands(folder=base / "output", environment=os.environ) as commands:
         offers = await try_workspace(commands, await tried(commands), str(ws))
         found["offers"] = [offers.reads, offers.keep_for(str(ws), background=False), offers.trouble]
+        found["of others"] = offers.keep_for(str(ws), background=False, names=[str(ws / "theirs/new")])
         reading = Sandbox(profile=Profile.READ_ONLY, readable=readable, declared=(),
                           hidden=(str(ws / ".env"), str(ws / "hidden")))
         ran = await commands.run(Command(text=READS, cwd=str(ws), env=env, jail=offers.jail(reading)))
@@ -118,11 +119,14 @@ def _canaries(base: Path) -> dict[str, object]:
 @pytest.mark.parametrize(("become", "user"), [((), 0), (NOBODY, 65534)], ids=["root", "ordinary user"])
 def test_names_and_reading_are_held(base: Path, become: tuple[str, ...], user: int) -> None:
     _give(base, user)
+    (base / "ws/theirs").mkdir()
+    os.chown(base / "ws/theirs", user, 4711)
     before = _canaries(base)
 
     found = _found(base, become)
 
     assert found["offers"] == [True, "overlay", []]
+    assert found["of others"] == ("overlay" if user == 0 else "")
     _reading_is_held(found, powers=0x3F if user == 0 else 0)
     done, dropped, failed, output = found["written"]
     assert (done, failed, output.splitlines()[-1]) == ([str(base / "ws/src/x.py")], [], str(user))
