@@ -74,6 +74,10 @@ class Enclosure:
             if self.pid == 0:
                 _be_first(line, states, self, home, who)
 
+    def suits(self, jail: Jail, program: str) -> bool:
+        """Whether it is as that jail would be; which names are declared matters only when it ended."""
+        return self.program == program and {**self.jail, "declared": None} == {**jail, "declared": None}
+
     def is_current(self) -> bool:
         """Whether the workspace is still the folder it was, and nothing that is hidden in it has moved."""
         return self._seen.is_current()

@@ -162,8 +162,8 @@ class Spawner:
             make_covers(self._home)
         forerunner, ruleset = self._crew.take(job["start"])
         if jail is not None:
-            job["scratch"] = self._crew.next_folder(ruleset.folder if ruleset else self._home)
-            os.mkdir(job["scratch"], 0o700)
+            folder = ruleset.folder if ruleset else self._home
+            job["scratch"] = forerunner.scratch or self._crew.make_folder(folder)
         report = command.report.writing.fileno()
         try:
             forerunner.launch(job, output=output, report=report, ruleset=ruleset)
