@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.requirement import requirement
 
 
-@requirement("HELD-2")
+@requirement("HELD-21")
 def test_arguments_cannot_be_read_by_another_process_and_still_work(tmp_path: Path) -> None:
     words = (
         "import sys, ferrule.cli.own_arguments as o; o.hide_arguments(); print(sys.argv[1:]); sys.stdout.flush();"

@@ -102,7 +102,7 @@ async def commands(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Asyn
         yield commands
 
 
-@requirement("HELD-1")
+@requirement("HELD-20")
 async def test_they_end_as_they_do_unheld(
     commands: Commands, base: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

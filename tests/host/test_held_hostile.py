@@ -139,11 +139,11 @@ def _canaries(base: Path) -> dict[str, object]:
     return found | {"mode": (base / "ws").stat().st_mode}
 
 
-@requirement("HELD-1")
+@requirement("HELD-20")
 async def test_only_the_declared_name_changes(commands: Commands, base: Path, victim: subprocess.Popen[bytes]) -> None:
     for text in HOSTILE:
         before = _canaries(base)
-        asked = held(text, base / "ws", [TARGET], root=_root(base), **_environment(base, victim))
+        asked = held(text, base / "ws", [TARGET], (), root=_root(base), hidden=(), **_environment(base, victim))
 
         ran = await commands.run(asked, timeout=GENEROUS)
         if "late" in text:
@@ -164,7 +164,7 @@ def _restore(target: Path) -> None:
     target.write_text("alpha of src/x.py\nbeta\n")
 
 
-@requirement("HELD-1")
+@requirement("HELD-20")
 def test_they_do_harm_when_not_held(tmp_path_factory: pytest.TempPathFactory, victim: subprocess.Popen[bytes]) -> None:
     """Otherwise the test above would show nothing."""
     harmless: list[str] = []
@@ -206,7 +206,7 @@ READS = [
 ]
 
 
-@requirement("HELD-2")
+@requirement("HELD-21")
 @pytest.mark.parametrize("writing", [False, True], ids=["reading", "writing"])
 async def test_nothing_is_read_that_was_not_granted(
     commands: Commands, base: Path, victim: subprocess.Popen[bytes], writing: bool
@@ -231,7 +231,7 @@ async def test_nothing_is_read_that_was_not_granted(
     assert plain.output.text() == "alpha of docs/a.md\nbeta\nalpha of src/y.py\nbeta\n"
 
 
-@requirement("HELD-1")
+@requirement("HELD-20")
 async def test_a_folder_swapped_by_somebody_else_leads_nowhere(commands: Commands, base: Path) -> None:
     """A process outside swaps the folder for a link to canaries all the time."""
     ws, stop = base / "ws", threading.Event()
@@ -256,7 +256,7 @@ async def test_a_folder_swapped_by_somebody_else_leads_nowhere(commands: Command
     assert seen(base / "outside", exact=True) == before
 
 
-@requirement("HELD-1")
+@requirement("HELD-20")
 async def test_a_declared_tree_with_something_protected_in_it_stays(commands: Commands, base: Path) -> None:
     ws = base / "ws"
     (ws / "sub/deep/.git").mkdir(parents=True)
@@ -270,7 +270,7 @@ async def test_a_declared_tree_with_something_protected_in_it_stays(commands: Co
     assert ran.changes.done == (str(ws / TARGET),)
 
 
-@requirement("HELD-1")
+@requirement("HELD-20")
 async def test_what_somebody_else_changed_meanwhile_stays_as_they_left_it(
     commands: Commands, base: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -288,7 +288,7 @@ async def test_what_somebody_else_changed_meanwhile_stays_as_they_left_it(
     assert ran.changes.failed == ((str(ws / TARGET), "somebody else changed it meanwhile"),)
 
 
-@requirement("HELD-1")
+@requirement("HELD-20")
 async def test_one_that_does_not_end_is_killed_and_keeps_what_it_did(commands: Commands, base: Path) -> None:
     marker = unique()
     text = "echo early > src/x.py; setsid sleep 1021 & sleep 1021"

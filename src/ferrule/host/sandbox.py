@@ -158,11 +158,12 @@ class Offers:
         """Whether a command can be held to what it may read."""
         return self.landlock >= READS_SINCE and self.filter
 
-    def keep_for(self, workspace: str, *, background: bool) -> Keep:
-        """How declared names below the workspace are held to; a layer is of no use before the command ended."""
+    def keep_for(self, workspace: str, *, background: bool, names: Iterable[str] = ()) -> Keep:
+        """How these names, declared below the workspace, are held to; a layer is of no use before the command ended."""
         if not self.reads:
             return ""
-        if not background and os.path.realpath(workspace) in self.overlays:
+        root = os.path.realpath(workspace)
+        if not background and root in self.overlays and not any(_is_of_others(name, root) for name in names):
             return "overlay"
         return "supervisor" if self.supervisor else ""
 
@@ -288,6 +289,20 @@ def _existing(paths: Iterable[str]) -> list[str]:
 
 def _is_below(path: str, folders: Iterable[str]) -> bool:
     return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
+
+
+def _is_of_others(path: str, root: str) -> bool:
+    """Whether an ordinary user's layer cannot take it: in it no other user or group has a number."""
+    own = os.geteuid(), os.getegid()
+    while own[0] and path.startswith(root + "/"):
+        try:
+            found = os.lstat(path)
+        except OSError:
+            found = None
+        if found is not None and (found.st_uid, found.st_gid) != own:
+            return True
+        path = os.path.dirname(path)
+    return False
 
 
 def _resolved(path: str) -> str:

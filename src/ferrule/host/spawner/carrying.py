@@ -91,9 +91,10 @@ class Layer:
     def _folder(
         self, path: str, new: os.stat_result, old: os.stat_result | None, upper: int, *, replaced: bool
     ) -> Iterator[Change]:
-        stays = old is not None and stat.S_ISDIR(old.st_mode)
-        if not stays or new.st_mode != old.st_mode:
-            yield Change(path, ATTRIBUTES if stays else MADE if old is None else CHANGED, new.st_mode)
+        if old is None or not stat.S_ISDIR(old.st_mode):
+            yield Change(path, MADE if old is None else CHANGED, new.st_mode)
+        elif new.st_mode != old.st_mode:
+            yield Change(path, ATTRIBUTES, new.st_mode)
         name = os.path.basename(path)
         os.chmod(name, 0o700, dir_fd=upper)
         notes = os.listxattr(f"/proc/self/fd/{upper}/{name}", follow_symlinks=False)
@@ -149,8 +150,8 @@ class Carrying:
         allowed = self._declared.allow(path, makes_folder=makes_folder)
         if allowed and stat.S_IFMT(change.mode) in ORDINARY:
             return True
-        if not change.untouched:
-            self._tell("dropped", path)
+        if not change.untouched and self._count("dropped"):
+            self._changed["dropped"].append(path)
         return False
 
     def _take_down(self, wanted: list[tuple[Layer, Change]]) -> None:
@@ -163,16 +164,18 @@ class Carrying:
         try:
             self._carry_one(layer, change, path)
         except OSError as error:
-            self._tell("failed", (path, error.strerror or str(error)))
+            if self._count("failed"):
+                self._changed["failed"].append((path, error.strerror or str(error)))
             return False
-        self._tell("done", path)
+        if self._count("done"):
+            self._changed["done"].append(path)
         return True
 
-    def _tell(self, kind: str, what: str | tuple[str, str]) -> None:
-        found = self._changed[kind]
-        if len(found) < MOST_CHANGES:
-            found.append(what)
-        self._changed["totals"][kind] = self._changed["totals"].get(kind, 0) + 1
+    def _count(self, kind: str) -> bool:
+        """Whether there is room to name another one of this kind."""
+        totals = self._changed["totals"]
+        totals[kind] = totals.get(kind, 0) + 1
+        return totals[kind] <= MOST_CHANGES
 
     def _carry_one(self, layer: Layer, change: Change, path: str) -> None:
         folder, name = os.path.split(change.path)
@@ -273,8 +276,9 @@ def _remove_tree(target: int, name: str) -> None:
         os.unlink(name, dir_fd=target)
         return
     with _opened(target, name) as folder:
-        for inner in os.listdir(folder) if folder is not None else ():
-            _remove_tree(folder, inner)
+        if folder is not None:
+            for inner in os.listdir(folder):
+                _remove_tree(folder, inner)
     os.rmdir(name, dir_fd=target)
 
 
@@ -299,8 +303,9 @@ def _copy(source: int, name: str, target: int, beside: str, new: os.stat_result)
     try:
         writing = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=target)
         try:
-            while os.sendfile(writing, reading, None, CHUNK):
-                pass
+            copied = 0
+            while part := os.sendfile(writing, reading, copied, CHUNK):
+                copied += part
             for key in os.listxattr(reading):
                 with suppress(OSError):  # not every file system takes every attribute
                     os.setxattr(writing, key, os.getxattr(reading, key))

@@ -1,4 +1,4 @@
-"""Processes in waiting: one for anything, one in the jail that was asked for last, one on a layer."""
+"""Processes in waiting: one for anything, and one in each jail and on each layer that was asked for lately."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from .protocol import Jail, Start
     from .rulesets import Ruleset
 
+    Wanted = tuple[Jail, str]
+
+MOST_CONFINED, MOST_ENCLOSED = 3, 2
+"""Jails, and workspaces, for which somebody waits."""
+
 
 class Crew:
     """None is made before one like it was asked for: many sessions confine nothing."""
@@ -24,41 +29,42 @@ class Crew:
         self._home = home
         self._made = 0
         self._rulesets = Rulesets(home)
-        self._plain: Forerunner | None = None
-        self._confined: Forerunner | None = None
-        self._enclosed: Enclosure | None = None
-        self._plain_is_asked_for = False
-        self._last: tuple[Jail, str] | None = None
-        self._last_enclosed: tuple[Jail, str] | None = None
         self._mounts = MountTable()
+        self._plain: Forerunner | None = None
+        self._plain_is_wanted = False
+        self._confined: list[Forerunner] = []
+        self._confined_wanted: list[Wanted] = []
+        self._enclosed: list[Enclosure] = []
+        self._enclosed_wanted: list[Wanted] = []
         self.unwanted: list[Enclosure] = []
-        """Made ahead, and then something else was asked for; to be cleared away."""
+        """Made ahead, and of no use any more; to be cleared away."""
 
     @property
     def pids(self) -> set[int]:
-        return {one.pid for one in (self._plain, self._confined, self._enclosed) if one is not None}
+        plain = [self._plain.pid] if self._plain is not None else []
+        return {*plain, *(one.pid for one in self._confined), *(one.pid for one in self._enclosed)}
 
     def replenish(self) -> bool:
         """To be done while nobody waits; whether one was made. Raises `OSError` for want of room."""
-        if self._plain is None and self._plain_is_asked_for:
+        if self._plain is None and self._plain_is_wanted:
             self._plain = Forerunner(None, None)
-        elif self._confined is None and self._last is not None:
-            jail, program = self._last
-            self._confined = Forerunner(jail, self.ruleset(jail, program))
-        elif self._enclosed is None and self._last_enclosed is not None:
-            self._mounts.has_changed()
-            self._enclosed = self._fresh_enclosure(*self._last_enclosed)
-        else:
-            return False
-        return True
+            return True
+        for jail, program in self._confined_wanted:
+            if not any(one.jail == jail for one in self._confined):
+                self._confined.append(self._fresh_confined(jail, program))
+                return True
+        for jail, program in self._enclosed_wanted:
+            if not any(one.suits(jail, program) for one in self._enclosed):
+                enclosed = self._fresh_enclosure(jail, program)
+                enclosed.is_fresh = False
+                self._enclosed.append(enclosed)
+                return True
+        return False
 
-    def next_folder(self, above: str) -> str:
-        """The path of a new folder for one command, not made yet."""
-        self._made += 1
-        return os.path.join(above, str(self._made))
-
-    def ruleset(self, jail: Jail, program: str) -> Ruleset:
-        return self._rulesets.take(jail, needed_to_start(program))
+    def make_folder(self, above: str) -> str:
+        """A new folder for one command. Raises `OSError`."""
+        os.mkdir(folder := self._next_folder(above), 0o700)
+        return folder
 
     def give_back(self, ruleset: Ruleset) -> None:
         self._rulesets.give_back(ruleset)
@@ -71,46 +77,82 @@ class Crew:
         jail, program = start["jail"], start["program"]
         ruleset = None
         if jail is not None and not jail["mounts"]:
-            self._last = jail, program
-            confined, self._confined = self._confined, None
-            if confined is not None and confined.ruleset is not None:
-                if confined.jail == jail and confined.ruleset.grants.is_current():
+            _want(self._confined_wanted, (jail, program), MOST_CONFINED)
+            for confined in [one for one in self._confined if one.jail == jail]:
+                self._confined.remove(confined)
+                if confined.ruleset is not None and confined.ruleset.grants.is_current():
                     return confined, confined.ruleset
-                confined.dismiss()
-                self.give_back(confined.ruleset)
-            ruleset = self.ruleset(jail, program)
-        self._plain_is_asked_for = True
+                self._dismiss(confined)
+            for other in [
+                one for one in self._confined if all(one.jail != wanted for wanted, _ in self._confined_wanted)
+            ]:
+                self._confined.remove(other)
+                self._dismiss(other)
+            ruleset = self._rulesets.take(jail, needed_to_start(program))
+        self._plain_is_wanted = True
         plain, self._plain = self._plain, None
         return plain or Forerunner(None, None), ruleset
 
     def take_enclosure(self, jail: Jail, program: str) -> Enclosure:
         """Raises `OSError`."""
-        self._last_enclosed = jail, program
-        enclosed, self._enclosed = self._enclosed, None
-        if enclosed is not None:
-            same = enclosed.jail == jail and enclosed.program == program
-            if same and not self._mounts.has_changed() and enclosed.is_current():
-                return enclosed
-            self.unwanted.append(enclosed)
-        return self._fresh_enclosure(jail, program)
+        _want(self._enclosed_wanted, (jail, program), MOST_ENCLOSED)
+        if self._mounts.has_changed():
+            self.unwanted += self._enclosed
+            self._enclosed.clear()
+        found = None
+        for enclosed in [*self._enclosed]:
+            suits = found is None and enclosed.suits(jail, program)
+            if suits or not any(enclosed.suits(*wanted) for wanted in self._enclosed_wanted):
+                self._enclosed.remove(enclosed)
+            if suits and enclosed.is_current():
+                found = enclosed
+            elif enclosed not in self._enclosed:
+                self.unwanted.append(enclosed)
+        found = found or self._fresh_enclosure(jail, program)
+        found.jail = jail
+        return found
 
     def lost(self, pid: int) -> None:
         """One of them ended while it waited."""
         if self._plain is not None and self._plain.pid == pid:
             self._plain = None
-        if self._confined is not None and self._confined.pid == pid:
-            self._confined = self._last = None  # going in ahead does not work here: not again
-        if self._enclosed is not None and self._enclosed.pid == pid:
-            self.unwanted.append(self._enclosed)
-            self._enclosed = self._last_enclosed = None
+        for confined in [one for one in self._confined if one.pid == pid]:
+            self._confined.remove(confined)
+            self._confined_wanted.clear()  # going in ahead does not work here: not again, before it is asked for
+        for enclosed in [one for one in self._enclosed if one.pid == pid]:
+            self._enclosed.remove(enclosed)
+            self.unwanted.append(enclosed)
+            self._enclosed_wanted.clear()
 
     def forget_enclosures(self) -> None:
         """Making one ahead does not work here: not again, before it is asked for."""
-        self._last_enclosed = None
+        self._enclosed_wanted.clear()
+
+    def _next_folder(self, above: str) -> str:
+        self._made += 1
+        return os.path.join(above, str(self._made))
+
+    def _fresh_confined(self, jail: Jail, program: str) -> Forerunner:
+        ruleset = self._rulesets.take(jail, needed_to_start(program))
+        forerunner = Forerunner(jail, ruleset)
+        forerunner.scratch = self.make_folder(ruleset.folder)
+        return forerunner
 
     def _fresh_enclosure(self, jail: Jail, program: str) -> Enclosure:
-        place = Place(self.next_folder(self._home), jail["workspace"])
-        return Enclosure(jail, program, place, self._home)
+        return Enclosure(jail, program, Place(self._next_folder(self._home), jail["workspace"]), self._home)
+
+    def _dismiss(self, confined: Forerunner) -> None:
+        confined.dismiss()
+        os.rmdir(confined.scratch)
+        if confined.ruleset is not None:
+            self.give_back(confined.ruleset)
+
+
+def _want(wanted: list[Wanted], what: Wanted, most: int) -> None:
+    """The latest first, and no more than `most`."""
+    jail, program = what
+    alike = {**jail, "declared": None}
+    wanted[:] = [what, *(one for one in wanted if one[1] != program or {**one[0], "declared": None} != alike)][:most]
 
 
 class MountTable:

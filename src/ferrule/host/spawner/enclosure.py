@@ -54,6 +54,8 @@ class Enclosure:
         self.program = program
         self.place = place
         self.since = 0
+        self.is_fresh = True
+        """Not made ahead."""
         self.shell = 0
         """The process that becomes a shell, once it is launched."""
         self._in_memory: list[int] = []
@@ -67,10 +69,14 @@ class Enclosure:
         self._states.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         self._states.settimeout(SECONDS_TO_PREPARE)
         with line, states:
-            self.pid, as_root = layers.fork_inside()
+            self.pid, who = layers.fork_inside()
             """The first process of the namespace."""
             if self.pid == 0:
-                _be_first(line, states, self, home, as_root=as_root)
+                _be_first(line, states, self, home, who)
+
+    def suits(self, jail: Jail, program: str) -> bool:
+        """Whether it is as that jail would be; which names are declared matters only when it ended."""
+        return self.program == program and {**self.jail, "declared": None} == {**jail, "declared": None}
 
     def is_current(self) -> bool:
         """Whether the workspace is still the folder it was, and nothing that is hidden in it has moved."""
@@ -78,6 +84,7 @@ class Enclosure:
 
     def launch(self, job: Job, *, output: int, report: int) -> None:
         """The shell to be becomes one. Raises `OSError` where this machine cannot do it; nothing ran then."""
+        job["scratch"] = self.place.own
         while not self.shell or self._mounts < 0:
             self._listen()
         self.since = time.time_ns()
@@ -148,15 +155,16 @@ def _received(states: socket.socket) -> tuple[bytes, int, list[int]]:
 
 
 def _be_first(
-    line: socket.socket, states: socket.socket, enclosure: Enclosure, home: str, *, as_root: bool
+    line: socket.socket, states: socket.socket, enclosure: Enclosure, home: str, who: tuple[int, int] | None
 ) -> NoReturn:
     """Makes the mounts; then waits for the shell, and for whoever else is left without a parent."""
     try:
         prctl("PR_SET_PDEATHSIG", PR_SET_PDEATHSIG, signal.SIGKILL)
         close_all_but([line.fileno(), states.fileno()])
         restore_signals()
+        layers.settle(who)
         place = enclosure.place
-        in_memory, writable = layers.enter(enclosure.jail, place, home, as_root=as_root)
+        in_memory, writable = layers.enter(enclosure.jail, place, home, as_root=who is None)
         layers.show_own_processes()
         shell = os.fork()
         if shell == 0:
@@ -180,7 +188,7 @@ def _waited(shell: int, states: socket.socket) -> int:
     os.set_blocking(waker, False)
     os.set_blocking(woken, False)
     signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.signal(signal.SIGCHLD, _only_wake)
     poll = select.poll()
     poll.register(woken, select.POLLIN)
     poll.register(states, 0)
@@ -191,6 +199,10 @@ def _waited(shell: int, states: socket.socket) -> int:
         if states.fileno() in dict(poll.poll()):
             os._exit(FAILED)
         os.read(woken, 1 << 12)
+
+
+def _only_wake(*_: object) -> None:
+    """The wake-up pipe is written where a signal has a function."""
 
 
 def _wait_and_become(

@@ -72,6 +72,8 @@ class Forerunner:
         """With a jail, it goes in ahead of need, and can become nothing outside. Raises `OSError` for want of room."""
         self.jail = jail
         self.ruleset = ruleset
+        self.scratch = ""
+        """The command's temporary folder, where it was made ahead as well."""
         own, self._line = socket.socketpair()
         with own:
             self.pid = os.fork()

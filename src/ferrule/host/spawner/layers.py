@@ -70,20 +70,24 @@ def outermost(folders: list[str]) -> list[str]:
     return kept
 
 
-def fork_inside() -> tuple[int, bool]:
+def fork_inside() -> tuple[int, tuple[int, int] | None]:
     """The first process of a process namespace, in which layers can be mounted: with it all others end.
 
-    Its number, 0 in the process itself; and whether it needed no user namespace. Raises `OSError`.
+    Its number, 0 in the process itself; and, where that took a user namespace, who is to be told in it, as user and
+    group. Raises `OSError`, in the parent only.
     """
     user, group = os.geteuid(), os.getegid()
     try:
-        return fork_into(NEW_MOUNTS | NEW_PROCESSES), True
+        return fork_into(NEW_MOUNTS | NEW_PROCESSES), None
     except PermissionError:
-        pid = fork_into(NEW_MOUNTS | NEW_PROCESSES | NEW_USERS)
-    if pid == 0:
+        return fork_into(NEW_MOUNTS | NEW_PROCESSES | NEW_USERS), (user, group)
+
+
+def settle(who: tuple[int, int] | None) -> None:
+    """In a new user namespace everybody stays who they are. Raises `OSError`: root without powers may not say so."""
+    if who is not None:
         prctl("PR_SET_DUMPABLE", PR_SET_DUMPABLE, 1)  # else its own files in /proc are not its own
-        stay(user, group)
-    return pid, False
+        stay(*who)
 
 
 def enter(jail: Jail, place: Place, home: str, *, as_root: bool) -> tuple[list[int], list[str]]:

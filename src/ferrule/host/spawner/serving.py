@@ -41,8 +41,6 @@ KILL_AGAIN = 0.01
 """Seconds between two rounds of killing; what forks meanwhile is met by the next one."""
 ASK_AGAIN = 0.05
 MOST_NAMED = 20
-TRIES = 2
-"""One that was made ahead may be dead; a fresh one that fails shows what this machine cannot do."""
 DROPPED = -1
 """Stands for a descriptor that the kernel did not bring, for want of room."""
 CHUNK = 1 << 16
@@ -164,8 +162,8 @@ class Spawner:
             make_covers(self._home)
         forerunner, ruleset = self._crew.take(job["start"])
         if jail is not None:
-            job["scratch"] = self._crew.next_folder(ruleset.folder if ruleset else self._home)
-            os.mkdir(job["scratch"], 0o700)
+            folder = ruleset.folder if ruleset else self._home
+            job["scratch"] = forerunner.scratch or self._crew.make_folder(folder)
         report = command.report.writing.fileno()
         try:
             forerunner.launch(job, output=output, report=report, ruleset=ruleset)
@@ -177,18 +175,16 @@ class Spawner:
 
     def _launch_enclosed(self, command: StartedCommand, job: Job, jail: Jail, output: int) -> None:
         make_covers(self._home)
-        for _ in range(TRIES):
-            enclosure = self._crew.take_enclosure(jail, job["start"]["program"])
-            job["scratch"] = enclosure.place.own
-            try:
-                enclosure.launch(job, output=output, report=command.report.writing.fileno())
-                break
-            except OSError as error:  # it was killed while it waited, or it cannot be had here
-                self._crew.forget_enclosures()
-                self._later.append(partial(_clear_enclosure, enclosure))
-                trouble = error
-        else:
-            raise trouble
+        enclosure = self._crew.take_enclosure(jail, job["start"]["program"])
+        try:
+            enclosure.launch(job, output=output, report=command.report.writing.fileno())
+        except OSError:  # one that was made ahead may be dead; a fresh one that fails shows what cannot be done here
+            self._crew.forget_enclosures()
+            self._later.append(partial(_clear_enclosure, enclosure))
+            if enclosure.is_fresh:
+                raise
+            self._launch_enclosed(command, job, jail, output)
+            return
         command.enclosure = enclosure
         command.leader, command.shell = enclosure.pid, enclosure.shell
 
