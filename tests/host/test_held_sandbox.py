@@ -120,6 +120,22 @@ async def test_a_name_outside_of_the_workspace_cannot_be_held(shell: Shell, work
         assert shell.confines(Confinement(grants=inside))
 
 
+@requirement("HELD-12")
+async def test_where_the_workspace_is_the_root_only_what_is_declared_is_read(work: Path) -> None:
+    shell = Shell(work.parent / "output", places=HeldPlaces(roots=lambda: ("/",), secrets=ByName()))
+    try:
+        declared = await ran(shell, Path("/"), f"cat {work}/a", declaring(ReadsPath(f"{work}/a")))
+        other = await ran(shell, Path("/"), f"cat {work}/a", declaring(ReadsPath("/")))
+        passing = await ran(shell, Path("/"), f"cat {work}/*", declaring(ReadsPath(str(work))))
+    finally:
+        await shell.close()
+
+    assert declared.output.text() == "old\n"
+    assert "old" not in other.output.text()
+    assert "old" in passing.output.text()
+    assert "xyzzy" not in passing.output.text()
+
+
 def test_what_is_named_in_a_hidden_folder_leaves_the_rest_of_it_hidden(tmp_path: Path) -> None:
     for name in ("secrets/a", "secrets/b", "secrets/deep/c", "secrets/deep/d"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

@@ -28,6 +28,8 @@ START_UP: Final = (
     ".config/chromium", ".thunderbird", ".claude.json", ".claude/.credentials.json", ".codex/auth.json",
 )  # fmt: skip
 """Hidden where the home itself is the workspace: people keep tokens in them, and programs what was typed."""
+TOO_WIDE: Final = ("/", "/home", "/Users", "/mnt", "/media", "/run", "/var")
+"""Containers start programs in `/`. As a workspace it is not read as a whole, nor searched."""
 ENVIRONMENTS: Final = (".venv", "venv", "env")
 """Where a project keeps its own Python, which stands on one elsewhere."""
 
@@ -78,8 +80,9 @@ class HeldSandboxes:
 
     def look(self) -> None:
         """Search once for what would be hidden, so that it is known whether it can be."""
+        system = self._system.current().readable
         try:
-            self._hidden.secret(self.roots())
+            self._hidden.secret([root for root in _readable_whole(self.roots()) if not _is_in(root, system)])
         except TooMany as reason:
             self.too_many = str(reason)
 
@@ -138,7 +141,7 @@ class HeldSandboxes:
         system = self._system.current()
         declared = (path for path in (*grants.reads, *_checkouts(git)) if not opens_too_much(path, self._home))
         asked = (*self._places.readable(), *declared)
-        own = outermost((*roots, *(os.path.realpath(path) for path in asked if os.path.lexists(path))))
+        own = outermost((*_readable_whole(roots), *(os.path.realpath(path) for path in asked if os.path.lexists(path))))
         saved = (os.path.realpath(self._places.saved),) if self._places.saved else ()
         readable = (*system.readable, *own, *saved, *_git_folders(roots), *_bases(roots))
         folders = [path for path in own if os.path.isdir(path) and not _is_in(path, system.readable)]
@@ -172,6 +175,11 @@ class HeldSandboxes:
         except TooMany as reason:
             self.too_many = str(reason)
             raise CannotConfine(str(reason)) from None
+
+
+def _readable_whole(roots: Iterable[str]) -> tuple[str, ...]:
+    """What is worked in, without folders that hold everybody's files: there only what is declared is read."""
+    return tuple(root for root in roots if root not in TOO_WIDE)
 
 
 def all_but(path: str, kept: Iterable[str]) -> Iterator[str]:
