@@ -350,8 +350,9 @@ def _blocked(command: Command, ran: Ran, ctx: ToolContext) -> Iterator[str]:
         return
     needed = ctx.verdict.needs_confinement if ctx.verdict else None
     if command.jail["declared"]:
+        held_to = "the workspace" if needed is not None and needed.writable is not None else "what it declared"
         yield (
-            "It ran where only what it declared can be changed. "
+            f"It ran where only {held_to} can be changed, and nothing reached. "
             "If it has to do more, set `dangerouslyDisableSandbox` and a person is asked."
         )
     elif command.jail["writable"]:
@@ -359,8 +360,10 @@ def _blocked(command: Command, ran: Ran, ctx: ToolContext) -> Iterator[str]:
     elif needed is not None and needed.read_only:
         yield "It ran where nothing can be written and nothing reached, as in this mode nothing changes."
     else:
+        reading = "" if command.jail["readable"] is None else " and of the home and secrets nothing read"
         yield (
-            "It ran where nothing can be written and nothing reached, since it was taken for one that only reads. "
+            f"It ran where nothing can be written, nothing reached{reading}, "
+            "since it was taken for one that only reads. "
             "If it has to do more, set `dangerouslyDisableSandbox` and a person is asked."
         )
 
