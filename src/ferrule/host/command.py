@@ -58,6 +58,8 @@ class Command:
     limits: Limits = Limits()
     jail: Jail | None = None
     """What a sandbox allows it: see `host/sandbox.py`."""
+    notes: tuple[str, ...] = ()
+    """What is to be said with its output, of what it was kept from."""
 
 
 @plain_value

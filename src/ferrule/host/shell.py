@@ -11,6 +11,7 @@ from pathlib import Path
 from ..core.effects import Effects
 from ..core.ports import Note
 from ..core.verdicts import Confinement, DeclaredWrite, Grants
+from ..shell.git_use import NO_GIT, GitUse
 from .background import Background, State
 from .command import Command
 from .commands import Commands
@@ -18,6 +19,8 @@ from .covering import HiddenPaths, TooMany
 from .declaring import declared_writes, without_covered
 from .environment import child_environment
 from .git_environment import CannotList, neutralised, reading_environment
+from .git_history import GitHistory
+from .git_pathspecs import literal_pattern
 from .held_sandbox import HeldPlaces, HeldSandboxes
 from .sandbox import EVERYWHERE, READ_ONLY, CannotConfine, Offers, Sandbox, tried, try_workspace, workspace_write
 
@@ -47,6 +50,7 @@ class Shell:
         self._sandboxes = HeldSandboxes(self._places, self._given)
         self._denied = HiddenPaths()
         self._trying = asyncio.Lock()
+        self._history = GitHistory(folder / "guards")
         self.commands = Commands(folder=folder, environment=own)
         self.background = Background(self.commands)
         self.finished = FinishedTasks(self.background)
@@ -101,16 +105,24 @@ class Shell:
         return offers.mounts or not (needed.unreadable or needed.unwritable)
 
     async def reading(
-        self, text: str, cwd: str, *, repositories: Collection[str] = (), unreadable: Collection[str] = ()
+        self,
+        text: str,
+        cwd: str,
+        *,
+        repositories: Collection[str] = (),
+        unreadable: Collection[str] = (),
+        git: GitUse = NO_GIT,
     ) -> Command:
         """An approved command that only reads: git runs nothing of these repositories', and nothing can be written.
 
         Where this machine has no sandbox it runs without one. Raises `CannotConfine` where something must be
         hidden and cannot be, or git cannot be kept from running a repository's programs.
         """
-        command = Command(text=text, cwd=cwd, env=await self._reading_environment(repositories))
+        environment = await self._reading_environment(repositories)
+        hold = await self._history.hold(unreadable, cwd, self._given, git)
+        command = Command(text=text, cwd=cwd, env=hold.environment(environment), notes=hold.notes)
         offers = await self.offers()
-        hidden = (*self._hidden(), *await self._found(unreadable))
+        hidden = (*self._hidden(), *await self._found(unreadable), *hold.hidden)
         if not offers.confines and not hidden:
             return command
         return replace(command, jail=offers.jail(replace(READ_ONLY, hidden=hidden)))
@@ -125,7 +137,8 @@ class Shell:
         return self._sandboxes.keep_for(grants.writes, offers, lasts=grants.lasts) != ""
 
     async def granted(
-        self, text: str, cwd: str, needed: Confinement, effects: Effects, *, repositories: Collection[str] = ()
+        self, text: str, cwd: str, needed: Confinement, effects: Effects, *, repositories: Collection[str] = (),
+        git: GitUse = NO_GIT
     ) -> Command:
         """A command that nobody approved, held to what it declared. Raises `CannotConfine`.
 
@@ -140,7 +153,10 @@ class Shell:
             environment = await self._reading_environment(repositories)
         sandbox = await asyncio.to_thread(self._sandbox, needed, grants, effects, offers, repositories)
         sandbox = replace(sandbox, hidden=tuple(dict.fromkeys((*sandbox.hidden, *self._hidden()))))
-        return Command(text=text, cwd=cwd, env=environment, jail=offers.jail(sandbox))
+        passed_over = tuple(map(literal_pattern, sandbox.hidden)) if git.folders else ()
+        hold = await self._history.hold((*needed.unreadable, *passed_over), cwd, self._given, git)
+        jail = offers.jail(hold.inside(sandbox))
+        return Command(text=text, cwd=cwd, env=hold.environment(environment), jail=jail, notes=hold.notes)
 
     def _sandbox(
         self, needed: Confinement, grants: Grants, effects: Effects, offers: Offers, repositories: Collection[str]
@@ -154,7 +170,9 @@ class Shell:
         except CannotList as reason:
             raise CannotConfine(str(reason)) from None
 
-    async def held(self, text: str, cwd: str, needed: Confinement, *, lasts: bool = False) -> Command:
+    async def held(
+        self, text: str, cwd: str, needed: Confinement, *, git: GitUse = NO_GIT, lasts: bool = False
+    ) -> Command:
         """An approved command, which may do all but what rules deny. Raises `CannotConfine`.
 
         Hosts cannot be told apart here, so where one is denied none is reached.
@@ -162,7 +180,9 @@ class Shell:
         offers = await self.offers()
         if not self.confines(needed):
             raise CannotConfine("; ".join(offers.trouble) or "This machine offers no sandbox.")
-        hidden, protected = await self._found(needed.unreadable), await self._found(needed.unwritable)
+        hold = await self._history.hold(needed.unreadable, cwd, self._given, git)
+        covered = () if hold.uncovered else await self._found(needed.unreadable)
+        hidden, protected = (*covered, *hold.hidden), (*await self._found(needed.unwritable), *hold.protected)
         free = not needed.unreachable
         sandbox = (
             replace(READ_ONLY, hidden=hidden)
@@ -172,7 +192,9 @@ class Shell:
             else self._inside(offers, needed.writable, hidden, protected, lasts=lasts)
         )
         environment = self._quiet if needed.read_only else self._given
-        return Command(text=text, cwd=cwd, env=environment, jail=offers.jail(sandbox))
+        return Command(
+            text=text, cwd=cwd, env=hold.environment(environment), jail=offers.jail(sandbox), notes=hold.notes
+        )
 
     def _inside(
         self,

@@ -24,11 +24,13 @@ from ..host.background import State
 from ..host.change_words import describe_changes, name_some
 from ..host.command import Command, CommandFailed, LeftBehind, Ran
 from ..host.declaring import passed_over
+from ..host.git_places import with_repositories
 from ..host.line_filter import BadPattern
 from ..host.running import Running
 from ..host.sandbox import CannotConfine
 from ..host.shell import Shell
 from ..shell.analysis import Analysis, analyse
+from ..shell.git_use import git_use
 
 DEFAULT_MS = 120_000
 MOST_MS = 600_000
@@ -101,7 +103,7 @@ class Bash(Tool[BashInput, CommandRan]):
 
     def effects(self, input: BashInput, ctx: ToolContext) -> Effects:
         analysis = self.analysed(input, ctx)
-        touches = [*analysis.effects.touches, ReadsState(CWD)]
+        touches = [*with_repositories(analysis.effects.touches), ReadsState(CWD)]
         if any(report.argv[:1] and report.argv[0] in MOVERS for report in analysis.commands):
             touches.append(ChangesState(CWD))
         if input.dangerously_disable_sandbox:
@@ -143,8 +145,11 @@ class Bash(Tool[BashInput, CommandRan]):
             return await self._approved(input, ctx)
         effects = ctx.effects or self.effects(input, ctx)
         needed = _needed(ctx.verdict, effects, ctx, lasts=input.run_in_background)
-        repositories = tuple(_repositories(self.analysed(input, ctx), ctx.cwd))
-        return await self._at.granted(input.command, ctx.cwd, needed, effects, repositories=repositories)
+        analysis = self.analysed(input, ctx)
+        repositories = tuple(_repositories(analysis, ctx.cwd))
+        return await self._at.granted(
+            input.command, ctx.cwd, needed, effects, repositories=repositories, git=git_use(analysis)
+        )
 
     async def _approved(self, input: BashInput, ctx: ToolContext) -> Command:
         """Held to what rules leave it, and to reading if that is all it does."""
@@ -153,10 +158,12 @@ class Bash(Tool[BashInput, CommandRan]):
         if analysis.effects.read_only and not input.dangerously_disable_sandbox:
             repositories = tuple(_repositories(analysis, ctx.cwd))
             unreadable = needed.unreadable if needed else ()
-            return await self._at.reading(input.command, ctx.cwd, repositories=repositories, unreadable=unreadable)
+            return await self._at.reading(
+                input.command, ctx.cwd, repositories=repositories, unreadable=unreadable, git=git_use(analysis)
+            )
         needed = replace(needed, grants=None) if needed else None
         if needed is not None and _holds_something(needed) and (self._at.confines(needed) or not _by_person(ctx)):
-            return await self._at.held(input.command, ctx.cwd, needed, lasts=input.run_in_background)
+            return await self._at.held(input.command, ctx.cwd, needed, git=git_use(analysis), lasts=input.run_in_background)
         return self._at.plain(input.command, ctx.cwd)
 
     # Beside the conversation
@@ -221,7 +228,7 @@ class Bash(Tool[BashInput, CommandRan]):
             *_about_output(ran),
             *_about_left(ran.left),
             *describe_changes(ran.changes),
-            *((f"left out: {name_some(tuple(os.path.relpath(path, ctx.cwd) for path in hidden))}",) if hidden else ()),
+            *(command.notes or _about_hidden(hidden, ctx)),
             *(_blocked(command, ran, ctx) if not hidden or "Permission denied" in output else ()),
             *stayed,
         )
@@ -270,7 +277,9 @@ def _repositories(analysis: Analysis, cwd: str) -> Iterator[str]:
         return
     yield cwd
     for touch in analysis.effects.reads:
-        yield touch.path if os.path.isdir(touch.path) else os.path.dirname(touch.path)
+        folder = touch.path if os.path.isdir(touch.path) else os.path.dirname(touch.path)
+        if os.path.isdir(folder):
+            yield folder
 
 
 def _needed(verdict: Verdict, effects: Effects, ctx: ToolContext, *, lasts: bool) -> Confinement:
@@ -335,6 +344,11 @@ def _left_out(command: Command, ctx: ToolContext) -> tuple[str, ...]:
     if command.jail is None or command.jail["readable"] is None or ctx.effects is None:
         return ()
     return passed_over(ctx.effects, command.jail["hidden"])
+
+
+def _about_hidden(hidden: tuple[str, ...], ctx: ToolContext) -> Iterator[str]:
+    if hidden:
+        yield f"left out: {name_some(tuple(os.path.relpath(path, ctx.cwd) for path in hidden))}"
 
 
 def _without_refusals(lines: str, hidden: tuple[str, ...]) -> str:
