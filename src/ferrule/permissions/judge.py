@@ -72,13 +72,20 @@ class RuleJudge:
         self._horizon = Horizon(self._denies)
 
     def judge(self, proposal: Proposal, /) -> Verdict | None:
-        verdict = self._heard(proposal)
+        verdict = self._with_denies(self._heard(proposal), proposal)
         if self._mode is not Mode.DONT_ASK or (verdict is not None and verdict.behavior is not Behavior.ASK):
             return verdict
         if verdict is None:
             reason = "no rule allows it, and dontAsk mode asks nobody"
             return Verdict(behavior=Behavior.DENY, source="mode", reason=reason)
         return replace(verdict, behavior=Behavior.DENY, reason=f"{verdict.reason}, and dontAsk mode asks nobody")
+
+    def _with_denies(self, verdict: Verdict | None, proposal: Proposal) -> Verdict | None:
+        """A yes to one question is no answer to another: what rules deny stays denied to a call that is asked about."""
+        if verdict is None or verdict.behavior is not Behavior.ASK or verdict.needs_confinement is not None:
+            return verdict
+        beyond = self._horizon.out_of_reach(proposal)
+        return verdict if beyond is None else replace(verdict, needs_confinement=beyond.confinement)
 
     def _heard(self, proposal: Proposal) -> Verdict | None:
         denied = restriction(self._denies, proposal)

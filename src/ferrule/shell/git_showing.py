@@ -25,33 +25,9 @@ class Showing(Enum):
 
 
 _NAMES: Final = frozenset(
-    [
-        "status",
-        "branch",
-        "tag",
-        "remote",
-        "rev-parse",
-        "rev-list",
-        "ls-files",
-        "ls-tree",
-        "describe",
-        "config",
-        "version",
-        "symbolic-ref",
-        "for-each-ref",
-        "show-ref",
-        "name-rev",
-        "merge-base",
-        "cherry",
-        "show-branch",
-        "check-ignore",
-        "check-attr",
-        "check-mailmap",
-        "check-ref-format",
-        "count-objects",
-        "var",
-        "verify-pack",
-    ]
+    {"status", "branch", "tag", "remote", "rev-parse", "rev-list", "ls-files", "ls-tree", "describe", "config"}
+    | {"version", "symbolic-ref", "for-each-ref", "show-ref", "name-rev", "merge-base", "cherry", "show-branch"}
+    | {"check-ignore", "check-attr", "check-mailmap", "check-ref-format", "count-objects", "var", "verify-pack"}
 )
 _NAMES_OF_TWO_WORDS: Final = frozenset(
     {
