@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import os
 import subprocess
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+
+from ferrule.app.build import Settings, open_session
+from ferrule.core.calls import ToolCall
+from ferrule.core.content import plain_text
+from ferrule.engine.session import Session
+from ferrule.permissions.modes import Mode
+from ferrule.testing import Answering, allow
+from tests.permissions.scene import rules_of
 
 SECRET = "xyzzy-7f3a"
 STAGED = "xyzzy-staged"
@@ -51,3 +60,21 @@ def _commit(folder: Path, message: str, files: dict[str, str]) -> None:
         (folder / name).write_text(text)
     git(folder, "add", "-A")
     git(folder, "commit", "-q", "-m", message)
+
+
+def opened(
+    folder: Path, mode: Mode, *deny: str, says_yes: bool = False, allows: tuple[str, ...] = ()
+) -> AbstractAsyncContextManager[Session]:
+    """A session in the folder; whoever is asked says yes every time, or nobody is there."""
+    settings = Settings(
+        cwd=str(folder),
+        rules=rules_of({"deny": list(deny), "allow": list(allows)}),
+        mode=mode,
+        state_folder=folder.parent / "state",
+    )
+    return open_session(settings, approver=Answering(allow())) if says_yes else open_session(settings)
+
+
+async def said(session: Session, command: str) -> str:
+    (outcome,) = await session.run([ToolCall(command, "Bash", {"command": command})])
+    return plain_text(outcome.content)

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from ferrule.app.build import Settings, open_session
 from ferrule.core.calls import ToolCall
 from ferrule.core.content import plain_text
 from ferrule.engine.session import Session
 from ferrule.permissions.modes import Mode
-from ferrule.testing import Answering, allow
-from tests.permissions.git_scene import ENVIRONMENT, SECRETS, git, make_repository
-from tests.permissions.scene import rules_of
+from tests.permissions.git_scene import ENVIRONMENT, SECRETS, git, make_repository, opened, said
 from tests.requirement import requirement
 
-READS = """
+LOOKING = """
 git show HEAD:vault/key.txt
 git show HEAD~2:vault/key.txt
 git show v1:vault/key.txt
 git show main:./vault/key.txt
-cd src && git show HEAD:vault/key.txt
-cd src && git show HEAD:../vault/key.txt
-cd src && git show HEAD:./../vault/key.txt
+(cd src && git show HEAD:vault/key.txt)
+(cd src && git show HEAD:../vault/key.txt)
+(cd src && git show HEAD:./../vault/key.txt)
 git show :vault/key.txt
 git show :0:vault/key.txt
 git show 'stash@{0}:vault/key.txt'
@@ -103,7 +100,7 @@ git grep -e xyzzy -- vault
 git grep xyzzy $(git rev-list --all)
 git blame vault/key.txt
 git blame HEAD~1 -- vault/key.txt
-cd vault && git blame key.txt
+(cd vault && git blame key.txt)
 git annotate vault/key.txt
 git status -v
 git status -vv
@@ -118,23 +115,13 @@ git for-each-ref --format='%(raw)' refs/tags/a-file
 git tag --format='%(raw)'
 git archive HEAD
 git archive HEAD vault | tar xO
-git checkout-index --all --prefix=out/; cat out/vault/key.txt
-git checkout HEAD -- vault; cat vault/key.txt
-git restore --source=HEAD~1 vault/key.txt && cat vault/key.txt
-git worktree add out HEAD && cat out/vault/key.txt
-git clone -q . out && cat out/vault/key.txt
-git clone -q --bare . out.git && git -C out.git show HEAD:vault/key.txt
-git bundle create out.bundle HEAD && cat out.bundle
 git fast-export HEAD
 git format-patch --stdout HEAD~2
 git difftool -y -x cat HEAD~1
 git show-index < .git/objects/pack/*.idx
-git unpack-file BLOB; cat .merge_file*
-git mv vault open && cat open/key.txt
 git -c alias.x='show HEAD:vault/key.txt' x
 git -c core.pager=cat show HEAD:vault/key.txt
 git --git-dir=.git show HEAD:vault/key.txt
-git --git-dir=.git --work-tree=out checkout -f; cat out/vault/key.txt
 GIT_DIR=.git git show HEAD:vault/key.txt
 GIT_LITERAL_PATHSPECS=1 git diff HEAD~2
 GIT_EXTERNAL_DIFF='sh -c "cat $2" x' git diff
@@ -150,7 +137,20 @@ git log --format=%H | xargs -n1 git show
 for r in HEAD HEAD~1 HEAD~2; do git show $r; done
 python3 -c "import subprocess; print(subprocess.run(['git', 'log', '-p'], capture_output=True, text=True).stdout)"
 python3 -c "import zlib, glob; [print(zlib.decompress(open(p, 'rb').read())) for p in glob.glob('.git/objects/??/*')]"
-cp -r .git/objects out; python3 -c "import zlib, glob; [print(zlib.decompress(open(p, 'rb').read())) for p in glob.glob('out/??/*')]"
+""".strip().split("\n")
+"""`BLOB` is the id of the secret's contents, `TREE` that of its folder."""
+TRYING = """
+git checkout-index --all --prefix=out/; cat out/vault/key.txt
+git checkout HEAD -- vault; cat vault/key.txt
+git restore --source=HEAD~1 vault/key.txt && cat vault/key.txt
+git worktree add out HEAD && cat out/vault/key.txt
+git clone -q . out && cat out/vault/key.txt
+git clone -q --bare . out.git && git -C out.git show HEAD:vault/key.txt
+git bundle create out.bundle HEAD && cat out.bundle
+git unpack-file BLOB; cat .merge_file*
+git mv vault open && cat open/key.txt
+git --git-dir=.git --work-tree=out checkout -f; cat out/vault/key.txt
+cp -r .git/objects out; python3 -c "from zlib import *; from glob import *; print([decompress(open(p, 'rb').read()) for p in glob('out/*/*')])"
 cp -r .git out.git; git -C out.git show HEAD:vault/key.txt
 mkdir out; mv .git out; git -C out show HEAD:vault/key.txt
 mkdir out; ln -s ../.git out/.git; git -C out show HEAD:vault/key.txt
@@ -170,7 +170,7 @@ git submodule foreach git log -p
 git commit -v --dry-run
 git add -p < /dev/null
 """.strip().split("\n")
-"""`BLOB` is the id of the secret's contents, `TREE` that of its folder."""
+"""Those that would change something, so each meets the repository as it was."""
 
 OPEN = {
     "git status --short": "src/app.py",
@@ -187,7 +187,7 @@ OPEN = {
     "git show v1": "+open one",
     "git show HEAD:README.md": "open two",
     "git show HEAD~2:README.md": "open one",
-    "cd src && git show HEAD:./app.py": "print(1)",
+    "(cd src && git show HEAD:./app.py)": "print(1)",
     "git show :README.md": "open two",
     "git cat-file -p HEAD:src/app.py": "print(1)",
     "git cat-file -p HEAD": "both",
@@ -234,16 +234,6 @@ def folder(template: Path, tmp_path: Path) -> Path:
     return tmp_path / "workspace"
 
 
-def opened(folder: Path, mode: Mode, *deny: str, says_yes: bool = False) -> object:
-    settings = Settings(
-        cwd=str(folder),
-        rules=rules_of({"deny": list(deny)}),
-        mode=mode,
-        state_folder=folder.parent / "state",
-    )
-    return open_session(settings, approver=Answering(allow())) if says_yes else open_session(settings)
-
-
 @pytest.fixture(params=[Mode.DEFAULT, Mode.BYPASS])
 async def session(folder: Path, request: pytest.FixtureRequest) -> AsyncIterator[Session]:
     """Whoever is asked says yes every time."""
@@ -251,46 +241,76 @@ async def session(folder: Path, request: pytest.FixtureRequest) -> AsyncIterator
         yield session
 
 
-def filled_in(command: str, folder: Path) -> str:
-    ids = {"BLOB": git(folder, "rev-parse", "HEAD:vault/key.txt"), "TREE": git(folder, "rev-parse", "HEAD:vault")}
-    for name, id in ids.items():
-        command = command.replace(name, id)
-    return command
+@pytest.fixture(scope="module")
+def ids(template: Path) -> dict[str, str]:
+    return {"BLOB": git(template, "rev-parse", "HEAD:vault/key.txt"), "TREE": git(template, "rev-parse", "HEAD:vault")}
 
 
-async def said(session: Session, command: str) -> str:
-    (outcome,) = await session.run([ToolCall(command, "Bash", {"command": command})])
-    return plain_text(outcome.content)
+def filled_in(commands: list[str], ids: dict[str, str]) -> list[str]:
+    return [command.replace("BLOB", ids["BLOB"]).replace("TREE", ids["TREE"]) for command in commands]
 
 
 @requirement("HELD-4")
-async def test_no_git_command_shows_what_a_rule_denies(session: Session, folder: Path, template: Path) -> None:
-    for command in READS:
-        shown = await said(session, filled_in(command, template))
+async def test_no_git_command_shows_what_a_rule_denies(session: Session, ids: dict[str, str]) -> None:
+    commands = filled_in(LOOKING, ids)
+    outcomes = await session.run([ToolCall(str(at), "Bash", {"command": each}) for at, each in enumerate(commands)])
+    for outcome, command in zip(outcomes, commands, strict=True):
+        shown = plain_text(outcome.content)
         assert not [secret for secret in SECRETS if secret in shown], (command, shown)
-        restored(folder, template)
-
-
-def restored(folder: Path, template: Path) -> None:
-    """Each command meets the repository as it was."""
-    if subprocess.run(["diff", "-rq", template, folder], capture_output=True, check=False).returncode:
-        shutil.rmtree(folder)
-        shutil.copytree(template, folder, symlinks=True)
 
 
 @requirement("HELD-4")
-def test_without_the_rule_these_commands_do_show_it(folder: Path, template: Path) -> None:
+async def test_nothing_that_git_can_make_of_it_shows_what_a_rule_denies(
+    session: Session, folder: Path, template: Path, ids: dict[str, str]
+) -> None:
+    for command in filled_in(TRYING, ids):
+        shown = await said(session, command)
+        assert not [secret for secret in SECRETS if secret in shown], (command, shown)
+        restore(folder, template)
+
+
+def restore(folder: Path, template: Path) -> None:
+    if subprocess.run(["diff", "-rq", template, folder], capture_output=True, check=False).returncode:
+        for entry in folder.iterdir():
+            entry.unlink() if entry.is_symlink() or entry.is_file() else shutil.rmtree(entry)
+        shutil.copytree(template, folder, symlinks=True, dirs_exist_ok=True)
+
+
+@requirement("HELD-4")
+def test_without_the_rule_these_commands_do_show_it(folder: Path, ids: dict[str, str]) -> None:
     """A door that leads nowhere proves nothing."""
-    doors = 0
-    for command in READS:
+    shown: list[str] = []
+    for command in filled_in(LOOKING, ids):
         done = subprocess.run(
-            ["bash", "-c", filled_in(command, template)],
+            ["bash", "-c", command],
             cwd=folder,
             env=ENVIRONMENT,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
         )
-        doors += any(secret.encode() in done.stdout for secret in SECRETS)
-        restored(folder, template)
-    assert doors >= 100
+        if any(secret.encode() in done.stdout for secret in SECRETS):
+            shown.append(command)
+    assert len(shown) >= 90
+
+
+@requirement("HELD-4")
+@pytest.mark.parametrize("mode", [Mode.DEFAULT, Mode.BYPASS])
+async def test_what_git_keeps_of_other_paths_is_shown_unasked(folder: Path, mode: Mode) -> None:
+    async with opened(folder, mode, "Read(./vault/**)") as session:
+        for command, expected in OPEN.items():
+            shown = await said(session, command)
+            assert expected in shown, (command, shown)
+            assert not [secret for secret in SECRETS if secret in shown], (command, shown)
+
+
+@requirement("HELD-4")
+@pytest.mark.parametrize("command", CHANGING)
+async def test_changing_the_repository_goes_on_and_loses_nothing(folder: Path, command: str) -> None:
+    async with opened(folder, Mode.BYPASS, "Read(./vault/**)") as session:
+        shown = await said(session, command)
+
+    assert CHANGING[command] in shown
+    assert "Exit code" not in shown
+    assert "vault/key.txt" in git(folder, "ls-files")
+    assert (folder / "vault" / "key.txt").read_text() == "xyzzy-changed\n"

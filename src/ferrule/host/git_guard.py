@@ -99,7 +99,6 @@ sparse=
 case $command in
   show|cat-file|diff|diff-tree|diff-index|diff-files|range-diff|grep|log|whatchanged|shortlog|reflog|blame|annotate)
     inspect_all "$@" ;;
-  stash) [ "$1" = list ] || exec "$real" $flags -c commit.verbose=false "$command" "$@" ; only_revisions=no ;;
   status) ;;
   *) exec "$real" $flags -c commit.verbose=false "$command" "$@" ;;
 esac

@@ -99,9 +99,10 @@ FREE: Final = Hold()
 class GitHistory:
     """Looks into repositories, and remembers what it saw there."""
 
-    def __init__(self, place: Path) -> None:
-        """`place` is a folder for guards."""
+    def __init__(self, place: Path, *, seconds: float = LOOKING_SECONDS) -> None:
+        """`place` is a folder for guards; a look into a history takes no longer than `seconds`."""
         self._place = place
+        self._seconds = seconds
         self._seen: dict[tuple[str, tuple[str, ...]], tuple[object, Kept]] = {}
         self._nested: dict[str, tuple[str, ...]] = {}
 
@@ -166,9 +167,20 @@ class GitHistory:
         last, before = self._seen.get(key, (None, Kept()))
         if last == stamp:
             return before
-        found = before.with_more(await _look(repository, denied, git, quiet))
+        found = before.with_more(await self._looked(repository, denied, git, quiet))
         self._seen[key] = (stamp, found)
         return found
+
+    async def _looked(
+        self, repository: Repository, denied: tuple[str, ...], git: str | None, quiet: Mapping[str, str]
+    ) -> Kept:
+        if git is None:
+            return Kept(complete=False)
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await _look(repository, denied, git, quiet)
+        except TimeoutError:
+            return Kept(complete=False)
 
     async def _guardable(
         self, concerned: Iterable[Concerned], use: GitUse, git: str | None, environment: Mapping[str, str]
@@ -229,17 +241,15 @@ def _listed(concerned: Iterable[Concerned]) -> str:
 
 
 def _names(concerned: Concerned) -> Iterator[str]:
+    """What is left out, by the names of folders where a rule names those."""
     if concerned.denied is None:
         yield f"{concerned.repository.root}/"
         return
-    for pattern in concerned.denied:
-        plain = pattern.removeprefix("**/")
-        if any(f"/{plain}/" in f"/{path}" for path in concerned.kept.paths):
-            yield f"{plain}/"
-        elif not concerned.kept.complete or plain in concerned.kept.paths:
-            yield plain
-        else:
-            yield from sorted(path for path in concerned.kept.paths if path.endswith(plain.lstrip("*")))
+    plain = [pattern.removeprefix("**/") for pattern in concerned.denied]
+    yield from () if concerned.kept.complete else plain
+    for path in sorted(concerned.kept.paths | concerned.kept.renamed):
+        folder = next((f"{name}/" for name in plain if f"/{name}/" in f"/{path}"), None)
+        yield folder or path
 
 
 def _nested(root: str) -> Iterator[str]:
@@ -304,19 +314,15 @@ def _modified(path: str) -> tuple[int, int, int] | None:
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
-async def _look(repository: Repository, denied: tuple[str, ...], git: str | None, quiet: Mapping[str, str]) -> Kept:
-    if git is None:
-        return Kept(complete=False)
+async def _look(repository: Repository, denied: tuple[str, ...], git: str, quiet: Mapping[str, str]) -> Kept:
     here = (git, f"--git-dir={repository.folder}")
     wanted = tuple(pathspecs(denied, exclude=False))
     walk = ("log", "--all", "--reflog", "--raw", "--no-abbrev", "--no-renames", "-m", "--root", "--full-history")
-    try:
-        async with asyncio.timeout(LOOKING_SECONDS):
-            walked = await _said((*here, *walk, "--format=", "-z", "--", *wanted), quiet, repository.folder)
-            staged = await _said((*here, "ls-files", "--stage", "-z"), quiet, repository.folder)
-            chosen = await _said((*here, "ls-files", "--stage", "-z", "--", *wanted), quiet, repository.folder)
-    except TimeoutError:
-        return Kept(complete=False)
+    walked, staged, chosen = await asyncio.gather(
+        _said((*here, *walk, "--format=", "-z", "--", *wanted), quiet, repository.folder),
+        _said((*here, "ls-files", "--stage", "-z"), quiet, repository.folder),
+        _said((*here, "ls-files", "--stage", "-z", "--", *wanted), quiet, repository.folder),
+    )
     if walked is None or staged is None or chosen is None:
         return Kept(complete=False)
     found = {*_of_log(walked), *_of_index(chosen)}

@@ -99,9 +99,10 @@ def _shown_by(name: str, rest: Sequence[str]) -> Showing:
         shows = showing_names is not None and any(map(showing_names.fullmatch, rest))
         return Showing.ANYTHING if shows else Showing.NAMES
     if name in _LOGS and (name != "stash" or rest[:1] == ["list"]):
-        if any(map(_RANGE_OF_LINES.fullmatch, rest)):
-            return Showing.ANYTHING
-        return Showing.GUARDED if any(map(_PATCH.fullmatch, rest)) else Showing.NAMES
+        if not any(map(_PATCH.fullmatch, rest)):
+            return Showing.NAMES
+        takes_paths = name != "stash" and not any(map(_RANGE_OF_LINES.fullmatch, rest))
+        return Showing.GUARDED if takes_paths else Showing.ANYTHING
     if name == "cat-file":
         return _shown_by_cat_file(rest)
     if name == "show" and any(map(_EVERY_REFERENCE.fullmatch, rest)):

@@ -6,6 +6,7 @@ repository's own configuration from running programs.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 
@@ -172,6 +173,7 @@ _REMOTE_WORDS = frozenset(
 _LISTING = ("-l", "--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at")
 _REVISION = re.compile(r"(HEAD|@|[0-9a-f]{7,64})([~^][0-9]*|@\{[^}]*\})*")
 """What is meant as a revision even where a file has that name."""
+_MESSAGE = re.compile(r"-[aqsn]*m|--message")
 _MAGIC = re.compile(r":\(([^)]*)\)")
 _STAGE = re.compile(r":([0-3]:)?")
 _NAME = re.compile(r"[A-Za-z0-9_./-]+")
@@ -213,7 +215,7 @@ def _changes(words: Sequence[Word], account: Account) -> bool:
         listing = usage(look).operands[:1] == ("listing",)
         if not looking.doubt and not (listing and looking.operands and not looking.has(*_LISTING)):
             return False
-    given = arguments(rest, usage(entry))
+    given = arguments(_with_messages(rest), usage(entry))
     if given.doubt or (usage(entry).operands[:1] == ("none",) and given.operands):
         return False
     for option in given.options:
@@ -221,6 +223,15 @@ def _changes(words: Sequence[Word], account: Account) -> bool:
             account.reads(option.value)
     account.doubt(changing_doubt(name))
     return True
+
+
+def _with_messages(words: Sequence[Word]) -> list[Word]:
+    """The words, with a message known that a command writes: whatever it says, it is the value of the option before."""
+    told = [words[0]] if words else []
+    for before, word in itertools.pairwise(words):
+        is_message = word.text is None and not word.many and _MESSAGE.fullmatch(before.text or "")
+        told.append(Word.known("message") if is_message else word)
+    return told
 
 
 def _found(words: Sequence[Word], table: Mapping[str, str]) -> tuple[str, str | None, list[Word]]:
