@@ -150,7 +150,7 @@ git bundle create out.bundle HEAD && cat out.bundle
 git unpack-file BLOB; cat .merge_file*
 git mv vault open && cat open/key.txt
 git --git-dir=.git --work-tree=out checkout -f; cat out/vault/key.txt
-cp -r .git/objects out; python3 -c "from zlib import *; from glob import *; print([decompress(open(p, 'rb').read()) for p in glob('out/*/*')])"
+cp -r .git/objects out; python3 -c DUMP
 cp -r .git out.git; git -C out.git show HEAD:vault/key.txt
 mkdir out; mv .git out; git -C out show HEAD:vault/key.txt
 mkdir out; ln -s ../.git out/.git; git -C out show HEAD:vault/key.txt
@@ -247,7 +247,11 @@ def ids(template: Path) -> dict[str, str]:
 
 
 def filled_in(commands: list[str], ids: dict[str, str]) -> list[str]:
-    return [command.replace("BLOB", ids["BLOB"]).replace("TREE", ids["TREE"]) for command in commands]
+    """The commands with ids, and with a program that shows what is in the objects of `out`."""
+    dump = '\'import zlib, glob; [print(zlib.decompress(open(path, "rb").read())) for path in glob.glob("out/??/*")]\''
+    for name, text in {**ids, "DUMP": dump}.items():
+        commands = [command.replace(name, text) for command in commands]
+    return commands
 
 
 @requirement("HELD-4")

@@ -50,7 +50,7 @@ _LOG = (
     " --clear-decorations --full-diff --count | text | digits"
 )
 _SHOW_REFS = (
-    "--sort= --format= --count= --points-at= --merged? --no-merged? --contains? --no-contains? --color? --ignore-case"
+    "--sort= --format= --points-at= --merged? --no-merged? --contains? --no-contains? --color? --ignore-case"
 )
 
 READING = {
@@ -80,7 +80,7 @@ READING = {
     "tag": f"-li -n? --list --column? --no-column {_SHOW_REFS} | listing | ",
     "remote": "-v --verbose | none",
     "remote get-url": "--push --all | remote",
-    "for-each-ref": f"-sp --shell --perl --python --tcl --exclude= --stdin {_SHOW_REFS} | text",
+    "for-each-ref": f"-sp --shell --perl --python --tcl --count= --exclude= --stdin {_SHOW_REFS} | text",
     "show-ref": "-dsq --head --heads --branches --tags --dereference --hash? --verify --abbrev? --quiet --exists |"
     " text",
     "ls-files": "-cdmoiskutvfz -x: -X:read --cached --deleted --modified --others --ignored --stage --unmerged --killed"
