@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -246,7 +246,7 @@ def ids(template: Path) -> dict[str, str]:
     return {"BLOB": git(template, "rev-parse", "HEAD:vault/key.txt"), "TREE": git(template, "rev-parse", "HEAD:vault")}
 
 
-def filled_in(commands: list[str], ids: dict[str, str]) -> list[str]:
+def filled_in(commands: Sequence[str], ids: dict[str, str]) -> Sequence[str]:
     """The commands with ids, and with a program that shows what is in the objects of `out`."""
     dump = '\'import zlib, glob; [print(zlib.decompress(open(path, "rb").read())) for path in glob.glob("out/??/*")]\''
     for name, text in {**ids, "DUMP": dump}.items():
