@@ -295,3 +295,16 @@ async def test_a_secret_is_asked_about_in_the_history_as_it_is_as_a_file(folder:
     assert "not allowed" in shown
     assert "plugh" not in shown
     assert "a secret" in names
+
+
+@requirement("HELD-4")
+async def test_a_secret_that_a_command_passes_over_is_left_out_of_the_history_too(folder: Path) -> None:
+    (folder / ".env").write_text("KEY=plugh\n")
+    git(folder, "add", "-f", ".env")
+    git(folder, "commit", "-q", "-m", "a secret")
+    async with opened(folder, Mode.DEFAULT) as session:
+        for command in ("git show", "git log -p", "git diff HEAD~1", "git grep -n ."):
+            shown = await said(session, command)
+            assert "plugh" not in shown, command
+            assert "left out: .env" in shown, shown
+            assert "print" in shown or "a secret" in shown, shown

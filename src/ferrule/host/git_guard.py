@@ -73,6 +73,20 @@ inspect() {
   ! grep -qxF -e "$("$real" rev-parse -q --verify "$id^{}")" "$blobs" || refuse "$1"
 }
 
+# A log that shows no contents is left as it is: only with options of which that is known.
+shows_no_contents() {
+  for word do
+    case $word in
+      --) return 0 ;;
+      -[0-9]*|-n|-n[0-9]*|--max-count=*|--oneline|--format=*|--pretty*|--graph|--all|--branches*|--tags*) ;;
+      --decorate*|--no-decorate|--stat*|--shortstat|--numstat|--name-only|--name-status|--abbrev-commit) ;;
+      --since=*|--until=*|--after=*|--before=*|--author=*|--grep=*|--date=*) ;;
+      --merges|--no-merges|--first-parent|--reverse|--topo-order|--date-order) ;;
+      -*) return 1 ;;
+    esac
+  done
+}
+
 inspect_all() {
   only_revisions=yes
   for word do
@@ -94,6 +108,9 @@ inspect_all() {
   done
 }
 
+case $command in
+  log|reflog|shortlog) ! shows_no_contents "$@" || exec "$real" $flags "$command" "$@" ;;
+esac
 no_index=no
 sparse=
 case $command in

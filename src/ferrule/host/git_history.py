@@ -14,6 +14,7 @@ import re
 import shutil
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +25,7 @@ from .git_environment import neutralised
 from .git_guard import write_guard
 from .git_pathspecs import WholeRepository, paths_inside, pathspecs
 from .git_places import Repository, find_repository, is_git_folder, submodules_of
+from .sandbox import Sandbox
 
 LOOKING_SECONDS = 1.0
 """For one look into a history; what was not seen by then is taken for there."""
@@ -91,6 +93,13 @@ class Hold:
         if not self.guard:
             return dict(given)
         return {**given, "PATH": f"{self.guard}:{given.get('PATH', os.defpath)}", "GIT_NO_REPLACE_OBJECTS": "1"}
+
+    def inside(self, sandbox: Sandbox) -> Sandbox:
+        """The sandbox, with what git keeps hidden and the guard in sight."""
+        readable = sandbox.readable
+        if readable is not None and self.guard:
+            readable = (*readable, self.guard)
+        return replace(sandbox, readable=readable, hidden=(*sandbox.hidden, *self.hidden))
 
 
 FREE: Final = Hold()
@@ -206,7 +215,7 @@ class GitHistory:
         protected = [path for each in sealed for path in (each.repository.common, each.repository.folder)]
         behind = [each for each in concerned if each.repository.common in guarded]
         guard = ""
-        if behind:
+        if behind and (use.shows or use.changes):
             denied = dict.fromkeys(path for each in behind for path in (*(each.denied or ()), *each.kept.renamed))
             guard = write_guard(
                 self._place,

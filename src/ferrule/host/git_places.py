@@ -51,6 +51,7 @@ class Repository:
         """What git reads that does not lie where one would look for it."""
         if not self.knows:
             yield from dict.fromkeys((self.folder, self.common))
+        yield from (objects for objects in borrowed(self.objects) if objects != os.path.realpath(self.objects))
         yield from (worktree for worktree in self.worktrees if worktree != self.root)
 
     def contents(self) -> Iterator[str]:

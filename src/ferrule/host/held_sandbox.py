@@ -17,6 +17,7 @@ from ..core.verdicts import Confinement, DeclaredWrite, Grants
 from . import spawner
 from .checkouts import checkout_of
 from .covering import HiddenPaths, NoSecrets, SecretNames, TooMany
+from .git_places import find_repository
 from .readable_roots import ReadableRoots, opens_too_much, outermost, python_base
 from .sandbox import READ_ONLY, CannotConfine, Keep, Offers, Profile, Sandbox, is_protected, workspace_write
 
@@ -216,9 +217,9 @@ def _checkouts(folders: Collection[str]) -> Iterator[str]:
 def _git_folders(roots: Iterable[str]) -> Iterator[str]:
     """What git keeps of a workspace elsewhere, where that knows of the workspace too."""
     for root in roots:
-        checkout = checkout_of(root)
-        if checkout is not None:
-            yield os.path.join(checkout.main, ".git")
+        repository = find_repository(root)
+        if repository is not None and repository.knows:
+            yield from dict.fromkeys((repository.folder, repository.common))
 
 
 def _bases(roots: Iterable[str]) -> Iterator[str]:

@@ -137,8 +137,14 @@ class Shell:
         return self._sandboxes.keep_for(grants.writes, offers, lasts=grants.lasts) != ""
 
     async def granted(
-        self, text: str, cwd: str, needed: Confinement, effects: Effects, *, repositories: Collection[str] = (),
-        git: GitUse = NO_GIT
+        self,
+        text: str,
+        cwd: str,
+        needed: Confinement,
+        effects: Effects,
+        *,
+        repositories: Collection[str] = (),
+        git: GitUse = NO_GIT,
     ) -> Command:
         """A command that nobody approved, held to what it declared. Raises `CannotConfine`.
 

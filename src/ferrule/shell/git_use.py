@@ -23,6 +23,7 @@ class GitUse:
     """Whether all of it is understood, and no git command of it shows more than a guard can leave out."""
     changes: bool = False
     shows: bool = False
+    """Whether it shows contents, or compares with files that may be hidden from it."""
     folders: tuple[str, ...] = ()
     """Where its git commands run."""
     reads: tuple[str, ...] = ()
@@ -62,7 +63,7 @@ def _use_of(report: CommandReport) -> GitUse:
             folders += paths
             kind = Showing.CHANGES if changes else showing(argv[1:])
             guarded = guarded and argv[0] == "git" and kind is not Showing.ANYTHING
-            shows = shows or kind is Showing.GUARDED
+            shows = shows or kind is Showing.GUARDED or "status" in argv
         elif name not in NAMES_ONLY:
             reads += paths
     return GitUse(guarded, changes, shows, tuple(folders), tuple(reads))

@@ -163,7 +163,9 @@ class Bash(Tool[BashInput, CommandRan]):
             )
         needed = replace(needed, grants=None) if needed else None
         if needed is not None and _holds_something(needed) and (self._at.confines(needed) or not _by_person(ctx)):
-            return await self._at.held(input.command, ctx.cwd, needed, git=git_use(analysis), lasts=input.run_in_background)
+            return await self._at.held(
+                input.command, ctx.cwd, needed, git=git_use(analysis), lasts=input.run_in_background
+            )
         return self._at.plain(input.command, ctx.cwd)
 
     # Beside the conversation

@@ -49,9 +49,7 @@ _LOG = (
     " --no-walk? --do-walk --diff-merges= --no-diff-merges --cc --dd --remerge-diff --combined-all-paths --root"
     " --clear-decorations --full-diff --count | text | digits"
 )
-_SHOW_REFS = (
-    "--sort= --format= --points-at= --merged? --no-merged? --contains? --no-contains? --color? --ignore-case"
-)
+_SHOW_REFS = "--sort= --format= --points-at= --merged? --no-merged? --contains? --no-contains? --color? --ignore-case"
 
 READING = {
     "log": _LOG,
