@@ -113,6 +113,7 @@ echo HEAD:vault/key.txt | git cat-file --batch
 git cat-file --batch-all-objects --batch
 git for-each-ref --format='%(raw)' refs/tags/a-file
 git tag --format='%(raw)'
+git tag -n99 -l a-file
 git archive HEAD
 git archive HEAD vault | tar xO
 git fast-export HEAD
@@ -168,6 +169,8 @@ git rebase -i HEAD~1 --exec 'git show HEAD:vault/key.txt'
 git bisect start; git bisect run git show HEAD:vault/key.txt
 git submodule foreach git log -p
 git commit -v --dry-run
+git add src; cat */key.txt
+git add src; grep -r xyzzy .
 git add -p < /dev/null
 """.strip().split("\n")
 """Those that would change something, so each meets the repository as it was."""

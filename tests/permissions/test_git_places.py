@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -168,7 +169,10 @@ async def test_a_filter_that_is_configured_does_not_run_where_it_could_look(fold
     git(folder, "config", "filter.x.clean", "git show HEAD:vault/key.txt >&2; cat")
     (folder / ".gitattributes").write_text("*.py filter=x\n")
 
-    assert keeps(await shown_by(folder, ["git add src", "git diff", "git status"], "Read(./vault/**)"))
+    git(folder, "config", "diff.external", "git show HEAD:vault/key.txt; :")
+
+    commands = ["git add src", "git diff", "git status", "git add src; git diff HEAD", "git tag x && git diff HEAD~1"]
+    assert keeps(await shown_by(folder, commands, "Read(./vault/**)"))
 
 
 @requirement("HELD-4")
@@ -308,3 +312,32 @@ async def test_a_secret_that_a_command_passes_over_is_left_out_of_the_history_to
             assert "plugh" not in shown, command
             assert "left out: .env" in shown, shown
             assert "print" in shown or "a secret" in shown, shown
+
+
+@requirement("HELD-4")
+async def test_the_files_of_a_repository_are_hidden_from_whoever_opens_them(folder: Path) -> None:
+    loose = git(folder, "rev-parse", "HEAD:vault/key.txt")
+    path = f".git/objects/{loose[:2]}/{loose[2:]}"
+    assert (folder / path).is_file()
+    commands = [
+        f"base64 {path}",
+        f"git diff --no-index --binary /dev/null {path}",
+        f"cat < {path} | od -c",
+        f"xxd {path}",
+    ]
+    async with opened(folder, Mode.BYPASS, "Read(./vault/**)") as session:
+        for command in commands:
+            shown = await said(session, command)
+            assert re.search("ermission denied|not access|No such file", shown), (command, shown)
+
+
+@requirement("HELD-4")
+async def test_what_is_denied_below_a_folder_stays_hidden_beside_a_change_of_the_repository(folder: Path) -> None:
+    (folder / "src" / "vault").mkdir()
+    (folder / "src" / "vault" / "key.txt").write_text(f"{SECRET}\n")
+    shown = await shown_by(
+        folder, ["git add README.md; cat src/va*/k*", "git reset -q; head src/*/*"], "Read(**/vault/**)"
+    )
+
+    assert keeps(shown)
+    assert "vault/key.txt" in git(folder, "ls-files")

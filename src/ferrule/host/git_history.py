@@ -36,7 +36,7 @@ _EMPTY: Final = frozenset(
 """The ids of a file with nothing in it."""
 _RUN_BY_CHANGES: Final = re.compile(
     r"filter\..+\.(clean|smudge|process)|core\.(fsmonitor|hookspath|alternaterefscommand)|merge\..+\.driver"
-    r"|gpg\..*program|gpg\.ssh\.defaultkeycommand|trailer\..+\.(command|cmd)",
+    r"|diff\.(external|.+\.(command|textconv))|gpg\..*program|gpg\.ssh\.defaultkeycommand|trailer\..+\.(command|cmd)",
     re.DOTALL,
 )
 """Settings that make git run a program while it changes a repository."""
@@ -203,7 +203,8 @@ class GitHistory:
             repository = each.repository
             if repository.common not in used or each.denied is None or _is_read(repository, use.reads):
                 continue
-            if use.changes and not await _changes_safely(each, git, environment):
+            # Hidden files look deleted to git, and files in sight are for nobody but git.
+            if use.changes and (use.reads or not await _changes_safely(each, git, environment)):
                 continue
             guarded.add(repository.common)
         return frozenset(guarded)

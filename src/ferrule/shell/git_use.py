@@ -27,7 +27,7 @@ class GitUse:
     folders: tuple[str, ...] = ()
     """Where its git commands run."""
     reads: tuple[str, ...] = ()
-    """What its other programs show the contents of."""
+    """What is read with contents as files: by its other programs, and by git past a repository."""
 
 
 NO_GIT: Final = GitUse()
@@ -61,6 +61,7 @@ def _use_of(report: CommandReport) -> GitUse:
         name = argv[0].rpartition("/")[2]
         if name == "git" or name.startswith("git-"):
             folders += paths
+            reads += [path for path in paths if "--no-index" in argv or "/.git/" in f"{path}/"]
             kind = Showing.CHANGES if changes else showing(argv[1:])
             guarded = guarded and argv[0] == "git" and kind is not Showing.ANYTHING
             shows = shows or kind is Showing.GUARDED or "status" in argv
