@@ -341,3 +341,15 @@ async def test_what_is_denied_below_a_folder_stays_hidden_beside_a_change_of_the
 
     assert keeps(shown)
     assert "vault/key.txt" in git(folder, "ls-files")
+
+
+@requirement("HELD-4")
+async def test_a_program_that_a_submodule_configures_does_not_run_where_it_could_look(
+    folder: Path, template: Path
+) -> None:
+    git(folder, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(template), "sub")
+    git(folder / "sub", "config", "core.fsmonitor", "git -C .. show HEAD:vault/key.txt >&2; false")
+    commands = ["git add README.md", "git commit -m x", "git add sub"]
+
+    assert keeps(await shown_by(folder, commands, "Read(./vault/**)"))
+    assert "vault/key.txt" in git(folder, "ls-files")

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import shutil
-from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -20,11 +18,12 @@ from typing import Final
 
 from ..core.values import named_value
 from ..shell.git_use import NO_GIT, GitUse
-from .covering import plain_folder
+from .covering import INSTALLED, plain_folder
 from .git_environment import neutralised
 from .git_guard import write_guard
 from .git_pathspecs import WholeRepository, paths_inside, pathspecs
 from .git_places import Repository, find_repository, is_git_folder, submodules_of
+from .git_programs import git_output, starts_programs
 from .sandbox import Sandbox
 
 LOOKING_SECONDS = 1.0
@@ -34,13 +33,6 @@ _EMPTY: Final = frozenset(
     {"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391", "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813"}
 )
 """The ids of a file with nothing in it."""
-_RUN_BY_CHANGES: Final = re.compile(
-    r"filter\..+\.(clean|smudge|process)|core\.(fsmonitor|hookspath|alternaterefscommand)|merge\..+\.driver"
-    r"|diff\.(external|.+\.(command|textconv))|gpg\..*program|gpg\.ssh\.defaultkeycommand|trailer\..+\.(command|cmd)",
-    re.DOTALL,
-)
-"""Settings that make git run a program while it changes a repository."""
-_HARMLESS: Final = re.compile(r"(true|false|yes|no|on|off|0|1|git-lfs (clean|smudge|filter-process).*|)", re.DOTALL)
 
 
 @named_value
@@ -229,7 +221,7 @@ class GitHistory:
             hidden=tuple(dict.fromkeys(hidden)),
             protected=tuple(dict.fromkeys((*protected, *([str(self._place)] if guard else ())))),
             guard=guard,
-            uncovered=bool(behind) and use.changes and not sealed,
+            uncovered=bool(behind) and use.changes,
             notes=tuple(_notes(behind, sealed, use)),
         )
 
@@ -270,7 +262,7 @@ def _nested(root: str) -> Iterator[str]:
             return
         if place != root and (".git" in folders or ".git" in files or is_git_folder(place)):
             yield place
-        folders[:] = [name for name in folders if name != ".git" and not is_git_folder(place)]
+        folders[:] = [name for name in folders if name not in INSTALLED and not is_git_folder(place)]
 
 
 def _is_read(repository: Repository, paths: Iterable[str]) -> bool:
@@ -284,30 +276,12 @@ def _is_read(repository: Repository, paths: Iterable[str]) -> bool:
 
 async def _changes_safely(concerned: Concerned, git: str, environment: Mapping[str, str]) -> bool:
     """Whether changing the repository runs no program that could look, and puts nothing where it may be read."""
-    repository = concerned.repository
+    repository, kept = concerned.repository, concerned.kept
     if not repository.knows or any(worktree != repository.root for worktree in repository.worktrees):
         return False
-    if not concerned.kept.complete or concerned.kept.renamed:
+    if not kept.complete or kept.renamed:
         return False
-    listed = await _said((git, "-C", repository.root, "config", "--list", "-z"), environment)
-    if listed is None:
-        return False
-    hooks = [os.path.join(repository.common, "hooks")]
-    for entry in os.fsdecode(listed).split("\0"):
-        key, _, value = entry.partition("\n")
-        if key.lower() == "core.hookspath":
-            hooks.append(os.path.join(repository.root, os.path.expanduser(value)))
-        elif _RUN_BY_CHANGES.fullmatch(key.lower()) and not _HARMLESS.fullmatch(value):
-            return False
-    return not any(_holds_hooks(folder) for folder in hooks)
-
-
-def _holds_hooks(folder: str) -> bool:
-    try:
-        with os.scandir(folder) as entries:
-            return any(not entry.name.endswith(".sample") and os.access(entry.path, os.X_OK) for entry in entries)
-    except OSError:
-        return False
+    return not await starts_programs(repository, git, environment)
 
 
 def _stamp(repository: Repository) -> object:
@@ -329,9 +303,9 @@ async def _look(repository: Repository, denied: tuple[str, ...], git: str, quiet
     wanted = tuple(pathspecs(denied, exclude=False))
     walk = ("log", "--all", "--reflog", "--raw", "--no-abbrev", "--no-renames", "-m", "--root", "--full-history")
     walked, staged, chosen = await asyncio.gather(
-        _said((*here, *walk, "--format=", "-z", "--", *wanted), quiet, repository.folder),
-        _said((*here, "ls-files", "--stage", "-z"), quiet, repository.folder),
-        _said((*here, "ls-files", "--stage", "-z", "--", *wanted), quiet, repository.folder),
+        git_output((*here, *walk, "--format=", "-z", "--", *wanted), quiet, repository.folder),
+        git_output((*here, "ls-files", "--stage", "-z"), quiet, repository.folder),
+        git_output((*here, "ls-files", "--stage", "-z", "--", *wanted), quiet, repository.folder),
     )
     if walked is None or staged is None or chosen is None:
         return Kept(complete=False)
@@ -358,17 +332,3 @@ def _of_index(output: bytes) -> Iterator[tuple[str, str]]:
         head, _, path = entry.partition("\t")
         if path:
             yield head.split(" ")[1], path
-
-
-async def _said(command: tuple[str, ...], environment: Mapping[str, str], cwd: str | None = None) -> bytes | None:
-    """What git prints; `None` where it fails."""
-    process = await asyncio.create_subprocess_exec(
-        *command, env=environment, cwd=cwd, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL
-    )
-    try:
-        output, _ = await process.communicate()
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    return output if process.returncode == 0 else None

@@ -134,7 +134,7 @@ READING = {
 CHANGING = {
     "add": "-nvfAuN --dry-run --verbose --force --all --no-all --update --intent-to-add --renormalize --refresh"
     " --ignore-errors --ignore-missing --sparse --chmod= --pathspec-from-file=read --pathspec-file-nul | text",
-    "commit": "-aqsnzio -S? -m: -F:read -C: -u? --all --quiet --signoff --no-signoff --no-verify --verify --message="
+    "commit": "-aqsnzio -m: -F:read -C: -u? --all --quiet --signoff --no-signoff --no-verify --verify --message="
     " --file=read --reuse-message= --amend --no-edit --allow-empty --allow-empty-message --fixup= --squash="
     " --reset-author --author= --date= --cleanup= --no-post-rewrite --include --only --short --branch --porcelain"
     " --long --dry-run --status --no-status --trailer= --untracked-files? --no-gpg-sign"
@@ -150,7 +150,7 @@ CHANGING = {
     " --quiet --merge --orphan= --track? --no-track --progress --no-progress | text",
     "branch": "-dDmMcCfq -t? -u: --delete --move --copy --force --quiet --track? --no-track --set-upstream-to="
     " --unset-upstream | text",
-    "tag": "-adfs -m: -F:read -u: --annotate --delete --force --sign --no-sign --message= --file=read | text",
+    "tag": "-adf -m: -F:read --annotate --delete --force --no-sign --message= --file=read | text",
     "stash": "-kuaqS -m: --keep-index --no-keep-index --include-untracked --all --quiet --staged --message= | none",
     "stash push": "-kuaqS -m: --keep-index --no-keep-index --include-untracked --all --quiet --staged --message="
     " | text",
