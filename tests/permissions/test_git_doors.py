@@ -278,6 +278,8 @@ async def test_nothing_that_git_can_make_of_it_shows_what_a_rule_denies(
 
 def restore(folder: Path, template: Path) -> None:
     if subprocess.run(["diff", "-rq", template, folder], capture_output=True, check=False).returncode:
+        # A copy of what is hidden may have no mode at all.
+        subprocess.run(["chmod", "-R", "u+rwX", folder], check=True)
         for entry in folder.iterdir():
             entry.unlink() if entry.is_symlink() or entry.is_file() else shutil.rmtree(entry)
         shutil.copytree(template, folder, symlinks=True, dirs_exist_ok=True)
