@@ -16,7 +16,7 @@ from time import perf_counter
 
 from ferrule.host.command import Command
 from ferrule.host.commands import Commands
-from ferrule.host.sandbox import OFF, READ_ONLY, Offers, Profile, Sandbox, tried, workspace_write
+from ferrule.host.sandbox import OFF, READ_ONLY, Offers, Profile, Sandbox, tried, try_workspace, workspace_write
 
 from .figures import Figure
 from .timing import Work, calibrated, interleaved
@@ -27,7 +27,15 @@ FLOOD = 1 << 30
 FLOOD_RATIO = 2.0
 FLOOD_MEMORY_MB = 64 * 1.048576
 BARE_RATIO, MORE_MS = 1.5, 1.0
+LAYER_MS = 5.0
 BUBBLEWRAP_RATIO = 1.3
+PLAIN, READING, HIDING, LAYER = (
+    "no sandbox",
+    "held to reading",
+    "held to reading, one path hidden",
+    "held to one name, on a layer",
+)
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/opt", "/nix", "/proc", "/sys")
 SLEEPS, SLEEPS_MS = 40, 2_500.0
 
 
@@ -42,7 +50,7 @@ async def measure(*, runs: int) -> list[Figure]:
         (work := Path(folder, "work")).mkdir()
         (work / "secret").touch()
         async with Commands(folder=Path(folder, "output"), environment=os.environ) as commands:
-            offers = await tried(commands)
+            offers = await try_workspace(commands, await tried(commands), str(work))
             figures = await _starting(commands, offers, work, max(runs, LEAST_RUNS))
             figures += await _flooding(commands, work)
             figures.append(await _sleeping(commands, work))
@@ -51,12 +59,7 @@ async def measure(*, runs: int) -> list[Figure]:
 
 async def _starting(commands: Commands, offers: Offers, work: Path, runs: int) -> list[Figure]:
     """`true`, in every sandbox there is."""
-    hiding = Sandbox(profile=Profile.READ_ONLY, hidden=(str(work / "secret"),))
-    sandboxes = {"no sandbox": OFF}
-    if offers.confines:
-        sandboxes["read-only"] = READ_ONLY
-    if offers.mounts:
-        sandboxes |= {"read-only, one path hidden": hiding, "workspace-write": workspace_write(str(work))}
+    sandboxes = _sandboxes(offers, work)
     works: dict[str, Work] = {
         name: partial(_run, commands, "true", work, offers, sandbox) for name, sandbox in sandboxes.items()
     }
@@ -67,13 +70,43 @@ async def _starting(commands: Commands, offers: Offers, work: Path, runs: int) -
     timed = await interleaved(works, runs=runs)
     made: list[Figure] = []
     for name in sandboxes:
-        mounted = "hidden" in name or "workspace" in name
-        beside = "bwrap" if mounted and "bwrap" in works else "bash"
+        beside, limit = _target(name, {one: seconds * 1e3 for one, seconds in timed.seconds.items()})
         other = timed.seconds[beside] * 1e3
-        limit = BUBBLEWRAP_RATIO if beside == "bwrap" else None if mounted else (BARE_RATIO * other + MORE_MS) / other
         figure = _figure(f"true, {name}", timed.seconds[name] * 1e3, timed.calibration)
-        made.append(_beside(figure, f"{beside} -c true", other, limit))
+        made.append(_beside(figure, "true, no sandbox" if beside == PLAIN else f"{beside} -c true", other, limit))
     return made
+
+
+def _sandboxes(offers: Offers, work: Path) -> dict[str, Sandbox]:
+    sandboxes = {PLAIN: OFF}
+    if offers.confines:
+        sandboxes["read-only"] = READ_ONLY
+    if offers.mounts:
+        sandboxes["read-only, one path hidden"] = replace(READ_ONLY, hidden=(str(work / "secret"),))
+    if offers.reads:
+        readable = (*filter(os.path.exists, SYSTEM), str(work))
+        held = replace(READ_ONLY, readable=readable, declared=())
+        sandboxes[READING] = held
+        sandboxes[HIDING] = replace(held, hidden=(str(work / "secret"),))
+        if offers.keep_for(str(work), background=False) == "overlay":
+            named = ((str(work / "named"), False),)
+            sandboxes[LAYER] = replace(
+                held, profile=Profile.WORKSPACE_WRITE, declared=named, keep="overlay", workspace=(str(work),)
+            )
+            sandboxes["workspace-write"] = workspace_write(str(work))
+    return sandboxes
+
+
+def _target(name: str, times: dict[str, float]) -> tuple[str, float | None]:
+    """What a sandbox is measured against, and how many times as long it may take."""
+    plain = times[PLAIN]
+    if name in (READING, HIDING):
+        return PLAIN, (BARE_RATIO * plain + MORE_MS) / plain
+    if name in (LAYER, "workspace-write"):
+        return PLAIN, (plain + LAYER_MS) / plain if name == LAYER else None
+    if "hidden" in name:
+        return ("bwrap", BUBBLEWRAP_RATIO) if "bwrap" in times else ("bash", None)
+    return "bash", (BARE_RATIO * times["bash"] + MORE_MS) / times["bash"]
 
 
 async def _flooding(commands: Commands, work: Path) -> list[Figure]:

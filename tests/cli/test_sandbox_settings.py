@@ -89,3 +89,19 @@ def test_a_command_that_it_is_not_for_runs_as_without_it(folder: Path) -> None:
 
     assert code == 1
     assert "needs a person's approval" in said
+
+
+@requirement("HELD-12")
+def test_what_the_settings_add_is_read_by_a_held_command_without_a_sandbox_being_enabled(folder: Path) -> None:
+    (folder.parent / "data").mkdir()
+    (folder.parent / "data" / "x").write_text("found\n")
+    call = json.dumps({"command": "python3 -c 'print(open(\"../data/x\").read())'"})
+    more = json.dumps({"sandbox": {"filesystem": {"allowRead": ["../data"]}}})
+
+    without, given = (
+        ferrule(folder, "call", "Bash", call, "--permission-mode", "plan", *flags)
+        for flags in ((), ("--settings", more))
+    )
+
+    assert b"found" not in without.stdout
+    assert b"found" in given.stdout, given.stdout + given.stderr

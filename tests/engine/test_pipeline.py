@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -129,7 +130,10 @@ async def test_the_stages_of_a_call_come_in_order_and_leave_a_record() -> None:
     )
     assert all(seconds >= 0 for _, seconds in record.stages)
     assert (record.call_id, record.tool, record.agent, record.chain) == ("1", "Diary", "main", ())
-    assert (record.effects, record.verdict) == (Effects.of(ReadsPath("/project/a", "/project/a")), granted)
+    assert (record.effects, record.verdict) == (
+        Effects.of(ReadsPath("/project/a", "/project/a")),
+        replace(granted, approved=True),
+    )
     assert (record.produced_chars, record.sent_chars, record.saved_to) == (7, 7, None)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 from inline_snapshot import snapshot
@@ -84,7 +85,7 @@ async def test_an_input_changed_by_the_approver_is_validated_again_judged_again_
     assert Counting.validated == ["a", "b"]
     assert [proposal.input.text for proposal in judge.seen] == ["a", "b"]
     assert len(approver.asked) == 1
-    assert [decided.verdict for decided in at.seen.of(PermissionDecided)] == [approver.verdict]
+    assert [decided.verdict for decided in at.seen.of(PermissionDecided)] == [replace(approver.verdict, approved=True)]
 
 
 @requirement("PIPE-3")

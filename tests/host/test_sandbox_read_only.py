@@ -15,7 +15,6 @@ from ferrule.host.command import Ran
 from ferrule.host.commands import Commands
 from ferrule.host.ripgrep import find_ripgrep
 from ferrule.host.sandbox import READ_ONLY, Offers
-from ferrule.host.spawner.crew import usual_jail
 from tests.host.shell import GENEROUS, PYTHON, command, confined, make_workspace, need_sandbox, offers, opened
 from tests.requirement import requirement
 
@@ -237,10 +236,8 @@ async def test_what_was_left_behind_keeps_its_folder(commands: Commands, workspa
         await asyncio.sleep(0.005)
 
 
-async def test_the_jail_that_is_entered_ahead_is_the_read_only_one(commands: Commands, workspace: Path) -> None:
-    """Each command finds a folder of its own there, and nothing of the one before."""
-    assert usual_jail() == offers().jail(READ_ONLY)
-
+async def test_each_command_has_a_temporary_folder_of_its_own(commands: Commands, workspace: Path) -> None:
+    """Though they sit in the same jail, which is entered ahead, each finds nothing of the one before."""
     folders: set[str] = set()
     for _ in range(4):
         ran = await _ran(commands, "echo $TMPDIR; ls -A $TMPDIR; : > $TMPDIR/mine; touch new", workspace)
@@ -267,4 +264,4 @@ async def test_an_older_landlock_keeps_files_safe_as_well(commands: Commands, wo
         assert ran.exit_code != 0
 
     assert _state(workspace) == before
-    assert ("signals" in " ".join(older.gaps())) == (version < 6)
+    assert ("Linux 6.2" in " ".join(older.gaps())) == (version < 3)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,6 @@ from ferrule.host.sandbox import (
     OFF,
     READ_ONLY,
     CannotConfine,
-    Guard,
     Offers,
     Profile,
     Sandbox,
@@ -168,13 +168,20 @@ async def test_protected_paths_cannot_be_written(commands: Commands, workspace: 
 
 
 @requirement("BOX-4")
-async def test_a_protected_path_that_did_not_exist_is_told_when_it_appears(commands: Commands, workspace: Path) -> None:
-    sandbox = workspace_write(str(workspace))
-    guard = Guard(sandbox)
+async def test_a_protected_path_that_does_not_exist_is_never_made(commands: Commands, workspace: Path) -> None:
+    text = (
+        "echo '{}' > .mcp.json; mv package gone; mkdir -p package/.husky a/b/.GIT; echo x > package/.husky/h;"
+        "echo x > a/b/.GIT/config; echo x > kept.txt; mkdir .Vscode2 .idea; touch .Vscode2/fine"
+    )
 
-    await _ran(commands, "echo '{}' > .mcp.json; mv package gone; mkdir -p package/.husky", workspace, sandbox)
+    ran = await _ran(commands, text, workspace, workspace_write(str(workspace)))
 
-    assert guard.appeared() == (str(workspace / ".mcp.json"), str(workspace / "package/.husky"))
+    assert ran.changes
+    assert str(workspace / ".mcp.json") in ran.changes.dropped
+    assert not any((workspace / name).exists() for name in (".mcp.json", ".idea", "a/b/.GIT", "gone/.husky"))
+    assert (workspace / "package/.husky/pre-commit").read_text() == "safe"
+    assert (workspace / "kept.txt").read_text() == "x\n"
+    assert (workspace / ".Vscode2/fine").exists()
 
 
 async def test_worktrees_in_a_protected_folder_can_be_written(commands: Commands, workspace: Path) -> None:
@@ -230,10 +237,7 @@ async def test_what_is_hidden_cannot_be_read(commands: Commands, workspace: Path
 @requirement("BOX-4")
 async def test_what_is_hidden_is_hidden_from_what_may_write_around_it(commands: Commands, workspace: Path) -> None:
     (workspace / ".env").write_text("hush-hush")
-    sandbox = workspace_write(str(workspace))
-    hiding = Sandbox(
-        profile=sandbox.profile, writable=sandbox.writable, protected=sandbox.protected, hidden=(f"{workspace}/.env",)
-    )
+    hiding = replace(workspace_write(str(workspace)), hidden=(f"{workspace}/.env",))
 
     ran = await _ran(commands, "cat .env; echo x > .env; mv .env env; rm -f .env; cat .env env", workspace, hiding)
 
@@ -297,9 +301,8 @@ def test_a_machine_that_cannot_confine_says_so(tmp_path: Path) -> None:
         nothing.jail(READ_ONLY)
     with pytest.raises(CannotConfine, match=r"hidden must be covered, .* unshare: Operation not permitted"):
         no_mounts.jail(_hiding(hidden))
-    (tmp_path / ".git").mkdir()
-    with pytest.raises(CannotConfine, match=r"\.git must be covered"):
-        no_mounts.jail(workspace_write(str(tmp_path)))
+    with pytest.raises(CannotConfine, match=r"unshare: Operation not permitted"):
+        no_mounts.jail(workspace_write(str(tmp_path), keep=no_mounts.keep_for(str(tmp_path), background=False)))
 
     assert nothing.jail(OFF) is None
     assert (jail := no_mounts.jail(READ_ONLY)) is not None
@@ -313,6 +316,7 @@ def test_a_machine_that_cannot_confine_says_so(tmp_path: Path) -> None:
 
 ORDINARY = """
 import asyncio, os, sys
+from dataclasses import replace
 from pathlib import Path
 from ferrule.host.command import Command
 from ferrule.host.commands import Commands
@@ -326,8 +330,7 @@ async def main(home):
         offers = await tried(commands)
         print(offers.confines, offers.mounts, offers.trouble)
         sandbox = workspace_write(str(home / "work"))
-        hiding = Sandbox(profile=sandbox.profile, writable=sandbox.writable, protected=sandbox.protected,
-                         hidden=(str(home / "secret"),))
+        hiding = replace(sandbox, hidden=(str(home / "secret"),))
         text = "id -u; echo x > made && chmod 600 made && echo made; touch ../out; touch .git/x; cat ../secret; " \\
                "umount ../secret; unshare -Urm bash -c 'umount ../secret; cat ../secret'; kill -0 $PPID; " \\
                "grep CapEff /proc/self/status"

@@ -11,12 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferrule.host.spawner import seccomp
-from ferrule.host.spawner.seccomp import MACHINES, METADATA, NEVER, program
+from ferrule.host.spawner.seccomp import MACHINES, METADATA, NEVER, OF_OTHERS, SHARED, SIGNALS, program
 from tests.requirement import requirement
 
 ALLOWED = "allowed"
 MACHINE = st.sampled_from(sorted(MACHINES))
-SPECIAL = (seccomp.SOCKET, seccomp.SOCKETPAIR, seccomp.IOCTL, seccomp.PRLIMIT)
+SPECIAL = (
+    seccomp.SOCKET, seccomp.SOCKETPAIR, seccomp.IOCTL, seccomp.FCNTL, seccomp.KILL,
+    *(numbers for numbers, _ in OF_OTHERS.values()),
+)  # fmt: skip
 
 
 def _answer(machine: str, number: int, *arguments: int, architecture: int | None = None, **granted: bool) -> str:
@@ -34,6 +37,8 @@ def _answer(machine: str, number: int, *arguments: int, architecture: int | None
                 held = struct.unpack_from("=I", data, value)[0]
             case seccomp.AND:
                 held &= value
+            case seccomp.SHIFT_RIGHT:
+                held >>= value
             case seccomp.RETURN:
                 return ALLOWED if value == seccomp.ALLOW else errno.errorcode[value & 0xFFFF]
             case seccomp.JUMP_IF_EQUAL:
@@ -48,15 +53,20 @@ def _answer(machine: str, number: int, *arguments: int, architecture: int | None
 
 
 @requirement("BOX-1")
-@given(MACHINE, st.integers(0, 600), st.booleans())
-def test_each_call_gets_the_answer_of_its_table(machine: str, number: int, metadata: bool) -> None:
+@given(MACHINE, st.integers(0, 600), st.booleans(), st.booleans(), st.booleans())
+def test_each_call_gets_the_answer_of_its_table(
+    machine: str, number: int, metadata: bool, unix_sockets: bool, signals: bool
+) -> None:
     column = MACHINES[machine][0]
-    tables = (NEVER,) if metadata else (NEVER, METADATA)
+    tables = [NEVER, *([] if metadata else [METADATA]), *([] if unix_sockets else [SHARED])]
+    tables += [] if signals else [SIGNALS]
     refused = {numbers[column] for table in tables for numbers in table.values()} - {0}
     if number in {numbers[column] for numbers in SPECIAL}:
         return
 
-    assert _answer(machine, number, metadata=metadata) == ("EPERM" if number in refused else ALLOWED)
+    answer = _answer(machine, number, metadata=metadata, unix_sockets=unix_sockets, signals=signals)
+
+    assert answer == ("EPERM" if number in refused else ALLOWED)
 
 
 @requirement("BOX-1")
@@ -87,17 +97,40 @@ def test_the_second_set_of_numbers_of_x86_64_fails() -> None:
 @requirement("BOX-1")
 @given(MACHINE)
 def test_arguments_decide_where_a_call_is_not_bad_in_itself(machine: str) -> None:
-    socketpair, ioctl, prlimit = (numbers[MACHINES[machine][0]] for numbers in SPECIAL[1:])
+    socketpair, ioctl, fcntl, kill = (numbers[MACHINES[machine][0]] for numbers in SPECIAL[1:5])
 
-    assert _answer(machine, socketpair, 1, 1 | 0o2000000) == ALLOWED
-    assert _answer(machine, socketpair, 1, 2 | 0o2000000) == "EPERM"
-    assert _answer(machine, socketpair, 1, 2, unix_sockets=True) == ALLOWED
     assert _answer(machine, ioctl, 1, 0x5401) == ALLOWED
     assert _answer(machine, ioctl, 1, 0x5412, metadata=True) == "EPERM"
-    assert _answer(machine, ioctl, 1, 0x40086602) == "EPERM"
-    assert _answer(machine, ioctl, 1, 0x40086602, metadata=True) == ALLOWED
-    assert _answer(machine, prlimit, 0) == ALLOWED
-    assert _answer(machine, prlimit, 1234) == "EPERM"
+    for request in (0x40086602, 0x40087602, 0x401C5820, 0x800C6613, 0xC0045877):  # flags, version, policy, freezing
+        assert _answer(machine, ioctl, 1, request) == "EPERM"
+        assert _answer(machine, ioctl, 1, request, metadata=True) == ALLOWED
+    assert _answer(machine, ioctl, 1, 0x80086601) == ALLOWED
+    assert _answer(machine, fcntl, 1, 1024) == "EPERM"
+    assert _answer(machine, fcntl, 1, 8) == ALLOWED
+    assert _answer(machine, fcntl, 1, 8, signals=False) == "EPERM"
+    assert _answer(machine, socketpair, 30, 1) == "EPERM"
+    assert _answer(machine, kill, 1234, 9) == ALLOWED
+    assert [_answer(machine, kill, *to, signals=False) for to in ((1234, 9), (2**32 - 1, 15), (0, 15), (1234, 0))] == [
+        "EPERM", "EPERM", ALLOWED, ALLOWED,
+    ]  # fmt: skip
+
+
+@requirement("BOX-1")
+@given(MACHINE, st.integers(0, 15), st.sampled_from([0, 0o2000000, 0o4000, 0o2004000]))
+def test_only_pairs_of_sockets_that_stay_connected_can_be_made(machine: str, kind: int, flags: int) -> None:
+    number = seccomp.SOCKETPAIR[MACHINES[machine][0]]
+
+    assert _answer(machine, number, 1, kind | flags) == (ALLOWED if kind in (1, 5) else "EPERM")
+    assert _answer(machine, number, 1, kind | flags, unix_sockets=True) == ALLOWED
+
+
+@requirement("BOX-1")
+@given(MACHINE, st.sampled_from(sorted(OF_OTHERS)), st.integers(0, 3), st.integers(0, 3))
+def test_only_ones_own_priority_and_limits_can_be_changed(machine: str, name: str, first: int, second: int) -> None:
+    numbers, own = OF_OTHERS[name]
+    oneself = all((first, second)[argument] == value for argument, value in own.items())
+
+    assert _answer(machine, numbers[MACHINES[machine][0]], first, second) == (ALLOWED if oneself else "EPERM")
 
 
 def test_an_architecture_whose_numbers_are_not_known_gets_no_filter() -> None:
@@ -114,9 +147,10 @@ def test_the_numbers_are_those_of_this_machines_headers() -> None:
     with open(path, encoding="ascii") as file:
         known = {words[1]: int(words[2]) for line in file if len(words := line.split()) == 3 and words[2].isdigit()}
 
+    others = {name: numbers for name, (numbers, _) in OF_OTHERS.items()}
     wrong = {
         name: numbers[0]
-        for name, numbers in {**METADATA, **NEVER}.items()
+        for name, numbers in {**METADATA, **NEVER, **SHARED, **SIGNALS, **others}.items()
         if known.get(f"__NR_{name}", numbers[0]) != numbers[0]
     }
     assert wrong == {}

@@ -17,7 +17,7 @@ from ferrule.core.effects import (
     Touch,
     WritesPath,
 )
-from ferrule.core.verdicts import Behavior, Confinement, Verdict
+from ferrule.core.verdicts import Behavior, Confinement, Grants, Verdict
 from ferrule.permissions.domains import PreApproval
 from ferrule.permissions.judge import RuleJudge
 from ferrule.permissions.modes import Mode
@@ -255,7 +255,7 @@ def test_in_plan_mode_an_unknown_command_runs_only_where_it_cannot_write() -> No
     assert outside.behavior is Behavior.ASK
     assert inside is not None
     assert inside.behavior is Behavior.ALLOW
-    assert inside.needs_confinement == Confinement(read_only=True, then=Behavior.ALLOW)
+    assert inside.needs_confinement == Confinement(read_only=True, grants=Grants(), then=Behavior.ALLOW)
 
 
 @requirement("PERM-5")

@@ -161,6 +161,7 @@ def test_a_decision_names_the_rule_and_its_file(behavior: Behavior, verb: str) -
         reason=f"rule `Acts(*)` in .ferrule/settings.json {verb} it",
         rule="Acts(*)",
         origin=".ferrule/settings.json",
+        approved=behavior is ALLOW,
     )
 
 
@@ -246,7 +247,7 @@ async def test_bypassing_permissions_still_obeys_rules(tmp_path: Path, behavior:
 @requirement("PERM-13")
 def test_bypassing_allows_what_no_rule_speaks_of() -> None:
     assert _judged([], Mode.BYPASS, Effects()) == Verdict(
-        behavior=ALLOW, source="mode", reason="permissions are bypassed"
+        behavior=ALLOW, source="mode", reason="permissions are bypassed", approved=True
     )
 
 

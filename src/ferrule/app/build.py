@@ -181,6 +181,7 @@ def _services(settings: Settings, ground: Ground, delegated: _Delegated, small: 
         files=ground.files,
         search=Search(hidden=ground.rules.hidden),
         shell=ground.shell.get,
+        analyse=parts.get("analyse"),
         mcp=ground.servers,
         parts_folder=folder / "parts",
         read_tokens=settings.read_tokens,
@@ -279,7 +280,11 @@ def _classifier(ground: Ground, small: SmallModel, parts: Parts) -> ClassifierJu
     """That of the program; else a small model, which only the mode `auto` asks."""
     plugged, rules = parts.get("classifier"), ground.rules
     return ClassifierJudge(
-        plugged or CallReader(small), rules=rules.judge, mode=lambda: rules.last_mode, always=plugged is not None
+        plugged or CallReader(small),
+        rules=rules.judge,
+        mode=lambda: rules.last_mode,
+        hold=rules.hold,
+        always=plugged is not None,
     )
 
 

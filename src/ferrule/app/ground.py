@@ -13,6 +13,7 @@ from ..core.state import SessionState
 from ..core.values import named_value
 from ..engine.bus import Bus
 from ..host.changed_files import ChangedFiles
+from ..host.held_sandbox import HeldPlaces
 from ..host.journal import Journal, recover
 from ..host.ledger import Ledgers
 from ..host.paths import LocalPaths
@@ -21,6 +22,7 @@ from ..host.spill import SessionFolder
 from ..host.workfiles import Objection, Workfiles
 from ..mcp.around import Around, timing_from
 from ..permissions.paths import Places
+from ..permissions.secret_paths import SecretPaths
 from ..settings.files import kind_of
 from .late_shell import LateShell
 from .live_rules import LiveRules, Policy
@@ -72,7 +74,15 @@ def prepared(settings: Settings, session_id: str, parts: Parts) -> Ground:
     rules = LiveRules(
         settings.reload or (lambda: policy), places, state, lists=settings.path_lists, domains=settings.pre_approval
     )
-    shell = rules.box = LateShell(folder.path / "commands", {**os.environ, **settings.environment}, rules)
+    held = HeldPlaces(
+        roots=lambda: (cwd, *state.added_directories),
+        readable=rules.readable,
+        writable=rules.writable,
+        saved=str(folder.path),
+        private=str(settings.state_folder),
+        secrets=SecretPaths(places, settings.path_lists),
+    )
+    shell = rules.box = LateShell(folder.path / "commands", {**os.environ, **settings.environment}, rules, held)
     return Ground(
         session_id=session_id,
         bus=bus,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..core.ports import Note
 from ..core.verdicts import Confinement
+from ..host.held_sandbox import HeldPlaces
 from .live_rules import LiveRules
 
 if TYPE_CHECKING:
@@ -20,8 +21,9 @@ class LateShell:
     Satisfies `live_rules.Box`, `core.ports.NoteSource` and `core.ports.Lasting`.
     """
 
-    def __init__(self, folder: Path, environment: Mapping[str, str], rules: LiveRules) -> None:
+    def __init__(self, folder: Path, environment: Mapping[str, str], rules: LiveRules, places: HeldPlaces) -> None:
         self._folder = folder
+        self._places = places
         self._environment = environment
         self._rules = rules
         self._made: Shell | None = None
@@ -30,7 +32,9 @@ class LateShell:
         if self._made is None:
             from ..host.shell import Shell
 
-            self._made = Shell(self._folder, environment=self._environment, hidden=self._rules.plain_hidden)
+            self._made = Shell(
+                self._folder, environment=self._environment, hidden=self._rules.plain_hidden, places=self._places
+            )
         return self._made
 
     def take(self, variables: Mapping[str, str]) -> None:
@@ -46,6 +50,9 @@ class LateShell:
 
     def confines(self, needed: Confinement, /) -> bool:
         return self._made is not None and self._made.confines(needed)
+
+    def why_unheld(self) -> str:
+        return self._made.why_unheld() if self._made else ""
 
     async def notes(self, agent: str) -> tuple[Note, ...]:
         return await self._made.finished.notes(agent) if self._made else ()

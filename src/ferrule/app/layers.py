@@ -29,7 +29,7 @@ from ..settings.reload import EVERY_LEVEL, Current, LiveSettings
 from ..settings.trust import Standing, TrustStore
 from .live_rules import Policy, PolicyLost
 from .model_choice import ModelChoice
-from .sandboxing import CannotEnforce, SandboxPolicy, sandbox_of
+from .sandboxing import CannotEnforce, SandboxPolicy, allowed_reads, sandbox_of
 
 LEVELS: Final[Mapping[str, Level]] = {"user": Level.USER, "project": Level.PROJECT, "local": Level.LOCAL}
 """The names by which levels can be chosen."""
@@ -84,11 +84,13 @@ class Understood:
     approves_https: bool = False
     """Whether any page may be fetched over https without a question."""
     sandbox: SandboxPolicy | None = None
+    readable: tuple[str, ...] = ()
+    """What settings let every command read, sandbox or not."""
     warnings: tuple[str, ...] = ()
 
     def policy(self, mode: Mode) -> Policy:
         """`mode` counts where no setting chooses one."""
-        return Policy(self.rules, self.mode or mode, self.lost, self.hooks, self.sandbox)
+        return Policy(self.rules, self.mode or mode, self.lost, self.hooks, self.sandbox, self.readable)
 
 
 def open_layers(
@@ -136,6 +138,7 @@ def understood(current: Current, workspace: str | None = None) -> Understood:
         model=_model(layered),
         approves_https=_approves_https(layered),
         sandbox=_sandbox(layered, workspace),
+        readable=allowed_reads(layered, workspace),
         warnings=(*warnings, *_unused(layered), *_untrusted(current.standing)),
     )
 

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Protocol
 
 from ..core.ports import Opinion, Proposal
 from ..core.state import SessionState
 from ..core.values import plain_value
-from ..core.verdicts import Behavior, Confinement, Verdict
+from ..core.verdicts import Behavior, Confinement, Grants, Verdict
 from ..hooks.hook import NO_HOOKS, HookBook
 from ..permissions.domains import PreApproval
 from ..permissions.hiding import hidden_paths, plain_hidden_paths
-from ..permissions.judge import RuleJudge
+from ..permissions.holding import grants_of, is_command, join_confinements
+from ..permissions.judge import UNHELD, RuleJudge
 from ..permissions.modes import Mode
 from ..permissions.paths import Places
 from ..permissions.protected import DEFAULT_LISTS, PathLists
 from ..permissions.rules import Origin, Rule, RuleError, parse_rule
-from .sandboxing import COMMANDS, SandboxPolicy, boxed
+from .sandboxing import SandboxPolicy, boxed, wanted_by
+
+log = logging.getLogger(__name__)
 
 GRANTED = Origin("this session")
 
@@ -34,6 +39,8 @@ class Policy:
     hooks: HookBook = NO_HOOKS
     sandbox: SandboxPolicy | None = None
     """What commands are held to by the settings, if they are."""
+    readable: tuple[str, ...] = ()
+    """What a command that nobody approved may read beyond what all may."""
 
 
 class PolicyLost(Exception):
@@ -51,6 +58,10 @@ class Box(Protocol):
     async def try_it(self) -> None: ...
 
     def confines(self, needed: Confinement, /) -> bool: ...
+
+    def why_unheld(self) -> str:
+        """Why it cannot hold a command to what that declared, if so."""
+        ...
 
 
 class LiveRules:
@@ -76,6 +87,7 @@ class LiveRules:
         self._judge = RuleJudge((), Mode.DEFAULT, places)
         self._hidden: Callable[[str], bool] | None = None
         self._plain: tuple[str, ...] = ()
+        self._warned = False
 
     def judge(self, proposal: Proposal, /) -> Opinion | Awaitable[Opinion]:
         try:
@@ -83,12 +95,41 @@ class LiveRules:
         except PolicyLost as lost:
             return Verdict(behavior=Behavior.DENY, source="rule", reason=str(lost))
         verdict = self._judge.judge(proposal)
-        needs_box = policy.sandbox is not None and proposal.tool.name == COMMANDS
+        needs_box = policy.sandbox is not None and is_command(proposal)
         if verdict is not None and verdict.needs_confinement is not None:
             needs_box = True
         if needs_box and self.box and not self.box.is_tried:
             return self._tried(self.box, proposal)
         return _unless_lost(policy, self._boxed(policy, proposal, verdict))
+
+    async def hold(self, proposal: Proposal, verdict: Verdict, /) -> Opinion:
+        """A verdict that approves nothing, with what a command is held to; a question where it cannot be held."""
+        if self.box is None or not is_command(proposal):
+            return verdict
+        if not self.box.is_tried:
+            await self.box.try_it()
+        policy = self._current()
+        unknown = proposal.effects.unknown
+        own = Confinement(
+            grants=Grants(lasts=grants_of(proposal).lasts) if unknown else grants_of(proposal),
+            writable=self._roots(proposal) if unknown else None,
+            then=Behavior.ALLOW,
+        )
+        needed = join_confinements(own, join_confinements(self._judge.denied_paths, wanted_by(policy.sandbox)))
+        if self._confines(needed):
+            return replace(verdict, needs_confinement=needed)
+        return self._explained(
+            Verdict(behavior=Behavior.ASK, source="default", reason=UNHELD, needs_confinement=needed)
+        )
+
+    def readable(self) -> tuple[str, ...]:
+        """What settings let every command read."""
+        return self._known[0].readable if self._known else ()
+
+    def writable(self) -> tuple[str, ...]:
+        """What settings let a command write besides the workspace where a sandbox is enabled."""
+        sandbox = self._known[0].sandbox if self._known else None
+        return sandbox.writable if sandbox else ()
 
     @property
     def mode(self) -> Mode:
@@ -153,10 +194,24 @@ class LiveRules:
         return _unless_lost(policy, self._boxed(policy, proposal, self._judge.judge(proposal)))
 
     def _boxed(self, policy: Policy, proposal: Proposal, verdict: Opinion) -> Opinion:
-        if policy.sandbox is None:
+        if policy.sandbox is not None:
+            roots, mode = self._roots(proposal), self.last_mode
+            verdict = boxed(policy.sandbox, proposal, verdict, roots=roots, mode=mode, confines=self._confines)
+        return self._explained(verdict)
+
+    def _roots(self, proposal: Proposal) -> tuple[str, ...]:
+        """The folders that are worked in."""
+        return (proposal.ctx.facts.workspace or proposal.ctx.cwd, *self._state.added_directories)
+
+    def _explained(self, verdict: Opinion) -> Opinion:
+        """With the reason why this machine cannot hold a command; one line of warning says it too."""
+        if verdict is None or self.box is None or verdict.reason != UNHELD:
             return verdict
-        roots = (proposal.ctx.facts.workspace, *self._state.added_directories)
-        return boxed(policy.sandbox, proposal, verdict, roots=roots, mode=self.last_mode, confines=self._confines)
+        why = self.box.why_unheld().rstrip(".") or "what it declares lies outside of the workspace"
+        if not self._warned:
+            self._warned = True
+            log.warning("commands that nobody approved are asked about here: %s", why)
+        return replace(verdict, reason=f"{UNHELD}: {why}")
 
     def _current(self) -> Policy:
         policy = self._policy()
@@ -169,7 +224,7 @@ class LiveRules:
                 self._places,
                 lists=self._lists,
                 domains=self._domains,
-                confines=self._confines,
+                confines=self._confines if self.box else None,
             )
             self._hidden = hidden_paths(rules, self._places)
             self._plain = plain_hidden_paths(rules, self._places)

@@ -1,8 +1,9 @@
 """The settings' `sandbox`: commands that are held to the workspace, and so need no question.
 
-A command that only reads is held to reading anyway. Any other runs where it
-can write the workspace, its temporary folder and what the settings add, never
-what is protected, and reaches nobody: the kernel cannot tell hosts apart.
+A command that nobody approved is held to what it declared. One whose effects
+are not known runs where it can write the workspace, its temporary folder and
+what the settings add, never what is protected, and reaches nobody: the kernel
+cannot tell hosts apart.
 """
 
 from __future__ import annotations
@@ -10,18 +11,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
 
 from ..core.effects import RunsCommand
 from ..core.ports import Opinion, Proposal
 from ..core.values import named_value
-from ..core.verdicts import Behavior, Confinement, Verdict
+from ..core.verdicts import Behavior, Confinement, Grants, Verdict
+from ..permissions.holding import grants_of, is_command, join_confinements
 from ..permissions.modes import Mode
+from ..permissions.paths import is_below
 from ..permissions.patterns import TextPattern
 from ..settings.layers import Layered
 from ..settings.levels import Source
-
-COMMANDS: Final = "Bash"
 
 
 @named_value
@@ -65,6 +65,11 @@ def sandbox_of(layered: Layered, cwd: str) -> SandboxPolicy | None:
     )
 
 
+def allowed_reads(layered: Layered, cwd: str) -> tuple[str, ...]:
+    """What commands that nobody approved may read besides, whether or not a sandbox is enabled."""
+    return _paths(layered, "allowRead", cwd)
+
+
 def boxed(
     policy: SandboxPolicy,
     proposal: Proposal,
@@ -75,7 +80,7 @@ def boxed(
     confines: Callable[[Confinement], bool],
 ) -> Opinion:
     """What the rules say of a command, as it is to run inside. `roots` are the folders that are worked in."""
-    if proposal.tool.name != COMMANDS or proposal.tool.server is not None or proposal.effects.read_only:
+    if not is_command(proposal):
         return verdict
     if (
         (verdict is not None and verdict.behavior is Behavior.DENY)
@@ -85,13 +90,37 @@ def boxed(
         return verdict
     if proposal.input.dangerously_disable_sandbox:
         return verdict if policy.may_leave else _refused("the settings let no command run outside of the sandbox")
+    if verdict is not None and verdict.behavior is Behavior.ALLOW and not verdict.approved:
+        declared = join_confinements(verdict.needs_confinement, wanted_by(policy))
+        return replace(verdict, needs_confinement=declared) if confines(declared) else verdict
+    if proposal.effects.read_only:
+        return verdict
+    if verdict is None and policy.auto_allow and not proposal.effects.unknown:
+        needed = replace(wanted_by(policy), grants=_inside_grants(proposal, roots), then=Behavior.ALLOW)
+        if confines(needed):
+            inside = "it runs in a sandbox that holds it to what it declares in the workspace"
+            return Verdict(behavior=Behavior.ALLOW, source="mode", reason=inside, needs_confinement=needed)
     needed = _needed(policy, verdict, roots)
+    if verdict is None:
+        needed = replace(needed, grants=Grants(lasts=grants_of(proposal).lasts))
     if not confines(needed):
         return _refused("the settings want a sandbox, and this machine has none") if policy.required else verdict
     if verdict is None and policy.auto_allow:
         inside = "it runs in a sandbox that holds it to the workspace"
         return Verdict(behavior=Behavior.ALLOW, source="mode", reason=inside, needs_confinement=needed)
     return None if verdict is None else replace(verdict, needs_confinement=needed)
+
+
+def wanted_by(policy: SandboxPolicy | None) -> Confinement:
+    """What the settings deny to every command."""
+    return Confinement(unreadable=policy.unreadable, unwritable=policy.unwritable) if policy else Confinement()
+
+
+def _inside_grants(proposal: Proposal, roots: tuple[str, ...]) -> Grants:
+    """What the command declares in the folders that are worked in. Nothing allows the rest, nor the network."""
+    declared = grants_of(proposal)
+    writes = tuple(one for one in declared.writes if any(is_below(one.path, root) for root in roots))
+    return Grants(writes=writes, lasts=declared.lasts)
 
 
 def _needed(policy: SandboxPolicy, verdict: Opinion, roots: tuple[str, ...]) -> Confinement:

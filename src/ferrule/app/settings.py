@@ -36,6 +36,7 @@ from .model_choice import ModelChoice
 if TYPE_CHECKING:
     from ..host.checkpoints import Checkpoints
     from ..mcp.servers import McpServers
+    from ..tools.bash import Analyse
 
 CONCURRENCY_VARIABLES = (
     "FERRULE_MAX_TOOL_CONCURRENCY",
@@ -132,6 +133,8 @@ class Parts(TypedDict, total=False):
     """Judges what no rule decides. Without one a small model does, in the mode `auto` alone."""
     skills: Skills | None
     """In the place of those of the settings' pages, for whoever wants to hold them."""
+    analyse: Analyse | None
+    """Says what a command would do, instead of Ferrule's own analysis."""
     mcp: McpServers | None
     """In the place of the settings' servers, for whoever wants to hold them; the session closes them."""
     brief: Brief

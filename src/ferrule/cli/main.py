@@ -18,6 +18,10 @@ def main(argv: list[str] | None = None) -> int:
         print(f"ferrule {__version__}")
         return 0
     gc.set_threshold(OBJECTS_UNTIL_COLLECTION)
+    if argv is None:
+        from .own_arguments import hide_arguments
+
+        hide_arguments()
     from .early_signals import EndsAtOnce
 
     with EndsAtOnce():

@@ -105,6 +105,11 @@ class ToolContext:
         return None
 
     @property
+    def effects(self) -> Effects | None:
+        """What the call was judged by; `None` before that."""
+        return self._port.effects
+
+    @property
     def verdict(self) -> Verdict | None:
         """Why the call may run, and inside of what; `None` before that is decided."""
         return self._port.verdict

@@ -7,6 +7,7 @@ from dataclasses import replace
 from enum import IntEnum
 from typing import Any, Literal, TypeAlias
 
+from .effects import Effects, ReachesHost, ReadsPath, WritesPath
 from .values import frozen_named_value, frozen_value
 
 
@@ -20,6 +21,63 @@ class Behavior(IntEnum):
 
 Source: TypeAlias = Literal["rule", "safety", "mode", "tool", "hook", "classifier", "user", "default"]
 """`safety` is what no rule and no mode can approve: protected, sensitive and critical paths, denies out of reach."""
+
+
+@frozen_named_value
+class DeclaredWrite:
+    """A name that a command says it changes."""
+
+    path: str
+    """Absolute, with the links of its folders resolved."""
+    tree: bool = False
+    """Whether all that is below the name may change too."""
+
+
+@frozen_named_value
+class Grants:
+    """What a command that nobody approved may touch: what it declared, and nothing else."""
+
+    reads: tuple[str, ...] = ()
+    """Beyond what every command may read."""
+    writes: tuple[DeclaredWrite, ...] = ()
+    """Empty for a command that is held to reading."""
+    network: bool = False
+    lasts: bool = False
+    """Whether the command goes on after the call, so that nothing can wait for its end."""
+
+    @classmethod
+    def declared_by(cls, effects: Effects, *, lasts: bool = False) -> Grants:
+        """As effects were judged. Whoever starts the command looks at the disk for the exact names."""
+        reads: dict[str, None] = {}
+        writes: dict[str, None] = {}
+        network = False
+        for touch in effects.touches:
+            if isinstance(touch, ReadsPath):
+                if touch.real not in ("/", "") or touch.path != "/":  # the root stands for a path that is not known
+                    reads[touch.real or touch.path] = None
+            elif isinstance(touch, WritesPath):
+                writes[touch.real or touch.path] = None
+                name = touch.path[touch.path.rfind("/") :]  # a link at the end may itself be what is replaced
+                writes |= dict.fromkeys(link for link in touch.links if link.endswith(name))
+            elif isinstance(touch, ReachesHost):
+                network = True
+        declared = tuple(DeclaredWrite(path=path) for path in writes)
+        return cls(reads=tuple(reads), writes=declared, network=network, lasts=lasts)
+
+
+def describe_grants(grants: Grants) -> tuple[str, ...]:
+    """What the kernel lets a command do that is held to these grants, in lines for people.
+
+    >>> describe_grants(Grants(writes=(DeclaredWrite(path="/srv/a"), DeclaredWrite(path="/srv/b", tree=True))))[1:]
+    ('writes only /srv/a, /srv/b and all below it', 'reaches nobody')
+    """
+    more = f", and {', '.join(grants.reads)}" if grants.reads else ""
+    names = ", ".join(f"{one.path} and all below it" if one.tree else one.path for one in grants.writes)
+    return (
+        f"reads the system, its tools and the workspace without secrets{more}",
+        f"writes only {names}" if names else "writes nothing",
+        "reaches the network" if grants.network else "reaches nobody",
+    )
 
 
 @frozen_named_value
@@ -37,6 +95,8 @@ class Confinement:
     read_only: bool = False
     writable: tuple[str, ...] | None = None
     """The only folders that may be written, where given; nobody is reached then."""
+    grants: Grants | None = None
+    """What the call is held to as long as nobody approved it. The rest holds for an approved one too."""
     then: Behavior = Behavior.ASK
     """What is left to say of the call once it is confined so."""
 
@@ -75,6 +135,12 @@ class Verdict:
     """On an ASK or a DENY: a sandbox that enforces this would change it. On an ALLOW: it holds only inside one."""
     risks: tuple[Risk, ...] = ()
     """What is dangerous about the call, the worst first, whatever becomes of it."""
+    approved: bool = False
+    """On an ALLOW: whether somebody stands for the call, so that it need not be held to what it declared.
+
+    A person, whoever answers in their place, a hook, a rule for the command or its tool, `bypassPermissions`.
+    A mode, a classifier and a rule for a path approve nothing.
+    """
 
 
 def of_risks(risks: tuple[Risk, ...]) -> Verdict | None:
@@ -94,12 +160,15 @@ NO_OPINION = Verdict(behavior=Behavior.ASK, source="default", reason="nothing al
 def strictest(opinions: Iterable[Verdict | None]) -> Verdict:
     """Combine opinions; silence from everyone means ask.
 
-    A tool can only tighten: that it allows itself counts as silence.
+    A tool can only tighten: that it allows itself counts as silence. An ASK
+    for want of an approval is silence that gives a reason, so an approval answers it.
 
     >>> strictest([None, None]) is NO_OPINION
     True
     """
     strict: Verdict | None = None
+    silence: Verdict | None = None
+    approved = False
     risks: tuple[Risk, ...] = ()
     for opinion in opinions:
         if opinion is None:
@@ -108,10 +177,28 @@ def strictest(opinions: Iterable[Verdict | None]) -> Verdict:
             risks += opinion.risks
         if opinion.behavior is Behavior.ALLOW and opinion.source == "tool":
             continue
+        if _only_lacks_approval(opinion):
+            silence = opinion
+            continue
+        approved = approved or (opinion.approved and opinion.behavior is Behavior.ALLOW)
         if strict is None or _is_stricter(opinion, strict):
             strict = opinion
-    strict = strict or NO_OPINION
+    if strict is None or (silence is not None and strict.behavior is Behavior.ALLOW and not approved):
+        strict = silence or NO_OPINION
+    if approved and strict.behavior is Behavior.ALLOW and not strict.approved:
+        strict = replace(strict, approved=True)
     return replace(strict, risks=risks) if risks else strict
+
+
+def _only_lacks_approval(opinion: Verdict) -> bool:
+    """Whether it is asked about only because nobody approved it and it cannot be held to its grants."""
+    needed = opinion.needs_confinement
+    return (
+        opinion.behavior is Behavior.ASK
+        and opinion.source == "default"
+        and needed is not None
+        and needed.grants is not None
+    )
 
 
 def _is_stricter(opinion: Verdict, other: Verdict) -> bool:

@@ -133,11 +133,13 @@ class Pipeline:
             if changed is not None:
                 return changed, None
         if verdict.behavior is Behavior.ASK:
-            verdict = approved or await self._asked(proposal, verdict, admission)
-            if verdict is not approved and verdict.behavior is Behavior.ALLOW:
+            verdict = _inside(approved, verdict) if approved else await self._asked(proposal, verdict, admission)
+            if approved is None and verdict.behavior is Behavior.ALLOW:
                 changed = rewritten((verdict,), proposal.arguments, ready.given)
                 if changed is not None:
                     return changed, verdict
+        elif approved is not None and verdict.behavior is Behavior.ALLOW:
+            verdict = replace(verdict, approved=verdict.approved or approved.approved)
         record.verdict = verdict
         self.emit(PermissionDecided(proposal.call.id, verdict))
         if verdict.behavior is not Behavior.ALLOW:
@@ -150,9 +152,9 @@ class Pipeline:
         await admission.message_complete()
         answer = await guarded(self.approver.approve(proposal, verdict)) or NO_OPINION
         admission.record.mark("ask")
-        if verdict.needs_confinement is not None and answer.needs_confinement is None:
-            answer = replace(answer, needs_confinement=verdict.needs_confinement)
-        return answer
+        if answer.behavior is Behavior.ALLOW and not _is_held(answer):
+            answer = replace(answer, approved=True)
+        return _inside(answer, verdict)
 
     async def _carried_out(self, proposal: Proposal, admission: Admission) -> ToolOutcome:
         tool = proposal.tool
@@ -229,6 +231,18 @@ class Pipeline:
             outcome = replace(outcome, content=fitted.content)
             self.cut(proposal.ctx.facts.agent, proposal.call.id)
         return replace(outcome, messages=outcome.messages + amendment.messages, stops=outcome.stops or amendment.stops)
+
+
+def _is_held(answer: Verdict) -> bool:
+    """Whether an approver passes on what a mode says, which approves nothing."""
+    return answer.needs_confinement is not None and answer.needs_confinement.grants is not None
+
+
+def _inside(answer: Verdict, verdict: Verdict) -> Verdict:
+    """The answer to a verdict, with the sandbox that the verdict wants."""
+    if verdict.needs_confinement is None or answer.needs_confinement is not None:
+        return answer
+    return replace(answer, needs_confinement=verdict.needs_confinement)
 
 
 def _note(record: CallRecord, fitted: Fitted) -> None:

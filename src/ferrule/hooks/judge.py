@@ -112,7 +112,8 @@ def _of(answer: Answer) -> Verdict:
     origin = answer.hook.origin
     match answer.permission:
         case "allow":
-            return Verdict(behavior=Behavior.ALLOW, source="hook", reason=said(answer, "allowed"), origin=origin)
+            reason = said(answer, "allowed")
+            return Verdict(behavior=Behavior.ALLOW, source="hook", reason=reason, origin=origin, approved=True)
         case "ask":
             return Verdict(behavior=Behavior.ASK, source="hook", reason=said(answer, "ask first"), origin=origin)
         case "defer":

@@ -10,7 +10,7 @@ from itertools import count
 from typing import Literal, Protocol, TypeAlias
 
 from ..core.values import named_value
-from .command import Command, CommandFailed, Ran
+from .command import Changes, Command, CommandFailed, Ran
 from .commands import Commands
 from .line_filter import matching
 from .output_ring import MODEL_CHARACTERS, OutputRing, decoded, within
@@ -52,6 +52,8 @@ class Status:
     """Bytes it has printed so far."""
     trouble: str = ""
     """Why it was lost."""
+    changes: Changes | None = None
+    """Of a held command that has ended."""
 
     def __str__(self) -> str:
         how = f"ended by {self.signal}" if self.signal else f"exit code {self.exit_code}"
@@ -137,6 +139,7 @@ class _Task:
             seconds=self.seconds if self.ended else self.running.seconds,
             total=self.running.output.total,
             trouble=self.trouble,
+            changes=self.ran.changes if self.ran else None,
         )
 
     def _state(self) -> State:

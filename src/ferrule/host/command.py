@@ -58,12 +58,30 @@ class Command:
     limits: Limits = Limits()
     jail: Jail | None = None
     """What a sandbox allows it: see `host/sandbox.py`."""
+    notes: tuple[str, ...] = ()
+    """What is to be said with its output, of what it was kept from."""
 
 
 @plain_value
 class LeftBehind:
     pid: int
     name: str
+
+
+@named_value
+class Changes:
+    """What a command that was held to declared names did to files: absolute paths, of many only the first."""
+
+    done: tuple[str, ...] = ()
+    """Changed as declared."""
+    dropped: tuple[str, ...] = ()
+    """Not declared, or protected: thrown away."""
+    failed: tuple[tuple[str, str], ...] = ()
+    """Declared but not carried over, and why."""
+    refused: tuple[str, ...] = ()
+    """Refused as the command tried."""
+    totals: Mapping[str, int] = field(default_factory=dict[str, int])
+    """How many there are of each kind, by the names above."""
 
 
 @named_value
@@ -82,6 +100,8 @@ class Ran:
     left: tuple[LeftBehind, ...] = ()
     blocked: tuple[str, ...] = ()
     """For one that failed in a sandbox: the last lines of its output that speak of something not allowed."""
+    changes: Changes | None = None
+    """Known only for a command that was held to declared names."""
 
     @property
     def succeeded(self) -> bool:

@@ -17,8 +17,9 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+import shutil
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -70,6 +71,15 @@ class Commands:
     async def prepare(self) -> None:
         """Start the spawner ahead of the first command, which else waits some tens of milliseconds for it."""
         await self._spawner()
+
+    @asynccontextmanager
+    async def temporary_folder(self) -> AsyncGenerator[str]:
+        """A folder beside those of the commands. Whoever is killed meanwhile, it goes with them."""
+        folder = (await self._spawner()).make_folder()
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
     async def run(
         self, command: Command, *, timeout: float = DEFAULT_SECONDS, on_output: OnOutput | None = None

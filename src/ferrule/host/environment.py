@@ -23,6 +23,12 @@ SHELL_MEANING = re.compile(
 )
 """What would make bash read a command otherwise than it was judged."""
 
+REPOSITORY = re.compile(
+    r"GIT_(DIR|WORK_TREE|COMMON_DIR|INDEX_FILE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|NAMESPACE|REPLACE_REF_BASE"
+    r"|(LITERAL|GLOB|NOGLOB|ICASE)_PATHSPECS)"
+)
+"""What would make git use another repository, or other paths, than those that a command was judged by."""
+
 QUIET = {
     "PAGER": "cat",
     "GIT_PAGER": "cat",
@@ -67,6 +73,7 @@ def child_environment(own: Mapping[str, str], *, secrets: Iterable[str] = ()) ->
         for name, value in own.items()
         if not _is_secret(name, more)
         and not SHELL_MEANING.fullmatch(name)
+        and not REPOSITORY.fullmatch(name)
         and name not in LOUD
         and not any(secret in value for secret in hidden)
     }

@@ -9,16 +9,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
 
-from .command import Command, CommandFailed, LeftBehind, Ran, signal_name
+from .command import Changes, Command, CommandFailed, LeftBehind, Ran, signal_name
 from .output_ring import MODEL_CHARACTERS, OutputRing
 from .pipe_reader import PipeReader
 from .refusals import refusals
-from .spawner.protocol import TROUBLE
 from .spawner_link import SpawnerLink
 from .terminal_text import TerminalStream
 
 if TYPE_CHECKING:
-    from .spawner.protocol import Ended, Reply
+    from .spawner.protocol import Changed, Ended, Reply
 
 GRACE = 2.0
 """Seconds between asking a command to end and killing it."""
@@ -116,15 +115,14 @@ class Running:
     def _on_end(self, ended: Ended) -> None:
         """Others may hold the pipe open and go on printing; that is no longer this command's output."""
         self._pipe.discard()
-        report = ended["report"]
-        if report.startswith(TROUBLE):
-            self._fail(f"The command could not be started: {report[1:].decode('utf-8', 'replace')}.")
+        if trouble := ended["trouble"]:
+            self._fail(f"The command could not be started: {trouble.decode('utf-8', 'replace')}.")
         else:
             code = os.waitstatus_to_exitcode(ended["status"])
             left = () if self._ending else tuple(LeftBehind(pid, name) for pid, name in ended["left"])
-            self._settle(code, _reported_folder(report), left)
+            self._settle(code, _reported_folder(ended["cwd"]), left, _changes(ended["changes"]))
 
-    def _settle(self, code: int, cwd: str | None, left: tuple[LeftBehind, ...]) -> None:
+    def _settle(self, code: int, cwd: str | None, left: tuple[LeftBehind, ...], changes: Changes | None) -> None:
         output = self.output.snapshot(keep_if_over=MODEL_CHARACTERS)
         ran = Ran(
             exit_code=code if code >= 0 else None,
@@ -135,6 +133,7 @@ class Running:
             timed_out=self._timed_out,
             left=left,
             blocked=refusals(output.text()) if self.command.jail is not None and code != 0 else (),
+            changes=changes,
         )
         if not self._ended.done():
             self._ended.set_result(ran)
@@ -190,6 +189,18 @@ class Progress:
 
 
 def _reported_folder(report: bytes) -> str | None:
-    """The last word of the shell, if it is one: anything may have been written there."""
+    """The last word of the shell, if it is one: a command may have written anything in its place."""
     path = os.fsdecode(report.removesuffix(b"\n"))
     return path if path.startswith("/") and "\0" not in path and os.path.isdir(path) else None
+
+
+def _changes(changed: Changed | None) -> Changes | None:
+    if changed is None:
+        return None
+    return Changes(
+        done=tuple(changed["done"]),
+        dropped=tuple(changed["dropped"]),
+        failed=tuple(changed["failed"]),
+        refused=tuple(changed["refused"]),
+        totals=changed["totals"],
+    )

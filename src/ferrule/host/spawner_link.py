@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, TypeAlias
 
 from ..core.waiting import outlasted
-from .spawner.cgroups import PREFIX
+from .spawner import homes
+from .spawner.cgroups import name_for
 from .spawner.descendants import all_pids, has_variable, is_alive
 from .spawner.protocol import MARKER, Frames, packed
 
@@ -26,13 +27,14 @@ if TYPE_CHECKING:
 PACKAGE_HOME = str(Path(__file__).parent)
 PROGRAM = (
     "import sys; sys.path.append(sys.argv[1]); from spawner.serving import main; "
-    "main(int(sys.argv[2]), sys.argv[3], *map(int, sys.argv[4:]))"
+    "main(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], *map(int, sys.argv[5:]))"
 )
 KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH")
 """All that the spawner's own environment holds: what it starts can read it in /proc."""
 CHUNK = 1 << 16
 CLOSING_SECONDS = 10.0
 ROUNDS_OF_KILLING = 100
+MOST_NAMED = 10
 
 OnReply: TypeAlias = "Callable[[Reply], None]"
 OnLost: TypeAlias = Callable[[str], None]
@@ -42,15 +44,19 @@ class SpawnerFailed(Exception):
     """No command can be started, or a running one was lost. The message says why."""
 
 
-def _equipment() -> tuple[socket.socket, socket.socket, IO[bytes], str]:
-    """Both ends of the link, a file for what it says on stderr, and a folder of its own. Raises `SpawnerFailed`."""
+def _equipment() -> tuple[socket.socket, socket.socket, IO[bytes], str, int]:
+    """Both ends of the link, a file for what it says on stderr, its folder and that folder's lock.
+
+    Raises `SpawnerFailed`.
+    """
     with ExitStack() as undo:
         try:
             words = undo.enter_context(tempfile.TemporaryFile())
             own, other = socket.socketpair()
             undo.push(own.__exit__)
             undo.push(other.__exit__)
-            home = tempfile.mkdtemp(prefix="ferrule-")
+            home = tempfile.mkdtemp(prefix=homes.PREFIX)
+            lock = homes.lock(home)
         except FileNotFoundError:
             raise SpawnerFailed(
                 "No command can be started: there is no folder for temporary files that can be written. "
@@ -59,7 +65,7 @@ def _equipment() -> tuple[socket.socket, socket.socket, IO[bytes], str]:
         except OSError as error:
             raise SpawnerFailed(f"No command can be started: {(error.strerror or str(error)).lower()}.") from None
         undo.pop_all()
-    return own, other, words, home
+    return own, other, words, home, lock
 
 
 class SpawnerLink:
@@ -81,8 +87,8 @@ class SpawnerLink:
         """Takes some milliseconds: the process is started, not waited for. Raises `SpawnerFailed`."""
         if sys.platform != "linux":
             raise SpawnerFailed("Commands run on Linux only: what ends them with all that they started is Linux's own.")
-        own, other, words, home = _equipment()
-        arguments = (PACKAGE_HOME, str(other.fileno()), home, str(processes), str(memory))
+        own, other, words, home, lock = _equipment()
+        arguments = (PACKAGE_HOME, str(other.fileno()), str(lock), home, str(processes), str(memory))
         try:
             process = subprocess.Popen(
                 [_python(), "-I", "-S", "-X", "utf8", "-c", PROGRAM, *arguments],
@@ -90,7 +96,7 @@ class SpawnerLink:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=words,
-                pass_fds=(other.fileno(),),
+                pass_fds=(other.fileno(), lock),
                 cwd="/",
                 start_new_session=True,
             )
@@ -101,6 +107,7 @@ class SpawnerLink:
             raise SpawnerFailed(f"The process that runs commands could not be started: {error}.") from None
         finally:
             other.close()
+            os.close(lock)
         own.setblocking(False)
         return cls(process, own, words, home)
 
@@ -108,14 +115,19 @@ class SpawnerLink:
     def alive(self) -> bool:
         return self._control.fileno() >= 0
 
+    def make_folder(self) -> str:
+        """A new folder that goes away with the process, or with what is left of it."""
+        return tempfile.mkdtemp(prefix="try-", dir=self._home)
+
     @property
     def pid(self) -> int:
         return self._process.pid
 
     def control_groups(self) -> tuple[str, ...]:
         """Those made for it, as the kernel names them; none where the system allows none."""
+        name = name_for(self.pid)
         with open(f"/proc/{self.pid}/cgroup", encoding="utf-8", errors="replace") as file:
-            return tuple(line for line in file.read().splitlines() if line.endswith(f"/{PREFIX}{self.pid}"))
+            return tuple(line for line in file.read().splitlines() if line.endswith(f"/{name}"))
 
     async def start(self, start: Start, output: int, on_reply: OnReply, on_lost: OnLost) -> None:
         """Replies about the command go to `on_reply`, until it is gone; `on_lost` says why there will be none."""
@@ -173,8 +185,13 @@ class SpawnerLink:
         """The process is gone: everything it was to report on is lost."""
         if self.alive:
             self._shut()
+            homes.end_groups(self._home)
             _kill_those_left(f"{MARKER}={self.pid}.".encode())
-            self._tell_all(f"The process that runs commands ended{self._last_words()}.")
+            changed = homes.cut_short(self._home)
+            names = (
+                f" It was changing {', '.join(changed[:MOST_NAMED])}: look which of them changed." if changed else ""
+            )
+            self._tell_all(f"The process that runs commands ended{self._last_words()}.{names}")
 
     def _tell_all(self, why: str) -> None:
         listeners, self._listeners = self._listeners, {}

@@ -12,7 +12,8 @@ class NobodyToAsk:
 
     async def approve(self, proposal: Proposal, verdict: Verdict, /) -> Verdict:
         does = "; ".join(describe_touch(touch) for touch in proposal.effects.touches) or "touches nothing"
-        why = f"{verdict.reason}; " if verdict.source in ("rule", "safety", "mode", "classifier") else ""
+        explains = verdict.source in ("rule", "safety", "mode", "classifier") or verdict.needs_confinement is not None
+        why = f"{verdict.reason}; " if explains else ""
         reason = f"{why}it needs a person's approval ({does}) and nobody is there to give it"
         return Verdict(
             behavior=Behavior.DENY, source=verdict.source, reason=reason, rule=verdict.rule, origin=verdict.origin

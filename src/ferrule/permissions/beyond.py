@@ -26,6 +26,8 @@ _KNOWN_TO_HIDE: Final = frozenset({"Grep", "Glob", "LSP", "Read", "Edit", "Write
 _QUOTING: Final = re.compile(r"[\"'\\]")
 _NOTHING: Final = re.compile(r"[\"'`]|\\\n?|\$[@*]|\$\{[^}]*\}|\$\(\s*\)")
 """What may stand inside a word and be nothing. It may as well hold the word."""
+_GIT_FILES: Final = re.compile(r"(^|/)([^/]*\.git|objects)(/|$)")
+"""Where a repository may have its own files, as far as names tell."""
 _ANYWHERE: Final = frozenset({"/", "/proc"})
 """What a word may name that is not known, and where every file has another name, below the root of a process."""
 
@@ -55,6 +57,13 @@ class Horizon:
         return _of_folders(self._denies, proposal) if self._denies.reads or self._denies.writes else None
 
     @cached_property
+    def of_paths(self) -> Confinement | None:
+        """Every path that rules deny, to be enforced for a call whatever it says; `None` where they deny none."""
+        unreadable = _spelled(self._denies.reads.patterns)
+        unwritable = (*unreadable, *_spelled(self._denies.writes.patterns))
+        return Confinement(unreadable=unreadable, unwritable=unwritable) if unwritable else None
+
+    @cached_property
     def _of_unknown(self) -> OutOfReach | None:
         return _of_unknown(self._denies)
 
@@ -74,13 +83,16 @@ def _of_unknown(denies: RuleIndex) -> OutOfReach | None:
 
 def _of_folders(denies: RuleIndex, proposal: Proposal) -> OutOfReach | None:
     """Folders that are read or changed whole, with something denied in them, and files whose names are not known."""
+    kept = _of_repositories(denies, proposal.effects) if denies.reads else None
+    if kept is not None:
+        return kept
     command: RunsCommand | None = None
     shows = any(shows_content(one.argv) for one in proposal.effects.commands)
     for touch in proposal.effects.touches:
         if isinstance(touch, RunsCommand):
             command = touch
         elif isinstance(touch, ReadsPath):
-            for path in _read_with(touch, command, proposal.ctx.facts.workspace):
+            for path in dict.fromkeys((touch.path, touch.real or touch.path)):
                 if shows and path in _ANYWHERE:
                     met = [*denies.reads.patterns]
                 elif command is None or reads_below(command.argv):
@@ -98,12 +110,26 @@ def _of_folders(denies: RuleIndex, proposal: Proposal) -> OutOfReach | None:
     return None
 
 
-def _read_with(touch: ReadsPath, command: RunsCommand | None, workspace: str) -> dict[str, None]:
-    """Where the touch may read: git shows all of the repository, from wherever in it."""
-    paths = dict.fromkeys((touch.path, touch.real or touch.path))
-    if workspace and command is not None and name_of(command.argv) == "git" and is_below(touch.path, workspace):
-        paths[workspace] = None
-    return paths
+def _of_repositories(denies: RuleIndex, effects: Effects) -> OutOfReach | None:
+    """git shows what it keeps of every path, from wherever in the repository. So do its files to whoever opens them."""
+    argv: tuple[str, ...] = ()
+    for touch in effects.touches:
+        if isinstance(touch, RunsCommand):
+            argv = touch.argv
+            shows = name_of(argv) == "git" and reads_below(argv)
+            what = "what git keeps"
+        elif isinstance(touch, ReadsPath | WritesPath) and name_of(argv) != "git":
+            shows = _GIT_FILES.search(touch.path) is not None or _GIT_FILES.search(touch.real) is not None
+            shows = shows and (isinstance(touch, WritesPath) or not argv or shows_content(argv))
+            what = touch.path
+        else:
+            continue
+        if shows:
+            unreadable = _spelled(denies.reads.patterns)
+            unwritable = (*unreadable, *_spelled(denies.writes.patterns)) if effects.writes else ()
+            confinement = Confinement(unreadable=unreadable, unwritable=unwritable)
+            return OutOfReach(denies.reads.patterns[0][1], confinement, f"{what} may hold what the rule denies")
+    return None
 
 
 def _kept_from(denies: RuleIndex, touch: WritesPath, argv: Sequence[str]) -> list[tuple[PathPattern, Rule]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final, Literal, Protocol
+from typing import Final, Literal, Protocol, TypeAlias
 
 from ..core.effects import describe_touch
 from ..core.model import ModelError
@@ -48,6 +48,10 @@ class Classifier(Protocol):
     async def classify(self, account: Account, /) -> Assessment: ...
 
 
+Hold: TypeAlias = Callable[[Proposal, Verdict], Awaitable[Opinion]]
+"""The verdict with what has to be enforced for it, or a question where that cannot be."""
+
+
 class ClassifierJudge:
     """Satisfies `core.ports.Judge`."""
 
@@ -57,13 +61,18 @@ class ClassifierJudge:
         *,
         rules: Callable[[Proposal], Opinion | Awaitable[Opinion]],
         mode: Callable[[], Mode],
+        hold: Hold | None = None,
         always: bool = True,
         seconds: float = SECONDS,
     ) -> None:
-        """Where it is not to be asked `always`, only the mode `auto` asks it. In that mode it also answers."""
+        """Where it is not to be asked `always`, only the mode `auto` asks it. In that mode it also answers.
+
+        Its yes approves nothing: `hold` says what the call is held to then, or that it has to be asked about.
+        """
         self._classifier = classifier
         self._rules = rules
         self._mode = mode
+        self._hold = hold
         self._always = always
         self._seconds = seconds
 
@@ -89,7 +98,8 @@ class ClassifierJudge:
         match found.verdict:
             case "safe" if answers:
                 words = f"a classifier takes it for safe{_because(found)}"
-                return Verdict(behavior=Behavior.ALLOW, source="classifier", reason=words)
+                verdict = Verdict(behavior=Behavior.ALLOW, source="classifier", reason=words)
+                return await self._hold(proposal, verdict) if self._hold else verdict
             case "unsafe":
                 words = f"a classifier takes it for unsafe{_because(found)}"
                 risk = Risk("classifier", "high", denies=False, message=words.capitalize())

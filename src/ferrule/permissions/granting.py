@@ -31,17 +31,19 @@ class Grant:
     """That a call is allowed: by these rules, or by the mode alone where there are none."""
 
     rules: tuple[Rule, ...] = ()
+    approves: bool = False
+    """Whether rules stand for the call itself, and not only for some of what it touches."""
 
 
 def grant(index: RuleIndex, proposal: Proposal, free: Free) -> Grant | None:
     """What allows the call; `None` if anything about it is not allowed."""
     own = of_own_form(index, proposal)
     if own is not None:
-        return Grant((own,))
+        return Grant((own,), approves=True)
     commands = index.naming(proposal.tool).commands
     granting = _Granting(index, commands, free, _as_written(proposal) if commands else None)
     if all(granting.grants(touch) for touch in proposal.effects.touches):
-        return Grant(tuple(granting.rules))
+        return Grant(tuple(granting.rules), approves=proposal.effects.unknown or granting.speaks_for_all)
     return None
 
 
@@ -93,6 +95,16 @@ class _Granting:
         """Whether a rule speaks for the program whose touches come now."""
         self._sources: set[str] = set()
         """The granted commands: what they run is granted with them."""
+        self._unruled = False
+        """Whether something is done for which no command rule speaks."""
+
+    @property
+    def speaks_for_all(self) -> bool:
+        """Whether command rules grant every part, and the shell itself changes nothing beside them.
+
+        A part that is not known cannot be granted otherwise, so it needs no look here.
+        """
+        return not self._unruled and bool(self._sources)
 
     def grants(self, touch: Touch) -> bool:
         match touch:
@@ -101,8 +113,10 @@ class _Granting:
             case ReadsPath():
                 return self._granted or self._free(touch, self._program) or self._path(touch)
             case WritesPath():
+                self._unruled = self._unruled or not self._granted
                 return self._granted or self._free(touch, self._program) or self._path(touch)
             case ReachesHost(host, sends):
+                self._unruled = self._unruled or not self._granted
                 return self._granted or self._free(touch, self._program) or (not sends and self._host(host))
             case ReadsState() | ChangesState() | Opaque():
                 return self._free(touch, self._program)
@@ -114,6 +128,8 @@ class _Granting:
         self._granted = touch.within in self._sources or self._ruled(touch.argv)
         if self._granted:
             self._sources.add(touch.source or " ".join(touch.argv))
+        else:
+            self._unruled = True
         return self._granted or self._free(touch, None)
 
     def _ruled(self, argv: tuple[str, ...]) -> bool:

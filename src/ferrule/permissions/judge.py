@@ -10,6 +10,9 @@ A verdict with `needs_confinement` is for whoever starts the process. Given
 the verdict becomes what is left to say of a call so confined, and still
 carries it: the command must then be started inside that sandbox. Without a
 sandbox it is asked about, in every mode, and refused where nobody is there.
+
+A command that only a mode or a rule for a path allows is approved by nobody:
+its verdict holds inside a sandbox that grants what it declared and no more.
 """
 
 from __future__ import annotations
@@ -20,15 +23,17 @@ from typing import Final, TypeAlias
 
 from ..core.effects import Effects
 from ..core.ports import Proposal
-from ..core.verdicts import Behavior, Confinement, Verdict
+from ..core.verdicts import Behavior, Confinement, Grants, Verdict
 from .beyond import Horizon, OutOfReach, unread
 from .domains import PreApproval
 from .granting import Free, Grant, grant, of_own_form
+from .holding import grants_of, is_command, join_confinements
 from .matching import Match, RuleIndex, restriction
 from .modes import Ground, Mode, is_free, needs_read_only_sandbox, refusal
 from .paths import Places
 from .protected import DEFAULT_LISTS, Concern, Guard, PathLists
 from .rules import Rule
+from .secret_patterns import meant_secret
 
 Confines: TypeAlias = Callable[[Confinement], bool]
 
@@ -36,7 +41,8 @@ _VERBS: Final = {Behavior.ALLOW: "allows", Behavior.ASK: "asks about", Behavior.
 _LOOKS: Final = Verdict(behavior=Behavior.ALLOW, source="mode", reason="it only reads inside the workspace")
 _EDITS: Final = Verdict(behavior=Behavior.ALLOW, source="mode", reason="acceptEdits allows edits inside the workspace")
 _FETCHES: Final = Verdict(behavior=Behavior.ALLOW, source="mode", reason="it only fetches from pre-approved domains")
-_BYPASSED: Final = Verdict(behavior=Behavior.ALLOW, source="mode", reason="permissions are bypassed")
+_BYPASSED: Final = Verdict(behavior=Behavior.ALLOW, source="mode", reason="permissions are bypassed", approved=True)
+UNHELD: Final = "nobody approved it, and this machine cannot hold it to what it says it does"
 _DEFAULT_DOMAINS: Final = PreApproval()
 
 
@@ -56,8 +62,9 @@ class RuleJudge:
         rules = tuple(rules)
         self._mode = mode
         self._confines = confines
-        self._allowing: dict[int, Verdict] = {}
-        """The verdict of each rule that has allowed something, by the identity of the rule."""
+        self._secrets = lists.secrets
+        self._allowing: dict[tuple[int, bool], Verdict] = {}
+        """The verdict of each rule that has allowed something, by the rule's identity and whether it approved."""
         self._free = _free(mode, Ground(places=places, domains=domains))
         self._free_over_https = _free(mode, Ground(places=places, domains=domains, https=True))
         self._guard = Guard(places, lists)
@@ -65,13 +72,20 @@ class RuleJudge:
         self._horizon = Horizon(self._denies)
 
     def judge(self, proposal: Proposal, /) -> Verdict | None:
-        verdict = self._heard(proposal)
+        verdict = self._with_denies(self._heard(proposal), proposal)
         if self._mode is not Mode.DONT_ASK or (verdict is not None and verdict.behavior is not Behavior.ASK):
             return verdict
         if verdict is None:
             reason = "no rule allows it, and dontAsk mode asks nobody"
             return Verdict(behavior=Behavior.DENY, source="mode", reason=reason)
         return replace(verdict, behavior=Behavior.DENY, reason=f"{verdict.reason}, and dontAsk mode asks nobody")
+
+    def _with_denies(self, verdict: Verdict | None, proposal: Proposal) -> Verdict | None:
+        """A yes to one question is no answer to another: what rules deny stays denied to a call that is asked about."""
+        if verdict is None or verdict.behavior is not Behavior.ASK or verdict.needs_confinement is not None:
+            return verdict
+        beyond = self._horizon.out_of_reach(proposal)
+        return verdict if beyond is None else replace(verdict, needs_confinement=beyond.confinement)
 
     def _heard(self, proposal: Proposal) -> Verdict | None:
         denied = restriction(self._denies, proposal)
@@ -91,7 +105,9 @@ class RuleJudge:
         if hidden is not None:
             reason = f"rule {hidden} {_VERBS[hidden.behavior]} what may stand in a part that is not understood"
             return Verdict(behavior=Behavior.ASK, source="safety", reason=reason, rule=hidden.text)
-        return concerns[0].verdict() if concerns else self._allowed(proposal)
+        if concerns:
+            return concerns[0].verdict()
+        return self._about_patterns(proposal) or self._allowed(proposal)
 
     def _allowed(self, proposal: Proposal) -> Verdict | None:
         granted = grant(self._allows, proposal, self._free_over_https if _is_https(proposal) else self._free)
@@ -99,14 +115,55 @@ class RuleJudge:
         read_only = needs_read_only_sandbox(self._mode, proposal.effects)
         if beyond is not None or read_only:
             return self._confined(proposal, beyond, granted, read_only=read_only)
-        return None if granted is None else self._granted(granted, proposal.effects)
+        if granted is None:
+            return None
+        verdict = self._granted(granted, proposal.effects)
+        return self._held(proposal, verdict) if is_command(proposal) else verdict
+
+    def _about_patterns(self, proposal: Proposal) -> Verdict | None:
+        """A question about a command that means a secret by a pattern."""
+        if self._mode is Mode.BYPASS or not is_command(proposal):
+            return None
+        for command in proposal.effects.commands:
+            meant = meant_secret(command.argv, self._secrets)
+            if meant is not None:
+                word, name = meant
+                own = of_own_form(self._allows, proposal)
+                if own is not None and word in (own.specifier or ""):
+                    return None
+                reason = f"`{word}` may mean secrets (`{name}`); only a rule that spells the command out allows it"
+                return Verdict(behavior=Behavior.ASK, source="safety", reason=reason)
+        return None
+
+    def _held(self, proposal: Proposal, verdict: Verdict) -> Verdict:
+        """An allowed command, with what it is to be held to."""
+        denied = self._horizon.of_paths
+        if not verdict.approved:
+            needed = Confinement(
+                unreadable=denied.unreadable if denied else (),
+                unwritable=denied.unwritable if denied else (),
+                grants=grants_of(proposal),
+                then=Behavior.ALLOW,
+            )
+            if self._confines is None or self._confines(needed):
+                return _inside(verdict, needed)
+            return Verdict(behavior=Behavior.ASK, source="default", reason=UNHELD, needs_confinement=needed)
+        if denied is None:
+            return verdict
+        needed = replace(denied, then=Behavior.ALLOW)
+        if self._confines is None or self._confines(needed):
+            return replace(verdict, needs_confinement=needed)
+        if self._mode is not Mode.BYPASS:
+            return verdict  # the rule for the command was read as the rules that deny were: by what it declares
+        reason = "rules deny paths, permissions are bypassed, and this machine cannot keep a command from them"
+        return Verdict(behavior=Behavior.ASK, source="safety", reason=reason, needs_confinement=needed)
 
     def _granted(self, granted: Grant, effects: Effects) -> Verdict:
         if granted.rules:
-            rule = granted.rules[0]
-            verdict = self._allowing.get(id(rule))
+            rule, approved = granted.rules[0], granted.approves or self._mode is Mode.BYPASS
+            verdict = self._allowing.get((id(rule), approved))
             if verdict is None:
-                verdict = self._allowing[id(rule)] = _ruled(Match(rule))
+                verdict = self._allowing[id(rule), approved] = replace(_ruled(Match(rule)), approved=approved)
             return verdict
         if self._mode is Mode.BYPASS:
             return _BYPASSED
@@ -118,6 +175,8 @@ class RuleJudge:
         """Ask, or say what is left once a sandbox holds the process. Only a process can be held."""
         then = Behavior.ALLOW if granted is not None or read_only else Behavior.ASK
         needed = replace(beyond.confinement if beyond else Confinement(), read_only=read_only, then=then)
+        if is_command(proposal):
+            needed = self._as_command(proposal, needed, granted)
         if proposal.effects.commands and self._confines is not None and self._confines(needed):
             inside = self._granted(granted, proposal.effects) if granted else _LOOKS if read_only else None
             if inside is not None:
@@ -133,6 +192,19 @@ class RuleJudge:
             origin=str(beyond.rule.origin),
             needs_confinement=needed,
         )
+
+    def _as_command(self, proposal: Proposal, needed: Confinement, granted: Grant | None) -> Confinement:
+        """With all the paths that rules deny, and with grants unless somebody approves the command."""
+        needed = join_confinements(needed, self._horizon.of_paths)
+        approved = granted is not None and (granted.approves or self._mode is Mode.BYPASS)
+        if approved or needed.then is not Behavior.ALLOW:
+            return needed
+        return replace(needed, grants=Grants() if proposal.effects.unknown else grants_of(proposal))
+
+    @property
+    def denied_paths(self) -> Confinement | None:
+        """What rules deny of paths, for a call that somebody else allows; `None` where they deny none."""
+        return self._horizon.of_paths
 
     def names_host(self, host: str) -> bool:
         """Whether an allow rule names this very host: only then may it be a local one."""
@@ -156,6 +228,18 @@ class RuleJudge:
 
 def _free(mode: Mode, ground: Ground) -> Free:
     return lambda touch, program: is_free(mode, touch, program, ground)
+
+
+def _inside(verdict: Verdict, needed: Confinement) -> Verdict:
+    """The verdict of a rule or a mode with its confinement. Every command is judged so, and `replace` takes longer."""
+    return Verdict(
+        behavior=verdict.behavior,
+        source=verdict.source,
+        reason=verdict.reason,
+        rule=verdict.rule,
+        origin=verdict.origin,
+        needs_confinement=needed,
+    )
 
 
 def _is_https(proposal: Proposal) -> bool:

@@ -6,6 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from ..shell.git_showing import Showing, showing
+from ..shell.names_only import NAMES_ONLY
+
 ACCEPTED: Final = frozenset({"mkdir", "touch", "mv", "cp", "rm", "rmdir", "sed"})
 """Programs that acceptEdits lets change files inside the workspace."""
 
@@ -16,10 +19,6 @@ _FIND_ACTIONS: Final = frozenset(
     {"-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"}
 )
 
-_NAMES_ONLY: Final = frozenset(
-    {"ls", "cd", "find", "tree", "du", "df", "stat", "test", "[", "[[", "pushd", "popd", "pwd", "dirname", "basename"}
-    | {"realpath", "readlink", "mkdir", "touch", "rmdir", "rm", "which", "type", "file"}
-)
 _ONE_FILE: Final = frozenset(
     {
         "cat",
@@ -66,29 +65,6 @@ _OF_FOLDERS: Final = re.compile(r"-[A-Za-z0-9]*d.*|--directories.*", re.DOTALL)
 """What grep is to do with folders."""
 _OF_A_VARIABLE: Final = re.compile(r"[\"']*\$[A-Za-z_{]")
 """A word that begins with what is not known, as it is written."""
-_GIT_NAMES: Final = frozenset(
-    {
-        "status",
-        "branch",
-        "tag",
-        "remote",
-        "rev-parse",
-        "ls-files",
-        "ls-tree",
-        "describe",
-        "config",
-        "version",
-        "symbolic-ref",
-    }
-)
-_GIT_LOGS: Final = frozenset({"log", "reflog", "shortlog"})
-_PATCH: Final = re.compile(
-    r"-[A-Za-z]*[puULSGc].*|--(patch|unified|binary|pickaxe|word-diff|remerge-diff|diff-merges|ext-diff).*|--cc|--dd",
-    re.DOTALL,
-)
-_RAW: Final = re.compile(r".*%\(raw.*", re.DOTALL)
-_GIT_SHOWING: Final = {"status": re.compile(r"-[A-Za-z]*v.*|--verbose", re.DOTALL), "tag": _RAW, "branch": _RAW}
-"""With these even commands that list names show contents."""
 _DURATION: Final = re.compile(r"[0-9]*\.?[0-9]+[smhd]?")
 _PLAIN_WRAPPERS: Final = frozenset({"time", "nohup", "builtin", "noglob"})
 
@@ -153,7 +129,7 @@ def needs_an_exact_rule(argv: Sequence[str]) -> bool:
 
 def shows_content(argv: Sequence[str]) -> bool:
     """Whether the command may show more than names."""
-    return name_of(argv) not in _NAMES_ONLY or needs_an_exact_rule(argv)
+    return name_of(argv) not in NAMES_ONLY or needs_an_exact_rule(argv)
 
 
 def reads_below(argv: Sequence[str]) -> bool:
@@ -162,7 +138,7 @@ def reads_below(argv: Sequence[str]) -> bool:
     if not shows_content(argv):
         return False
     if name == "git":
-        return _git_reads_below(argv[1:])
+        return showing(argv[1:]) is not Showing.NAMES
     if _names_many(argv):
         return True
     if name in ("grep", "egrep", "fgrep"):
@@ -193,15 +169,6 @@ def names_put_into(argv: Sequence[str]) -> Iterator[str]:
 def _names_many(argv: Sequence[str]) -> bool:
     """Whether a word of it stands for files that are not told: a pattern, or a variable that holds one."""
     return any(_OF_A_VARIABLE.match(word) or any(char in word for char in "*?[") for word in argv[1:])
-
-
-def _git_reads_below(words: Sequence[str]) -> bool:
-    before = ("", *words)
-    command = next((word for word, last in zip(words, before, strict=False) if word[:1] != "-" and last != "-C"), "")
-    showing = _PATCH if command in _GIT_LOGS else _GIT_SHOWING.get(command)
-    if showing is not None:
-        return any(showing.fullmatch(word) for word in words)
-    return command not in _GIT_NAMES
 
 
 def removes_what_a_variable_names(argv: Sequence[str]) -> bool:

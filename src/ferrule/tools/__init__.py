@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ..host.web.pages import Pages
     from ..host.web.searching import WebSearches
     from ..mcp.servers import McpServers
+    from .bash import Analyse
 
 CARDS: Final = Path(__file__).with_name("cards.json")
 
@@ -50,6 +51,8 @@ class Services:
     """Where Read puts what no page can hold."""
     shell: Callable[[], Shell] | None = None
     """Makes the place where commands run, when one is to; without it the tools for that are off."""
+    analyse: Analyse | None = None
+    """Says what a command would do, instead of Ferrule's own analysis."""
     mcp: McpServers | None = None
     """Other people's servers; without any, the tools for them are off."""
     read_tokens: int = TOKENS
@@ -166,7 +169,7 @@ def builtin_tools(services: Services | None = None) -> tuple[AnyTool, ...]:
     return (
         Agent(at.spawner, background),
         AskUserQuestion(at.questioner, by_approver=at.approver_answers),
-        Bash(shell),
+        Bash(shell, analyse=at.analyse) if at.analyse else Bash(shell),
         CallMcpTool(at.mcp),
         Edit(at.files),
         EnterPlanMode(at.modes),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache, partial
+from typing import Protocol
 
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
@@ -17,14 +19,18 @@ from ..core.inputs import ToolInput
 from ..core.state import MovedTo
 from ..core.tool import Alias, Result, Tool, ToolError, load_guide
 from ..core.values import plain_value
-from ..core.verdicts import Verdict, of_risks
+from ..core.verdicts import Confinement, Grants, Verdict, of_risks
 from ..host.background import State
+from ..host.change_words import describe_changes, name_some
 from ..host.command import Command, CommandFailed, LeftBehind, Ran
+from ..host.declaring import passed_over
+from ..host.git_places import with_repositories
 from ..host.line_filter import BadPattern
 from ..host.running import Running
 from ..host.sandbox import CannotConfine
 from ..host.shell import Shell
 from ..shell.analysis import Analysis, analyse
+from ..shell.git_use import git_use
 
 DEFAULT_MS = 120_000
 MOST_MS = 600_000
@@ -33,9 +39,17 @@ SHOWN = 29_000
 MOVERS = frozenset({"cd", "pushd", "popd"})
 MEANS_NO = frozenset({"grep", "egrep", "fgrep", "rg", "diff", "cmp", "test", "[", "[[", "pgrep", "zgrep"})
 """Programs whose exit code 1 is an answer and no failure."""
+SEARCHES = frozenset({"grep", "egrep", "fgrep", "rg", "zgrep"})
+"""Programs that go on past a file they cannot read, and say so by exit code 2."""
 GIT_MEANS_NO = frozenset({"diff", "grep"})
 NOT_LEFT_ALONE = frozenset({"sleep", "git"})
 """Programs that a time-out ends: nothing is gained by waiting on, or a lock would stay."""
+
+
+class Analyse(Protocol):
+    """Reads off a command's text what it would do."""
+
+    def __call__(self, command: str, /, *, cwd: str, home: str) -> Analysis: ...
 
 
 class BashInput(ToolInput):
@@ -78,7 +92,8 @@ class Bash(Tool[BashInput, CommandRan]):
     aliases = (Alias("run_shell", scale={"timeout": 1000}),)
     result_limit = 30_000
 
-    def __init__(self, shell: Shell | None = None, *, home: str | None = None) -> None:
+    def __init__(self, shell: Shell | None = None, *, home: str | None = None, analyse: Analyse = analyse) -> None:
+        """`analyse` may be another: what it says is never believed where nobody approved the command."""
         self._shell = shell
         home = home or os.path.expanduser("~")
         self._analysed = lru_cache(maxsize=64)(partial(analyse, home=home))
@@ -88,7 +103,7 @@ class Bash(Tool[BashInput, CommandRan]):
 
     def effects(self, input: BashInput, ctx: ToolContext) -> Effects:
         analysis = self.analysed(input, ctx)
-        touches = [*analysis.effects.touches, ReadsState(CWD)]
+        touches = [*with_repositories(analysis.effects.touches), ReadsState(CWD)]
         if any(report.argv[:1] and report.argv[0] in MOVERS for report in analysis.commands):
             touches.append(ChangesState(CWD))
         if input.dangerously_disable_sandbox:
@@ -125,15 +140,32 @@ class Bash(Tool[BashInput, CommandRan]):
         return self._analysed(input.command, cwd=ctx.cwd)
 
     async def _command(self, input: BashInput, ctx: ToolContext) -> Command:
-        """Held to what rules leave it where its account cannot promise that, and to reading if that is all it does."""
+        """What somebody approved runs as they approved it; all else is held to what it declared."""
+        if ctx.verdict is None or ctx.verdict.approved:
+            return await self._approved(input, ctx)
+        effects = ctx.effects or self.effects(input, ctx)
+        needed = _needed(ctx.verdict, effects, ctx, lasts=input.run_in_background)
+        analysis = self.analysed(input, ctx)
+        repositories = tuple(_repositories(analysis, ctx.cwd))
+        return await self._at.granted(
+            input.command, ctx.cwd, needed, effects, repositories=repositories, git=git_use(analysis)
+        )
+
+    async def _approved(self, input: BashInput, ctx: ToolContext) -> Command:
+        """Held to what rules leave it, and to reading if that is all it does."""
         analysis = self.analysed(input, ctx)
         needed = ctx.verdict.needs_confinement if ctx.verdict else None
         if analysis.effects.read_only and not input.dangerously_disable_sandbox:
             repositories = tuple(_repositories(analysis, ctx.cwd))
             unreadable = needed.unreadable if needed else ()
-            return await self._at.reading(input.command, ctx.cwd, repositories=repositories, unreadable=unreadable)
-        if needed is not None and (self._at.confines(needed) or not _approved(ctx)):
-            return await self._at.held(input.command, ctx.cwd, needed)
+            return await self._at.reading(
+                input.command, ctx.cwd, repositories=repositories, unreadable=unreadable, git=git_use(analysis)
+            )
+        needed = replace(needed, grants=None) if needed else None
+        if needed is not None and _holds_something(needed) and (self._at.confines(needed) or not _by_person(ctx)):
+            return await self._at.held(
+                input.command, ctx.cwd, needed, git=git_use(analysis), lasts=input.run_in_background
+            )
         return self._at.plain(input.command, ctx.cwd)
 
     # Beside the conversation
@@ -190,24 +222,37 @@ class Bash(Tool[BashInput, CommandRan]):
         self, input: BashInput, command: Command, ran: Ran, seconds: float, ctx: ToolContext
     ) -> Result[CommandRan]:
         moved, stayed = _moved(ran, ctx)
-        notes = (*_about_output(ran), *_about_left(ran.left), *_blocked(command, ran, ctx), *stayed)
+        hidden = _left_out(command, ctx)
         output = ran.output.text(SHOWN).rstrip("\n")
+        said = _without_refusals(output, hidden) if hidden else output
+        passed, output = said != output, said
+        notes = (
+            *_about_output(ran),
+            *_about_left(ran.left),
+            *describe_changes(ran.changes),
+            *(command.notes or _about_hidden(hidden, ctx)),
+            *(_blocked(command, ran, ctx) if not hidden or "Permission denied" in output else ()),
+            *stayed,
+        )
         changes = (moved,) if moved else ()
         if ran.timed_out:
             raise ToolError(_joined(output, f"It was ended after {seconds:g} s, its time limit.", *notes))
         if ran.exit_code is None:
             raise ToolError(_joined(output, f"It was ended by {ran.signal}.", *notes), changes=changes)
-        if ran.exit_code and not self._means_no(input, ran.exit_code, ctx):
+        if ran.exit_code and not (passed or self._means_no(input, ran.exit_code, ctx, passed_over=bool(hidden))):
             signal = f", its program was ended by {ran.signal}" if ran.signal else ""
             raise ToolError(_joined(output, f"Exit code {ran.exit_code}{signal}.", *notes), changes=changes)
         return Result(CommandRan(input.command, output, ran.exit_code, notes), changes=changes)
 
-    def _means_no(self, input: BashInput, code: int, ctx: ToolContext) -> bool:
+    def _means_no(self, input: BashInput, code: int, ctx: ToolContext, *, passed_over: bool) -> bool:
+        """Whether the exit code is an answer: 1 for "no", or 2 where a search was kept from a hidden file."""
         commands = self.analysed(input, ctx).commands
+        argv = commands[-1].argv if commands else ()
+        name = argv[0].rpartition("/")[2] if argv else ""
+        if code == 2 and passed_over:
+            return name in SEARCHES
         if code != 1 or not commands:
             return False
-        argv = commands[-1].argv
-        name = argv[0].rpartition("/")[2] if argv else ""
         return name in MEANS_NO or (name == "git" and any(word in GIT_MEANS_NO for word in argv[1:2]))
 
     # What is told
@@ -234,10 +279,29 @@ def _repositories(analysis: Analysis, cwd: str) -> Iterator[str]:
         return
     yield cwd
     for touch in analysis.effects.reads:
-        yield touch.path if os.path.isdir(touch.path) else os.path.dirname(touch.path)
+        folder = touch.path if os.path.isdir(touch.path) else os.path.dirname(touch.path)
+        if os.path.isdir(folder):
+            yield folder
 
 
-def _approved(ctx: ToolContext) -> bool:
+def _needed(verdict: Verdict, effects: Effects, ctx: ToolContext, *, lasts: bool) -> Confinement:
+    """What the verdict wants enforced. Where it says nothing, the effects; where these are not known, the workspace."""
+    needed = verdict.needs_confinement or Confinement()
+    if needed.grants is None:
+        declares = not effects.unknown and needed.writable is None
+        needed = replace(needed, grants=Grants.declared_by(effects, lasts=lasts) if declares else Grants(lasts=lasts))
+    if effects.unknown and needed.writable is None and not needed.read_only:
+        needed = replace(needed, writable=(ctx.facts.workspace or ctx.cwd, *ctx.facts.added_directories))
+    return needed
+
+
+def _holds_something(needed: Confinement) -> bool:
+    return needed.writable is not None or any(
+        (needed.unreadable, needed.unwritable, needed.unreachable, needed.read_only)
+    )
+
+
+def _by_person(ctx: ToolContext) -> bool:
     """Whether a person agreed. Where nothing can confine it, that was the question."""
     return ctx.verdict is not None and ctx.verdict.source == "user"
 
@@ -277,18 +341,45 @@ def _about_left(left: tuple[LeftBehind, ...]) -> Iterator[str]:
         yield f"Still running: {names}{more}. What it prints now is lost; it ends with the session."
 
 
+def _left_out(command: Command, ctx: ToolContext) -> tuple[str, ...]:
+    """What it passed over that may hold secrets, or is denied."""
+    if command.jail is None or command.jail["readable"] is None or ctx.effects is None:
+        return ()
+    return passed_over(ctx.effects, command.jail["hidden"])
+
+
+def _about_hidden(hidden: tuple[str, ...], ctx: ToolContext) -> Iterator[str]:
+    if hidden:
+        yield f"left out: {name_some(tuple(os.path.relpath(path, ctx.cwd) for path in hidden))}"
+
+
+def _without_refusals(lines: str, hidden: tuple[str, ...]) -> str:
+    """The output without what programs say of files that were hidden from them: they are named below it."""
+    names = tuple(os.path.basename(path) for path in hidden)
+    kept = [line for line in lines.split("\n") if not ("Permission denied" in line and any(n in line for n in names))]
+    return "\n".join(kept)
+
+
 def _blocked(command: Command, ran: Ran, ctx: ToolContext) -> Iterator[str]:
     """What may have refused it, and what to do; nothing where it said of nothing that it was refused."""
     if not ran.blocked or command.jail is None:
         return
     needed = ctx.verdict.needs_confinement if ctx.verdict else None
-    if command.jail["writable"]:
+    if command.jail["declared"]:
+        held_to = "the workspace" if needed is not None and needed.writable is not None else "what it declared"
+        yield (
+            f"It ran where only {held_to} can be changed, and nothing reached. "
+            "If it has to do more, set `dangerouslyDisableSandbox` and a person is asked."
+        )
+    elif command.jail["writable"]:
         yield "It ran in a sandbox that keeps from it what rules deny. Do without that, or ask for another rule."
     elif needed is not None and needed.read_only:
         yield "It ran where nothing can be written and nothing reached, as in this mode nothing changes."
     else:
+        reading = "" if command.jail["readable"] is None else " and of the home and secrets nothing read"
         yield (
-            "It ran where nothing can be written and nothing reached, since it was taken for one that only reads. "
+            f"It ran where nothing can be written, nothing reached{reading}, "
+            "since it was taken for one that only reads. "
             "If it has to do more, set `dangerouslyDisableSandbox` and a person is asked."
         )
 

@@ -11,6 +11,7 @@ from ..core.inputs import ToolInput
 from ..core.tool import Alias, Tool, ToolError, load_guide
 from ..core.values import plain_value
 from ..host.background import NoSuchCommand, Status
+from ..host.change_words import describe_changes
 from ..host.line_filter import BadPattern
 from ..host.shell import Shell
 
@@ -97,6 +98,7 @@ class TaskOutput(Tool[TaskOutputInput, TaskNews | Tasks]):
             notes.append(f"{news.missed:,} bytes before this are lost: it printed more than is kept.")
         if news.saved:
             notes.append(f"{'The first part' if news.capped else 'All'} of it is in {news.saved}.")
+        notes += describe_changes(news.status.changes)
         return TaskNews(news.status, news.text.rstrip("\n"), tuple(notes))
 
     def to_model(self, output: TaskNews | Tasks) -> tuple[Block, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
+from contextlib import suppress
 
 from .syscalls import PR_CAP_AMBIENT, PR_SET_SECUREBITS, prctl, syscall
 
@@ -30,7 +31,8 @@ def drop(kept: int) -> None:
     """Keeps for itself and hands on, from program to program, only these."""
     if os.geteuid() != 0:
         return
-    prctl("PR_SET_SECUREBITS", PR_SET_SECUREBITS, NO_ROOT_LOCKED)
+    with suppress(PermissionError):  # root without that power; what it may not gain, it has not to give up
+        prctl("PR_SET_SECUREBITS", PR_SET_SECUREBITS, NO_ROOT_LOCKED)
     header = struct.pack("=Ii", VERSION_3, 0)
     syscall("capset", CAPSET[os.uname().machine], header, struct.pack("=6I", kept, kept, kept, 0, 0, 0))
     for number in KEPT:

@@ -7,6 +7,8 @@ limits of single processes hold all the same.
 from __future__ import annotations
 
 import os
+import signal
+import time
 from contextlib import suppress
 
 TYPE_CHECKING = False
@@ -14,6 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PREFIX = "ferrule-"
+TRIES = 3
+"""To make a group which a spawner in another process namespace takes for one that was left."""
+ROUNDS_OF_KILLING, PAUSE = 200, 0.002
 FILES = {"": ("pids.max", "memory.max"), "pids": ("pids.max", ""), "memory": ("", "memory.limit_in_bytes")}
 """By controller, in the old arrangement, or none, in the new one: where processes and bytes are limited."""
 
@@ -27,7 +32,8 @@ def join(processes: int, memory: int) -> list[str]:
             continue
         limits = {name: value for name, value in zip(names, (processes, memory), strict=True) if name and value}
         above = [place] if controller or os.path.ismount(place) else [os.path.dirname(place), place]
-        group = next(filter(None, (_joined(folder, limits) for folder in above)), "") if limits else ""
+        attempts = (_joined(folder, limits) for folder in above for _ in range(TRIES))
+        group = next(filter(None, attempts), "") if limits else ""
         made += [group] if group else []
     return made
 
@@ -42,12 +48,39 @@ def leave(groups: list[str]) -> None:
             continue  # an empty group is nobody's harm; the next spawner removes it
 
 
+def end(group: str) -> bool:
+    """Kills all that is in the group and removes it; whether it is gone. For the group of a spawner that died."""
+    with suppress(OSError):
+        _write(os.path.join(group, "cgroup.kill"), 1)
+    for _ in range(ROUNDS_OF_KILLING):
+        try:
+            with open(os.path.join(group, "cgroup.procs"), "rb") as file:
+                members = [*map(int, file.read().split())]
+            if not members:
+                os.rmdir(group)
+        except FileNotFoundError:
+            return True
+        except OSError:
+            members = []
+        for pid in filter(None, members):
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(PAUSE)
+    return False
+
+
+def name_for(pid: int) -> str:
+    """Of the group of a spawner: its number means something only where processes are numbered alike."""
+    return f"{PREFIX}{os.stat('/proc/self/ns/pid').st_ino}-{pid}"
+
+
 def _joined(folder: str, limits: dict[str, int]) -> str:
     """The new group in the folder; an empty text where it could not be made, limited and entered."""
-    group = os.path.join(folder, f"{PREFIX}{os.getpid()}")
+    group = os.path.join(folder, name_for(os.getpid()))
     try:
         _remove_old(folder)
-        os.mkdir(group)
+        with suppress(FileExistsError):  # of one with the same number, long ago
+            os.mkdir(group)
         for name, value in limits.items():
             _write(os.path.join(group, name), value)
         _write(os.path.join(group, "cgroup.procs"), os.getpid())
@@ -59,11 +92,12 @@ def _joined(folder: str, limits: dict[str, int]) -> str:
 
 
 def _remove_old(folder: str) -> None:
-    """Groups of spawners that were killed; one that is in use cannot be removed."""
+    """Groups of spawners that were killed, with whatever outlived them. One that is alive may not be in its own yet."""
+    common = name_for(0)[:-1]
     for name in os.listdir(folder):
-        if name.startswith(PREFIX):
-            with suppress(OSError):
-                os.rmdir(os.path.join(folder, name))
+        number = name.removeprefix(common)
+        if name.startswith(common) and number.isdecimal() and not os.path.exists(f"/proc/{number}"):
+            end(os.path.join(folder, name))
 
 
 def _own_groups() -> Iterator[tuple[str, str]]:

@@ -1,8 +1,8 @@
-"""Landlock by system calls: where files may be written, and who may be signalled or connected to.
+"""Landlock by system calls: what may be read and written, and who may be signalled or connected to.
 
-Only rights to change something are taken away; reading stays as it was. A rule
-grants below its path and can take nothing back inside, so what is to be hidden
-or protected in a granted tree needs `namespaces`.
+A rule grants below its path and can take nothing back inside. What is hidden
+in something readable is therefore left out of the grants (`read_grants`), or
+covered by a mount (`namespaces`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # alike on all architec
 ASK_FOR_VERSION = 1
 PATH_BENEATH = 1
 
-WRITE_FILE = 1 << 1
+EXECUTE, WRITE_FILE, READ_FILE = 1 << 0, 1 << 1, 1 << 2
 REMOVE_DIR, REMOVE_FILE = 1 << 4, 1 << 5
 MAKE_CHAR, MAKE_DIR, MAKE_REG, MAKE_SOCK, MAKE_FIFO, MAKE_BLOCK, MAKE_SYM = (1 << bit for bit in range(6, 13))
 REFER, TRUNCATE, IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
@@ -30,11 +30,15 @@ ABSTRACT_SOCKETS, SIGNALS = 1 << 0, 1 << 1
 
 LATEST = 6
 """The last version that brought rights which are used here."""
+READS_SINCE = 3
+"""Before it a file that may be read could be emptied, so nobody is held to reading by an older one."""
+READING = EXECUTE | READ_FILE
+"""Contents only. Names, sizes and times of all files can be seen."""
 SINCE_VERSION_1 = WRITE_FILE | REMOVE_DIR | REMOVE_FILE | (MAKE_SYM << 1) - MAKE_CHAR
-OF_A_FILE = WRITE_FILE | TRUNCATE | IOCTL_DEV
+OF_A_FILE = READING | WRITE_FILE | TRUNCATE | IOCTL_DEV
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
-"""What may be written though it is nobody's: programs fail without them."""
+"""What may be read and written though it is nobody's: programs fail without them."""
 
 
 def version() -> int:
@@ -45,60 +49,77 @@ def version() -> int:
         return 0
 
 
-class Prepared:
-    """A set of rules with all that is alike for most commands, made while nobody waits."""
+class Rights:
+    """What is taken away from a command, unless a rule grants it."""
 
-    __slots__ = ("ruleset", "tcp", "version")
+    __slots__ = ("handled", "reading", "tcp", "version")
 
-    def __init__(self, *, tcp: bool, version: int) -> None:
+    def __init__(self, *, reading: bool, tcp: bool, version: int) -> None:
+        """`reading` holds it to what may be read as well. Raises `OSError` where that needs a later version."""
+        self.version = min(version, LATEST)
+        self.reading = READING if reading else 0
         self.tcp = tcp
-        self.version = version
-        self.ruleset = _ruleset(file_rights(version), tcp=tcp, version=version)
-        for device in DEVICES:
-            _grant(self.ruleset, device, file_rights(version))
+        if reading and version < READS_SINCE:
+            raise OSError(f"Landlock {version} cannot hold a command to what it may read")
+        self.handled = self.reading | file_rights(self.version)
 
 
-def prepared() -> Prepared | None:
-    """For the usual case: no network, all that the kernel has."""
-    return Prepared(tcp=False, version=min(kernel, LATEST)) if (kernel := version()) else None
+def make_ruleset(
+    rights: Rights, *, readable: Iterable[str], writable: Iterable[str], changeable: Iterable[str] = ()
+) -> int:
+    """A descriptor that `restrict` takes. What is `changeable` can be read only as far as it is `readable`.
+
+    A path that is missing grants nothing.
+    """
+    ruleset = _new_ruleset(rights)
+    for path in readable:
+        grant(ruleset, path, rights.reading)
+    for path in changeable:
+        grant(ruleset, path, rights.handled & ~rights.reading)
+    for path in (*DEVICES, *writable):
+        grant(ruleset, path, rights.handled)
+    return ruleset
 
 
-def confine(writable: Iterable[str], *, tcp: bool, version: int, prepared: Prepared | None) -> None:
-    """From now on, for this process and all below it. A path that does not exist grants nothing."""
-    version = min(version, LATEST)
-    if prepared is None or (prepared.tcp, prepared.version) != (tcp, version):
-        prepared = Prepared(tcp=tcp, version=version)
-    for path in writable:
-        _grant(prepared.ruleset, path, file_rights(version))
-    syscall("landlock_restrict_self", RESTRICT_SELF, prepared.ruleset, 0)
-    os.close(prepared.ruleset)
+def grant(ruleset: int, path: str, allowed: int) -> None:
+    """These rights for the path and what lies below it; nothing where there is no such path."""
+    if not allowed:
+        return
+    try:
+        descriptor = opened_without_links(path)
+    except OSError:
+        return
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISLNK(mode):
+            return
+        rule = struct.pack("=Qi", allowed if stat.S_ISDIR(mode) else allowed & OF_A_FILE, descriptor)
+        syscall("landlock_add_rule", ADD_RULE, ruleset, PATH_BENEATH, rule, 0)
+    finally:
+        os.close(descriptor)
+
+
+def restrict(ruleset: int) -> None:
+    """From now on, for this process and all below it."""
+    syscall("landlock_restrict_self", RESTRICT_SELF, ruleset, 0)
+    os.close(ruleset)
 
 
 def file_rights(version: int) -> int:
+    """The rights to change files that a version knows."""
     rights = SINCE_VERSION_1
     for since, right in ((2, REFER), (3, TRUNCATE), (5, IOCTL_DEV)):
         rights |= right if version >= since else 0
     return rights
 
 
-def _ruleset(handled: int, *, tcp: bool, version: int) -> int:
-    words = [handled]
-    if version >= 4:
-        words.append(0 if tcp else TCP)
-    if version >= 6:
+def _new_ruleset(rights: Rights) -> int:
+    words = [rights.handled]
+    if rights.version >= 4:
+        words.append(0 if rights.tcp else TCP)
+    if rights.version >= 6:
         words.append(ABSTRACT_SOCKETS | SIGNALS)
     attributes = struct.pack(f"={len(words)}Q", *words)
     ruleset = syscall("landlock_create_ruleset", CREATE_RULESET, attributes, len(attributes), 0)
     os.set_inheritable(ruleset, False)
     return ruleset
-
-
-def _grant(ruleset: int, path: str, handled: int) -> None:
-    try:
-        descriptor = opened_without_links(path)
-    except OSError:
-        return
-    is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
-    rule = struct.pack("=Qi", handled if is_folder else handled & OF_A_FILE, descriptor)
-    syscall("landlock_add_rule", ADD_RULE, ruleset, PATH_BENEATH, rule, 0)
-    os.close(descriptor)

@@ -1,43 +1,37 @@
-"""From a fork of the spawner to the shell: the steps of the child, which end in `execve` or in `_exit`."""
+"""Shells that are started at once, and forks of the spawner that wait to become one."""
 
 from __future__ import annotations
 
 import marshal
 import os
-import resource
 import signal
 import socket
 
-from . import capabilities, landlock, namespaces, seccomp
-from .protocol import LONGEST_ARGUMENT, MARKER, REPORT_FD, SCRIPT_FD, TROUBLE
-from .syscalls import PR_SET_NO_NEW_PRIVS, PR_SET_PDEATHSIG, prctl
+from . import capabilities, landlock, namespaces
+from .becoming import (
+    FAILED,
+    IGNORED_BY_THE_SPAWNER,
+    become_shell,
+    close_all_but,
+    give_up_powers,
+    needed_to_start,
+    received_job,
+    report_number,
+    restore_signals,
+    shell_environment,
+)
+from .protocol import LONGEST_ARGUMENT
+from .syscalls import PR_SET_PDEATHSIG, prctl
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NoReturn, TypedDict
+    from typing import NoReturn
 
+    from .becoming import Job
     from .protocol import Jail, Start
+    from .rulesets import Ruleset
 
-    Prepared = tuple[landlock.Prepared | None, int]
-
-    class Job(TypedDict):
-        """What a forerunner is sent, besides the pipes for output and report."""
-
-        start: Start
-        marker: str
-        home: str
-        """The spawner's folder."""
-
-
-SHELL_START = os.path.join(os.path.dirname(os.path.abspath(__file__)), "shell_start.bash")
-FAILED = 127
-LIMITS = {
-    "memory": resource.RLIMIT_AS,
-    "processes": resource.RLIMIT_NPROC,
-    "file_size": resource.RLIMIT_FSIZE,
-    "open_files": resource.RLIMIT_NOFILE,
-}
-IGNORED_BY_THE_SPAWNER = (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE, signal.SIGXFSZ)
+LONGEST_TROUBLE = 2_000
 
 
 def is_plain(start: Start) -> bool:
@@ -53,12 +47,12 @@ def spawned(job: Job, *, output: int, report: int) -> int:
         return os.posix_spawn(
             start["program"],
             ["bash", "-c", start["command"]],
-            _environment(job),
+            shell_environment(job),
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
                 (os.POSIX_SPAWN_DUP2, output, 1),
                 (os.POSIX_SPAWN_DUP2, output, 2),
-                (os.POSIX_SPAWN_DUP2, report, REPORT_FD),
+                (os.POSIX_SPAWN_DUP2, report, report_number(start)),
             ],
             setsid=True,
             setsigdef=IGNORED_BY_THE_SPAWNER,
@@ -74,121 +68,75 @@ class Forerunner:
     it is done while nobody waits for it, and with it all that is alike for most.
     """
 
-    def __init__(self, scratch: str, jail: Jail | None) -> None:
+    def __init__(self, jail: Jail | None, ruleset: Ruleset | None) -> None:
         """With a jail, it goes in ahead of need, and can become nothing outside. Raises `OSError` for want of room."""
-        self.scratch = scratch
         self.jail = jail
-        if jail is not None:
-            os.mkdir(scratch, 0o700)
-        own, self._sending = socket.socketpair()
+        self.ruleset = ruleset
+        self.scratch = ""
+        """The command's temporary folder, where it was made ahead as well."""
+        own, self._line = socket.socketpair()
         with own:
             self.pid = os.fork()
             if self.pid == 0:
-                _wait_and_become(own, scratch, jail)
+                _wait_and_become(own, jail, ruleset)
 
-    def launch(self, job: Job, *, output: int, report: int) -> None:
-        """It becomes the shell, or reports to `report` why it could not. Raises `OSError` if it is dead."""
-        if self.jail is None and job["start"]["jail"] is not None:
-            os.mkdir(self.scratch, 0o700)
+    def launch(self, job: Job, *, output: int, report: int, ruleset: Ruleset | None) -> None:
+        """It becomes the shell, or says on its line why it could not. Raises `OSError` if it is dead."""
         content = marshal.dumps(job)  # pyright: ignore[reportArgumentType] - as in `protocol`
-        with self._sending:
-            sent = socket.send_fds(self._sending, [content], [output, report])
-            self._sending.sendall(content[sent:])
+        rules = [ruleset.descriptor] if ruleset is not None and self.jail is None else []
+        sent = socket.send_fds(self._line, [content], [output, report, *rules])
+        self._line.sendall(content[sent:])
+        self._line.shutdown(socket.SHUT_WR)
+
+    def trouble(self) -> bytes:
+        """Why there was no shell; to be asked when it ended. The line closes as a shell takes over."""
+        with self._line:
+            return self._line.recv(LONGEST_TROUBLE)
+
+    def dismiss(self) -> None:
+        """It is not wanted any more, and ends by itself."""
+        self._line.close()
 
 
-def _wait_and_become(own: socket.socket, scratch: str, jail: Jail | None) -> NoReturn:
+def _wait_and_become(own: socket.socket, jail: Jail | None, ruleset: Ruleset | None) -> NoReturn:
     try:
         prctl("PR_SET_PDEATHSIG", PR_SET_PDEATHSIG, signal.SIGKILL)
-        os.closerange(3, own.fileno())
-        os.closerange(own.fileno() + 1, 1 << 20)
-        os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
-        _restore_signals()
+        close_all_but([own.fileno(), *([ruleset.descriptor] if ruleset else [])])
+        restore_signals()
         os.setsid()
-        prepared = landlock.prepared(), capabilities.to_keep()
-        if jail is not None:
-            _confine(jail, [scratch], prepared)
-        content, descriptors = _received(own)
-        if content:
-            job: Job = marshal.loads(content)
-            _arrange_descriptors(*descriptors)
-            _become_shell(job, scratch, prepared, confined=jail is not None)
+        kept = capabilities.to_keep()
+        if jail is not None and ruleset is not None:
+            give_up_powers(jail, ruleset.descriptor, kept)
+        job, descriptors = received_job(own)
+        if job is not None:
+            output, report, *rules = descriptors
+            asked = job["start"]["jail"]
+            own = _moved_from(own, report_number(job["start"]))
+            if jail is None and asked is not None:
+                rules = rules or [_enter_mounts(asked, job)]
+                give_up_powers(asked, rules[0], kept)
+            hold_names(asked)
+            become_shell(job, output=output, report=report)
     except (OSError, ValueError, UnicodeError) as error:
-        os.write(REPORT_FD, TROUBLE + str(error).encode("utf-8", "replace")[:2_000])
+        own.send(str(error).encode("utf-8", "replace")[:LONGEST_TROUBLE])
     finally:
         os._exit(FAILED)  # whatever happened, the child never returns into the spawner's loop
 
 
-def _received(own: socket.socket) -> tuple[bytes, list[int]]:
-    """To its end; the descriptors come with the first bytes."""
-    data, descriptors, _, _ = socket.recv_fds(own, 1 << 16, 2)
-    parts = [data]
-    while data := own.recv(1 << 20):
-        parts.append(data)
-    return b"".join(parts), descriptors
+def hold_names(jail: Jail | None) -> None:
+    """The last thing before a shell whose names a supervisor holds: its filter reports to the spawner from then on."""
+    if jail is not None and jail["keep"] == "supervisor":
+        raise OSError("calls that change a name cannot be supervised")
 
 
-def _arrange_descriptors(output: int, report: int) -> None:
-    """Output and errors on one pipe, and of all else only the report; what remains closes with `execve`."""
-    os.dup2(report, REPORT_FD)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    os.close(report)
-    os.close(output)
+def _enter_mounts(jail: Jail, job: Job) -> int:
+    """The rules for a command behind covers, which exist only for its own processes."""
+    more = namespaces.enter(jail, job["scratch"], job["home"])
+    rights = landlock.Rights(reading=jail["readable"] is not None, tcp=jail["network"], version=jail["landlock"])
+    readable = (*(jail["readable"] or ()), *needed_to_start(job["start"]["program"]))
+    return landlock.make_ruleset(rights, readable=readable, writable=(job["scratch"], *more, *jail["writable"]))
 
 
-def _become_shell(job: Job, scratch: str, prepared: Prepared, *, confined: bool) -> None:
-    start = job["start"]
-    jail = start["jail"]
-    environment = _environment(job)
-    if jail is not None:
-        environment |= dict.fromkeys(("TMPDIR", "TMP", "TEMP"), scratch)
-    writable = [scratch]
-    if jail is not None and jail["mounts"]:
-        writable += namespaces.enter(jail, scratch, job["home"])
-    os.chdir(start["cwd"])
-    _limit(start["limits"])
-    if jail is not None and not confined:
-        _confine(jail, writable + jail["writable"], prepared)
-    os.execve(start["program"], ["bash", "-c", _argument(start["command"])], environment)
-
-
-def _environment(job: Job) -> dict[str, str]:
-    return job["start"]["env"] | {MARKER: job["marker"], "BASH_ENV": SHELL_START}
-
-
-def _restore_signals() -> None:
-    """What the spawner ignores, a shell would go on ignoring; what it handles, a forerunner would as well."""
-    signal.set_wakeup_fd(-1)
-    for number in (*IGNORED_BY_THE_SPAWNER, signal.SIGTERM, signal.SIGCHLD):
-        signal.signal(number, signal.SIG_DFL)
-
-
-def _limit(limits: dict[str, int]) -> None:
-    for name, most in limits.items():
-        kind = LIMITS[name]
-        hard = resource.getrlimit(kind)[1]
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(kind, (most, most))
-
-
-def _confine(jail: Jail, writable: list[str], prepared: Prepared) -> None:
-    """The order matters: what was mounted stays, since Landlock forbids mounting; the filter forbids all of this."""
-    ruleset, kept = prepared
-    prctl("PR_SET_NO_NEW_PRIVS", PR_SET_NO_NEW_PRIVS, 1)
-    capabilities.drop(kept)
-    landlock.confine(writable, tcp=jail["network"], version=jail["landlock"], prepared=ruleset)
-    seccomp.install(metadata=jail["metadata"], network=jail["network"], unix_sockets=jail["unix_sockets"])
-
-
-def _argument(command: str) -> str:
-    """The command itself; one too long for an argument lies in a file of its own, and is read from there."""
-    content = os.fsencode(command)
-    if len(content) < LONGEST_ARGUMENT:
-        return command
-    descriptor = os.memfd_create("command", 0)
-    with os.fdopen(os.dup(descriptor), "wb") as file:
-        file.write(content)
-    os.dup2(descriptor, SCRIPT_FD)
-    os.close(descriptor)
-    os.lseek(SCRIPT_FD, 0, os.SEEK_SET)
-    return f"builtin source /proc/self/fd/{SCRIPT_FD}"
+def _moved_from(own: socket.socket, number: int) -> socket.socket:
+    """The same line, not on the descriptor that the report will have."""
+    return own.dup() if own.fileno() in (number, number - 1) else own

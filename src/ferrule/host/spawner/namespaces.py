@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .protocol import Jail
 
-NEW_MOUNTS, NEW_USERS = 0x00020000, 0x10000000
+NEW_MOUNTS, NEW_USERS, NEW_PROCESSES = 0x00020000, 0x10000000, 0x20000000
 MS_NOSUID, MS_NODEV, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 1 << 12, 1 << 14, 1 << 18
 MOUNT_SETATTR = 442  # alike on all architectures
 RECURSIVE = 0x8000
@@ -37,7 +37,7 @@ def make_covers(home: str) -> None:
 
 def enter(jail: Jail, scratch: str, home: str) -> list[str]:
     """What else may be written. The working directory must be entered again: the old one leads past the covers."""
-    as_root = _new_mounts()
+    as_root = new_mounts()
     mount("none", "/", "none", MS_REC | MS_PRIVATE)
     everywhere = "/" in jail["writable"]
     if not everywhere:
@@ -49,28 +49,43 @@ def enter(jail: Jail, scratch: str, home: str) -> list[str]:
     own_memory = [SHARED_MEMORY] if jail["metadata"] and not everywhere and os.path.isdir(SHARED_MEMORY) else []
     for folder in own_memory:
         mount("tmpfs", folder, "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777")
+    protect(jail)
+    cover_hidden(jail, home)
+    return own_memory
+
+
+def protect(jail: Jail) -> None:
+    """What is protected is read-only, though it lies in something writable; what is reopened is not."""
     for path in jail["protected"]:
         _rebind(path, read_only=True)
     for path in jail["reopened"]:
         _rebind(path, read_only=False)
-    covers = [f"/proc/self/fd/{opened_without_links(os.path.join(home, name))}" for name in (NOWHERE, NOTHING)]
-    for path in jail["hidden"]:
-        _cover(path, *covers)
-    return own_memory
 
 
-def _new_mounts() -> bool:
-    """Whether it needed no user namespace."""
+def cover_hidden(jail: Jail, home: str) -> None:
+    if jail["hidden"]:
+        covers = [f"/proc/self/fd/{opened_without_links(os.path.join(home, name))}" for name in (NOWHERE, NOTHING)]
+        for path in jail["hidden"]:
+            _cover(path, *covers)
+
+
+def new_mounts() -> bool:
+    """Whether it needed no user namespace; in one, everybody stays who they are."""
     try:
         unshare(NEW_MOUNTS)
     except PermissionError:
         user, group = os.geteuid(), os.getegid()
         unshare(NEW_MOUNTS | NEW_USERS)
-        _write("/proc/self/setgroups", "deny")
-        _write("/proc/self/uid_map", f"{user} {user} 1")
-        _write("/proc/self/gid_map", f"{group} {group} 1")
+        stay(user, group)
         return False
     return True
+
+
+def stay(user: int, group: int) -> None:
+    """In a new user namespace, of which nobody knows yet who is who."""
+    _write("/proc/self/setgroups", "deny")
+    _write("/proc/self/uid_map", f"{user} {user} 1")
+    _write("/proc/self/gid_map", f"{group} {group} 1")
 
 
 def _close_devices() -> None:

@@ -31,6 +31,16 @@ if TYPE_CHECKING:
         unix_sockets: bool
         landlock: int
         """The version of Landlock to use, at most what the kernel has."""
+        readable: list[str] | None
+        """All that may be read or executed, with what lies below; `None` leaves reading as it is."""
+        declared: list[tuple[str, bool]] | None
+        """The only names that may change, each with whether all below it may as well; `None` goes by `writable`."""
+        keep: Literal["", "overlay", "supervisor"]
+        """How declared names are held to; empty only where nothing is declared."""
+        workspace: list[str]
+        """The folders that a layer is laid over; declared names lie below them."""
+        protected_names: list[str]
+        """Relative paths that never change below a workspace folder, at whatever depth and in whatever case."""
 
     class Start(TypedDict):
         do: Literal["start"]
@@ -54,15 +64,32 @@ if TYPE_CHECKING:
         id: int
         pid: int
 
+    class Changed(TypedDict):
+        """Absolute paths, at most `MOST_CHANGES` of each kind; `totals` counts all of them by kind."""
+
+        done: list[str]
+        """Changed as declared."""
+        dropped: list[str]
+        """Not declared, or protected: thrown away."""
+        failed: list[tuple[str, str]]
+        """Declared but not carried over, and why."""
+        refused: list[str]
+        """Refused as the command tried."""
+        totals: dict[str, int]
+
     class Ended(TypedDict):
         event: Literal["ended"]
         id: int
         status: int
         """As `waitpid` gives it."""
-        report: bytes
-        """What the shell or its forerunner wrote to `REPORT_FD`."""
+        cwd: bytes
+        """Where the shell itself said it stood as it exited; empty where it did not say."""
+        trouble: bytes
+        """Why there was no shell; empty where there was one."""
         left: list[tuple[int, str]]
         """Processes that outlive the shell: their ids and names."""
+        changes: Changed | None
+        """What a command with declared names changed; `None` for any other."""
 
     class Gone(TypedDict):
         """Nothing of the command is left."""
@@ -77,14 +104,12 @@ if TYPE_CHECKING:
 
     Reply = Started | Ended | Gone | Refused
 
-REPORT_FD = 198
-"""Where a shell reports its last working directory, or what came before it why there is no shell."""
-SCRIPT_FD = 197
-"""Where a shell finds a command that is too long to be an argument."""
-TROUBLE = b"!"
-"""Starts a report of why the shell could not be started; a directory starts with a slash."""
+REPORT_VARIABLE = "FERRULE_REPORT"
+"""Tells the shell, and nobody it starts, on which descriptor to report its last working directory."""
 MARKER = "FERRULE_COMMAND"
 """The variable that ties a process to its command, whatever became of its parents."""
+MOST_CHANGES = 200
+"""Paths of one kind that a reply names."""
 LONGEST_ARGUMENT = 100_000
 """Bytes; Linux takes 131,072 in one argument."""
 

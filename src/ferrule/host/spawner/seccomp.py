@@ -89,23 +89,75 @@ NEVER = {
 }
 """What reaches around the sandbox or past this machine's files. io_uring makes calls that no filter sees."""
 
+SHARED = {
+    "shmget": (29, 194),
+    "shmat": (30, 196),
+    "shmctl": (31, 195),
+    "shmdt": (67, 197),
+    "semget": (64, 190),
+    "semop": (65, 193),
+    "semctl": (66, 191),
+    "semtimedop": (220, 192),
+    "msgget": (68, 186),
+    "msgsnd": (69, 189),
+    "msgrcv": (70, 188),
+    "msgctl": (71, 187),
+    "mq_open": (240, 180),
+    "mq_unlink": (241, 181),
+    "mq_timedsend": (242, 182),
+    "mq_timedreceive": (243, 183),
+    "mq_notify": (244, 184),
+    "mq_getsetattr": (245, 185),
+}
+"""Memory, semaphores and queues that have a name outside all file systems, and outlive who made them."""
+
+SIGNALS = {
+    "tkill": (200, 130),
+    "tgkill": (234, 131),
+    "rt_sigqueueinfo": (129, 138),
+    "rt_tgsigqueueinfo": (297, 240),
+    "pidfd_send_signal": (424, 424),
+}
+"""With `kill`, all ways to signal another process, for kernels whose Landlock knows nothing of signals."""
+SIGNALS_SINCE = 6
+"""The version of Landlock that does."""
+
+OF_OTHERS = {
+    "prlimit64": ((302, 261), {0: 0}),
+    "setpriority": ((141, 140), {0: 0, 1: 0}),
+    "ioprio_set": ((251, 30), {0: 1, 1: 0}),
+    "sched_setparam": ((142, 118), {0: 0}),
+    "sched_setscheduler": ((144, 119), {0: 0}),
+    "sched_setaffinity": ((203, 122), {0: 0}),
+    "sched_setattr": ((314, 274), {0: 0}),
+}
+"""Calls that change any process of the same user, and what their arguments are where they change the caller."""
+
 SOCKET = (41, 198)
 SOCKETPAIR = (53, 199)
 IOCTL = (16, 29)
-PRLIMIT = (302, 261)
+KILL = (62, 129)
+FCNTL = (72, 25)
 
 UNIX, INET, INET6, NETLINK = 1, 2, 10, 16
-SOCK_TYPE_MASK, SOCK_DGRAM = 0xF, 2
+SOCK_TYPE_MASK, SOCK_STREAM, SOCK_SEQPACKET = 0xF, 1, 5
 TERMINAL_IOCTLS = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX, which put words into somebody's terminal."""
-METADATA_IOCTLS = (0x40086602, 0x40046602, 0x401C5820, 0xC0045877, 0xC0045878, 0xC0185879)
-"""FS_IOC_SETFLAGS (two widths), FS_IOC_FSSETXATTR, FIFREEZE, FITHAW and FITRIM work on a file open for reading."""
+FILE_IOCTL_KINDS = (0x66, 0x76, 0x58)
+"""The letters f, v and X: flags, versions, encryption, freezing. Most of them work on a file open for reading."""
+READING_IOCTLS = (0x80086601, 0x80046601, 0x80087601, 0x80047601, 0x801C581F, 0xC020660B)
+"""Those of these kinds that only tell something: FS_IOC_GETFLAGS, GETVERSION, FSGETXATTR and FIEMAP."""
+SET_LEASE = 1024
+"""A lease on a file makes everybody else wait who opens it."""
+SET_OWNER, OWNER_IOCTLS = (8, 15), (0x8901, 0x8902)
+"""F_SETOWN, F_SETOWN_EX, FIOSETOWN and SIOCSPGRP: who gets a signal when a descriptor is ready."""
 
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 """The column of the tables, and the kernel's name of the architecture."""
 X32 = 0x40000000
 
-LOAD_WORD, JUMP_IF_EQUAL, JUMP_IF_ABOVE, JUMP_IF_AT_LEAST, AND, RETURN = 0x20, 0x15, 0x25, 0x35, 0x54, 0x06
+LOAD_WORD, JUMP_IF_EQUAL, JUMP_IF_ABOVE, JUMP_IF_AT_LEAST = 0x20, 0x15, 0x25, 0x35
+AND, SHIFT_RIGHT, RETURN = 0x54, 0x74, 0x06
 GROUP = 8
 NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
 ALLOW, FAIL = 0x7FFF0000, 0x00050000
@@ -123,28 +175,34 @@ def prepare() -> None:
             program(os.uname().machine, metadata=metadata, network=False, unix_sockets=False)
 
 
-def install(*, metadata: bool, network: bool, unix_sockets: bool) -> None:
-    """For this process and all below it; it must have given up new privileges before."""
-    code = program(os.uname().machine, metadata=metadata, network=network, unix_sockets=unix_sockets)
+def install(*, metadata: bool, network: bool, unix_sockets: bool, signals: bool = True) -> None:
+    """For this process and all below it; it must have given up new privileges before.
+
+    `signals` lets the filter alone with who may be signalled, which a newer Landlock knows better.
+    """
+    code = program(os.uname().machine, metadata=metadata, network=network, unix_sockets=unix_sockets, signals=signals)
     content = ctypes.create_string_buffer(code, len(code))
     header = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(content))
     prctl("PR_SET_SECCOMP", PR_SET_SECCOMP, MODE_FILTER, header)
 
 
 @lru_cache
-def program(machine: str, *, metadata: bool, network: bool, unix_sockets: bool) -> bytes:
+def program(machine: str, *, metadata: bool, network: bool, unix_sockets: bool, signals: bool = True) -> bytes:
     """The filter for an architecture. Raises `OSError` for one whose numbers are not known."""
     if machine not in MACHINES:
         raise OSError(errno.ENOSYS, f"no system call filter is known for {machine}")
     column, architecture = MACHINES[machine]
-    tables = (NEVER,) if metadata else (NEVER, METADATA)
+    tables = [NEVER, *([] if metadata else [METADATA])]
+    tables += [*([] if unix_sockets else [SHARED]), *([] if signals else [SIGNALS])]
     refused = sorted(numbers[column] for table in tables for numbers in table.values() if numbers[column])
     return b"".join(
         (
             *_only(architecture, has_x32=machine == "x86_64"),
             *_sockets(column, network=network, unix_sockets=unix_sockets),
-            *_ioctls(column, TERMINAL_IOCTLS if metadata else TERMINAL_IOCTLS + METADATA_IOCTLS),
-            *_limits_of_others(column),
+            *_ioctls(column, metadata=metadata, signals=signals),
+            *_descriptors(column, signals=signals),
+            *_others(column),
+            *(() if signals else _kills(column)),
             *_refusals(refused),
             _line(RETURN, ALLOW),
         )
@@ -177,7 +235,7 @@ def _sockets(column: int, *, network: bool, unix_sockets: bool) -> Iterator[byte
     families = [*((INET, INET6, NETLINK) if network else ()), *((UNIX,) if unix_sockets else ())]
     yield from _only_for(SOCKET[column], _allowing(families))
     if not unix_sockets:
-        yield from _only_for(SOCKETPAIR[column], _unless_datagrams())
+        yield from _only_for(SOCKETPAIR[column], _connected_pairs())
 
 
 def _allowing(families: Iterable[int]) -> list[bytes]:
@@ -187,33 +245,64 @@ def _allowing(families: Iterable[int]) -> list[bytes]:
     return [*lines, _line(RETURN, FAIL | errno.EPERM)]
 
 
-def _unless_datagrams() -> list[bytes]:
-    """A datagram socket of a pair can still be sent to any address."""
+def _connected_pairs() -> list[bytes]:
+    """A datagram socket of a pair can still be sent to any address, and a raw one is a datagram socket."""
     return [
+        _line(LOAD_WORD, FIRST_ARGUMENT),
+        _line(JUMP_IF_EQUAL, UNIX, otherwise=5),
         _line(LOAD_WORD, FIRST_ARGUMENT + 8),
         _line(AND, SOCK_TYPE_MASK),
-        _line(JUMP_IF_EQUAL, SOCK_DGRAM, otherwise=1),
-        _line(RETURN, FAIL | errno.EPERM),
+        _line(JUMP_IF_EQUAL, SOCK_STREAM, then=1),
+        _line(JUMP_IF_EQUAL, SOCK_SEQPACKET, otherwise=1),
         _line(RETURN, ALLOW),
+        _line(RETURN, FAIL | errno.EPERM),
     ]
 
 
-def _ioctls(column: int, refused: Iterable[int]) -> Iterator[bytes]:
+def _ioctls(column: int, *, metadata: bool, signals: bool) -> Iterator[bytes]:
     lines = [_line(LOAD_WORD, FIRST_ARGUMENT + 8)]
-    for request in refused:
+    for request in (*TERMINAL_IOCTLS, *(() if signals else OWNER_IOCTLS)):
         lines += (_line(JUMP_IF_EQUAL, request, otherwise=1), _line(RETURN, FAIL | errno.EPERM))
+    if not metadata:
+        for request in READING_IOCTLS:
+            lines += (_line(JUMP_IF_EQUAL, request, otherwise=1), _line(RETURN, ALLOW))
+        lines += (_line(SHIFT_RIGHT, 8), _line(AND, 0xFF))
+        for kind in FILE_IOCTL_KINDS:
+            lines += (_line(JUMP_IF_EQUAL, kind, otherwise=1), _line(RETURN, FAIL | errno.EPERM))
     yield from _only_for(IOCTL[column], [*lines, _line(RETURN, ALLOW)])
 
 
-def _limits_of_others(column: int) -> Iterator[bytes]:
-    """`prlimit` changes the limits of any process of the same user; of oneself only as 0."""
+def _descriptors(column: int, *, signals: bool) -> Iterator[bytes]:
+    lines = [_line(LOAD_WORD, FIRST_ARGUMENT + 8)]
+    for request in (SET_LEASE, *(() if signals else SET_OWNER)):
+        lines += (_line(JUMP_IF_EQUAL, request, otherwise=1), _line(RETURN, FAIL | errno.EPERM))
+    yield from _only_for(FCNTL[column], [*lines, _line(RETURN, ALLOW)])
+
+
+def _others(column: int) -> Iterator[bytes]:
+    """Limits, priorities and processors of oneself only."""
+    for numbers, own in OF_OTHERS.values():
+        lines: list[bytes] = []
+        for argument, value in own.items():
+            lines += (
+                _line(LOAD_WORD, FIRST_ARGUMENT + 8 * argument),
+                _line(JUMP_IF_EQUAL, value, then=1),
+                _line(RETURN, FAIL | errno.EPERM),
+            )
+        yield from _only_for(numbers[column], [*lines, _line(RETURN, ALLOW)])
+
+
+def _kills(column: int) -> Iterator[bytes]:
+    """Only the caller's own group, which is the command's; or nobody, to see whether a process is there."""
     lines = [
         _line(LOAD_WORD, FIRST_ARGUMENT),
+        _line(JUMP_IF_EQUAL, 0, then=2),
+        _line(LOAD_WORD, FIRST_ARGUMENT + 8),
         _line(JUMP_IF_EQUAL, 0, otherwise=1),
         _line(RETURN, ALLOW),
         _line(RETURN, FAIL | errno.EPERM),
     ]
-    yield from _only_for(PRLIMIT[column], lines)
+    yield from _only_for(KILL[column], lines)
 
 
 def _only_for(number: int, lines: list[bytes]) -> Iterator[bytes]:

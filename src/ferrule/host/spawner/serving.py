@@ -15,19 +15,27 @@ import signal
 import socket
 import time
 from contextlib import suppress
+from functools import partial
 
-from . import cgroups, seccomp
+from . import cgroups, homes, seccomp
+from .carriers import Carrier
+from .clearing import remove, remove_place
 from .crew import Crew
 from .descendants import children_of, descendants_of, has_variable, is_alive, name_of, session_of
-from .launching import is_plain, spawned
+from .launching import Forerunner, is_plain, spawned
 from .namespaces import make_covers
 from .protocol import MARKER, Frames, packed
+from .started import Report, StartedCommand
 from .syscalls import PR_SET_CHILD_SUBREAPER, prctl
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .launching import Job
-    from .protocol import End, Reply, Request, Start
+    from collections.abc import Callable
+
+    from .becoming import Job
+    from .enclosure import Enclosure
+    from .protocol import Changed, End, Ended, Jail, Reply, Request, Start
+    from .rulesets import Ruleset
 
 KILL_AGAIN = 0.01
 """Seconds between two rounds of killing; what forks meanwhile is met by the next one."""
@@ -38,23 +46,6 @@ DROPPED = -1
 CHUNK = 1 << 16
 
 
-class Command:
-    """One command on its way: its shell, and when it is to be killed if it must end."""
-
-    __slots__ = ("asked", "ended", "id", "kill_at", "marker", "pid", "report", "scratch")
-
-    def __init__(self, id: int, pid: int, marker: str, report: int, scratch: str) -> None:
-        self.id = id
-        self.pid = pid
-        self.marker = marker
-        self.report = report
-        self.scratch = scratch
-        self.ended = False
-        self.kill_at: float | None = None
-        self.asked: set[tuple[int, str]] = set()
-        """Processes that were asked to end, and what they were called then."""
-
-
 class Spawner:
     def __init__(self, control: socket.socket, home: str, crew: Crew) -> None:
         self._control = control
@@ -62,8 +53,10 @@ class Spawner:
         self._crew = crew
         self._frames = Frames()
         self._descriptors: list[int] = []
-        self._commands: dict[int, Command] = {}
+        self._commands: dict[int, StartedCommand] = {}
         self._open = True
+        self._later: list[Callable[[], None]] = [partial(homes.clear_dead, home)]
+        """What is left to clear away, for when nobody waits."""
 
     def serve(self) -> None:
         woken, waker = os.pipe()
@@ -90,9 +83,17 @@ class Spawner:
         self._end_everything()
 
     def _idle(self, poll: select.poll) -> list[tuple[int, int]]:
-        """With nothing to do, make the next start quick; then wait."""
+        """With nothing to do, clear away and make the next start quick; then wait."""
+        self._later += [partial(_clear_enclosure, self._crew.unwanted.pop()) for _ in [*self._crew.unwanted]]
+        while self._later:
+            with suppress(OSError):  # what cannot be removed now goes with all the rest at the end
+                self._later.pop()()
+            if ready := poll.poll(0):
+                return ready
         with suppress(OSError):  # no room now; there may be when it is needed
-            self._crew.replenish()
+            while self._crew.replenish():
+                if ready := poll.poll(0):
+                    return ready
         return poll.poll(self._patience())
 
     def _close(self, *_: object) -> None:
@@ -133,32 +134,59 @@ class Spawner:
             os.close(output)
 
     def _start(self, start: Start, output: int) -> None:
-        job: Job = {"start": start, "marker": f"{os.getpid()}.{start['id']}", "home": self._home}
-        reading, writing = os.pipe()
+        job: Job = {"start": start, "marker": f"{os.getpid()}.{start['id']}", "home": self._home, "scratch": ""}
+        command = StartedCommand(start["id"], job["marker"], Report())
         try:
-            pid, scratch = self._launched(job, output, writing)
+            self._launch(command, job, output)
         except (OSError, ValueError):
-            os.close(reading)
+            command.report.close()
             raise
         finally:
-            os.close(writing)
-        self._commands[start["id"]] = Command(start["id"], pid, job["marker"], reading, scratch)
-        self._tell({"event": "started", "id": start["id"], "pid": pid})
+            command.report.writing.close()
+        self._commands[start["id"]] = command
+        self._tell({"event": "started", "id": start["id"], "pid": command.shell})
 
-    def _launched(self, job: Job, output: int, report: int) -> tuple[int, str]:
-        """The shell's process id, and the temporary folder to remove after it."""
+    def _launch(self, command: StartedCommand, job: Job, output: int) -> None:
         jail = job["start"]["jail"]
+        report = command.report.writing.fileno()
         if is_plain(job["start"]):
-            return spawned(job, output=output, report=report), ""
+            command.leader = command.shell = spawned(job, output=output, report=report)
+        elif jail is not None and jail["keep"] == "overlay":
+            self._launch_enclosed(command, job, jail, output)
+        else:
+            self._launch_forerunner(command, job, output)
+
+    def _launch_forerunner(self, command: StartedCommand, job: Job, output: int) -> None:
+        jail = job["start"]["jail"]
         if jail is not None and jail["mounts"]:
             make_covers(self._home)
-        forerunner = self._crew.take(jail)
+        forerunner, ruleset = self._crew.take(job["start"])
+        if jail is not None:
+            folder = ruleset.folder if ruleset else self._home
+            job["scratch"] = forerunner.scratch or self._crew.make_folder(folder)
+        report = command.report.writing.fileno()
         try:
-            forerunner.launch(job, output=output, report=report)
+            forerunner.launch(job, output=output, report=report, ruleset=ruleset)
         except BrokenPipeError:  # it was killed while it waited; the next is made now
-            forerunner = self._crew.take(None)
-            forerunner.launch(job, output=output, report=report)
-        return forerunner.pid, forerunner.scratch if jail is not None else ""
+            forerunner = Forerunner(None, None)
+            forerunner.launch(job, output=output, report=report, ruleset=ruleset)
+        command.forerunner, command.ruleset, command.scratch = forerunner, ruleset, job["scratch"]
+        command.leader = command.shell = forerunner.pid
+
+    def _launch_enclosed(self, command: StartedCommand, job: Job, jail: Jail, output: int) -> None:
+        make_covers(self._home)
+        enclosure = self._crew.take_enclosure(jail, job["start"]["program"])
+        try:
+            enclosure.launch(job, output=output, report=command.report.writing.fileno())
+        except OSError:  # one that was made ahead may be dead; a fresh one that fails shows what cannot be done here
+            self._crew.forget_enclosures()
+            self._later.append(partial(_clear_enclosure, enclosure))
+            if enclosure.is_fresh:
+                raise
+            self._launch_enclosed(command, job, jail, output)
+            return
+        command.enclosure = enclosure
+        command.leader, command.shell = enclosure.pid, enclosure.shell
 
     def _tell(self, reply: Reply) -> None:
         try:
@@ -171,40 +199,77 @@ class Spawner:
     def _reap(self) -> None:
         while reaped := _reaped():
             pid, status = reaped
-            command = next((one for one in self._commands.values() if one.pid == pid and not one.ended), None)
-            if command is not None:
-                self._shell_ended(command, status)
+            for command in self._commands.values():
+                if command.carrier is not None and command.carrier.pid == pid:
+                    self._tell_end(command, command.carrier.finished())
+                    break
+                if command.leader == pid and not command.ended:
+                    self._leader_ended(command, status)
+                    break
             else:
                 self._crew.lost(pid)
         for command in [one for one in self._commands.values() if one.ended]:
             self._forget_if_gone(command)
 
-    def _shell_ended(self, command: Command, status: int) -> None:
+    def _leader_ended(self, command: StartedCommand, status: int) -> None:
+        if (enclosure := command.enclosure) is not None:
+            command.leader = 0
+            command.shell_end = enclosure.ended()
+            command.carrier = carrier = Carrier(enclosure)
+            if carrier.changed is not None:
+                self._tell_end(command, carrier.changed)
+        else:
+            command.shell_end = status, command.forerunner.trouble() if command.forerunner is not None else b""
+            self._tell_end(command, None)
+
+    def _tell_end(self, command: StartedCommand, changes: Changed | None) -> None:
         command.ended = True
-        os.set_blocking(command.report, False)
-        try:
-            report = os.read(command.report, CHUNK)
-        except BlockingIOError:
-            report = b""
-        os.close(command.report)
+        status, trouble = command.shell_end
+        said = command.report.said_by(command.shell)
+        command.report.close()
         left = [(pid, name_of(pid)) for pid in self._members(command)[:MOST_NAMED]]
-        self._tell({"event": "ended", "id": command.id, "status": status, "report": report, "left": left})
+        ended: Ended = {
+            "event": "ended",
+            "id": command.id,
+            "status": status,
+            "cwd": said,
+            "trouble": trouble,
+            "left": left,
+            "changes": changes,
+        }
+        self._tell(ended)
 
-    def _forget_if_gone(self, command: Command) -> None:
-        if not self._members(command):
-            del self._commands[command.id]
-            self._remove(command.scratch)
-            self._tell({"event": "gone", "id": command.id})
+    def _forget_if_gone(self, command: StartedCommand) -> None:
+        if self._members(command):
+            return
+        del self._commands[command.id]
+        self._tell({"event": "gone", "id": command.id})
+        if command.enclosure is not None:
+            self._later.append(partial(_clear_enclosure, command.enclosure))
+        elif command.scratch:
+            self._later.append(partial(self._clear_scratch, command.scratch, command.ruleset))
 
-    def _members(self, command: Command) -> list[int]:
+    def _clear_scratch(self, scratch: str, ruleset: Ruleset | None) -> None:
+        """The rules are used again where the command left nothing in the folder that they let be written."""
+        if ruleset is None:
+            remove(scratch)
+        elif _is_removed(scratch) and not os.listdir(ruleset.folder):
+            self._crew.give_back(ruleset)
+        else:
+            os.close(ruleset.descriptor)
+            remove(ruleset.folder)
+
+    def _members(self, command: StartedCommand) -> list[int]:
         """The command's processes: below its shell, or adopted here and in its session or with its marker."""
-        shells = {one.pid for one in self._commands.values() if not one.ended} | self._crew.pids
-        roots = [] if command.ended else [command.pid]
+        if command.enclosure is not None:  # with its first process all are gone
+            return [pid for pid in descendants_of([command.leader])[1:] if is_alive(pid)] if command.leader else []
+        shells = {one.leader for one in self._commands.values() if not one.ended} | self._crew.pids
+        roots = [] if command.ended else [command.leader]
         variable = f"{MARKER}={command.marker}\0".encode()
         roots += [
             child
             for child in children_of(os.getpid())
-            if child not in shells and (session_of(child) == command.pid or has_variable(child, variable))
+            if child not in shells and (session_of(child) == command.leader or has_variable(child, variable))
         ]
         return [pid for pid in descendants_of(roots) if is_alive(pid)]
 
@@ -220,13 +285,13 @@ class Spawner:
             if command.kill_at is None:
                 continue
             if command.kill_at <= time.monotonic():
-                for pid in self._members(command):
+                for pid in self._members(command) if command.enclosure is None else filter(None, [command.leader]):
                     _signal(pid, signal.SIGKILL)
                 command.kill_at = time.monotonic() + KILL_AGAIN
             else:
                 self._ask_to_end(command)
 
-    def _ask_to_end(self, command: Command) -> None:
+    def _ask_to_end(self, command: StartedCommand) -> None:
         """Each process once, and again when it became another program: between fork and exec a signal is easily lost.
 
         What was made while the others were asked has its turn a moment later.
@@ -239,11 +304,16 @@ class Spawner:
                 _signal(pid, signal.SIGCONT)
 
     def _end_everything(self) -> None:
-        """Kills until the kernel says that there are no children; a parent's death brings its own here."""
+        """Kills until the kernel says that there are no children; a parent's death brings its own here.
+
+        Who carries over what a command declared comes to its end by itself.
+        """
+        carriers = {one.carrier.pid for one in self._commands.values() if one.carrier is not None}
         pause = 0.0005
         while True:
             for pid in descendants_of([os.getpid()])[1:]:
-                _signal(pid, signal.SIGKILL)
+                if pid not in carriers:
+                    _signal(pid, signal.SIGKILL)
             try:
                 while os.waitpid(-1, os.WNOHANG)[0]:
                     pass
@@ -251,28 +321,24 @@ class Spawner:
                 break
             time.sleep(pause)
             pause = min(pause * 2, 0.1)
-        self._remove(self._home)
+        remove(self._home)
         while _reaped(wait=True):
             pass
 
-    def _remove(self, folder: str) -> None:
-        """At once where it is empty, else by a process of its own: a command may leave millions of files."""
-        if not folder:
-            return
-        try:
-            os.rmdir(folder)
-        except FileNotFoundError:
-            return
-        except OSError:
-            with suppress(OSError):  # no room for a process; it goes with all the rest at the end
-                _spawn_removal(folder)
+
+def _clear_enclosure(enclosure: Enclosure) -> None:
+    enclosure.close()
+    remove_place(enclosure.place)
 
 
-def _spawn_removal(folder: str) -> None:
-    words = 'rm -rf -- "$1" || { chmod -R u+rwX -- "$1"; rm -rf -- "$1"; }'
-    nowhere = [(os.POSIX_SPAWN_OPEN, number, "/dev/null", os.O_RDWR, 0) for number in (0, 1, 2)]
-    arguments = ["sh", "-c", words, "sh", folder]
-    os.posix_spawn("/bin/sh", arguments, {"PATH": "/usr/bin:/bin"}, file_actions=nowhere)
+def _is_removed(folder: str) -> bool:
+    try:
+        os.rmdir(folder)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
 
 
 def _reaped(*, wait: bool = False) -> tuple[int, int] | None:
@@ -292,13 +358,18 @@ def _signal(pid: int, number: int) -> None:
         os.kill(pid, number)
 
 
-def main(control: int, home: str, processes: int, memory: int) -> None:
-    """Serve the socket `control`, with `home` for temporary folders, and bounds for all commands together."""
+def main(control: int, lock: int, home: str, processes: int, memory: int) -> None:
+    """Serve the socket `control`, with `home` for temporary folders, and bounds for all commands together.
+
+    `lock` says that the folder is in use, until this process ends.
+    """
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
     os.set_inheritable(control, False)
+    os.set_inheritable(lock, False)
     prctl("PR_SET_CHILD_SUBREAPER", PR_SET_CHILD_SUBREAPER, 1)
     groups = cgroups.join(processes, memory)
+    homes.note_groups(home, groups)
     seccomp.prepare()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     gc.freeze()

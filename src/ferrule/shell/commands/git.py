@@ -6,9 +6,12 @@ repository's own configuration from running programs.
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Mapping, Sequence
 
 from ..account import Account
+from ..git_showing import Showing, changing_doubt, showing
 from ..table import Arguments, arguments, usage
 from ..words import Word
 
@@ -46,9 +49,7 @@ _LOG = (
     " --no-walk? --do-walk --diff-merges= --no-diff-merges --cc --dd --remerge-diff --combined-all-paths --root"
     " --clear-decorations --full-diff --count | text | digits"
 )
-_SHOW_REFS = (
-    "--sort= --format= --count= --points-at= --merged? --no-merged? --contains? --no-contains? --color? --ignore-case"
-)
+_SHOW_REFS = "--sort= --format= --points-at= --merged? --no-merged? --contains? --no-contains? --color? --ignore-case"
 
 READING = {
     "log": _LOG,
@@ -77,12 +78,12 @@ READING = {
     "tag": f"-li -n? --list --column? --no-column {_SHOW_REFS} | listing | ",
     "remote": "-v --verbose | none",
     "remote get-url": "--push --all | remote",
-    "for-each-ref": f"-sp --shell --perl --python --tcl --exclude= --stdin {_SHOW_REFS} | text",
+    "for-each-ref": f"-sp --shell --perl --python --tcl --count= --exclude= --stdin {_SHOW_REFS} | text",
     "show-ref": "-dsq --head --heads --branches --tags --dereference --hash? --verify --abbrev? --quiet --exists |"
     " text",
     "ls-files": "-cdmoiskutvfz -x: -X:read --cached --deleted --modified --others --ignored --stage --unmerged --killed"
     " --directory --no-empty-directory --eol --deduplicate --full-name --error-unmatch --with-tree= --abbrev? --debug"
-    "--format= --exclude= --exclude-from=read --exclude-per-directory= --exclude-standard --recurse-submodules"
+    " --format= --exclude= --exclude-from=read --exclude-per-directory= --exclude-standard --recurse-submodules"
     " --sparse | text",
     "ls-tree": "-drtlz --long --name-only --name-status --object-only --abbrev? --full-name --full-tree --format= |"
     " text",
@@ -130,10 +131,49 @@ READING = {
     "rerere status": "| none",
     "rerere diff": "| none",
 }
+CHANGING = {
+    "add": "-nvfAuN --dry-run --verbose --force --all --no-all --update --intent-to-add --renormalize --refresh"
+    " --ignore-errors --ignore-missing --sparse --chmod= --pathspec-from-file=read --pathspec-file-nul | text",
+    "commit": "-aqsnzio -m: -F:read -C: -u? --all --quiet --signoff --no-signoff --no-verify --verify --message="
+    " --file=read --reuse-message= --amend --no-edit --allow-empty --allow-empty-message --fixup= --squash="
+    " --reset-author --author= --date= --cleanup= --no-post-rewrite --include --only --short --branch --porcelain"
+    " --long --dry-run --status --no-status --trailer= --untracked-files? --no-gpg-sign"
+    " --pathspec-from-file=read | text",
+    "rm": "-rfnq --cached --force --dry-run --quiet --ignore-unmatch --sparse | text",
+    "reset": "-qN --mixed --soft --hard --merge --keep --quiet --no-quiet --intent-to-add --refresh --no-refresh |"
+    " text",
+    "restore": "-WSqm -s: --source= --worktree --staged --quiet --progress --no-progress --ours --theirs --merge"
+    " --ignore-unmerged --overlay --no-overlay | text",
+    "checkout": "-qfldm -t? -b: -B: --quiet --force --ours --theirs --track? --no-track --detach --orphan= --merge"
+    " --guess --no-guess --progress --no-progress --overlay --no-overlay | text",
+    "switch": "-qfdm -t? -c: -C: --create= --force-create= --detach --guess --no-guess --force --discard-changes"
+    " --quiet --merge --orphan= --track? --no-track --progress --no-progress | text",
+    "branch": "-dDmMcCfq -t? -u: --delete --move --copy --force --quiet --track? --no-track --set-upstream-to="
+    " --unset-upstream | text",
+    "tag": "-adf -m: -F:read --annotate --delete --force --no-sign --message= --file=read | text",
+    "stash": "-kuaqS -m: --keep-index --no-keep-index --include-untracked --all --quiet --staged --message= | none",
+    "stash push": "-kuaqS -m: --keep-index --no-keep-index --include-untracked --all --quiet --staged --message="
+    " | text",
+    "stash pop": "-q --index --quiet | text",
+    "stash apply": "-q --index --quiet | text",
+    "stash drop": "-q --quiet | text",
+    "merge": "-nq -m: --no-ff --ff --ff-only --squash --no-squash --commit --no-commit --abort --continue --quit"
+    " --quiet --no-edit --stat --no-stat --signoff --allow-unrelated-histories | text",
+    "rebase": "-qn --abort --continue --skip --quit --quiet --onto= --root --autostash --no-autostash --no-stat | text",
+    "cherry-pick": "-nxs -m: --no-commit --no-edit --abort --continue --skip --quit --signoff --allow-empty --ff |"
+    " text",
+    "revert": "-ns -m: --no-commit --no-edit --abort --continue --skip --quit --signoff | text",
+}
+"""They change the repository or the checkout, and with these options print no contents of files."""
 _REMOTE_WORDS = frozenset(
     {"add", "rename", "remove", "rm", "set-head", "set-branches", "set-url", "show", "prune", "update"}
 )
 _LISTING = ("-l", "--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at")
+_REVISION = re.compile(r"(HEAD|@|[0-9a-f]{7,64})([~^][0-9]*|@\{[^}]*\})*")
+"""What is meant as a revision even where a file has that name."""
+_MESSAGE = re.compile(r"-[aqsn]*m|--message")
+_MAGIC = re.compile(r":\(([^)]*)\)")
+_STAGE = re.compile(r":([0-3]:)?")
 _NAME = re.compile(r"[A-Za-z0-9_./-]+")
 _GETTING = ("--get", "--get-all", "--get-regexp", "--get-urlmatch", "-l", "--list")
 
@@ -148,14 +188,57 @@ def read(words: list[Word], account: Account) -> None:
         return
     for option in given.options:
         if option.name == "-C" and option.value is not None:
+            account.reads(option.value)
             account.state = account.state.moved(option.value)
     account.reads_here()
     name, entry, rest = _subcommand(list(given.operands))
     _risks(list(given.operands), account)
+    if _changes(given.operands, account):
+        return
     if entry is None:
         account.doubt(f"git {name} is not known to only look")
         return
-    _looks(entry, arguments(rest, usage(entry)), account)
+    shows = showing([word.shown for word in given.operands]) is not Showing.NAMES
+    _looks(name, entry, arguments(rest, usage(entry)), account, shows=shows)
+
+
+def _changes(words: Sequence[Word], account: Account) -> bool:
+    """Whether it is a command that changes something, with options that are known, and does not only look."""
+    name, entry, rest = _found(words, CHANGING)
+    if entry is None:
+        return False
+    look = READING.get(name)
+    if look is not None:
+        looking = arguments(rest, usage(look))
+        listing = usage(look).operands[:1] == ("listing",)
+        if not looking.doubt and not (listing and looking.operands and not looking.has(*_LISTING)):
+            return False
+    given = arguments(_with_messages(rest), usage(entry))
+    if given.doubt or (usage(entry).operands[:1] == ("none",) and given.operands):
+        return False
+    for option in given.options:
+        if option.role == "read" and option.value is not None:
+            account.reads(option.value)
+    account.doubt(changing_doubt(name))
+    return True
+
+
+def _with_messages(words: Sequence[Word]) -> list[Word]:
+    """The words, with a message known that a command writes: whatever it says, it is the value of the option before."""
+    told = [words[0]] if words else []
+    for before, word in itertools.pairwise(words):
+        is_message = word.text is None and not word.many and _MESSAGE.fullmatch(before.text or "")
+        told.append(Word.known("message") if is_message else word)
+    return told
+
+
+def _found(words: Sequence[Word], table: Mapping[str, str]) -> tuple[str, str | None, list[Word]]:
+    """The name of one or two words that the table has, its entry, and the words behind it."""
+    first = words[0].text or ""
+    second = (words[1].text or "") if len(words) > 1 else ""
+    if f"{first} {second}" in table:
+        return f"{first} {second}", table[f"{first} {second}"], list(words[2:])
+    return first, table.get(first), list(words[1:])
 
 
 def _subcommand(words: list[Word]) -> tuple[str, str | None, list[Word]]:
@@ -163,16 +246,14 @@ def _subcommand(words: list[Word]) -> tuple[str, str | None, list[Word]]:
     second = words[1].text if len(words) > 1 else None
     if first is None:
         return words[0].shown, None, []
-    if second is not None and f"{first} {second}" in READING:
-        return f"{first} {second}", READING[f"{first} {second}"], words[2:]
     if first == "reflog" and second in ("expire", "delete", "exists", "drop", "write"):
         return f"{first} {second}", None, []
     if first == "reflog" and second == "show":
         return "reflog show", READING["reflog"], words[2:]
-    return first, READING.get(first), words[1:]
+    return _found(words, READING)
 
 
-def _looks(entry: str, given: Arguments, account: Account) -> None:
+def _looks(name: str, entry: str, given: Arguments, account: Account, *, shows: bool) -> None:
     if given.doubt:
         account.doubt(given.doubt)
     for option in given.options:
@@ -184,10 +265,34 @@ def _looks(entry: str, given: Arguments, account: Account) -> None:
             account.doubt(f"{option.name} runs a program")
     roles = usage(entry).operands
     _operands(roles, given, account)
-    for operand in given.operands:
+    operands = given.operands
+    if name == "grep" and not given.has("-e", "-f"):
+        operands = operands[1:]
+    for operand in operands:
         # Outside a repository, and for paths outside it, git compares any two files.
         if given.has("--no-index") or (operand.text or operand.prefix).startswith(("/", "..", "~")):
             account.reads(operand)
+        elif shows:
+            _reads_named(operand, account)
+
+
+def _reads_named(operand: Word, account: Account) -> None:
+    """A path, or what a path holds in some revision; a revision alone is read as a path that is hardly there."""
+    text = operand.text
+    if text is None:
+        account.reads(operand)
+        return
+    if _REVISION.fullmatch(text) or text.startswith((":!", ":^")):
+        return
+    magic = _MAGIC.match(text)
+    if magic is not None:
+        if "exclude" in magic[1].split(","):
+            return
+        text = text[magic.end() :]
+    elif ":" in text:
+        text = _STAGE.sub("", text) if text.startswith(":") else text.partition(":")[2]
+        text = text.lstrip("/")
+    account.reads(Word.known(text or "."))
 
 
 def _operands(roles: tuple[str, ...], given: Arguments, account: Account) -> None:

@@ -1,0 +1,39 @@
+"""What became of a held command's changes, in words for the model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Final
+
+from .command import Changes
+
+MOST_NAMED: Final = 3
+"""Paths that one sentence names."""
+
+
+def describe_changes(changes: Changes | None) -> Iterator[str]:
+    """What the kernel did not let happen, or did not keep. Nothing for a command that did what it declared."""
+    if changes is None:
+        return
+    undeclared = tuple(dict.fromkeys((*changes.refused, *changes.dropped)))
+    if undeclared:
+        total = max(len(undeclared), changes.totals.get("refused", 0) + changes.totals.get("dropped", 0))
+        named = name_some(undeclared, total)
+        yield f"It tried to write {named}, which it had not declared; that was not kept."
+    for path, why in changes.failed[:MOST_NAMED]:
+        yield f"{shorten_home(path)} stays as it was: {why.rstrip('.')}."
+
+
+def name_some(paths: tuple[str, ...], total: int | None = None) -> str:
+    """
+    >>> name_some(("a", "b", "c", "d", "e"))
+    'a, b, c and 2 more'
+    """
+    more = (len(paths) if total is None else total) - min(len(paths), MOST_NAMED)
+    return ", ".join(map(shorten_home, paths[:MOST_NAMED])) + (f" and {more:,} more" if more > 0 else "")
+
+
+def shorten_home(path: str) -> str:
+    home = os.path.expanduser("~")
+    return f"~{path[len(home) :]}" if path.startswith(f"{home}/") else path

@@ -1,0 +1,179 @@
+"""The world as a held command sees it: all read-only, over each workspace folder a layer that takes its changes."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from .namespaces import (
+    MS_BIND,
+    MS_NODEV,
+    MS_NOSUID,
+    MS_PRIVATE,
+    MS_REC,
+    NEW_MOUNTS,
+    NEW_PROCESSES,
+    NEW_USERS,
+    READ_ONLY,
+    SHARED_MEMORY,
+    change_mount,
+    cover_hidden,
+    protect,
+    stay,
+)
+from .syscalls import PR_SET_DUMPABLE, fork_into, mount, opened_without_links, prctl
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .protocol import Jail
+
+PLAIN_LAYERS = "redirect_dir=nofollow,metacopy=off,index=off,volatile"
+"""A layer then says all by itself: whole files, whiteouts, opaque folders. Taking it down writes nothing to disk."""
+NO_LAYER_THERE = (errno.EINVAL, errno.ELOOP, errno.EOPNOTSUPP)
+"""Where the layer would lie on an overlay itself, or inside what it is to be laid over."""
+OWN, MEMORY, UPPER, WORK = "own", "memory", "upper", "work"
+LARGEST_SHARE = 4
+"""The part of the machine's memory that a layer in memory may take: one of so many."""
+
+
+class Place:
+    """Where the layers of one command lie, one for each workspace folder, and its temporary folder beside them."""
+
+    def __init__(self, folder: str, roots: list[str]) -> None:
+        self.folder = folder
+        self.own = os.path.join(folder, OWN)
+        self.memory = os.path.join(folder, MEMORY)
+        self.roots = outermost(roots)
+
+    def make(self) -> None:
+        """On disk, as far as it is known before the kernel was asked. Raises `OSError`."""
+        os.mkdir(self.folder, 0o700)
+        for path in (self.own, self.memory):
+            os.mkdir(path, 0o700)
+        self.make_layers(self.folder)
+
+    def make_layers(self, folder: str) -> None:
+        for number in range(len(self.roots)):
+            for path in (str(number), f"{number}/{UPPER}", f"{number}/{WORK}"):
+                os.mkdir(os.path.join(folder, path), 0o700)
+
+    def layer(self, number: int, *, in_memory: bool) -> str:
+        return os.path.join(self.memory if in_memory else self.folder, str(number))
+
+
+def outermost(folders: list[str]) -> list[str]:
+    """Those that lie in none of the others."""
+    kept: list[str] = []
+    for folder in sorted(set(folders)):
+        if not any(folder.startswith(one.rstrip("/") + "/") for one in kept):
+            kept.append(folder)
+    return kept
+
+
+def fork_inside() -> tuple[int, tuple[int, int] | None]:
+    """The first process of a process namespace, in which layers can be mounted: with it all others end.
+
+    Its number, 0 in the process itself; and, where that took a user namespace, who is to be told in it, as user and
+    group. Raises `OSError`, in the parent only.
+    """
+    user, group = os.geteuid(), os.getegid()
+    try:
+        return fork_into(NEW_MOUNTS | NEW_PROCESSES), None
+    except PermissionError:
+        return fork_into(NEW_MOUNTS | NEW_PROCESSES | NEW_USERS), (user, group)
+
+
+def settle(who: tuple[int, int] | None) -> None:
+    """In a new user namespace everybody stays who they are. Raises `OSError`: root without powers may not say so."""
+    if who is not None:
+        prctl("PR_SET_DUMPABLE", PR_SET_DUMPABLE, 1)  # else its own files in /proc are not its own
+        stay(*who)
+
+
+def enter(jail: Jail, place: Place, home: str, *, as_root: bool) -> tuple[list[int], list[str]]:
+    """Makes the mounts. Returns the layers that lie in memory, and what else may be written.
+
+    The working directory, and every descriptor from before, leads past the layers. Raises `OSError`.
+    """
+    mount("none", "/", "none", MS_REC | MS_PRIVATE)
+    own = opened_without_links(place.own)
+    in_memory = _lay_over(place, as_root=as_root)
+    shared = [SHARED_MEMORY] if os.path.isdir(SHARED_MEMORY) else []
+    for path in shared:
+        mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777")
+    mount(f"/proc/self/fd/{own}", place.own, "none", MS_BIND)
+    change_mount("/", add=READ_ONLY, recursive=True)
+    for path in (*place.roots, place.own, *shared):
+        change_mount(path, remove=READ_ONLY)
+    protect(jail)
+    cover_hidden(jail, home)
+    return in_memory, shared
+
+
+def show_own_processes() -> None:
+    """In the first process of the namespace. A container that masks its /proc gets no new one."""
+    try:
+        mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | READ_ONLY)
+    except PermissionError:
+        return
+
+
+def _lay_over(place: Place, *, as_root: bool) -> list[int]:
+    below = {root: _mounts_below(root) for root in place.roots}
+    in_memory = False
+    layers: list[int] = []
+    for number, root in enumerate(place.roots):
+        lower = opened_without_links(root)
+        if not in_memory:
+            try:
+                _mount_layer(lower, root, place.layer(number, in_memory=False), as_root=as_root)
+                layers.append(-1)
+            except OSError as error:
+                if error.errno not in NO_LAYER_THERE:
+                    raise
+                in_memory = True
+                size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // LARGEST_SHARE
+                mount("tmpfs", place.memory, "tmpfs", MS_NOSUID | MS_NODEV, f"size={size},mode=700")
+                place.make_layers(place.memory)
+        if in_memory:
+            folder = place.layer(number, in_memory=True)
+            upper = os.open(os.path.join(folder, UPPER), os.O_RDONLY | os.O_DIRECTORY)
+            _mount_layer(lower, root, folder, as_root=as_root)
+            layers.append(upper)
+        os.close(lower)
+    for path, descriptor in (one for mounts in below.values() for one in mounts):
+        mount(f"/proc/self/fd/{descriptor}", path, "none", MS_BIND | MS_REC)
+    return layers
+
+
+def _mount_layer(lower: int, root: str, folder: str, *, as_root: bool) -> None:
+    upper, work = (opened_without_links(os.path.join(folder, name)) for name in (UPPER, WORK))
+    about = os.stat(lower)
+    os.chmod(f"/proc/self/fd/{upper}", about.st_mode & 0o7777)
+    if as_root:
+        os.chown(f"/proc/self/fd/{upper}", about.st_uid, about.st_gid)
+    folders = f"lowerdir=/proc/self/fd/{lower},upperdir=/proc/self/fd/{upper},workdir=/proc/self/fd/{work}"
+    notes = "" if as_root else ",userxattr"
+    mount("overlay", root, "overlay", MS_NOSUID | MS_NODEV, f"{folders},{PLAIN_LAYERS}{notes}")
+    os.close(upper)
+    os.close(work)
+
+
+def _mounts_below(folder: str) -> list[tuple[str, int]]:
+    """What is mounted below, which a layer would cover; it comes back, and is read-only then."""
+    with open("/proc/self/mountinfo", "rb", buffering=0) as file:
+        table = b"".join(iter(lambda: file.read(1 << 16), b""))
+    start = b" " + _escaped(folder.rstrip("/") + "/")
+    if start not in table:
+        return []
+    points = [_unescaped(point) for line in table.splitlines() if (b" " + (point := line.split()[4])).startswith(start)]
+    return [(point, opened_without_links(point)) for point in outermost(points)]
+
+
+def _escaped(path: str) -> bytes:
+    """As the kernel writes it in its tables."""
+    return b"".join(b"\\%03o" % byte if byte in b" \t\n\\" else bytes([byte]) for byte in os.fsencode(path))
+
+
+def _unescaped(point: bytes) -> str:
+    return os.fsdecode(point.decode("unicode_escape").encode("latin-1"))

@@ -1,0 +1,74 @@
+"""One command on its way: the process that stands for it, what it says at its end, and what is to be cleared away."""
+
+from __future__ import annotations
+
+import socket
+import struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .carriers import Carrier
+    from .enclosure import Enclosure
+    from .launching import Forerunner
+    from .rulesets import Ruleset
+
+CREDENTIALS = struct.Struct("3i")
+LONGEST_PATH = 1 << 16
+
+
+class StartedCommand:
+    __slots__ = (
+        "asked", "carrier", "enclosure", "ended", "forerunner", "id", "kill_at", "leader", "marker", "report",
+        "ruleset", "scratch", "shell", "shell_end",
+    )  # fmt: skip
+
+    def __init__(self, id: int, marker: str, report: Report) -> None:
+        self.id = id
+        self.marker = marker
+        self.report = report
+        self.leader = 0
+        """The process whose end is the command's."""
+        self.shell = 0
+        self.scratch = ""
+        self.ruleset: Ruleset | None = None
+        self.forerunner: Forerunner | None = None
+        self.enclosure: Enclosure | None = None
+        self.carrier: Carrier | None = None
+        """At work on what it changed."""
+        self.shell_end: tuple[int, bytes] = 0, b""
+        """How the shell ended, and why there was none."""
+        self.ended = False
+        self.kill_at: float | None = None
+        self.asked: set[tuple[int, str]] = set()
+        """Processes that were asked to end, and what they were called then."""
+
+
+class Report:
+    """A socket on which the shell says where it stands as it exits.
+
+    The kernel says who wrote, so that what the shell started cannot speak for it.
+    """
+
+    def __init__(self) -> None:
+        """Raises `OSError` for want of room."""
+        self._reading, self.writing = socket.socketpair()
+        self._reading.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        self.writing.setblocking(False)  # nobody waits for room that others took
+
+    def said_by(self, shell: int) -> bytes:
+        """The last words of this process; empty where it had none."""
+        self._reading.setblocking(False)
+        said = b""
+        try:
+            while True:
+                words, parts, _, _ = self._reading.recvmsg(LONGEST_PATH, socket.CMSG_SPACE(CREDENTIALS.size))
+                if not words:
+                    return said
+                for _, kind, data in parts:
+                    if kind == socket.SCM_CREDENTIALS and CREDENTIALS.unpack(data)[0] == shell:
+                        said = words
+        except BlockingIOError:
+            return said
+
+    def close(self) -> None:
+        self._reading.close()
