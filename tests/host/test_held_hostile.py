@@ -289,6 +289,25 @@ async def test_what_somebody_else_changed_meanwhile_stays_as_they_left_it(
 
 
 @requirement("HELD-20")
+async def test_nothing_is_carried_into_a_folder_that_took_the_place_of_the_workspace(
+    commands: Commands, base: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    ws, go = base / "ws", tmp_path_factory.mktemp("signal") / "go"
+    text = "echo mine > src/x.py; echo ready; while [ ! -e $GO ]; do sleep 0.01; done"
+    running = await commands.start(held(text, ws, [TARGET], GO=str(go)))
+    await until(lambda: running.output.total)
+    ws.rename(base / "aside")
+    (ws / "src").mkdir(parents=True)
+    go.touch()
+
+    ran = await running.wait()
+
+    assert not (ws / TARGET).exists()
+    assert ran.changes
+    assert ran.changes.failed[0][1].endswith("was moved or replaced meanwhile")
+
+
+@requirement("HELD-20")
 async def test_one_that_does_not_end_is_killed_and_keeps_what_it_did(commands: Commands, base: Path) -> None:
     marker = unique()
     text = "echo early > src/x.py; setsid sleep 1021 & sleep 1021"

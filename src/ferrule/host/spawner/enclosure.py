@@ -42,7 +42,7 @@ MOST_ROOTS = 60
 """Descriptors that one message takes."""
 FIRST, SHELL, STATUS, TROUBLE = b"first", b"shell", b"status", b"!"
 LONGEST = 2_000
-SECONDS_TO_PREPARE = 30.0
+SECONDS_TO_PREPARE = 10.0
 
 
 class Enclosure:
@@ -64,6 +64,7 @@ class Enclosure:
             raise OSError(errno.EINVAL, "no layer can be laid over the whole file system")
         place.make()
         self._seen = ReadGrants(place.roots, jail["hidden"])
+        self._roots = [_identity(os.stat(root)) for root in place.roots]
         self._line, line = socket.socketpair()
         self._states, states = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._states.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
@@ -126,7 +127,10 @@ class Enclosure:
             else:  # by this process's own mount, so that it can be moved from
                 upper = os.path.join(self.place.layer(number, in_memory=False), layers.UPPER)
                 descriptor = os.open(upper, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            found.append(Layer(root, descriptor, in_memory=in_memory))
+            layer = Layer(root, descriptor, in_memory=in_memory)
+            found.append(layer)
+            if _identity(os.fstat(layer.lower)) != self._roots[number]:
+                raise OSError(errno.ESTALE, f"{root} was moved or replaced meanwhile")
         return found
 
     def close(self) -> None:
@@ -137,6 +141,10 @@ class Enclosure:
             if descriptor >= 0:
                 os.close(descriptor)
         self._mounts, self._in_memory = -1, []
+
+
+def _identity(found: os.stat_result) -> tuple[int, int]:
+    return found.st_dev, found.st_ino
 
 
 def _received(states: socket.socket) -> tuple[bytes, int, list[int]]:
