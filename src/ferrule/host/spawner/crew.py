@@ -63,8 +63,16 @@ class Crew:
 
     def make_folder(self, above: str) -> str:
         """A new folder for one command. Raises `OSError`."""
-        os.mkdir(folder := self._next_folder(above), 0o700)
+        os.mkdir(folder := self.next_folder(above), 0o700)
         return folder
+
+    def next_folder(self, above: str) -> str:
+        """The path of a new folder, not made yet."""
+        self._made += 1
+        return os.path.join(above, str(self._made))
+
+    def ruleset(self, jail: Jail, program: str) -> Ruleset:
+        return self._rulesets.take(jail, needed_to_start(program))
 
     def give_back(self, ruleset: Ruleset) -> None:
         self._rulesets.give_back(ruleset)
@@ -88,7 +96,7 @@ class Crew:
             ]:
                 self._confined.remove(other)
                 self._dismiss(other)
-            ruleset = self._rulesets.take(jail, needed_to_start(program))
+            ruleset = self.ruleset(jail, program)
         self._plain_is_wanted = True
         plain, self._plain = self._plain, None
         return plain or Forerunner(None, None), ruleset
@@ -128,18 +136,14 @@ class Crew:
         """Making one ahead does not work here: not again, before it is asked for."""
         self._enclosed_wanted.clear()
 
-    def _next_folder(self, above: str) -> str:
-        self._made += 1
-        return os.path.join(above, str(self._made))
-
     def _fresh_confined(self, jail: Jail, program: str) -> Forerunner:
-        ruleset = self._rulesets.take(jail, needed_to_start(program))
+        ruleset = self.ruleset(jail, program)
         forerunner = Forerunner(jail, ruleset)
         forerunner.scratch = self.make_folder(ruleset.folder)
         return forerunner
 
     def _fresh_enclosure(self, jail: Jail, program: str) -> Enclosure:
-        return Enclosure(jail, program, Place(self._next_folder(self._home), jail["workspace"]), self._home)
+        return Enclosure(jail, program, Place(self.next_folder(self._home), jail["workspace"]), self._home)
 
     def _dismiss(self, confined: Forerunner) -> None:
         confined.dismiss()
