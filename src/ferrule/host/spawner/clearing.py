@@ -30,7 +30,7 @@ def remove(folder: str) -> bool:
 def remove_place(place: Place) -> None:
     """The layers of a command, which are mounted nowhere any more."""
     for number in range(len(place.roots)):
-        layer = place.layer(number, in_memory=False)
+        layer = place.layer(number)
         folders = [UPPER, *(f"{WORK}/{name}" for name in NOTES_OF_THE_KERNEL), WORK, ""]
         for path in [os.path.join(layer, name) for name in folders]:
             with suppress(OSError):

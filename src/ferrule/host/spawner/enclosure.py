@@ -58,10 +58,12 @@ class Enclosure:
         """Not made ahead."""
         self.shell = 0
         """The process that becomes a shell, once it is launched."""
-        self._in_memory: list[int] = []
+        self._in_memory: dict[int, int] = {}
         self._mounts = -1
         if "/" in place.roots:
             raise OSError(errno.EINVAL, "no layer can be laid over the whole file system")
+        if len(place.roots) > MOST_ROOTS:
+            raise OSError(errno.E2BIG, f"no layers can be laid over more than {MOST_ROOTS} folders at once")
         place.make()
         self._seen = ReadGrants(place.roots, jail["hidden"])
         self._roots = [_identity(os.stat(root)) for root in place.roots]
@@ -96,8 +98,9 @@ class Enclosure:
 
     def _listen(self) -> None:
         word, pid, descriptors = _received(self._states)
-        if word == FIRST:
-            self._mounts, *self._in_memory = descriptors
+        if word.startswith(FIRST):
+            self._mounts, *uppers = descriptors
+            self._in_memory = dict(zip(word.removeprefix(FIRST), uppers, strict=True))
         elif word == SHELL:
             self.shell = pid
         else:
@@ -121,11 +124,10 @@ class Enclosure:
         """What it changed, to be read when all its processes are gone. Raises `OSError`."""
         found: list[Layer] = []
         for number, root in enumerate(self.place.roots):
-            descriptor = self._in_memory[number] if self._in_memory else -1
-            if in_memory := descriptor >= 0:
-                self._in_memory[number] = -1
-            else:  # by this process's own mount, so that it can be moved from
-                upper = os.path.join(self.place.layer(number, in_memory=False), layers.UPPER)
+            descriptor = self._in_memory.pop(number, -1)
+            in_memory = descriptor >= 0
+            if not in_memory:  # by this process's own mount, so that it can be moved from
+                upper = os.path.join(self.place.layer(number), layers.UPPER)
                 descriptor = os.open(upper, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             layer = Layer(root, descriptor, in_memory=in_memory)
             found.append(layer)
@@ -137,10 +139,10 @@ class Enclosure:
         """Takes the mounts down, which takes a moment; also ends one that was never launched."""
         self._line.close()
         self._states.close()
-        for descriptor in (self._mounts, *self._in_memory):
+        for descriptor in (self._mounts, *self._in_memory.values()):
             if descriptor >= 0:
                 os.close(descriptor)
-        self._mounts, self._in_memory = -1, []
+        self._mounts, self._in_memory = -1, {}
 
 
 def _identity(found: os.stat_result) -> tuple[int, int]:
@@ -179,8 +181,7 @@ def _be_first(
             _wait_and_become(line, states, enclosure.jail, enclosure.program, [place.own, *writable])
         line.close()
         mounts = os.open("/proc/self/ns/mnt", os.O_RDONLY)
-        uppers = in_memory if max(in_memory, default=-1) >= 0 else []
-        socket.send_fds(states, [FIRST], [mounts, *uppers])
+        socket.send_fds(states, [FIRST + bytes(in_memory)], [mounts, *in_memory.values()])
         close_all_but([states.fileno()])
         status = _waited(shell, states)
         states.send(STATUS + b"%d" % status)

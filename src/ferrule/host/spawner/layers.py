@@ -21,7 +21,7 @@ from .namespaces import (
     protect,
     stay,
 )
-from .syscalls import PR_SET_DUMPABLE, fork_into, mount, opened_without_links, prctl
+from .syscalls import PR_SET_DUMPABLE, detach, fork_into, mount, opened_without_links, prctl
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,8 +57,9 @@ class Place:
             for path in (str(number), f"{number}/{UPPER}", f"{number}/{WORK}"):
                 os.mkdir(os.path.join(folder, path), 0o700)
 
-    def layer(self, number: int, *, in_memory: bool) -> str:
-        return os.path.join(self.memory if in_memory else self.folder, str(number))
+    def layer(self, number: int) -> str:
+        """Where it lies on disk."""
+        return os.path.join(self.folder, str(number))
 
 
 def outermost(folders: list[str]) -> list[str]:
@@ -90,8 +91,8 @@ def settle(who: tuple[int, int] | None) -> None:
         stay(*who)
 
 
-def enter(jail: Jail, place: Place, home: str, *, as_root: bool) -> tuple[list[int], list[str]]:
-    """Makes the mounts. Returns the layers that lie in memory, and what else may be written.
+def enter(jail: Jail, place: Place, home: str, *, as_root: bool) -> tuple[dict[int, int], list[str]]:
+    """Makes the mounts. Returns the layers that lie in memory, by number, and what else may be written.
 
     The working directory, and every descriptor from before, leads past the layers. Raises `OSError`.
     """
@@ -118,45 +119,51 @@ def show_own_processes() -> None:
         return
 
 
-def _lay_over(place: Place, *, as_root: bool) -> list[int]:
-    below = {root: _mounts_below(root) for root in place.roots}
-    in_memory = False
-    layers: list[int] = []
-    for number, root in enumerate(place.roots):
-        lower = opened_without_links(root)
-        if not in_memory:
-            try:
-                _mount_layer(lower, root, place.layer(number, in_memory=False), as_root=as_root)
-                layers.append(-1)
-            except OSError as error:
-                if error.errno not in NO_LAYER_THERE:
-                    raise
-                in_memory = True
-                size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // LARGEST_SHARE
-                mount("tmpfs", place.memory, "tmpfs", MS_NOSUID | MS_NODEV, f"size={size},mode=700")
-                place.make_layers(place.memory)
-        if in_memory:
-            folder = place.layer(number, in_memory=True)
-            upper = os.open(os.path.join(folder, UPPER), os.O_RDONLY | os.O_DIRECTORY)
-            _mount_layer(lower, root, folder, as_root=as_root)
-            layers.append(upper)
-        os.close(lower)
-    for path, descriptor in (one for mounts in below.values() for one in mounts):
+def _lay_over(place: Place, *, as_root: bool) -> dict[int, int]:
+    """A layer over each folder. Returns those that had to lie in memory, by the folder's number."""
+    below = [one for root in place.roots for one in _mounts_below(root)]
+    lowers = [opened_without_links(root) for root in place.roots]
+    on_disk = opened_without_links(place.folder)
+    memory: int | None = None
+    uppers: dict[int, int] = {}
+    for number, (root, lower) in enumerate(zip(place.roots, lowers, strict=True)):
+        try:
+            _mount_layer(lower, root, on_disk, number, as_root=as_root)
+        except OSError as error:
+            if error.errno not in NO_LAYER_THERE:
+                raise
+            memory = _memory_for(place) if memory is None else memory
+            uppers[number] = os.open(f"{number}/{UPPER}", os.O_RDONLY | os.O_DIRECTORY, dir_fd=memory)
+            _mount_layer(lower, root, memory, number, as_root=as_root)
+    if (
+        memory is not None
+    ):  # nobody reaches it by its path then, and it stays writable for who carries over what is there
+        detach(f"/proc/self/fd/{memory}")
+    for path, descriptor in below:
         mount(f"/proc/self/fd/{descriptor}", path, "none", MS_BIND | MS_REC)
-    return layers
+    return uppers
 
 
-def _mount_layer(lower: int, root: str, folder: str, *, as_root: bool) -> None:
-    upper, work = (opened_without_links(os.path.join(folder, name)) for name in (UPPER, WORK))
+def _memory_for(place: Place) -> int:
+    size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // LARGEST_SHARE
+    mount("tmpfs", place.memory, "tmpfs", MS_NOSUID | MS_NODEV, f"size={size},mode=700")
+    place.make_layers(place.memory)
+    return opened_without_links(place.memory)
+
+
+def _mount_layer(lower: int, root: str, folder: int, number: int, *, as_root: bool) -> None:
+    upper, work = (os.open(f"{number}/{name}", os.O_PATH | os.O_DIRECTORY, dir_fd=folder) for name in (UPPER, WORK))
     about = os.stat(lower)
     os.chmod(f"/proc/self/fd/{upper}", about.st_mode & 0o7777)
     if as_root:
         os.chown(f"/proc/self/fd/{upper}", about.st_uid, about.st_gid)
     folders = f"lowerdir=/proc/self/fd/{lower},upperdir=/proc/self/fd/{upper},workdir=/proc/self/fd/{work}"
     notes = "" if as_root else ",userxattr"
-    mount("overlay", root, "overlay", MS_NOSUID | MS_NODEV, f"{folders},{PLAIN_LAYERS}{notes}")
-    os.close(upper)
-    os.close(work)
+    try:
+        mount("overlay", root, "overlay", MS_NOSUID | MS_NODEV, f"{folders},{PLAIN_LAYERS}{notes}")
+    finally:
+        os.close(upper)
+        os.close(work)
 
 
 def _mounts_below(folder: str) -> list[tuple[str, int]]:

@@ -22,6 +22,7 @@ PR_CAP_AMBIENT = 47
 OPENAT2 = 437  # alike on all architectures
 RESOLVE_NO_MOUNTS, RESOLVE_NO_MAGIC_LINKS, RESOLVE_NO_SYMLINKS, RESOLVE_BENEATH = 1, 2, 4, 8
 AT_FDCWD = -100
+MNT_DETACH = 2
 
 CLONE = {"x86_64": 56, "aarch64": 220}
 
@@ -59,6 +60,11 @@ def unshare(flags: int) -> None:
 def mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:
     arguments = (os.fsencode(source), os.fsencode(target), os.fsencode(kind), ctypes.c_ulong(flags), os.fsencode(data))
     _checked(f"mount on {target}", _libc.mount(*arguments))
+
+
+def detach(target: str) -> None:
+    """Takes a mount out of the tree; who has something open in it keeps it."""
+    _checked(f"unmount of {target}", _libc.umount2(os.fsencode(target), MNT_DETACH))
 
 
 def opened_without_links(path: str) -> int:
