@@ -308,6 +308,31 @@ async def test_nothing_is_carried_into_a_folder_that_took_the_place_of_the_works
 
 
 @requirement("HELD-20")
+async def test_a_layer_too_deep_to_be_read_costs_the_command_and_nobody_else(commands: Commands, base: Path) -> None:
+    ws = base / "ws"
+    text = f'{PY} -c \'import os\nfor _ in range(3000): os.mkdir("d"); os.chdir("d")\'; echo new > src/x.py'
+    before = seen(ws)
+
+    ran = await commands.run(held(text, ws, [TARGET], root=_root(base)), timeout=GENEROUS)
+
+    assert ran.changes
+    assert ran.changes.failed
+    assert seen(ws) == before
+    again = await commands.run(held("echo new > src/x.py", ws, [TARGET], root=_root(base)), timeout=GENEROUS)
+    assert again.changes
+    assert again.changes.done == (str(ws / TARGET),)
+
+
+async def test_one_that_is_ended_as_it_starts_does_so_at_once(commands: Commands, base: Path) -> None:
+    for asked in (held("sleep 1023", base / "ws", [TARGET], root=_root(base)), reading("sleep 1023", base / "ws")):
+        for _ in range(4):
+            running = await commands.start(asked)
+            await running.end(grace=GENEROUS)
+
+            assert (await running.wait()).signal == "SIGTERM"
+
+
+@requirement("HELD-20")
 async def test_one_that_does_not_end_is_killed_and_keeps_what_it_did(commands: Commands, base: Path) -> None:
     marker = unique()
     text = "echo early > src/x.py; setsid sleep 1021 & sleep 1021"

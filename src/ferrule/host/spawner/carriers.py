@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from .becoming import restore_signals
 from .carrying import Carrying, interrupted
+from .protocol import MOST_CHANGES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ class Carrier:
         """Begins at once; `changed` is known where it took no time, and else when the process `pid` ended."""
         self._note = enclosure.place.folder + NOTE
         self._result = enclosure.place.folder + ".carried"
+        self._roots = enclosure.place.roots
         self.pid = 0
         self.changed: Changed | None = None
         try:
@@ -37,8 +39,8 @@ class Carrier:
             else:
                 self.pid = pid
                 carrying.close()
-        except OSError as error:
-            self.changed = self._failed(enclosure.place.roots, str(error))
+        except (OSError, RecursionError) as error:
+            self.changed = self._failed(str(error))
 
     def finished(self) -> Changed:
         """When the process ended."""
@@ -46,7 +48,7 @@ class Carrier:
             with open(self._result, "rb") as file:
                 return marshal.load(file)
         except (OSError, EOFError, ValueError):
-            return self._failed([], CUT_SHORT)
+            return self._failed(CUT_SHORT)
 
     def _carry_and_exit(self, carrying: Carrying) -> None:
         try:
@@ -57,8 +59,16 @@ class Carrier:
         finally:
             os._exit(0)
 
-    def _failed(self, paths: list[str], why: str) -> Changed:
+    def _failed(self, why: str) -> Changed:
+        """For all that was about to change, as far as that is known."""
+        paths = self._roots
         with suppress(OSError):
             paths = interrupted(self._note)
         failed = [(path, why) for path in paths]
-        return {"done": [], "dropped": [], "failed": failed, "refused": [], "totals": {"failed": len(failed)}}
+        return {
+            "done": [],
+            "dropped": [],
+            "failed": failed[:MOST_CHANGES],
+            "refused": [],
+            "totals": {"failed": len(failed)},
+        }

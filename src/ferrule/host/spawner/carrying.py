@@ -163,9 +163,10 @@ class Carrying:
         path = os.path.join(layer.root, change.path)
         try:
             self._carry_one(layer, change, path)
-        except OSError as error:
+        except (OSError, RecursionError) as error:
             if self._count("failed"):
-                self._changed["failed"].append((path, error.strerror or str(error)))
+                why = error.strerror if isinstance(error, OSError) else "there is too much below it"
+                self._changed["failed"].append((path, why or str(error)))
             return False
         if self._count("done"):
             self._changed["done"].append(path)

@@ -27,6 +27,7 @@ from .becoming import (
     restore_signals,
 )
 from .carrying import Layer
+from .launching import last_words
 from .read_grants import ReadGrants
 from .syscalls import PR_SET_PDEATHSIG, prctl
 
@@ -116,9 +117,9 @@ class Enclosure:
             while (received := _received(self._states))[0]:
                 if received[1] == self.pid and received[0].startswith(STATUS):
                     status = int(received[0].removeprefix(STATUS))
-        except BlockingIOError:
+        except (BlockingIOError, ConnectionError):
             pass
-        return status, self._line.recv(LONGEST)
+        return status, last_words(self._line)
 
     def layers(self) -> list[Layer]:
         """What it changed, to be read when all its processes are gone. Raises `OSError`."""

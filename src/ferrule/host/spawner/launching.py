@@ -91,11 +91,19 @@ class Forerunner:
     def trouble(self) -> bytes:
         """Why there was no shell; to be asked when it ended. The line closes as a shell takes over."""
         with self._line:
-            return self._line.recv(LONGEST_TROUBLE)
+            return last_words(self._line)
 
     def dismiss(self) -> None:
         """It is not wanted any more, and ends by itself."""
         self._line.close()
+
+
+def last_words(line: socket.socket) -> bytes:
+    """What a process that is gone said on its line; one that was killed before it took its job said nothing."""
+    try:
+        return line.recv(LONGEST_TROUBLE)
+    except ConnectionError:
+        return b""
 
 
 def _wait_and_become(own: socket.socket, jail: Jail | None, ruleset: Ruleset | None) -> NoReturn:

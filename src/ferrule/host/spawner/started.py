@@ -67,7 +67,7 @@ class Report:
                 for _, kind, data in parts:
                     if kind == socket.SCM_CREDENTIALS and CREDENTIALS.unpack(data)[0] == shell:
                         said = words
-        except BlockingIOError:
+        except (BlockingIOError, ConnectionError):
             return said
 
     def close(self) -> None:
