@@ -197,86 +197,94 @@ def program(machine: str, *, metadata: bool, network: bool, unix_sockets: bool, 
     refused = sorted(numbers[column] for table in tables for numbers in table.values() if numbers[column])
     return b"".join(
         (
-            *_only(architecture, has_x32=machine == "x86_64"),
+            *only_architecture(architecture, has_x32=machine == "x86_64"),
             *_sockets(column, network=network, unix_sockets=unix_sockets),
             *_ioctls(column, metadata=metadata, signals=signals),
             *_descriptors(column, signals=signals),
             *_others(column),
             *(() if signals else _kills(column)),
             *_refusals(refused),
-            _line(RETURN, ALLOW),
+            bpf_line(RETURN, ALLOW),
         )
     )
 
 
-def _only(architecture: int, *, has_x32: bool) -> Iterator[bytes]:
+def only_architecture(architecture: int, *, has_x32: bool) -> Iterator[bytes]:
     """Calls by another architecture's numbers would mean something else, so they all fail."""
-    yield _line(LOAD_WORD, ARCHITECTURE)
-    yield _line(JUMP_IF_EQUAL, architecture, then=1)
-    yield _line(RETURN, FAIL | errno.ENOSYS)
-    yield _line(LOAD_WORD, NUMBER)
+    yield bpf_line(LOAD_WORD, ARCHITECTURE)
+    yield bpf_line(JUMP_IF_EQUAL, architecture, then=1)
+    yield bpf_line(RETURN, FAIL | errno.ENOSYS)
+    yield bpf_line(LOAD_WORD, NUMBER)
     if has_x32:
-        yield _line(JUMP_IF_AT_LEAST, X32, otherwise=1)
-        yield _line(RETURN, FAIL | errno.ENOSYS)
+        yield bpf_line(JUMP_IF_AT_LEAST, X32, otherwise=1)
+        yield bpf_line(RETURN, FAIL | errno.ENOSYS)
 
 
 def _refusals(numbers: list[int]) -> Iterator[bytes]:
     """In groups, so that few lines are gone through: the kernel tries every call there is as it takes the filter."""
     for start in range(0, len(numbers), GROUP):
         group = numbers[start : start + GROUP]
-        yield _line(JUMP_IF_ABOVE, group[-1], then=len(group) + 2)
+        yield bpf_line(JUMP_IF_ABOVE, group[-1], then=len(group) + 2)
         for position, number in enumerate(group):
-            yield _line(JUMP_IF_EQUAL, number, then=len(group) - position)
-        yield _line(RETURN, ALLOW)
-        yield _line(RETURN, FAIL | errno.EPERM)
+            yield bpf_line(JUMP_IF_EQUAL, number, then=len(group) - position)
+        yield bpf_line(RETURN, ALLOW)
+        yield bpf_line(RETURN, FAIL | errno.EPERM)
 
 
 def _sockets(column: int, *, network: bool, unix_sockets: bool) -> Iterator[bytes]:
     families = [*((INET, INET6, NETLINK) if network else ()), *((UNIX,) if unix_sockets else ())]
-    yield from _only_for(SOCKET[column], _allowing(families))
+    yield from lines_for_number(SOCKET[column], _allowing(families))
     if not unix_sockets:
-        yield from _only_for(SOCKETPAIR[column], _connected_pairs())
+        yield from lines_for_number(SOCKETPAIR[column], _connected_pairs())
 
 
 def _allowing(families: Iterable[int]) -> list[bytes]:
-    lines = [_line(LOAD_WORD, FIRST_ARGUMENT)]
+    lines = [bpf_line(LOAD_WORD, FIRST_ARGUMENT)]
     for family in families:
-        lines += (_line(JUMP_IF_EQUAL, family, otherwise=1), _line(RETURN, ALLOW))
-    return [*lines, _line(RETURN, FAIL | errno.EPERM)]
+        lines += (bpf_line(JUMP_IF_EQUAL, family, otherwise=1), bpf_line(RETURN, ALLOW))
+    return [*lines, bpf_line(RETURN, FAIL | errno.EPERM)]
 
 
 def _connected_pairs() -> list[bytes]:
     """A datagram socket of a pair can still be sent to any address, and a raw one is a datagram socket."""
     return [
-        _line(LOAD_WORD, FIRST_ARGUMENT),
-        _line(JUMP_IF_EQUAL, UNIX, otherwise=5),
-        _line(LOAD_WORD, FIRST_ARGUMENT + 8),
-        _line(AND, SOCK_TYPE_MASK),
-        _line(JUMP_IF_EQUAL, SOCK_STREAM, then=1),
-        _line(JUMP_IF_EQUAL, SOCK_SEQPACKET, otherwise=1),
-        _line(RETURN, ALLOW),
-        _line(RETURN, FAIL | errno.EPERM),
+        bpf_line(LOAD_WORD, FIRST_ARGUMENT),
+        bpf_line(JUMP_IF_EQUAL, UNIX, otherwise=5),
+        bpf_line(LOAD_WORD, FIRST_ARGUMENT + 8),
+        bpf_line(AND, SOCK_TYPE_MASK),
+        bpf_line(JUMP_IF_EQUAL, SOCK_STREAM, then=1),
+        bpf_line(JUMP_IF_EQUAL, SOCK_SEQPACKET, otherwise=1),
+        bpf_line(RETURN, ALLOW),
+        bpf_line(RETURN, FAIL | errno.EPERM),
     ]
 
 
 def _ioctls(column: int, *, metadata: bool, signals: bool) -> Iterator[bytes]:
-    lines = [_line(LOAD_WORD, FIRST_ARGUMENT + 8)]
+    lines = [bpf_line(LOAD_WORD, FIRST_ARGUMENT + 8)]
     for request in (*TERMINAL_IOCTLS, *(() if signals else OWNER_IOCTLS)):
-        lines += (_line(JUMP_IF_EQUAL, request, otherwise=1), _line(RETURN, FAIL | errno.EPERM))
+        lines += (bpf_line(JUMP_IF_EQUAL, request, otherwise=1), bpf_line(RETURN, FAIL | errno.EPERM))
     if not metadata:
-        for request in READING_IOCTLS:
-            lines += (_line(JUMP_IF_EQUAL, request, otherwise=1), _line(RETURN, ALLOW))
-        lines += (_line(SHIFT_RIGHT, 8), _line(AND, 0xFF))
-        for kind in FILE_IOCTL_KINDS:
-            lines += (_line(JUMP_IF_EQUAL, kind, otherwise=1), _line(RETURN, FAIL | errno.EPERM))
-    yield from _only_for(IOCTL[column], [*lines, _line(RETURN, ALLOW)])
+        lines += file_ioctl_refusals()
+    yield from lines_for_number(IOCTL[column], [*lines, bpf_line(RETURN, ALLOW)])
+
+
+def file_ioctl_refusals() -> Iterator[bytes]:
+    """For a request that is loaded: what changes attributes of a file is refused."""
+    for request in READING_IOCTLS:
+        yield bpf_line(JUMP_IF_EQUAL, request, otherwise=1)
+        yield bpf_line(RETURN, ALLOW)
+    yield bpf_line(SHIFT_RIGHT, 8)
+    yield bpf_line(AND, 0xFF)
+    for kind in FILE_IOCTL_KINDS:
+        yield bpf_line(JUMP_IF_EQUAL, kind, otherwise=1)
+        yield bpf_line(RETURN, FAIL | errno.EPERM)
 
 
 def _descriptors(column: int, *, signals: bool) -> Iterator[bytes]:
-    lines = [_line(LOAD_WORD, FIRST_ARGUMENT + 8)]
+    lines = [bpf_line(LOAD_WORD, FIRST_ARGUMENT + 8)]
     for request in (SET_LEASE, *(() if signals else SET_OWNER)):
-        lines += (_line(JUMP_IF_EQUAL, request, otherwise=1), _line(RETURN, FAIL | errno.EPERM))
-    yield from _only_for(FCNTL[column], [*lines, _line(RETURN, ALLOW)])
+        lines += (bpf_line(JUMP_IF_EQUAL, request, otherwise=1), bpf_line(RETURN, FAIL | errno.EPERM))
+    yield from lines_for_number(FCNTL[column], [*lines, bpf_line(RETURN, ALLOW)])
 
 
 def _others(column: int) -> Iterator[bytes]:
@@ -285,31 +293,31 @@ def _others(column: int) -> Iterator[bytes]:
         lines: list[bytes] = []
         for argument, value in own.items():
             lines += (
-                _line(LOAD_WORD, FIRST_ARGUMENT + 8 * argument),
-                _line(JUMP_IF_EQUAL, value, then=1),
-                _line(RETURN, FAIL | errno.EPERM),
+                bpf_line(LOAD_WORD, FIRST_ARGUMENT + 8 * argument),
+                bpf_line(JUMP_IF_EQUAL, value, then=1),
+                bpf_line(RETURN, FAIL | errno.EPERM),
             )
-        yield from _only_for(numbers[column], [*lines, _line(RETURN, ALLOW)])
+        yield from lines_for_number(numbers[column], [*lines, bpf_line(RETURN, ALLOW)])
 
 
 def _kills(column: int) -> Iterator[bytes]:
     """Only the caller's own group, which is the command's; or nobody, to see whether a process is there."""
     lines = [
-        _line(LOAD_WORD, FIRST_ARGUMENT),
-        _line(JUMP_IF_EQUAL, 0, then=2),
-        _line(LOAD_WORD, FIRST_ARGUMENT + 8),
-        _line(JUMP_IF_EQUAL, 0, otherwise=1),
-        _line(RETURN, ALLOW),
-        _line(RETURN, FAIL | errno.EPERM),
+        bpf_line(LOAD_WORD, FIRST_ARGUMENT),
+        bpf_line(JUMP_IF_EQUAL, 0, then=2),
+        bpf_line(LOAD_WORD, FIRST_ARGUMENT + 8),
+        bpf_line(JUMP_IF_EQUAL, 0, otherwise=1),
+        bpf_line(RETURN, ALLOW),
+        bpf_line(RETURN, FAIL | errno.EPERM),
     ]
-    yield from _only_for(KILL[column], lines)
+    yield from lines_for_number(KILL[column], lines)
 
 
-def _only_for(number: int, lines: list[bytes]) -> Iterator[bytes]:
+def lines_for_number(number: int, lines: list[bytes]) -> Iterator[bytes]:
     """Lines that end in an answer, passed over for every other call."""
-    yield _line(JUMP_IF_EQUAL, number, otherwise=len(lines))
+    yield bpf_line(JUMP_IF_EQUAL, number, otherwise=len(lines))
     yield from lines
 
 
-def _line(code: int, value: int, *, then: int = 0, otherwise: int = 0) -> bytes:
+def bpf_line(code: int, value: int, *, then: int = 0, otherwise: int = 0) -> bytes:
     return struct.pack("=HBBI", code, then, otherwise, value)
