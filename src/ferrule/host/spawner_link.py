@@ -20,6 +20,7 @@ from .spawner import homes
 from .spawner.cgroups import name_for
 from .spawner.descendants import all_pids, has_variable, is_alive
 from .spawner.protocol import MARKER, Frames, packed
+from .spawner.temporaries import remove_left_behind
 
 if TYPE_CHECKING:
     from .spawner.protocol import Reply, Request, Start
@@ -215,6 +216,7 @@ class SpawnerLink:
             await _exit_of(self._process, CLOSING_SECONDS)
         finally:
             if self._process.poll() is not None:  # else something below it cannot be killed; it stays to try
+                remove_left_behind(self._home)
                 with suppress(OSError):
                     shutil.rmtree(self._home)
             self._tell_all("The session was closed.")

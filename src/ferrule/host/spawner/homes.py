@@ -11,6 +11,7 @@ from . import cgroups
 from .carriers import NOTE
 from .carrying import interrupted
 from .clearing import spawn_removal
+from .temporaries import has_lists, remove_left_behind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,11 +69,12 @@ def clear_dead(beside: str) -> None:
             if entry.is_dir(follow_symlinks=False) and about.st_uid == os.geteuid() and _is_dead(entry.path, about):
                 cut_short(entry.path)
                 end_groups(entry.path)
+                remove_left_behind(entry.path)
                 spawn_removal(entry.path)
 
 
 def _is_dead(home: str, about: os.stat_result) -> bool:
-    if time.time() - about.st_ctime < NEW:
+    if time.time() - about.st_ctime < NEW and not has_lists(home):
         return False
     descriptor = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
