@@ -29,6 +29,7 @@ BROAD_CATCHES = {
     "permissions/matching.py": "a tool that reads its own specifiers is somebody else's code",
     "compat/claude_agent_sdk/client.py": "a callback for lines of the log is somebody else's code",
     "sdk/mirroring.py": "a store of transcripts is somebody else's code",
+    "host/spawner/supervisor.py": "a call that gets no answer waits for ever, so a fault of ours costs that call alone",
     "mcp/connection.py": "whatever the protocol's package raises for a server is that server's trouble alone",
 }
 
