@@ -207,7 +207,7 @@ class Offers:
             "network": sandbox.network,
             "unix_sockets": sandbox.unix_sockets,
             "landlock": self.landlock,
-            "readable": None if sandbox.readable is None else _existing(sandbox.readable),
+            "readable": _readable(sandbox, keep, hidden),
             "declared": None if sandbox.declared is None else list(sandbox.declared),
             "keep": keep,
             "workspace": [os.path.realpath(path) for path in sandbox.workspace] if keep else [],
@@ -226,12 +226,29 @@ async def tried(commands: Commands) -> Offers:
         offers = Offers(landlock=version, filter=True)
         if trouble := await _failure(commands, offers, READ_ONLY, Path(folder)):
             return Offers(trouble=(f"Landlock and the system call filter do not confine: {trouble}",))
+        offers = await _with_supervisor(commands, offers, Path(folder))
         secret = Path(folder, "secret")
         secret.write_text("open")
         covering = Sandbox(profile=Profile.WORKSPACE_WRITE, writable=(folder,), protected=(str(secret),))
         if trouble := await _failure(commands, replace(offers, mounts=True), covering, Path(folder)):
-            return replace(offers, trouble=(f"Mount namespaces do not work: {trouble}",))
+            return replace(offers, trouble=(*offers.trouble, f"Mount namespaces do not work: {trouble}"))
     return replace(offers, mounts=True)
+
+
+async def _with_supervisor(commands: Commands, offers: Offers, folder: Path) -> Offers:
+    """The same offers, with whether a supervisor can hold a command to one declared name."""
+    if not offers.reads:
+        return offers
+    declared = folder / "declared"
+    sandbox = Sandbox(
+        profile=Profile.READ_ONLY, declared=((str(declared), False),), keep="supervisor", workspace=(str(folder),)
+    )
+    trouble = await _failure(commands, offers, sandbox, folder, DECLARED=str(declared))
+    if not trouble and not declared.exists():
+        trouble = "a name that was declared could not be written."
+    if trouble:
+        return replace(offers, trouble=(f"Calls cannot be supervised: {trouble}",))
+    return replace(offers, supervisor=True)
 
 
 async def try_workspace(commands: Commands, offers: Offers, workspace: str) -> Offers:
@@ -262,12 +279,12 @@ async def _layer_trouble(commands: Commands, offers: Offers, root: str) -> str:
     return "" if holds and not os.path.lexists(target) else f"A layer over {root} does not hold what is written there."
 
 
-async def _failure(commands: Commands, offers: Offers, sandbox: Sandbox, folder: Path) -> str:
+async def _failure(commands: Commands, offers: Offers, sandbox: Sandbox, folder: Path, **variables: str) -> str:
     """What went wrong: where it could not be set up, or where a write got through. Empty if nothing."""
     target = folder / "secret"
     target.write_text("closed")
-    text = 'echo through > "$TARGET"; chmod 777 "$TARGET"; echo "$(< "$TARGET")"; echo ok > "$TMPDIR/own"'
-    env = {"PATH": os.defpath, "TARGET": str(target)}
+    text = 'echo through > "$TARGET"; chmod 777 "$TARGET"; echo "$(< "$TARGET")"; echo ok > "${DECLARED:-$TMPDIR/own}"'
+    env = {"PATH": os.defpath, "TARGET": str(target), **variables}
     mode = target.stat().st_mode
     try:
         command = Command(text=text, cwd=str(folder), env=env, jail=offers.jail(sandbox))
@@ -277,6 +294,13 @@ async def _failure(commands: Commands, offers: Offers, sandbox: Sandbox, folder:
     if target.read_text() != "closed" or target.stat().st_mode != mode:
         return "a write that had to fail went through."
     return "" if ran.exit_code == 0 and "closed" in ran.output.text() else ran.output.text().strip()
+
+
+def _readable(sandbox: Sandbox, keep: Keep, hidden: list[str]) -> list[str] | None:
+    """A supervised command has no covers, so what is hidden from it is left out of what it may read."""
+    if sandbox.readable is None:
+        return ["/"] if keep == "supervisor" and hidden else None
+    return _existing(sandbox.readable)
 
 
 def _may_write(sandbox: Sandbox) -> bool:

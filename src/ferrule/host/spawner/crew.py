@@ -1,4 +1,4 @@
-"""Processes in waiting: one for anything, and one in each jail and on each layer that was asked for lately."""
+"""Processes in waiting: one for anything, one supervised, and one in each jail and on each layer asked for lately."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from .enclosure import Enclosure
 from .launching import Forerunner
 from .layers import Place
 from .rulesets import Rulesets
+from .supervised import SupervisedShell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,12 +37,14 @@ class Crew:
         self._confined_wanted: list[Wanted] = []
         self._enclosed: list[Enclosure] = []
         self._enclosed_wanted: list[Wanted] = []
+        self._supervised: SupervisedShell | None = None
+        self._supervised_wanted: Wanted | None = None
         self.unwanted: list[Enclosure] = []
         """Made ahead, and of no use any more; to be cleared away."""
 
     @property
     def pids(self) -> set[int]:
-        plain = [self._plain.pid] if self._plain is not None else []
+        plain = [one.pid for one in (self._plain, self._supervised) if one is not None]
         return {*plain, *(one.pid for one in self._confined), *(one.pid for one in self._enclosed)}
 
     def replenish(self) -> bool:
@@ -59,6 +62,9 @@ class Crew:
                 enclosed.is_fresh = False
                 self._enclosed.append(enclosed)
                 return True
+        if self._supervised is None and self._supervised_wanted is not None:
+            self._supervised = self._fresh_supervised(*self._supervised_wanted)
+            return True
         return False
 
     def make_folder(self, above: str) -> str:
@@ -120,6 +126,17 @@ class Crew:
         found.jail = jail
         return found
 
+    def take_supervised(self, jail: Jail, program: str) -> SupervisedShell:
+        """Raises `OSError`."""
+        self._supervised_wanted = jail, program
+        supervised, self._supervised = self._supervised, None
+        if supervised is not None:
+            if supervised.fits(jail):
+                return supervised
+            supervised.close()
+            self.give_back(supervised.ruleset)
+        return self._fresh_supervised(jail, program)
+
     def lost(self, pid: int) -> None:
         """One of them ended while it waited."""
         if self._plain is not None and self._plain.pid == pid:
@@ -131,6 +148,8 @@ class Crew:
             self._enclosed.remove(enclosed)
             self.unwanted.append(enclosed)
             self._enclosed_wanted.clear()
+        if self._supervised is not None and self._supervised.pid == pid:
+            self._supervised = self._supervised_wanted = None
 
     def forget_enclosures(self) -> None:
         """Making one ahead does not work here: not again, before it is asked for."""
@@ -141,6 +160,9 @@ class Crew:
         forerunner = Forerunner(jail, ruleset)
         forerunner.scratch = self.make_folder(ruleset.folder)
         return forerunner
+
+    def _fresh_supervised(self, jail: Jail, program: str) -> SupervisedShell:
+        return SupervisedShell(jail, self.ruleset(jail, program), self._home)
 
     def _fresh_enclosure(self, jail: Jail, program: str) -> Enclosure:
         return Enclosure(jail, program, Place(self.next_folder(self._home), jail["workspace"]), self._home)

@@ -123,18 +123,11 @@ def _wait_and_become(own: socket.socket, jail: Jail | None, ruleset: Ruleset | N
             if jail is None and asked is not None:
                 rules = rules or [_enter_mounts(asked, job)]
                 give_up_powers(asked, rules[0], kept)
-            hold_names(asked)
             become_shell(job, output=output, report=report)
     except (OSError, ValueError, UnicodeError) as error:
         own.send(str(error).encode("utf-8", "replace")[:LONGEST_TROUBLE])
     finally:
         os._exit(FAILED)  # whatever happened, the child never returns into the spawner's loop
-
-
-def hold_names(jail: Jail | None) -> None:
-    """The last thing before a shell whose names a supervisor holds: its filter reports to the spawner from then on."""
-    if jail is not None and jail["keep"] == "supervisor":
-        raise OSError("calls that change a name cannot be supervised")
 
 
 def _enter_mounts(jail: Jail, job: Job) -> int:

@@ -104,6 +104,23 @@ if TYPE_CHECKING:
 
     Reply = Started | Ended | Gone | Refused
 
+    class Supervision(TypedDict):
+        """What the spawner tells a supervisor to hold a command to."""
+
+        jail: Jail
+        scratch: str
+        """The command's temporary folder."""
+
+    class ShellEnd(TypedDict):
+        """What a supervisor tells the spawner when the shell has ended."""
+
+        shell: int
+        status: int
+        changes: Changed | None
+        alone: bool
+        """Whether nothing else of the command is left."""
+
+
 REPORT_VARIABLE = "FERRULE_REPORT"
 """Tells the shell, and nobody it starts, on which descriptor to report its last working directory."""
 MARKER = "FERRULE_COMMAND"
@@ -116,7 +133,7 @@ LONGEST_ARGUMENT = 100_000
 _LENGTH = struct.Struct("!I")
 
 
-def packed(message: Request | Reply) -> bytes:
+def packed(message: Request | Reply | Supervision | ShellEnd) -> bytes:
     body = marshal.dumps(message)  # pyright: ignore[reportArgumentType] - its stub knows no typed dictionaries
     return _LENGTH.pack(len(body)) + body
 

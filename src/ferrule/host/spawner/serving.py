@@ -17,7 +17,7 @@ import time
 from contextlib import suppress
 from functools import partial
 
-from . import cgroups, homes, seccomp
+from . import cgroups, homes, notification, seccomp
 from .carriers import Carrier
 from .clearing import remove, remove_place
 from .crew import Crew
@@ -27,6 +27,7 @@ from .namespaces import make_covers
 from .protocol import MARKER, Frames, packed
 from .started import Report, StartedCommand
 from .syscalls import PR_SET_CHILD_SUBREAPER, prctl
+from .temporaries import remove_left_behind, remove_listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,11 +37,14 @@ if TYPE_CHECKING:
     from .enclosure import Enclosure
     from .protocol import Changed, End, Ended, Jail, Reply, Request, Start
     from .rulesets import Ruleset
+    from .supervised import SupervisedShell
 
 KILL_AGAIN = 0.01
 """Seconds between two rounds of killing; what forks meanwhile is met by the next one."""
 ASK_AGAIN = 0.05
 MOST_NAMED = 20
+MOST_ROUNDS = 500
+"""Of killing, after which a supervisor that has nothing left to supervise is killed as well."""
 DROPPED = -1
 """Stands for a descriptor that the kernel did not bring, for want of room."""
 CHUNK = 1 << 16
@@ -55,6 +59,7 @@ class Spawner:
         self._descriptors: list[int] = []
         self._commands: dict[int, StartedCommand] = {}
         self._open = True
+        self._poll = select.poll()
         self._later: list[Callable[[], None]] = [partial(homes.clear_dead, home)]
         """What is left to clear away, for when nobody waits."""
 
@@ -66,17 +71,18 @@ class Spawner:
         signal.signal(signal.SIGCHLD, _only_wake)
         signal.signal(signal.SIGTERM, self._close)
         owner = os.pidfd_open(os.getppid())  # a fork of it may hold the socket open for longer than it lives
-        poll = select.poll()
         for descriptor in (self._control.fileno(), woken, owner):
-            poll.register(descriptor, select.POLLIN)
+            self._poll.register(descriptor, select.POLLIN)
         while self._open:
-            ready = [descriptor for descriptor, _ in poll.poll(0) or self._idle(poll)]
+            ready = [descriptor for descriptor, _ in self._poll.poll(0) or self._idle(self._poll)]
             if owner in ready:
                 self._open = False
             if woken in ready:
                 os.read(woken, CHUNK)
             if self._control.fileno() in ready:
                 self._listen()
+            for command in [one for one in self._commands.values() if one.supervised is not None]:
+                self._listen_to_supervisor(command)
             self._reap()
             self._end_what_must()
         self._control.close()
@@ -153,6 +159,8 @@ class Spawner:
             command.leader = command.shell = spawned(job, output=output, report=report)
         elif jail is not None and jail["keep"] == "overlay":
             self._launch_enclosed(command, job, jail, output)
+        elif jail is not None and jail["keep"] == "supervisor":
+            self._launch_supervised(command, job, jail, output)
         else:
             self._launch_forerunner(command, job, output)
 
@@ -188,6 +196,23 @@ class Spawner:
         command.enclosure = enclosure
         command.leader, command.shell = enclosure.pid, enclosure.shell
 
+    def _launch_supervised(self, command: StartedCommand, job: Job, jail: Jail, output: int) -> None:
+        report = command.report.writing.fileno()
+        for is_last in (False, True):
+            supervised = self._crew.take_supervised(jail, job["start"]["program"])
+            job["scratch"] = self._crew.make_folder(supervised.ruleset.folder)
+            try:
+                supervised.launch(job, jail, output=output, report=report)
+                command.supervised, command.leader, command.shell = supervised, supervised.pid, supervised.pid
+                command.ruleset, command.scratch = supervised.ruleset, job["scratch"]
+                break
+            except ConnectionError:  # it was killed while it waited; the next is made now
+                supervised.close()
+                self._later.append(partial(self._clear_scratch, job["scratch"], supervised.ruleset))
+                if is_last:
+                    raise
+        self._poll.register(supervised.fileno(), select.POLLIN)
+
     def _tell(self, reply: Reply) -> None:
         try:
             self._control.sendall(packed(reply))
@@ -202,6 +227,9 @@ class Spawner:
             for command in self._commands.values():
                 if command.carrier is not None and command.carrier.pid == pid:
                     self._tell_end(command, command.carrier.finished())
+                    break
+                if command.leader == pid and command.supervised is not None:
+                    self._supervisor_ended(command, command.supervised)
                     break
                 if command.leader == pid and not command.ended:
                     self._leader_ended(command, status)
@@ -222,12 +250,33 @@ class Spawner:
             command.shell_end = status, command.forerunner.trouble() if command.forerunner is not None else b""
             self._tell_end(command, None)
 
-    def _tell_end(self, command: StartedCommand, changes: Changed | None) -> None:
+    def _listen_to_supervisor(self, command: StartedCommand) -> None:
+        if command.supervised is None or (end := command.supervised.listen()) is None:
+            return
+        command.shell = end["shell"]
+        command.shell_end = end["status"], command.supervised.trouble()
+        self._tell_end(command, end["changes"], is_alone=end["alone"])
+
+    def _supervisor_ended(self, command: StartedCommand, supervised: SupervisedShell) -> None:
+        """It ends when nothing of the command is left. Without a word it was killed, and so is what it held."""
+        self._listen_to_supervisor(command)
+        self._poll.unregister(supervised.fileno())
+        command.leader = 0
+        if not command.ended:
+            command.kill_at = time.monotonic()
+            command.shell_end = int(signal.SIGKILL), b""
+            self._tell_end(command, supervised.cut_short())
+        remove_listed(self._home, supervised.pid)
+        supervised.close()
+        command.supervised = None
+
+    def _tell_end(self, command: StartedCommand, changes: Changed | None, *, is_alone: bool = False) -> None:
+        """`is_alone` where it is known already that the shell left nothing running."""
         command.ended = True
         status, trouble = command.shell_end
         said = command.report.said_by(command.shell)
         command.report.close()
-        left = [(pid, name_of(pid)) for pid in self._members(command)[:MOST_NAMED]]
+        left = [(pid, name_of(pid)) for pid in ([] if is_alone else self._members(command)[:MOST_NAMED])]
         ended: Ended = {
             "event": "ended",
             "id": command.id,
@@ -240,7 +289,7 @@ class Spawner:
         self._tell(ended)
 
     def _forget_if_gone(self, command: StartedCommand) -> None:
-        if self._members(command):
+        if command.supervised is not None or self._members(command):
             return
         del self._commands[command.id]
         self._tell({"event": "gone", "id": command.id})
@@ -263,13 +312,15 @@ class Spawner:
         """The command's processes: below its shell, or adopted here and in its session or with its marker."""
         if command.enclosure is not None:  # with its first process all are gone
             return [pid for pid in descendants_of([command.leader])[1:] if is_alive(pid)] if command.leader else []
+        if command.supervised is not None:  # all are below their supervisor
+            return [pid for pid in descendants_of([command.leader])[1:] if is_alive(pid)]
         shells = {one.leader for one in self._commands.values() if not one.ended} | self._crew.pids
         roots = [] if command.ended else [command.leader]
         variable = f"{MARKER}={command.marker}\0".encode()
         roots += [
             child
             for child in children_of(os.getpid())
-            if child not in shells and (session_of(child) == command.leader or has_variable(child, variable))
+            if child not in shells and (session_of(child) == command.shell or has_variable(child, variable))
         ]
         return [pid for pid in descendants_of(roots) if is_alive(pid)]
 
@@ -285,11 +336,21 @@ class Spawner:
             if command.kill_at is None:
                 continue
             if command.kill_at <= time.monotonic():
-                for pid in self._members(command) if command.enclosure is None else filter(None, [command.leader]):
+                for pid in self._to_kill(command):
                     _signal(pid, signal.SIGKILL)
                 command.kill_at = time.monotonic() + KILL_AGAIN
             else:
                 self._ask_to_end(command)
+
+    def _to_kill(self, command: StartedCommand) -> list[int]:
+        """With the first process of a namespace all others end. A supervisor ends by itself, or has hung."""
+        if command.enclosure is not None:
+            return [command.leader] if command.leader else []
+        members = self._members(command)
+        if command.supervised is not None and not members:
+            command.rounds += 1
+            return [command.leader] if command.rounds > MOST_ROUNDS else []
+        return members
 
     def _ask_to_end(self, command: StartedCommand) -> None:
         """Each process once, and again when it became another program: between fork and exec a signal is easily lost.
@@ -321,6 +382,7 @@ class Spawner:
                 break
             time.sleep(pause)
             pause = min(pause * 2, 0.1)
+        remove_left_behind(self._home)
         remove(self._home)
         while _reaped(wait=True):
             pass
@@ -371,6 +433,7 @@ def main(control: int, lock: int, home: str, processes: int, memory: int) -> Non
     groups = cgroups.join(processes, memory)
     homes.note_groups(home, groups)
     seccomp.prepare()
+    notification.prepare()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     gc.freeze()
     Spawner(socket.socket(fileno=control), home, Crew(home)).serve()

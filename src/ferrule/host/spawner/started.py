@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .enclosure import Enclosure
     from .launching import Forerunner
     from .rulesets import Ruleset
+    from .supervised import SupervisedShell
 
 CREDENTIALS = struct.Struct("3i")
 LONGEST_PATH = 1 << 16
@@ -19,7 +20,7 @@ LONGEST_PATH = 1 << 16
 class StartedCommand:
     __slots__ = (
         "asked", "carrier", "enclosure", "ended", "forerunner", "id", "kill_at", "leader", "marker", "report",
-        "ruleset", "scratch", "shell", "shell_end",
+        "rounds", "ruleset", "scratch", "shell", "shell_end", "supervised",
     )  # fmt: skip
 
     def __init__(self, id: int, marker: str, report: Report) -> None:
@@ -35,10 +36,13 @@ class StartedCommand:
         self.enclosure: Enclosure | None = None
         self.carrier: Carrier | None = None
         """At work on what it changed."""
+        self.supervised: SupervisedShell | None = None
         self.shell_end: tuple[int, bytes] = 0, b""
         """How the shell ended, and why there was none."""
         self.ended = False
         self.kill_at: float | None = None
+        self.rounds = 0
+        """How often it was killed while nothing of it was left but its supervisor."""
         self.asked: set[tuple[int, str]] = set()
         """Processes that were asked to end, and what they were called then."""
 
