@@ -379,3 +379,13 @@ async def test_a_folder_is_not_moved_if_that_would_move_or_make_something_protec
     assert ran.changes is not None
     assert ran.changes.refused == tuple(str(workspace / name) for name in ("src", "x", "src/deep"))
     assert snapshot(workspace, exact=True) == before
+
+
+async def test_a_command_asked_to_end_as_it_starts_does_so(commands: Commands, workspace: Path) -> None:
+    word = unique()
+    for _ in range(10):
+        running = await commands.start(supervised("sleep 300", workspace, DECLARED, MARK=word))
+        await running.end(grace=0)
+
+        assert (await running.wait()).exit_code != 0
+    await until(lambda: not alive_with(word))

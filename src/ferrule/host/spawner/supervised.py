@@ -84,7 +84,10 @@ class SupervisedShell:
 
     def trouble(self) -> bytes:
         """Why there was no shell; to be asked when it ended. The line closes as a shell takes over."""
-        return self._line.recv(LONGEST_TROUBLE)
+        try:
+            return self._line.recv(LONGEST_TROUBLE)
+        except ConnectionError:  # it was killed before it read what to become
+            return b""
 
     def cut_short(self) -> Changed:
         """What to say of a command whose supervisor was killed."""
