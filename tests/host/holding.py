@@ -46,7 +46,7 @@ def snapshot(root: Path, *, exact: bool = False) -> dict[str, tuple[object, ...]
             path = Path(folder, name)
             info = path.lstat()
             content = _content(path, info)
-            more = (info.st_ino, info.st_uid, 0 if path.is_dir() else info.st_mtime_ns) if exact else ()
+            more = (info.st_ino, info.st_uid, 0 if stat.S_ISDIR(info.st_mode) else info.st_mtime_ns) if exact else ()
             found[str(path.relative_to(root))] = (info.st_mode, content, *more)
     return found
 
