@@ -36,6 +36,45 @@ log = logging.getLogger(__name__)
 
 
 @named_value
+class PolicyParts:
+    """What decides about calls in a folder, and the sandbox that it counts on."""
+
+    paths: LocalPaths
+    cwd: str
+    places: Places
+    state: SessionState
+    rules: LiveRules
+    shell: LateShell
+
+
+def build_policy(settings: Settings, folder: Path) -> PolicyParts:
+    """`folder` is that of the session."""
+    paths = LocalPaths()
+    cwd = paths.anchor(settings.cwd, os.getcwd())
+    added = tuple(paths.anchor(directory, cwd) for directory in settings.added_directories)
+    places = Places(
+        cwd=_forms(paths, cwd),
+        home=_forms(paths, paths.anchor("~", cwd)),
+        roots=_forms(paths, cwd, *added, str(folder)),
+    )
+    state = SessionState(cwd, added_directories=added)
+    policy = Policy(settings.rules, settings.mode, hooks=settings.hooks)  # as long as nobody reloads it
+    rules = LiveRules(
+        settings.reload or (lambda: policy), places, state, lists=settings.path_lists, domains=settings.pre_approval
+    )
+    held = HeldPlaces(
+        roots=lambda: (cwd, *state.added_directories),
+        readable=rules.readable,
+        writable=rules.writable,
+        saved=str(folder),
+        private=str(settings.state_folder),
+        secrets=SecretPaths(places, settings.path_lists),
+    )
+    shell = rules.box = LateShell(folder / "commands", {**os.environ, **settings.environment}, rules, held)
+    return PolicyParts(paths=paths, cwd=cwd, places=places, state=state, rules=rules, shell=shell)
+
+
+@named_value
 class Ground:
     session_id: str
     bus: Bus
@@ -59,30 +98,10 @@ class Ground:
 
 def prepared(settings: Settings, session_id: str, parts: Parts) -> Ground:
     bus = Bus()
-    folder = SessionFolder(_sessions_folder(settings), session_id, cleanup_days=settings.cleanup_days)
-    paths = LocalPaths()
-    cwd = paths.anchor(settings.cwd, os.getcwd())
-    added = tuple(paths.anchor(directory, cwd) for directory in settings.added_directories)
-    places = Places(
-        cwd=_forms(paths, cwd),
-        home=_forms(paths, paths.anchor("~", cwd)),
-        roots=_forms(paths, cwd, *added, str(folder.path)),
-    )
+    folder = SessionFolder(sessions_folder(settings), session_id, cleanup_days=settings.cleanup_days)
+    policy = build_policy(settings, folder.path)
+    paths, cwd = policy.paths, policy.cwd
     files = _workfiles(settings.state_folder, folder, cwd, parts.get("checkpoints"))
-    state = SessionState(cwd, added_directories=added)
-    policy = Policy(settings.rules, settings.mode, hooks=settings.hooks)  # as long as nobody reloads it
-    rules = LiveRules(
-        settings.reload or (lambda: policy), places, state, lists=settings.path_lists, domains=settings.pre_approval
-    )
-    held = HeldPlaces(
-        roots=lambda: (cwd, *state.added_directories),
-        readable=rules.readable,
-        writable=rules.writable,
-        saved=str(folder.path),
-        private=str(settings.state_folder),
-        secrets=SecretPaths(places, settings.path_lists),
-    )
-    shell = rules.box = LateShell(folder.path / "commands", {**os.environ, **settings.environment}, rules, held)
     return Ground(
         session_id=session_id,
         bus=bus,
@@ -90,11 +109,11 @@ def prepared(settings: Settings, session_id: str, parts: Parts) -> Ground:
         folder=folder,
         paths=paths,
         cwd=cwd,
-        places=places,
+        places=policy.places,
         files=files,
-        state=state,
-        rules=rules,
-        shell=shell,
+        state=policy.state,
+        rules=policy.rules,
+        shell=policy.shell,
         changes=(ChangedFiles(files.ledgers, paths.resolve(cwd)[0]),) if settings.tell_changes else (),
         servers=parts.get("mcp") or servers_if_any(settings, parts.get("questioner")),
     )
@@ -121,7 +140,7 @@ def servers_of(settings: Settings, questioner: Questioner | None = None) -> McpS
     return McpServers(settings.servers, around, limits_from(os.environ))
 
 
-def _sessions_folder(settings: Settings) -> Path:
+def sessions_folder(settings: Settings) -> Path:
     """In a folder of its own wherever it is: old sessions are removed from it, and nothing else may stand there."""
     folder = settings.results_folder
     return settings.state_folder / "sessions" if folder is None else folder / "ferrule-sessions"

@@ -78,6 +78,19 @@ class Pipeline:
     def restate(self, ready: Prepared, cwd: str) -> Prepared:
         return restated(ready, cwd, self.paths)
 
+    async def decide(self, ready: Prepared) -> tuple[Prepared, Verdict]:
+        """The verdict of the judges, and the call with its input as they changed it. Nobody is asked, nothing runs.
+
+        Raises `Refusal` for an input that is not valid once it was changed.
+        """
+        for _ in range(MAX_REWRITES + 1):
+            verdict, changed = await self._heard(ready)
+            if changed is None:
+                return ready, verdict
+            proposal = ready.proposal
+            ready = prepared(proposal.call, proposal.tool, changed, proposal.ctx, self.paths)
+        raise _changed_too_often(ready)
+
     # In its turn
 
     async def run(self, ready: Prepared, admission: Admission) -> ToolOutcome:
@@ -111,9 +124,17 @@ class Pipeline:
             admission.record.rewrites += (changed,)
             again = prepared(proposal.call, proposal.tool, changed, proposal.ctx, self.paths)
             ready = await admission.admit(again)
-        raise Refusal(
-            Status.DENIED, f"{ready.proposal.tool.name} was not allowed: its input was changed again and again."
-        )
+        raise _changed_too_often(ready)
+
+    async def _heard(self, ready: Prepared) -> tuple[Verdict, Mapping[str, Any] | None]:
+        """What all judges say as one verdict, and the input that one of them wants instead, if it is not refused."""
+        proposal = ready.proposal
+        heard, waiting = ask_all(proposal, self.judges)
+        if waiting:
+            heard += await the_rest(waiting)
+        verdict = strictest(heard)
+        denied = verdict.behavior is Behavior.DENY
+        return verdict, None if denied else rewritten(heard, proposal.arguments, ready.given)
 
     async def _judged(
         self, ready: Prepared, admission: Admission, approved: Verdict | None
@@ -123,15 +144,10 @@ class Pipeline:
         `approved` is the word of whoever was asked and made this input: it answers an ASK, not a DENY.
         """
         proposal, record = ready.proposal, admission.record
-        heard, waiting = ask_all(proposal, self.judges)
-        if waiting:
-            heard += await the_rest(waiting)
-        verdict = strictest(heard)
+        verdict, changed = await self._heard(ready)
         record.mark("judge")
-        if verdict.behavior is not Behavior.DENY:
-            changed = rewritten(heard, proposal.arguments, ready.given)
-            if changed is not None:
-                return changed, None
+        if changed is not None:
+            return changed, None
         if verdict.behavior is Behavior.ASK:
             verdict = _inside(approved, verdict) if approved else await self._asked(proposal, verdict, admission)
             if approved is None and verdict.behavior is Behavior.ALLOW:
@@ -231,6 +247,11 @@ class Pipeline:
             outcome = replace(outcome, content=fitted.content)
             self.cut(proposal.ctx.facts.agent, proposal.call.id)
         return replace(outcome, messages=outcome.messages + amendment.messages, stops=outcome.stops or amendment.stops)
+
+
+def _changed_too_often(ready: Prepared) -> Refusal:
+    name = ready.proposal.tool.name
+    return Refusal(Status.DENIED, f"{name} was not allowed: its input was changed again and again.")
 
 
 def _is_held(answer: Verdict) -> bool:
