@@ -17,7 +17,7 @@ from typing import Final
 
 from ..core.effects import Change, Effects, ReadsPath, RunsCommand, WritesPath
 from ..core.values import plain_value
-from ..core.verdicts import DeclaredWrite
+from ..core.verdicts import DeclaredWrite, Grants
 
 MOST_NAMES: Final = 2_000
 """Names that one pattern declares; with more, the folder is declared with all below it."""
@@ -82,7 +82,9 @@ class _Part:
 class _Made:
     """The disk as it is, with what the command itself will have put there by then."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, on_disk: bool) -> None:
+        """Without a disk nothing is there but what the command puts there."""
+        self._on_disk = on_disk
         self._names: dict[str, bool] = {}
         """Declared so far, each with whether a folder may be there."""
 
@@ -90,29 +92,54 @@ class _Made:
         self._names[declared.path] = declared.tree or part.program == "mkdir"
 
     def may_hold_names(self, path: str) -> bool:
-        return os.path.isdir(path) or self._names.get(path, False)
+        return (self._on_disk and os.path.isdir(path)) or self._names.get(path, False)
 
     def is_folder(self, path: str) -> bool:
         """A link to one is a name like any other."""
-        return not os.path.islink(path) and self.may_hold_names(path)
+        return not self.is_link(path) and self.may_hold_names(path)
+
+    def is_link(self, path: str) -> bool:
+        return self._on_disk and os.path.islink(path)
+
+    def real(self, path: str) -> str:
+        return os.path.realpath(path) if self._on_disk else path
+
+    def names_in(self, folder: str) -> Sequence[str]:
+        try:
+            names = os.listdir(folder) if self._on_disk else ()
+        except OSError:
+            return ()
+        if len(names) > MOST_NAMES:
+            raise _Untold
+        return names
 
     def matching(self, folder: str, pattern: str) -> Iterator[str]:
-        yield from glob.iglob(pattern.replace("[^", "[!"), root_dir=folder)
+        if self._on_disk:
+            yield from glob.iglob(pattern.replace("[^", "[!"), root_dir=folder)
         for path in self._names:
             above, name = os.path.split(path)
             if above == folder and fnmatch.fnmatchcase(name, pattern):
                 yield name
 
 
-def declared_writes(effects: Effects) -> tuple[DeclaredWrite, ...]:
-    """For effects whose links are resolved."""
+def declared_writes(effects: Effects, *, on_disk: bool = True) -> tuple[DeclaredWrite, ...]:
+    """For effects whose links are resolved. Without a look at the disk a pattern declares the folder it is about."""
     found: dict[str, bool] = {}
-    made = _Made()
+    made = _Made(on_disk=on_disk)
     for part in _parts(effects):
         for declared in _of_part(part, made):
             found[declared.path] = found.get(declared.path, False) or declared.tree
             made.add(part, declared)
     return tuple(DeclaredWrite(path=path, tree=tree) for path, tree in found.items())
+
+
+def granted_writes(effects: Effects, grants: Grants, *, on_disk: bool = True) -> tuple[DeclaredWrite, ...]:
+    """The exact names that a command may change, as far as they were judged."""
+    judged = tuple(one.path for one in grants.writes)
+    declared = () if effects.unknown else declared_writes(effects, on_disk=on_disk)
+    return without_covered(
+        one for one in declared if any(one.path == path or one.path.startswith(f"{path}/") for path in judged)
+    )
 
 
 def passed_over(effects: Effects, hidden: Iterable[str]) -> tuple[str, ...]:
@@ -177,14 +204,14 @@ def _of_part(part: _Part, made: _Made) -> Iterator[DeclaredWrite]:
         for name in (real,) if matched is None else matched:
             yield DeclaredWrite(path=name, tree=_takes_tree(part, name, made))
         if matched is None and touch.change is not Change.UNLINKS:
-            yield from _by_own_name(touch)
+            yield from _by_own_name(touch, made)
 
 
-def _by_own_name(touch: WritesPath) -> Iterator[DeclaredWrite]:
+def _by_own_name(touch: WritesPath, made: _Made) -> Iterator[DeclaredWrite]:
     """A link by its own name too: some programs replace it, others write what it leads to. Both were judged."""
     folder, name = os.path.split(touch.path)
-    own = os.path.join(os.path.realpath(folder), name)
-    if os.path.islink(own) and own != touch.real:
+    own = os.path.join(made.real(folder), name)
+    if made.is_link(own) and own != touch.real:
         yield DeclaredWrite(path=own)
 
 
@@ -215,7 +242,7 @@ def _received(part: _Part, touch: WritesPath, made: _Made) -> Iterator[DeclaredW
         return
     tree = whole and any(made.is_folder(source) for source, _ in sources)
     yield DeclaredWrite(path=target, tree=tree)
-    yield from _by_own_name(touch)
+    yield from _by_own_name(touch, made)
 
 
 def _sources(part: _Part, target: WritesPath, made: _Made) -> Iterator[tuple[str, str]]:
@@ -230,7 +257,7 @@ def _sources(part: _Part, target: WritesPath, made: _Made) -> Iterator[tuple[str
         if matched is not None:
             yield from ((path, os.path.basename(path)) for path in matched)
         elif any(_may_be(touch.path, word) for word in contents):
-            yield from ((os.path.join(real, name), name) for name in _names_in(real))
+            yield from ((os.path.join(real, name), name) for name in made.names_in(real))
         else:
             yield real, os.path.basename(touch.path)
             if "--parents" in part.argv:
@@ -258,7 +285,7 @@ def _matched(words: Sequence[str], touch: ReadsPath | WritesPath, made: _Made) -
             raise _Untold
         for name in made.matching(folder, pattern):
             above, last = os.path.split(os.path.join(folder, name))
-            real = os.path.realpath(above)
+            real = made.real(above)
             if _is_below(real, folder):  # a link on the way leads where nobody judged
                 names[os.path.join(real, last)] = None
             if len(names) > MOST_NAMES:
@@ -284,16 +311,6 @@ def _may_be(path: str, word: str) -> bool:
     if normal.split("/")[0] in _DOTS:
         return True
     return path == normal if normal.startswith("/") else path.endswith(f"/{normal}")
-
-
-def _names_in(folder: str) -> Sequence[str]:
-    try:
-        names = os.listdir(folder)
-    except OSError:
-        return ()
-    if len(names) > MOST_NAMES:
-        raise _Untold
-    return names
 
 
 def _is_below(path: str, folder: str) -> bool:

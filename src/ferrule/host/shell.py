@@ -10,13 +10,13 @@ from pathlib import Path
 
 from ..core.effects import Effects
 from ..core.ports import Note
-from ..core.verdicts import Confinement, DeclaredWrite, Grants
+from ..core.verdicts import Confinement, Grants
 from ..shell.git_use import NO_GIT, GitUse
 from .background import Background, State
 from .command import Command
 from .commands import Commands
 from .covering import HiddenPaths, TooMany
-from .declaring import declared_writes, without_covered
+from .declaring import granted_writes
 from .environment import child_environment
 from .git_environment import CannotList, neutralised, reading_environment
 from .git_history import GitHistory
@@ -167,8 +167,7 @@ class Shell:
     def _sandbox(
         self, needed: Confinement, grants: Grants, effects: Effects, offers: Offers, repositories: Collection[str]
     ) -> Sandbox:
-        declared = () if effects.unknown else _granted(declared_writes(effects), grants)
-        return self._sandboxes.sandbox(needed, grants, declared, offers, git=repositories)
+        return self._sandboxes.sandbox(needed, grants, granted_writes(effects, grants), offers, git=repositories)
 
     async def _reading_environment(self, repositories: Collection[str]) -> Mapping[str, str]:
         try:
@@ -230,14 +229,6 @@ class Shell:
         """End everything that still runs."""
         await self.background.close()
         await self.commands.close()
-
-
-def _granted(declared: tuple[DeclaredWrite, ...], grants: Grants) -> tuple[DeclaredWrite, ...]:
-    """The exact names, as far as they were judged."""
-    judged = tuple(one.path for one in grants.writes)
-    return without_covered(
-        one for one in declared if any(one.path == path or one.path.startswith(f"{path}/") for path in judged)
-    )
 
 
 class FinishedTasks:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Protocol
@@ -14,7 +14,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from ..core.content import Block, Terminal, Text, View
 from ..core.context import ToolContext
-from ..core.effects import CWD, ChangesState, Effects, Opaque, ReadsState
+from ..core.effects import CWD, ChangesState, Effects, Opaque, ReadsState, Touch
 from ..core.inputs import ToolInput
 from ..core.state import MovedTo
 from ..core.tool import Alias, Result, Tool, ToolError, load_guide
@@ -92,9 +92,20 @@ class Bash(Tool[BashInput, CommandRan]):
     aliases = (Alias("run_shell", scale={"timeout": 1000}),)
     result_limit = 30_000
 
-    def __init__(self, shell: Shell | None = None, *, home: str | None = None, analyse: Analyse = analyse) -> None:
-        """`analyse` may be another: what it says is never believed where nobody approved the command."""
+    def __init__(
+        self,
+        shell: Shell | None = None,
+        *,
+        home: str | None = None,
+        analyse: Analyse = analyse,
+        follow_git: Callable[[Sequence[Touch]], Iterable[Touch]] = with_repositories,
+    ) -> None:
+        """`analyse` may be another: what it says is never believed where nobody approved the command.
+
+        `follow_git` adds to the touches of commands what git reads that lies elsewhere.
+        """
         self._shell = shell
+        self._follow_git = follow_git
         home = home or os.path.expanduser("~")
         self._analysed = lru_cache(maxsize=64)(partial(analyse, home=home))
 
@@ -103,7 +114,7 @@ class Bash(Tool[BashInput, CommandRan]):
 
     def effects(self, input: BashInput, ctx: ToolContext) -> Effects:
         analysis = self.analysed(input, ctx)
-        touches = [*with_repositories(analysis.effects.touches), ReadsState(CWD)]
+        touches = [*self._follow_git(analysis.effects.touches), ReadsState(CWD)]
         if any(report.argv[:1] and report.argv[0] in MOVERS for report in analysis.commands):
             touches.append(ChangesState(CWD))
         if input.dangerously_disable_sandbox:
@@ -139,34 +150,52 @@ class Bash(Tool[BashInput, CommandRan]):
         """What the command would do. The last ones are remembered."""
         return self._analysed(input.command, cwd=ctx.cwd)
 
+    def confinement(
+        self, input: BashInput, ctx: ToolContext, effects: Effects, verdict: Verdict | None
+    ) -> Confinement | None:
+        """What a command is held to under this verdict; `None` where it may do all that this user may.
+
+        What somebody approved is held to what rules leave it, and to reading if that is all it does; all else to
+        what it declared.
+        """
+        if verdict is not None and not verdict.approved:
+            return _needed(verdict, effects, ctx, lasts=input.run_in_background)
+        needed = verdict.needs_confinement if verdict else None
+        if self._only_reads(input, ctx):
+            return Confinement(unreadable=needed.unreadable if needed else (), read_only=True)
+        needed = replace(needed, grants=None) if needed else None
+        return needed if needed is not None and _holds_something(needed) else None
+
+    def _only_reads(self, input: BashInput, ctx: ToolContext) -> bool:
+        return self.analysed(input, ctx).effects.read_only and not input.dangerously_disable_sandbox
+
     async def _command(self, input: BashInput, ctx: ToolContext) -> Command:
-        """What somebody approved runs as they approved it; all else is held to what it declared."""
-        if ctx.verdict is None or ctx.verdict.approved:
-            return await self._approved(input, ctx)
         effects = ctx.effects or self.effects(input, ctx)
-        needed = _needed(ctx.verdict, effects, ctx, lasts=input.run_in_background)
+        needed = self.confinement(input, ctx, effects, ctx.verdict)
+        if needed is None:
+            return self._at.plain(input.command, ctx.cwd)
+        if ctx.verdict is None or ctx.verdict.approved:
+            return await self._approved(input, ctx, needed)
         analysis = self.analysed(input, ctx)
         repositories = tuple(_repositories(analysis, ctx.cwd))
         return await self._at.granted(
             input.command, ctx.cwd, needed, effects, repositories=repositories, git=git_use(analysis)
         )
 
-    async def _approved(self, input: BashInput, ctx: ToolContext) -> Command:
-        """Held to what rules leave it, and to reading if that is all it does."""
+    async def _approved(self, input: BashInput, ctx: ToolContext, needed: Confinement) -> Command:
         analysis = self.analysed(input, ctx)
-        needed = ctx.verdict.needs_confinement if ctx.verdict else None
-        if analysis.effects.read_only and not input.dangerously_disable_sandbox:
+        if self._only_reads(input, ctx):
             repositories = tuple(_repositories(analysis, ctx.cwd))
-            unreadable = needed.unreadable if needed else ()
             return await self._at.reading(
-                input.command, ctx.cwd, repositories=repositories, unreadable=unreadable, git=git_use(analysis)
+                input.command,
+                ctx.cwd,
+                repositories=repositories,
+                unreadable=needed.unreadable,
+                git=git_use(analysis),
             )
-        needed = replace(needed, grants=None) if needed else None
-        if needed is not None and _holds_something(needed) and (self._at.confines(needed) or not _by_person(ctx)):
-            return await self._at.held(
-                input.command, ctx.cwd, needed, git=git_use(analysis), lasts=input.run_in_background
-            )
-        return self._at.plain(input.command, ctx.cwd)
+        if not self._at.confines(needed) and _by_person(ctx):
+            return self._at.plain(input.command, ctx.cwd)
+        return await self._at.held(input.command, ctx.cwd, needed, git=git_use(analysis), lasts=input.run_in_background)
 
     # Beside the conversation
 
