@@ -8,10 +8,9 @@ from typing import Any
 
 from hypothesis import given
 
-from ferrule.cli.commands.explain import Answering
 from ferrule.cli.jsonl import Asked, Rejected, encoded, rejection, requests
-from ferrule.cli.parser import make_parser
 from ferrule.core.calls import ToolCall
+from tests.cli.explaining import answer_to
 from tests.cli.odd_lines import DEPTHS, nested, odd_lines
 from tests.cli.running import ferrule
 from tests.requirement import requirement
@@ -22,7 +21,7 @@ CALLS: tuple[dict[str, Any], ...] = (
     {"batch": {"id": 1, "tool": "Read", "input": "{}"}},
 )
 SCENES: tuple[dict[str, Any], ...] = (
-    {"id": 1, "tool": "Bash", "input": {"command": "ls > y"}, "cwd": "/srv", "home": "/root", "rules": {"allow": []}},
+    {"id": 1, "tool": "Bash", "input": {"command": "ls > y"}, "cwd": "/srv/r", "home": "/h", "rules": {"allow": []}},
     {"id": 2, "tool": "a", "input": {}, "mcp": {"server": "s"}, "rules": {"deny": ["mcp__s"]}, "mode": "plan"},
     {"id": 3, "tool": "Read", "input": {"file_path": "a"}, "rules": {}, "symlinks": {"/a": "/b"}, "project_root": "/"},
     {"id": 4, "tool": "WebFetch", "input": {"url": "http://a.b/"}, "rules": {}, "resolve": "", "redirect_to": ""},
@@ -65,9 +64,7 @@ def test_an_odd_call_is_asked_or_rejected(line: bytes) -> None:
 @requirement("FAULT-1")
 @given(odd_lines(*SCENES))
 def test_an_odd_scene_is_explained_or_refused(line: bytes) -> None:
-    chosen = make_parser().parse_args(["explain", "--jsonl", "--setting-sources", ""])
-
-    answer = Answering(chosen).to(line, 1)
+    answer = answer_to(line)
 
     assert "decision" in answer or (answer["error"] and "bug" not in answer["error"])
     assert json.loads(json.dumps(answer))

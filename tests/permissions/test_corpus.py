@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ferrule.app.explaining import described, explain, said_by_hook
+from ferrule.app.explaining import described, explain
 from tests.permissions.scene import CWD, HOME
 from tests.requirement import requirement
 
@@ -63,7 +64,6 @@ def _decision(case: dict[str, Any]) -> str:
         mode=case.get("mode", "default"),
         symlinks=case.get("symlinks") or case.get("fs", {}).get("symlinks"),
     )
-    hook = said_by_hook(case.get("hook", {}))
-    arguments = case["input"] if hook.changed_input is None else hook.changed_input
     server = case.get("mcp", {}).get("server")
-    return explain(case["tool"], arguments, scene, server=server, others=(hook.opinion,)).verdict.behavior.name
+    said = asyncio.run(explain(case["tool"], case["input"], scene, server=server, hook=case.get("hook")))
+    return said.verdict.behavior.name

@@ -131,7 +131,7 @@ def test_what_is_explained_is_what_the_engine_decides(
     name, arguments = call
     scene = described(cwd=engine.cwd, home=os.path.expanduser("~"), rules=rules, mode=mode)
 
-    said = explain(name, arguments, scene, server="srv" if name.startswith("mcp__") else None)
+    said = asyncio.run(explain(name, arguments, scene, server="srv" if name.startswith("mcp__") else None))
 
     assert said.verdict.behavior.name.lower() == asyncio.run(engine.decides(rules, mode, name, arguments))
 

@@ -1,42 +1,63 @@
-"""What a call would do and whether it may, without doing it."""
+"""What a call would do and whether it may, without doing it.
+
+The engine's own pipeline decides, with the rules of a session and the sandbox
+of this machine. It stops where a person would be asked or the call would run.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from dataclasses import field, replace
+from functools import lru_cache
 from typing import Any, Final
 
 from ..core.calls import Refusal, ToolCall
 from ..core.context import Facts, ToolContext
 from ..core.effects import Effects, describe_touch
-from ..core.ports import Opinion, Paths, Proposal
+from ..core.ports import Judge, Paths, Proposal
+from ..core.state import SessionState
 from ..core.tool import AnyTool, ToolDefinitionError, ToolError
 from ..core.values import named_value
-from ..core.verdicts import Behavior, Risk, Verdict, of_risks, strictest
+from ..core.verdicts import Behavior, Risk, Verdict, strictest
+from ..engine.pipeline import Pipeline
 from ..engine.pool import ToolPool, assemble, select
 from ..engine.preparing import looked_up, prepared
-from ..hooks.answers import OLDER_DECISIONS, Reply, understood
-from ..hooks.hook import NO_HOOKS, Hook, HookBook, Program
-from ..hooks.judge import consent_of, refusal_of
-from ..hooks.matching import everything
+from ..hooks.judge import HookJudge
+from ..hooks.memory import CallMemory
+from ..hooks.payloads import Scene as HookScene
 from ..host.web.fetching import Fetcher
 from ..host.web.guard import Explained, explain_fetch
 from ..host.web.pages import Pages
+from ..permissions.approvers import NobodyToAsk
 from ..permissions.domains import PreApproval
 from ..permissions.forms import NAMED_BY, PRIMARY
-from ..permissions.judge import RuleJudge
 from ..permissions.modes import Mode
 from ..permissions.paths import Places
-from ..permissions.rules import Origin, Rule, parse_rule, read_rules
-from ..permissions.suggesting import suggested
+from ..permissions.rules import Origin, read_rules
 from ..shell.explain import explained as command_lines
 from ..tools import builtin_tools
 from ..tools.bash import Bash
 from ..tools.notebook_edit import NotebookEdit
 from ..tools.skill import Skill
 from ..tools.web_fetch import WebFetch
-from .pretended import ELSEWHERE, Elsewhere, Fetching, Foreign, Nobody, PathsAsWritten, UnseenSkill
+from .ground import build_policy, sessions_folder
+from .hooks import suggesting_for
+from .kernel_grants import KernelGrants
+from .late_shell import LateShell
+from .live_rules import LiveRules, Policy
+from .pretended import (
+    ELSEWHERE,
+    AbleBox,
+    Elsewhere,
+    Fetching,
+    Foreign,
+    HookThatSaid,
+    Nobody,
+    PathsAsWritten,
+    UnseenSkill,
+)
+from .settings import Settings
 
 KINDS: Final = {"allow": Behavior.ALLOW, "ask": Behavior.ASK, "deny": Behavior.DENY}
 _DECISIONS: Final = {Behavior.ALLOW: "allow", Behavior.ASK: "ask", Behavior.DENY: "deny"}
@@ -54,36 +75,95 @@ class CannotExplain(Exception):
     """The call itself is wrong. The message is what the model would be told."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@named_value
 class Scene:
-    """Where a call would be made, and under which rules."""
+    """Where a call would be made, and who decides about it."""
 
     cwd: str
     home: str
     workspace: str
     paths: Paths
-    rules: tuple[Rule, ...] = ()
-    mode: Mode = Mode.DEFAULT
+    rules: LiveRules
     directories: tuple[str, ...] = ()
-    domains: PreApproval = field(default_factory=PreApproval)
-    lost: str | None = None
-    """Why nothing may be allowed without a question, if so."""
-    hooks: HookBook = NO_HOOKS
+    shell: LateShell | None = None
+    """This machine's; `None` in a scene that is only told of, for which no file is looked at."""
 
-    @cached_property
-    def judge(self) -> RuleJudge:
-        return self.judging(self.rules)
+    async def close(self) -> None:
+        if self.shell:
+            await self.shell.close()
 
-    def judging(self, rules: tuple[Rule, ...]) -> RuleJudge:
-        return RuleJudge(rules, self.mode, self.places, domains=self.domains)
 
-    @cached_property
-    def places(self) -> Places:
-        roots = (self.workspace, *self.directories)
-        return Places(cwd=self._forms(self.cwd), home=self._forms(self.home), roots=self._forms(*roots))
+def open_scene(settings: Settings, *, mode: str = "") -> Scene:
+    """This folder on this machine, as a session would find them. Whoever opens it closes it."""
+    parts = build_policy(settings, sessions_folder(settings) / f"explain-{os.urandom(4).hex()}")
+    parts.state.mode = mode
+    return Scene(
+        cwd=parts.cwd,
+        home=os.path.expanduser("~"),
+        workspace=parts.cwd,
+        paths=parts.paths,
+        rules=parts.rules,
+        directories=parts.state.added_directories,
+        shell=parts.shell,
+    )
 
-    def _forms(self, *folders: str) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(form for one in folders for form in (one, self.paths.resolve(one)[0])))
+
+def tell_scene(
+    settings: Settings,
+    *,
+    cwd: str,
+    home: str,
+    project_root: str | None = None,
+    symlinks: Mapping[str, str] | None = None,
+    sandbox: bool = False,
+) -> Scene:
+    """A scene that is only told of, under the policy of the settings.
+
+    It has no machine: a command that is understood counts as held to what it declared, and one that only a sandbox
+    could make safe is asked about, unless `sandbox` says that there is one.
+    """
+    root, paths = project_root or cwd, PathsAsWritten(home, symlinks or {})
+
+    def forms(*folders: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(form for one in folders for form in (one, paths.resolve(one)[0])))
+
+    policy = settings.reload() if settings.reload else Policy(settings.rules, settings.mode, hooks=settings.hooks)
+    policy = policy if policy.mode is settings.mode else replace(policy, mode=settings.mode)
+    added = settings.added_directories
+    rules = LiveRules(
+        lambda: policy,
+        Places(cwd=forms(cwd), home=forms(home), roots=forms(root, *added)),
+        SessionState(cwd, added_directories=added),
+        lists=settings.path_lists,
+        domains=settings.pre_approval,
+    )
+    rules.box = AbleBox() if sandbox else None
+    return Scene(cwd=cwd, home=home, workspace=root, paths=paths, rules=rules, directories=added)
+
+
+def described(
+    *,
+    cwd: str,
+    home: str,
+    project_root: str | None = None,
+    rules: Mapping[str, list[str] | None],
+    mode: str = Mode.DEFAULT,
+    symlinks: Mapping[str, str] | None = None,
+    sandbox: bool = False,
+) -> Scene:
+    """A scene that is only told of, with its rules. Only these count, and what is no rule is skipped."""
+    origin = Origin("rules", base=project_root or cwd)
+    parsed = (
+        read_rules([(text, origin) for text in rules.get(kind) or ()], behavior).rules
+        for kind, behavior in KINDS.items()
+    )
+    settings = Settings(
+        cwd=cwd,
+        rules=tuple(rule for some in parsed for rule in some),
+        mode=Mode(mode),
+        pre_approval=PreApproval(allowed=()),
+    )
+    return tell_scene(settings, cwd=cwd, home=home, project_root=project_root, symlinks=symlinks, sandbox=sandbox)
 
 
 @named_value
@@ -95,17 +175,21 @@ class Answers:
     resolve_sequence: tuple[str | tuple[str, ...], ...] = ()
     redirect_to: tuple[str, ...] = ()
 
-    def of_fetch(self, tool: AnyTool, input: Any, scene: Scene) -> Explained | None:
-        """What would become of the call, as far as it is a fetch."""
-        if not isinstance(tool, WebFetch):
-            return None
-        return explain_fetch(
-            input.url,
+    def applied_to(self, verdict: Verdict, proposal: Proposal, scene: Scene) -> Verdict:
+        """The verdict on a call with what would become of the fetch, if it is one."""
+        if not isinstance(proposal.tool, WebFetch):
+            return verdict
+        fetched = explain_fetch(
+            proposal.input.url,
             resolve=self.resolve,
             resolve_sequence=self.resolve_sequence,
             redirect_to=self.redirect_to,
-            local_hosts=scene.judge.names_host,
+            local_hosts=scene.rules.names_host,
         )
+        if fetched.unclear and verdict.behavior is not Behavior.ALLOW:
+            # no rule for a host allows a fetch that nobody can say the host of, and it is refused once one does
+            return replace(verdict, reason=f"{verdict.reason}; and if it were allowed, {fetched.reason}")
+        return strictest((_of_fetch(fetched), verdict))
 
 
 @named_value
@@ -121,6 +205,8 @@ class Explanation:
     """Rules that would allow a call that asks. It takes a while to find them."""
     hooks: tuple[str, ...] = ()
     """Those that are asked before it runs, which an explanation does not do."""
+    grants: KernelGrants | None = None
+    """What the kernel would hold a command to, once it may run; `None` where nothing would."""
     does: tuple[str, ...] = field(default=(), repr=False)
     """What it would do, in lines for people."""
 
@@ -140,163 +226,119 @@ class Explanation:
             },
             "risks": [{"kind": risk.kind, "severity": risk.severity, "message": risk.message} for risk in self.risks],
             "reasons": list(self.reasons),
+            "grants": self.grants.as_data() if self.grants else None,
             **({"hooks": list(self.hooks)} if self.hooks else {}),
         }
 
     @property
     def lines(self) -> tuple[str, ...]:
-        decided = f"{_VERBS[self.verdict.behavior]}: {self.verdict.reason}."
-        needed = self.verdict.needs_confinement
-        inside = needed is not None and needed.then is Behavior.ALLOW and self.verdict.behavior is Behavior.ASK
-        confined = "Where this machine has a sandbox (`ferrule doctor`), it runs inside that instead."
-        rules = self.suggestions() if self.verdict.behavior is Behavior.ASK else ()
-        allowed_by = "It would be allowed by: " + ", ".join(f"`{rule}`" for rule in rules)
-        asked = () if self.verdict.behavior is Behavior.DENY else self.hooks
-        hooks = (f"Before it runs, {hook} is asked, and may refuse it." for hook in asked)
-        return (decided, *((confined,) * inside), *((allowed_by,) * bool(rules)), *hooks, "", *self.does)
+        behavior = self.verdict.behavior
+        asks = behavior is Behavior.ASK
+        lines = [f"{_VERBS[behavior]}: {self.verdict.reason}."]
+        if self.grants:
+            runs = "If it is approved, it runs" if asks else "It runs"
+            lines.append(f"{runs} inside a sandbox: it {self.grants.describe()}.")
+        rules = self.suggestions() if asks else ()
+        if rules:
+            lines.append("It would be allowed by: " + ", ".join(f"`{rule}`" for rule in rules))
+        if behavior is not Behavior.DENY:
+            lines += (f"Before it runs, {hook} is asked, and may refuse it." for hook in self.hooks)
+        return (*lines, "", *self.does)
 
 
-def explain(
+async def explain(
     name: str,
     arguments: Mapping[str, Any],
     scene: Scene,
     *,
     server: str | None = None,
-    others: tuple[Opinion, ...] = (),
+    hook: Mapping[str, Any] | None = None,
     answers: Answers = Answers(),  # noqa: B008 - immutable
 ) -> Explanation:
     """Raises `CannotExplain`.
 
-    `server` makes the tool one of an MCP server; `others` are judges beside
-    the rules; `answers` are what the network would say.
+    `server` makes the tool one of an MCP server; `hook` is what a PreToolUse hook answers, by its `decision`,
+    `updatedInput` or `error`, or by its `stdout`, `stderr` and `exit_code`; `answers` are what the network would say.
     """
     call = ToolCall("explain", name, arguments)
     try:
         tool, adapted = _tool(call, scene, server)
-        filled = {**_missing(tool, adapted), **adapted}
+        filled = _completed(tool, adapted)
         empty = next((name for name in _required(tool) if name in PRIMARY and filled.get(name) == ""), None)
         if empty is not None:
             return _refused(f"`{empty}` is empty.")
         tool.parse(filled)
     except (Refusal, ToolDefinitionError) as refusal:
         raise CannotExplain(str(refusal)) from None
+    facts = Facts(workspace=scene.workspace, added_directories=scene.directories)
+    ctx = ToolContext("explain", scene.cwd, facts, Nobody())
+    judges = (scene.rules, *((_hook_judge(hook, tool, scene),) if hook else ()))
+    pipeline = Pipeline(paths=scene.paths, approver=NobodyToAsk(), emit=lambda event: None, judges=judges)
     try:
-        proposal = _proposed(call, tool, filled, scene)
+        ready, verdict = await pipeline.decide(prepared(call, tool, filled, ctx, scene.paths))
     except (Refusal, ToolError) as refusal:
         return _refused(str(refusal).partition("\n")[0])
-    effects, reasons = proposal.effects, _reasons(proposal.effects)
-    risks: tuple[Risk, ...] = ()
-    does = tuple(_lines(effects))
-    if isinstance(tool, Bash):
-        analysis = tool.analysed(proposal.input, proposal.ctx)
-        effects, risks, reasons, does = (
-            analysis.effects,
-            analysis.risks,
-            analysis.reasons,
-            tuple(command_lines(analysis)),
-        )
-    fetched = answers.of_fetch(tool, proposal.input, scene)
-    opinions = (of_risks(risks), _of_fetch(fetched), *others)
-    ruled = _ruled(scene, proposal)
-    verdict = _asked_first(strictest((*others, ruled)), fetched) or strictest((*opinions, ruled))
-    return Explanation(
+    proposal = ready.proposal
+    verdict = answers.applied_to(verdict, proposal, scene)
+    return await _explanation(proposal, verdict, scene)
+
+
+async def _explanation(proposal: Proposal, verdict: Verdict, scene: Scene) -> Explanation:
+    tool, effects = proposal.tool, proposal.effects
+    hooks = scene.rules.hooks.chosen("PreToolUse", tool.name, proposal)
+    explanation = Explanation(
         effects=effects,
         verdict=verdict,
-        risks=risks,
-        reasons=reasons,
-        suggestions=lambda: suggested(proposal, scene.cwd, _would_allow(scene, proposal, opinions)),
-        hooks=tuple(_asked(hook) for hook in scene.hooks.chosen("PreToolUse", tool.name, proposal) if not hook.beside),
-        does=does,
+        reasons=("The tool cannot say what it would do.",) if effects.unknown else (),
+        suggestions=lambda: _suggestions(proposal, verdict, scene),
+        hooks=tuple(f"the {hook.label} in {hook.origin}" for hook in hooks if not hook.beside),
+        does=tuple(_lines(effects)),
+    )
+    if not isinstance(tool, Bash):
+        return explanation
+    analysis = tool.analysed(proposal.input, proposal.ctx)
+    return replace(
+        explanation,
+        effects=analysis.effects,
+        risks=analysis.risks,
+        reasons=analysis.reasons,
+        grants=await _grants(tool, proposal, verdict, scene),
+        does=tuple(command_lines(analysis)),
     )
 
 
-def described(
-    *,
-    cwd: str,
-    home: str,
-    project_root: str | None = None,
-    rules: Mapping[str, list[str] | None],
-    mode: str = Mode.DEFAULT,
-    symlinks: Mapping[str, str] | None = None,
-) -> Scene:
-    """A scene that is only told of: no file is looked at, only these rules count, and what is no rule is skipped."""
-    root = project_root or cwd
-    origin = Origin("rules", base=root)
-    return Scene(
-        cwd=cwd,
-        home=home,
-        workspace=root,
-        paths=PathsAsWritten(home, symlinks or {}),
-        rules=tuple(
-            rule
-            for kind, behavior in KINDS.items()
-            for rule in read_rules([(text, origin) for text in rules.get(kind) or ()], behavior).rules
-        ),
-        mode=Mode(mode),
-        domains=PreApproval(allowed=()),
-    )
-
-
-@named_value
-class SaidByHook:
-    opinion: Opinion = None
-    changed_input: Mapping[str, Any] | None = None
-    """The arguments that the hook puts in the place of the model's; rules judge those."""
-
-
-def said_by_hook(said: Mapping[str, Any]) -> SaidByHook:
-    """What a PreToolUse hook says: by its `decision`, or by its `stdout`, `stderr` and `exit_code`."""
-    decision = str(said.get("decision"))
-    behavior = KINDS.get(OLDER_DECISIONS.get(decision, decision))
-    if behavior is not None:
-        return SaidByHook(opinion=Verdict(behavior=behavior, source="hook", reason="a hook said so"))
-    hook = Hook(event="PreToolUse", name="the hook", matches=everything, work=Program(""), seconds=0)
-    code = said.get("exit_code")
-    reply = Reply(
-        exit_code=code if isinstance(code, int) else 0,
-        stdout=str(said.get("stdout", "")),
-        stderr=str(said.get("stderr", "")),
-    )
-    answer = understood(hook, reply, lambda text: None)
-    return SaidByHook(
-        opinion=refusal_of((answer,)) or consent_of((answer,)),
-        changed_input=answer.changed_input,
-    )
-
-
-def _asked_first(verdict: Verdict, fetched: Explained | None) -> Verdict | None:
-    """Of a fetch that nobody can say the host of: no rule for a host allows it, and it is refused once one does."""
-    if fetched is None or not fetched.unclear or verdict.behavior is Behavior.ALLOW:
+async def _grants(tool: Bash, proposal: Proposal, verdict: Verdict, scene: Scene) -> KernelGrants | None:
+    """Of a call that is asked about: what it is held to once a person agrees."""
+    if verdict.behavior is Behavior.DENY:
         return None
-    return replace(verdict, reason=f"{verdict.reason}; and if it were allowed, {fetched.reason}")
+    if verdict.behavior is Behavior.ASK:
+        verdict = replace(verdict, approved=True)
+    needed = tool.confinement(proposal.input, proposal.ctx, proposal.effects, verdict)
+    if needed is None:
+        return None
+    if scene.shell:
+        await scene.shell.try_it()
+        if not scene.shell.confines(needed):
+            return None
+    roots = (scene.workspace, *scene.directories)
+    return KernelGrants.of(needed, proposal.effects, roots=roots, on_disk=scene.shell is not None)
 
 
-def _of_fetch(fetched: Explained | None) -> Opinion:
-    return None if fetched is None else Verdict(behavior=fetched.behavior, source="tool", reason=fetched.reason)
+def _suggestions(proposal: Proposal, verdict: Verdict, scene: Scene) -> tuple[str, ...]:
+    """None where it is not the rules that ask."""
+    critical = any(risk.severity == "critical" for risk in verdict.risks)
+    if critical or verdict.source in ("tool", "hook"):
+        return ()
+    return suggesting_for(scene.rules, scene.cwd)(proposal)
 
 
-def _ruled(scene: Scene, proposal: Proposal, more: tuple[Rule, ...] = ()) -> Opinion:
-    judge = scene.judging((*scene.rules, *more)) if more else scene.judge
-    verdict = judge.judge(proposal)
-    if scene.lost is None or (verdict and verdict.behavior is Behavior.DENY):
-        return verdict
-    return Verdict(behavior=Behavior.ASK, source="rule", reason=scene.lost)
+def _hook_judge(said: Mapping[str, Any], tool: AnyTool, scene: Scene) -> Judge:
+    runner = HookThatSaid(said, lambda arguments: _completed(tool, arguments))
+    return HookJudge(runner, HookScene(session_id="explain", project=scene.workspace), CallMemory())
 
 
-def _would_allow(scene: Scene, proposal: Proposal, others: tuple[Opinion, ...]) -> Callable[[tuple[str, ...]], bool]:
-    def would_allow(texts: tuple[str, ...]) -> bool:
-        more = tuple(parse_rule(text, Behavior.ALLOW, "suggested") for text in texts)
-        return strictest((*others, _ruled(scene, proposal, more))).behavior is Behavior.ALLOW
-
-    return would_allow
-
-
-def _asked(hook: Hook) -> str:
-    return f"the {hook.label} in {hook.origin}"
-
-
-def _reasons(effects: Effects) -> tuple[str, ...]:
-    return ("The tool cannot say what it would do.",) if effects.unknown else ()
+def _of_fetch(fetched: Explained) -> Verdict:
+    return Verdict(behavior=fetched.behavior, source="tool", reason=fetched.reason)
 
 
 def _lines(effects: Effects) -> list[str]:
@@ -310,22 +352,18 @@ def _refused(words: str) -> Explanation:
     return Explanation(effects=Effects(), verdict=verdict, reasons=(words,), does=("It never gets so far.",))
 
 
-def _proposed(call: ToolCall, tool: AnyTool, arguments: Mapping[str, Any], scene: Scene) -> Proposal:
-    ctx = ToolContext("explain", scene.cwd, Facts(workspace=scene.workspace), Nobody())
-    return prepared(call, tool, arguments, ctx, scene.paths).proposal
-
-
 def _required(tool: AnyTool) -> tuple[str, ...]:
     return tuple(tool.spec.input_schema.get("required", ()))
 
 
-def _missing(tool: AnyTool, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Stand-ins for required parameters that were left out, but for those that decide."""
+def _completed(tool: AnyTool, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """With stand-ins for required parameters that were left out, but for those that decide."""
     if isinstance(tool, NotebookEdit) and not arguments.keys() - {"notebook_path"}:
-        return _ANY_CELL
+        return {**_ANY_CELL, **arguments}
     properties: Mapping[str, Mapping[str, Any]] = tool.spec.input_schema.get("properties", {})
     left_out = (name for name in _required(tool) if name not in arguments and name not in _DECIDING)
-    return {name: _PLACEHOLDERS.get(properties.get(name, {}).get("type", "string"), name) for name in left_out}
+    missing = {name: _PLACEHOLDERS.get(properties.get(name, {}).get("type", "string"), name) for name in left_out}
+    return {**missing, **arguments}
 
 
 def _tool(call: ToolCall, scene: Scene, server: str | None) -> tuple[AnyTool, Mapping[str, Any]]:
@@ -335,13 +373,13 @@ def _tool(call: ToolCall, scene: Scene, server: str | None) -> tuple[AnyTool, Ma
         return foreign, call.arguments
     if call.name in ELSEWHERE:
         return Elsewhere(call.name), call.arguments
-    tool, arguments = looked_up(call, _pool(scene.home))
+    tool, arguments = looked_up(call, _pool(scene.home, is_told=scene.shell is None))
     if isinstance(tool, WebFetch):
-        return Fetching(Pages(fetcher=Fetcher(local_hosts=scene.judge.names_host))), arguments
+        return Fetching(Pages(fetcher=Fetcher(local_hosts=scene.rules.names_host))), arguments
     return (UnseenSkill() if isinstance(tool, Skill) else tool), arguments
 
 
 @lru_cache(maxsize=4)
-def _pool(home: str) -> ToolPool:
-    others = (tool for tool in builtin_tools() if not isinstance(tool, Bash))
-    return assemble(select((Bash(home=home), *others)))
+def _pool(home: str, *, is_told: bool) -> ToolPool:
+    bash = Bash(home=home, follow_git=tuple) if is_told else Bash(home=home)
+    return assemble(select((bash, *(tool for tool in builtin_tools() if not isinstance(tool, Bash)))))

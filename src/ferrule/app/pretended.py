@@ -1,11 +1,12 @@
-"""What stands in for tools, paths and the engine where a call is only explained."""
+"""What stands in for tools, paths, hooks and the machine where a call is only explained."""
 
 from __future__ import annotations
 
+import json
 import posixpath
-from collections.abc import Callable, Mapping
-from dataclasses import field
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field, replace
+from typing import Any, Final, Never, cast
 
 from ..core.calls import ToolOutcome
 from ..core.content import View
@@ -14,7 +15,11 @@ from ..core.effects import Change, Effects, ReadsPath, Touch, WritesPath
 from ..core.inputs import PathText, ToolInput
 from ..core.tool import Tool, ToolError
 from ..core.values import plain_value
-from ..core.verdicts import Verdict
+from ..core.verdicts import Confinement, Verdict
+from ..hooks.answers import OLDER_DECISIONS, PERMISSIONS, Answer, Reply, understood
+from ..hooks.hook import Hook, HookBook, Payload, Program
+from ..hooks.matching import everything
+from ..hooks.runner import Runner
 from ..tools.skill import Skill, SkillInput
 from ..tools.web_fetch import WebFetch, WebFetchInput
 
@@ -112,6 +117,66 @@ class PathsAsWritten:
                     ahead += self.links[done].split("/")[::-1]
                     done = "/" if self.links[done].startswith("/") else posixpath.dirname(done)
         return done, tuple(links)
+
+
+class AbleBox:
+    """A sandbox that holds everything, for a scene that says its machine has one. Satisfies `live_rules.Box`."""
+
+    is_tried = True
+
+    async def try_it(self) -> None:
+        """Nothing is left to try."""
+
+    def confines(self, needed: Confinement, /) -> bool:
+        return True
+
+    def why_unheld(self) -> str:
+        return ""
+
+
+class HookThatSaid(Runner):
+    """One PreToolUse hook whose reply is known. `complete` stands in for what an input that it changed leaves out."""
+
+    def __init__(self, said: Mapping[str, Any], complete: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> None:
+        self._reply = _reply_of(said)
+        self._complete = complete
+        fails_closed = said.get("failClosed") is True
+        hook = Hook(
+            event="PreToolUse", name="hook", matches=everything, work=Program(""), seconds=0, fails_closed=fails_closed
+        )
+        book = HookBook((hook,))
+        super().__init__(lambda agent, chain: book, _no_worker)
+
+    def at_once(self, hooks: Sequence[Hook], payload: Payload) -> list[Answer]:
+        return [self._completed(understood(hook, self._reply, lambda text: None)) for hook in hooks]
+
+    def _completed(self, answer: Answer) -> Answer:
+        if answer.changed_input is None:
+            return answer
+        return replace(answer, changed_input=self._complete(answer.changed_input))
+
+
+def _reply_of(said: Mapping[str, Any]) -> Reply:
+    """As the hook itself would have given it: what is said outside of `stdout` is what it prints."""
+    code, error, stdout = said.get("exit_code"), said.get("error"), said.get("stdout")
+    special = said.get("hookSpecificOutput")
+    printed: dict[str, Any] = dict(cast(Mapping[str, Any], special)) if isinstance(special, Mapping) else {}
+    decision = str(said.get("decision"))
+    decision = OLDER_DECISIONS.get(decision, decision)
+    if decision in PERMISSIONS:
+        printed.setdefault("permissionDecision", decision)
+    if said.get("updatedInput") is not None:
+        printed.setdefault("updatedInput", said["updatedInput"])
+    return Reply(
+        exit_code=code if isinstance(code, int) else 0,
+        stdout=stdout if isinstance(stdout, str) else json.dumps({"hookSpecificOutput": printed}) if printed else "",
+        stderr=str(said.get("stderr", "")),
+        failure=(error if isinstance(error, str) else "it failed") if error else "",
+    )
+
+
+def _no_worker() -> Never:
+    raise AssertionError("a hook whose reply is known is not run")
 
 
 class Nobody:

@@ -21,7 +21,7 @@ Permission: TypeAlias = Literal["allow", "ask", "defer", "deny"]
 
 LONGEST_TEXT: Final = 10_000
 PREVIEW: Final = 2_000
-_PERMISSIONS: Final[tuple[Permission, ...]] = ("allow", "ask", "defer", "deny")
+PERMISSIONS: Final[tuple[Permission, ...]] = ("allow", "ask", "defer", "deny")
 OLDER_DECISIONS: Final[Mapping[str, Permission]] = {"approve": "allow", "block": "deny"}
 _ANSWER_WORDS: Final = ('"decision"', '"permissionDecision"', '"hookSpecificOutput"', '"continue"')
 _NOTHING: Final[Mapping[str, Any]] = {}
@@ -217,10 +217,10 @@ class _Reading:
         return self._allowed_word(OLDER_DECISIONS[older] if known else older, "decision", trusted=known), reason
 
     def _allowed_word(self, word: object, key: str, *, trusted: bool) -> Permission | None:
-        for permission in _PERMISSIONS:
+        for permission in PERMISSIONS:
             if word == permission:
                 return permission if trusted or permission in ("deny", "ask") else None
-        self.faults.append(f"`{key}` is {_kind(word)} and must be one of {', '.join(_PERMISSIONS)}")
+        self.faults.append(f"`{key}` is {_kind(word)} and must be one of {', '.join(PERMISSIONS)}")
         return None
 
     def _for_the_person(self) -> tuple[Permission | None, str]:

@@ -10,10 +10,10 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from ...app.explaining import KINDS, Answers, CannotExplain, Scene, described, explain, said_by_hook
-from ...app.pretended import PathsAsWritten
+from ...app.explaining import KINDS, Answers, CannotExplain, Scene, described, explain, open_scene, tell_scene
 from ...core.calls import ToolCall
 from ...core.content import encodable
 from ...permissions.modes import Mode
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _PATHS: Final = ("cwd", "home", "project_root")
+_TOLD: Final = ("project_root", "symlinks", "sandbox")
+"""Keys that make the scene of a line one that is only told of, as its rules or a folder that is not there do."""
+MOST_FOLDERS: Final = 8
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -38,21 +41,21 @@ def run(chosen: argparse.Namespace) -> int:
         raise Usage("--jsonl reads the calls from stdin; leave TOOL, JSON and --json out.")
     if not chosen.jsonl and not chosen.tool:
         raise Usage("name a TOOL and give its input as JSON, or use --jsonl. `ferrule tools` lists the tools.")
-    return asyncio.run(_many(chosen)) if chosen.jsonl else _one(chosen)
+    return asyncio.run(_many(chosen) if chosen.jsonl else _one(chosen))
 
 
-def _one(chosen: argparse.Namespace) -> int:
-    from ...host.paths import LocalPaths
-
+async def _one(chosen: argparse.Namespace) -> int:
     call = ToolCall.from_text("explain", chosen.tool, chosen.input or "{}")
     if call.malformed is not None:
         raise Usage("JSON must be one JSON object, the input of the tool.")
-    scene = replace(_settled(settings_from(chosen), os.path.expanduser("~")), paths=LocalPaths())
+    scene = open_scene(settings_from(chosen))
     try:
-        explanation = explain(call.name, call.arguments, scene)
+        explanation = await explain(call.name, call.arguments, scene)
     except CannotExplain as refusal:
         print(encodable(str(refusal)), file=sys.stderr)
         return FAILED
+    finally:
+        await scene.close()
     text = json.dumps(explanation.as_data(), indent=2) if chosen.json else "\n".join(explanation.lines)
     print(encodable(text))
     return OK
@@ -74,23 +77,6 @@ def _lint(chosen: argparse.Namespace) -> int:
     return FAILED if remarks else OK
 
 
-def _settled(settings: Settings, home: str) -> Scene:
-    """Under the settings of the folder. Paths are taken as written."""
-    policy = settings.reload() if settings.reload else None
-    return Scene(
-        cwd=settings.cwd,
-        home=home,
-        workspace=settings.cwd,
-        paths=PathsAsWritten(home),
-        rules=settings.rules,
-        mode=settings.mode,
-        directories=settings.added_directories,
-        domains=settings.pre_approval,
-        lost=policy.lost if policy else None,
-        hooks=settings.hooks,
-    )
-
-
 async def _many(chosen: argparse.Namespace) -> int:
     incoming, out = InputLines(), Output()
     answering = Answering(chosen)
@@ -100,29 +86,36 @@ async def _many(chosen: argparse.Namespace) -> int:
             while (line := await incoming.next()) is not None:
                 number += 1
                 if line.strip():
-                    await out.write(json.dumps(answering.to(line, number)).encode() + b"\n")
+                    await out.write(json.dumps(await answering.to(line, number)).encode() + b"\n")
         except asyncio.CancelledError:
             if signals.exit_code is None:
                 raise
+        finally:
+            await answering.close()
     return OK if signals.exit_code is None else signals.exit_code
 
 
 class Answering:
-    """Line by line. The settings of a folder are read once."""
+    """Line by line. The settings of a folder are read once, and its sandbox is tried once."""
 
     def __init__(self, chosen: argparse.Namespace) -> None:
         self._chosen = chosen
-        self._scenes: dict[tuple[str, str], Scene] = {}
+        self._settings = lru_cache(maxsize=MOST_FOLDERS)(self._read)
+        self._open: dict[tuple[str, str], Scene] = {}
 
-    def to(self, line: bytes, number: int) -> dict[str, Any]:
+    async def close(self) -> None:
+        while self._open:
+            await self._open.popitem()[1].close()
+
+    async def to(self, line: bytes, number: int) -> dict[str, Any]:
         """The answer, whatever the line is: those that follow have a right to theirs."""
         try:
-            return self._answer(line, number)
+            return await self._answer(line, number)
         except Exception as error:  # nothing should get here; if it does, it costs this line alone
             log.exception("line %d cannot be explained", number)
             return {"id": number, "error": f"This call cannot be explained: {type(error).__name__}. That is a bug."}
 
-    def _answer(self, line: bytes, number: int) -> dict[str, Any]:
+    async def _answer(self, line: bytes, number: int) -> dict[str, Any]:
         try:
             request = content_of(line, number)
         except NotJson as error:
@@ -135,50 +128,50 @@ class Answering:
         fault = _fault(asked)
         if fault:
             return {"id": id, "error": fault}
-        hook = said_by_hook(cast(Mapping[str, Any], asked.get("hook") or {}))
         try:
-            found = explain(
+            found = await explain(
                 asked["tool"],
-                (asked.get("input") or {}) if hook.changed_input is None else hook.changed_input,
-                self._scene(asked),
+                asked.get("input") or {},
+                await self._scene(asked),
                 server=cast(Mapping[str, Any], asked.get("mcp") or {}).get("server"),
-                others=(hook.opinion,),
+                hook=asked.get("hook"),
                 answers=_answers(asked),
             )
         except (CannotExplain, Usage) as refusal:
             return {"id": id, "error": str(refusal)}
         return {"id": id, **found.as_data()}
 
-    def _scene(self, asked: Mapping[str, Any]) -> Scene:
+    async def _scene(self, asked: Mapping[str, Any]) -> Scene:
+        own_home = os.path.expanduser("~")
         cwd = asked.get("cwd") or os.path.abspath(self._chosen.cwd or os.getcwd())
-        home = asked.get("home") or os.path.expanduser("~")
+        home, mode = asked.get("home") or own_home, asked.get("mode")
+        told: dict[str, Any] = {
+            "cwd": cwd,
+            "home": home,
+            "project_root": asked.get("project_root"),
+            "symlinks": asked.get("symlinks"),
+            "sandbox": asked.get("sandbox") is True,
+        }
         if asked.get("rules") is not None:
-            return described(
-                cwd=cwd,
-                home=home,
-                project_root=asked.get("project_root"),
-                rules=asked["rules"],
-                mode=asked.get("mode") or Mode.DEFAULT,
-                symlinks=asked.get("symlinks"),
-            )
-        scene = self._scenes.get((cwd, home)) or self._read(cwd, home)
-        mode = asked.get("mode")
-        links = asked.get("symlinks")
-        if mode is None and not links and asked.get("project_root") is None:
-            return scene
-        return replace(
-            scene,
-            workspace=asked.get("project_root") or scene.workspace,
-            mode=Mode(mode) if mode else scene.mode,
-            paths=PathsAsWritten(home, links or {}),
-        )
+            return described(rules=asked["rules"], mode=mode or Mode.DEFAULT, **told)
+        is_told = home != own_home or any(asked.get(key) is not None for key in _TOLD)
+        if not is_told and os.path.isdir(cwd):
+            return await self._opened(cwd, mode or "")
+        settings = self._settings(cwd)
+        return tell_scene(replace(settings, mode=Mode(mode)) if mode else settings, **told)
 
-    def _read(self, cwd: str, home: str) -> Scene:
-        """A folder that is not there has no settings, and only those of the user and the command line count."""
-        chosen = argparse.Namespace(**{**vars(self._chosen), "cwd": cwd if os.path.isdir(cwd) else None})
-        scene = replace(_settled(settings_from(chosen), home), cwd=cwd, workspace=cwd)
-        self._scenes[cwd, home] = scene
+    async def _opened(self, cwd: str, mode: str) -> Scene:
+        """Each holds a process that commands are started from, so only a few are kept."""
+        scene = self._open.get((cwd, mode))
+        if scene is None:
+            if len(self._open) >= MOST_FOLDERS:
+                await self._open.pop(next(iter(self._open))).close()
+            scene = self._open[cwd, mode] = open_scene(self._settings(cwd), mode=mode)
         return scene
+
+    def _read(self, cwd: str) -> Settings:
+        """A folder that is not there has no settings, and only those of the user and the command line count."""
+        return settings_from(argparse.Namespace(**{**vars(self._chosen), "cwd": cwd if os.path.isdir(cwd) else None}))
 
 
 def _answers(asked: Mapping[str, Any]) -> Answers:
@@ -205,6 +198,8 @@ def _fault(asked: Mapping[str, Any]) -> str:
         given = asked.get(key)
         if given is not None and not (isinstance(given, str) and given.startswith("/")):
             return f"`{key}` must be an absolute path."
+    if not isinstance(asked.get("sandbox"), bool | None):
+        return "`sandbox` must be true or false."
     if asked.get("mode") is not None and asked["mode"] not in (*Mode, "manual"):
         return f"`mode` must be one of {', '.join(Mode)}."
     return (

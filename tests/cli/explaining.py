@@ -1,0 +1,22 @@
+"""The answer of `ferrule explain --jsonl` to one line, in this process."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from ferrule.cli.commands.explain import Answering
+from ferrule.cli.parser import make_parser
+
+
+def answer_to(line: bytes) -> dict[str, Any]:
+    """Under no settings file."""
+    return asyncio.run(_answer(line))
+
+
+async def _answer(line: bytes) -> dict[str, Any]:
+    answering = Answering(make_parser().parse_args(["explain", "--jsonl", "--setting-sources", ""]))
+    try:
+        return await answering.to(line, 1)
+    finally:
+        await answering.close()
