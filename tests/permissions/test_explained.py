@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ferrule.app.build import open_session
-from ferrule.app.explaining import described, explain
-from ferrule.app.live_rules import LiveRules, Policy
+from ferrule.app.explaining import Explanation, described, explain, open_scene
+from ferrule.app.live_rules import Policy
 from ferrule.app.settings import Settings
-from ferrule.core.calls import ToolCall, ToolOutcome
+from ferrule.core.calls import Status, ToolCall, ToolOutcome
 from ferrule.core.context import Facts
-from ferrule.core.verdicts import strictest
+from ferrule.core.ports import Proposal
+from ferrule.core.verdicts import Behavior, Verdict, strictest
 from ferrule.engine.judging import ask_all, the_rest
 from ferrule.engine.session import Session
 from ferrule.permissions.domains import PreApproval
@@ -87,53 +88,118 @@ modes = st.sampled_from([Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.PLAN, Mode.DONT_A
 
 
 class _Engine:
-    """A session that decides about calls and makes none."""
+    """A session, and a scene that is explained, in one folder and under one policy that changes."""
 
     def __init__(self, folder: Path) -> None:
         self.cwd = str(folder / "workspace")
         self.policy = Policy((), Mode.DEFAULT)
-        self.session: Session = open_session(
-            Settings(
-                cwd=self.cwd,
-                state_folder=folder / "state",
-                reload=lambda: self.policy,
-                pre_approval=PreApproval(allowed=()),
-            ),
-            tools=[Named("mcp__srv__x", "srv"), Named("mcp__srv__y", "srv")],
+        self.settings = Settings(
+            cwd=self.cwd,
+            state_folder=folder / "state",
+            reload=lambda: self.policy,
+            pre_approval=PreApproval(allowed=()),
         )
-        for judge in self.session.pipeline.judges:
-            if isinstance(judge, LiveRules):
-                judge.box = None  # what a sandbox would hold is asked about, as it is in an explanation
+        self.session: Session = open_session(
+            self.settings, tools=[Named("mcp__srv__x", "srv"), Named("mcp__srv__y", "srv")]
+        )
+        self.scene = open_scene(self.settings)
+        self.runner = asyncio.Runner()
+        """Sandboxes are tried once, by processes that belong to one event loop."""
 
-    async def decides(self, rules: Mapping[str, list[str]], mode: Mode, name: str, arguments: dict[str, Any]) -> str:
+    def set(self, rules: Mapping[str, list[str]], mode: Mode) -> None:
         self.policy = Policy(rules_of(rules, Origin("rules", base=self.cwd)), mode)
+
+    def explained(self, name: str, arguments: dict[str, Any]) -> Explanation:
+        server = "srv" if name.startswith("mcp__") else None
+        return self.runner.run(explain(name, arguments, self.scene, server=server))
+
+    def decided(self, name: str, arguments: dict[str, Any]) -> Verdict | None:
+        """`None` for a call that is refused before anybody judges it."""
         ctx = bare_context(self.cwd, facts=Facts(workspace=self.cwd))
         ready = self.session.pipeline.prepare(ToolCall("1", name, arguments), self.session.registry.pool, ctx)
-        if isinstance(ready, ToolOutcome):
-            return "deny"
-        heard, waiting = ask_all(ready.proposal, self.session.pipeline.judges)
-        return strictest([*heard, *await the_rest(waiting)]).behavior.name.lower()
+        return None if isinstance(ready, ToolOutcome) else self.runner.run(self._heard(ready.proposal))
+
+    async def _heard(self, proposal: Proposal) -> Verdict:
+        heard, waiting = ask_all(proposal, self.session.pipeline.judges)
+        return strictest([*heard, *await the_rest(waiting)])
+
+    def called(self, name: str, arguments: dict[str, Any]) -> ToolOutcome:
+        return self.runner.run(self._outcome(ToolCall("1", name, arguments)))
+
+    async def _outcome(self, call: ToolCall) -> ToolOutcome:
+        executor = self.session.executor()
+        async with executor:
+            executor.submit(call)
+            return (await executor.drain())[0]
+
+    def close(self) -> None:
+        with self.runner:
+            self.runner.run(self.scene.close())
+            self.runner.run(self.session.close())
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> _Engine:
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Engine]:
     folder = tmp_path_factory.mktemp("explained")
-    (folder / "workspace").mkdir()
-    return _Engine(folder)
+    (folder / "workspace" / "secrets").mkdir(parents=True)
+    (folder / "workspace" / "secrets" / "key").write_text("k")
+    (folder / "workspace" / "a").write_text("a")
+    engine = _Engine(folder)
+    yield engine
+    engine.close()
 
 
-@requirement("PERM-1")
-@settings(max_examples=150, deadline=None)
+@requirement("PERM-1", "PERM-9")
+@settings(max_examples=250, deadline=None)
 @given(rules=rule_sets, mode=modes, call=calls)
 def test_what_is_explained_is_what_the_engine_decides(
     engine: _Engine, rules: dict[str, list[str]], mode: Mode, call: tuple[str, dict[str, Any]]
 ) -> None:
-    name, arguments = call
-    scene = described(cwd=engine.cwd, home=os.path.expanduser("~"), rules=rules, mode=mode)
+    engine.set(rules, mode)
 
-    said = asyncio.run(explain(name, arguments, scene, server="srv" if name.startswith("mcp__") else None))
+    said, decided = engine.explained(*call).verdict, engine.decided(*call)
 
-    assert said.verdict.behavior.name.lower() == asyncio.run(engine.decides(rules, mode, name, arguments))
+    if call[0] == "WebFetch":  # what the fetch itself refuses is told beside what the rules say
+        assert said.behavior is (decided.behavior if decided else Behavior.DENY)
+    else:
+        assert said == decided
+
+
+@requirement("PERM-1", "PERM-9")
+@settings(max_examples=150, deadline=None)
+@given(rules=rule_sets, mode=modes, call=calls)
+def test_a_scene_that_is_told_of_is_decided_as_on_a_machine_that_may_have_no_sandbox(
+    engine: _Engine, rules: dict[str, list[str]], mode: Mode, call: tuple[str, dict[str, Any]]
+) -> None:
+    engine.set(rules, mode)
+    server = "srv" if call[0].startswith("mcp__") else None
+
+    def told(*, sandbox: bool) -> Verdict:
+        scene = described(cwd=engine.cwd, home=os.path.expanduser("~"), rules=rules, mode=mode, sandbox=sandbox)
+        return asyncio.run(explain(*call, scene, server=server)).verdict
+
+    assert told(sandbox=True).behavior <= told(sandbox=False).behavior
+    assert told(sandbox=True).behavior <= engine.explained(*call).verdict.behavior
+
+
+@requirement("PERM-9", "BOX-3")
+@pytest.mark.parametrize("mode", [Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.PLAN, Mode.DONT_ASK, Mode.BYPASS])
+@pytest.mark.parametrize(
+    "rules",
+    [{}, {"deny": ["Read(./secrets/**)"]}, {"allow": ["Bash"], "deny": ["Edit(./secrets/**)"]}],
+    ids=["no rules", "a denied path", "an allowed tool and a denied path"],
+)
+def test_a_call_runs_if_and_only_if_it_is_explained_as_allowed(
+    engine: _Engine, rules: dict[str, list[str]], mode: Mode
+) -> None:
+    texts = ("cat a", "touch made", "python3 -c 'print(1)'", "cat secrets/key", "echo x > secrets/key")
+    engine.set({kind: rules.get(kind, []) for kind in KINDS}, mode)
+
+    for text in texts:
+        said = engine.explained("Bash", {"command": text})
+        ran = engine.called("Bash", {"command": text})
+
+        assert (text, ran.status is not Status.DENIED) == (text, said.verdict.behavior is Behavior.ALLOW)
 
 
 @requirement("PERM-1")
