@@ -268,3 +268,122 @@ def test_no_line_stops_the_answers(tool: str, asked: dict[str, object]) -> None:
     answer = answer_to(json.dumps({"tool": tool, "cwd": "/srv/repo", **asked}).encode())
 
     assert "decision" in answer or (answer["error"] and "bug" not in answer["error"])
+
+
+def told(**asked: Any) -> dict[str, Any]:
+    """The answer to one line, whose scene is told of unless it says otherwise."""
+    scene = {"cwd": "/srv/repo", "home": "/home/u", "rules": {}}
+    return answer_to(json.dumps({"tool": "Bash", **scene, **asked}).encode())
+
+
+@requirement("PERM-9", "BOX-3")
+@pytest.mark.parametrize("mode", ["bypassPermissions", "default"])
+def test_what_is_explained_of_a_command_in_a_sandbox_is_what_the_call_does(tmp_path: Path, mode: str) -> None:
+    (tmp_path / "a.txt").write_text("hidden")
+    call = ("Bash", json.dumps({"command": 'python3 -c "print(1)"'}))
+    flags = ("--deny", "Read(./a.txt)", "--permission-mode", mode)
+
+    explained = ferrule(tmp_path, "explain", *call, *flags).stdout.decode()
+    called = ferrule(tmp_path, "call", *call, *flags)
+
+    assert explained.startswith("It may run") == (called.returncode == 0)
+    if called.returncode == 0:
+        assert called.stdout == b"1\n"
+        assert "It runs inside a sandbox: it reads all that this user may" in explained
+        assert f"cannot see {tmp_path}/**/a.txt" in explained
+
+
+@requirement("PERM-9")
+def test_what_the_kernel_would_grant_is_told_for_a_command_that_nobody_approved() -> None:
+    edits = {"command": "sed -i s/a/b/ a.txt; rm -r sub; cat /data/x"}
+
+    held = told(input=edits, mode="acceptEdits", rules={"allow": ["Read(//data/**)"], "deny": ["Read(//data/key)"]})
+    reads = told(input={"command": "ls"})
+    approved = told(input={"command": "make"}, rules={"allow": ["Bash(make)"]})
+    denied = told(input={"command": "ls"}, rules={"deny": ["Bash"]})
+
+    assert (held["decision"], held["grants"]) == (
+        "allow",
+        {
+            "reads": ["/data/x"],
+            "writes": [{"path": "/srv/repo/a.txt", "tree": False}, {"path": "/srv/repo/sub", "tree": True}],
+            "network": False,
+            "hidden": ["/data/key"],
+            "unwritable": ["/data/key"],
+        },
+    )
+    assert (reads["grants"]["writes"], reads["grants"]["network"]) == ([], False)
+    assert (approved["decision"], approved["grants"]) == ("allow", None)
+    assert denied["grants"] is None
+
+
+@requirement("PERM-9")
+@pytest.mark.parametrize(
+    "hook",
+    [
+        {"updatedInput": {"command": "rm x"}},
+        {"decision": "allow", "updatedInput": {"command": "rm x"}},
+        {"hookSpecificOutput": {"updatedInput": {"command": "rm x"}}},
+        {"stdout": '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": {"command": "rm x"}}}'},
+    ],
+)
+def test_an_input_that_a_hook_changed_is_judged_as_changed(hook: dict[str, Any]) -> None:
+    answer = told(input={"command": "ls"}, hook=hook, rules={"deny": ["Bash(rm *)"]})
+
+    assert (answer["decision"], answer["rule"]) == ("deny", "Bash(rm *)")
+    assert answer["effects"]["writes"] == ["/srv/repo/x"]
+
+
+@requirement("PERM-9")
+def test_what_a_hook_leaves_out_of_a_changed_input_is_stood_in_for() -> None:
+    answer = told(tool="Edit", input={"file_path": "a"}, hook={"updatedInput": {"file_path": "/etc/x"}})
+
+    assert (answer["decision"], answer["effects"]["writes"]) == ("ask", ["/etc/x"])
+
+
+@requirement("PERM-9")
+@pytest.mark.parametrize(
+    ("hook", "decision", "words"),
+    [
+        ({"error": "timed out"}, "allow", "it only reads inside the workspace"),
+        ({"error": True, "decision": "allow"}, "allow", "it only reads inside the workspace"),
+        ({"error": "timed out", "failClosed": True}, "deny", "it failed (timed out) and fails closed"),
+        ({"exit_code": 1, "stderr": "oh"}, "allow", "it only reads inside the workspace"),
+        ({"exit_code": 2, "stderr": "not today"}, "deny", "PreToolUse hook `hook` says: not today"),
+        ({"exit_code": 2, "decision": "allow"}, "deny", "it gave no reason"),
+        ({"decision": "ask"}, "ask", "ask first"),
+        ({"decision": "block"}, "deny", "no"),
+        ({"updatedInput": 3}, "allow", "it only reads inside the workspace"),
+    ],
+)
+def test_a_hook_that_fails_or_speaks_is_heard_as_in_a_session(hook: dict[str, Any], decision: str, words: str) -> None:
+    answer = told(input={"command": "ls"}, hook=hook)
+
+    assert answer["decision"] == decision
+    assert words in answer["reason"]
+
+
+@requirement("PERM-9")
+def test_a_scene_that_is_told_of_is_not_looked_for_on_disk_and_a_real_folder_is(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/etc")
+    line = {"tool": "Read", "input": {"file_path": "link/hosts"}, "cwd": str(tmp_path)}
+
+    assert answer_to(json.dumps({**line, "rules": {}}).encode())["decision"] == "allow"
+    assert answer_to(json.dumps(line).encode())["decision"] == "ask"
+
+
+@requirement("PERM-9", "BOX-3")
+def test_a_scene_may_say_that_its_machine_has_a_sandbox() -> None:
+    line = {"input": {"command": "patch foo.txt p"}, "rules": {"allow": ["Bash"], "deny": ["Edit(./foo.txt)"]}}
+
+    unsaid, said = told(**line), told(**line, sandbox=True)
+
+    assert (unsaid["decision"], said["decision"]) == ("ask", "allow")
+    assert said["grants"] == {
+        "reads": None,
+        "writes": None,
+        "network": True,
+        "hidden": [],
+        "unwritable": ["/srv/repo/**/foo.txt"],
+    }
+    assert told(**line, sandbox=1)["error"] == "`sandbox` must be true or false."

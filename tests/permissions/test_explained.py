@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ferrule.app.build import open_session
-from ferrule.app.explaining import Explanation, described, explain, open_scene
+from ferrule.app.call_scenes import described, open_scene
+from ferrule.app.explaining import Explanation, explain
 from ferrule.app.live_rules import Policy
 from ferrule.app.settings import Settings
 from ferrule.core.calls import Status, ToolCall, ToolOutcome

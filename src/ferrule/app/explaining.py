@@ -6,7 +6,6 @@ of this machine. It stops where a person would be asked or the call would run.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from functools import lru_cache
@@ -15,8 +14,7 @@ from typing import Any, Final
 from ..core.calls import Refusal, ToolCall
 from ..core.context import Facts, ToolContext
 from ..core.effects import Effects, describe_touch
-from ..core.ports import Judge, Paths, Proposal
-from ..core.state import SessionState
+from ..core.ports import Judge, Proposal
 from ..core.tool import AnyTool, ToolDefinitionError, ToolError
 from ..core.values import named_value
 from ..core.verdicts import Behavior, Risk, Verdict, strictest
@@ -25,41 +23,31 @@ from ..engine.pool import ToolPool, assemble, select
 from ..engine.preparing import looked_up, prepared
 from ..hooks.judge import HookJudge
 from ..hooks.memory import CallMemory
-from ..hooks.payloads import Scene as HookScene
+from ..hooks.payloads import Scene
 from ..host.web.fetching import Fetcher
 from ..host.web.guard import Explained, explain_fetch
 from ..host.web.pages import Pages
 from ..permissions.approvers import NobodyToAsk
-from ..permissions.domains import PreApproval
 from ..permissions.forms import NAMED_BY, PRIMARY
-from ..permissions.modes import Mode
-from ..permissions.paths import Places
-from ..permissions.rules import Origin, read_rules
 from ..shell.explain import explained as command_lines
 from ..tools import builtin_tools
 from ..tools.bash import Bash
 from ..tools.notebook_edit import NotebookEdit
 from ..tools.skill import Skill
 from ..tools.web_fetch import WebFetch
-from .ground import build_policy, sessions_folder
+from .call_scenes import CallScene
 from .hooks import suggesting_for
 from .kernel_grants import KernelGrants
-from .late_shell import LateShell
-from .live_rules import LiveRules, Policy
 from .pretended import (
     ELSEWHERE,
-    AbleBox,
     Elsewhere,
     Fetching,
     Foreign,
     HookThatSaid,
     Nobody,
-    PathsAsWritten,
     UnseenSkill,
 )
-from .settings import Settings
 
-KINDS: Final = {"allow": Behavior.ALLOW, "ask": Behavior.ASK, "deny": Behavior.DENY}
 _DECISIONS: Final = {Behavior.ALLOW: "allow", Behavior.ASK: "ask", Behavior.DENY: "deny"}
 _VERBS: Final = {Behavior.ALLOW: "It may run", Behavior.ASK: "A person is asked", Behavior.DENY: "It is refused"}
 _PLACEHOLDERS: Final[Mapping[str, Any]] = {
@@ -76,97 +64,6 @@ class CannotExplain(Exception):
 
 
 @named_value
-class Scene:
-    """Where a call would be made, and who decides about it."""
-
-    cwd: str
-    home: str
-    workspace: str
-    paths: Paths
-    rules: LiveRules
-    directories: tuple[str, ...] = ()
-    shell: LateShell | None = None
-    """This machine's; `None` in a scene that is only told of, for which no file is looked at."""
-
-    async def close(self) -> None:
-        if self.shell:
-            await self.shell.close()
-
-
-def open_scene(settings: Settings, *, mode: str = "") -> Scene:
-    """This folder on this machine, as a session would find them. Whoever opens it closes it."""
-    parts = build_policy(settings, sessions_folder(settings) / f"explain-{os.urandom(4).hex()}")
-    parts.state.mode = mode
-    return Scene(
-        cwd=parts.cwd,
-        home=os.path.expanduser("~"),
-        workspace=parts.cwd,
-        paths=parts.paths,
-        rules=parts.rules,
-        directories=parts.state.added_directories,
-        shell=parts.shell,
-    )
-
-
-def tell_scene(
-    settings: Settings,
-    *,
-    cwd: str,
-    home: str,
-    project_root: str | None = None,
-    symlinks: Mapping[str, str] | None = None,
-    sandbox: bool = False,
-) -> Scene:
-    """A scene that is only told of, under the policy of the settings.
-
-    It has no machine: a command that is understood counts as held to what it declared, and one that only a sandbox
-    could make safe is asked about, unless `sandbox` says that there is one.
-    """
-    root, paths = project_root or cwd, PathsAsWritten(home, symlinks or {})
-
-    def forms(*folders: str) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(form for one in folders for form in (one, paths.resolve(one)[0])))
-
-    policy = settings.reload() if settings.reload else Policy(settings.rules, settings.mode, hooks=settings.hooks)
-    policy = policy if policy.mode is settings.mode else replace(policy, mode=settings.mode)
-    added = settings.added_directories
-    rules = LiveRules(
-        lambda: policy,
-        Places(cwd=forms(cwd), home=forms(home), roots=forms(root, *added)),
-        SessionState(cwd, added_directories=added),
-        lists=settings.path_lists,
-        domains=settings.pre_approval,
-    )
-    rules.box = AbleBox() if sandbox else None
-    return Scene(cwd=cwd, home=home, workspace=root, paths=paths, rules=rules, directories=added)
-
-
-def described(
-    *,
-    cwd: str,
-    home: str,
-    project_root: str | None = None,
-    rules: Mapping[str, list[str] | None],
-    mode: str = Mode.DEFAULT,
-    symlinks: Mapping[str, str] | None = None,
-    sandbox: bool = False,
-) -> Scene:
-    """A scene that is only told of, with its rules. Only these count, and what is no rule is skipped."""
-    origin = Origin("rules", base=project_root or cwd)
-    parsed = (
-        read_rules([(text, origin) for text in rules.get(kind) or ()], behavior).rules
-        for kind, behavior in KINDS.items()
-    )
-    settings = Settings(
-        cwd=cwd,
-        rules=tuple(rule for some in parsed for rule in some),
-        mode=Mode(mode),
-        pre_approval=PreApproval(allowed=()),
-    )
-    return tell_scene(settings, cwd=cwd, home=home, project_root=project_root, symlinks=symlinks, sandbox=sandbox)
-
-
-@named_value
 class Answers:
     """What the network would answer to a fetch."""
 
@@ -175,7 +72,7 @@ class Answers:
     resolve_sequence: tuple[str | tuple[str, ...], ...] = ()
     redirect_to: tuple[str, ...] = ()
 
-    def applied_to(self, verdict: Verdict, proposal: Proposal, scene: Scene) -> Verdict:
+    def applied_to(self, verdict: Verdict, proposal: Proposal, scene: CallScene) -> Verdict:
         """The verdict on a call with what would become of the fetch, if it is one."""
         if not isinstance(proposal.tool, WebFetch):
             return verdict
@@ -249,7 +146,7 @@ class Explanation:
 async def explain(
     name: str,
     arguments: Mapping[str, Any],
-    scene: Scene,
+    scene: CallScene,
     *,
     server: str | None = None,
     hook: Mapping[str, Any] | None = None,
@@ -283,7 +180,7 @@ async def explain(
     return await _explanation(proposal, verdict, scene)
 
 
-async def _explanation(proposal: Proposal, verdict: Verdict, scene: Scene) -> Explanation:
+async def _explanation(proposal: Proposal, verdict: Verdict, scene: CallScene) -> Explanation:
     tool, effects = proposal.tool, proposal.effects
     hooks = scene.rules.hooks.chosen("PreToolUse", tool.name, proposal)
     explanation = Explanation(
@@ -307,7 +204,7 @@ async def _explanation(proposal: Proposal, verdict: Verdict, scene: Scene) -> Ex
     )
 
 
-async def _grants(tool: Bash, proposal: Proposal, verdict: Verdict, scene: Scene) -> KernelGrants | None:
+async def _grants(tool: Bash, proposal: Proposal, verdict: Verdict, scene: CallScene) -> KernelGrants | None:
     """Of a call that is asked about: what it is held to once a person agrees."""
     if verdict.behavior is Behavior.DENY:
         return None
@@ -324,7 +221,7 @@ async def _grants(tool: Bash, proposal: Proposal, verdict: Verdict, scene: Scene
     return KernelGrants.of(needed, proposal.effects, roots=roots, on_disk=scene.shell is not None)
 
 
-def _suggestions(proposal: Proposal, verdict: Verdict, scene: Scene) -> tuple[str, ...]:
+def _suggestions(proposal: Proposal, verdict: Verdict, scene: CallScene) -> tuple[str, ...]:
     """None where it is not the rules that ask."""
     critical = any(risk.severity == "critical" for risk in verdict.risks)
     if critical or verdict.source in ("tool", "hook"):
@@ -332,9 +229,9 @@ def _suggestions(proposal: Proposal, verdict: Verdict, scene: Scene) -> tuple[st
     return suggesting_for(scene.rules, scene.cwd)(proposal)
 
 
-def _hook_judge(said: Mapping[str, Any], tool: AnyTool, scene: Scene) -> Judge:
+def _hook_judge(said: Mapping[str, Any], tool: AnyTool, scene: CallScene) -> Judge:
     runner = HookThatSaid(said, lambda arguments: _completed(tool, arguments))
-    return HookJudge(runner, HookScene(session_id="explain", project=scene.workspace), CallMemory())
+    return HookJudge(runner, Scene(session_id="explain", project=scene.workspace), CallMemory())
 
 
 def _of_fetch(fetched: Explained) -> Verdict:
@@ -366,7 +263,7 @@ def _completed(tool: AnyTool, arguments: Mapping[str, Any]) -> Mapping[str, Any]
     return {**missing, **arguments}
 
 
-def _tool(call: ToolCall, scene: Scene, server: str | None) -> tuple[AnyTool, Mapping[str, Any]]:
+def _tool(call: ToolCall, scene: CallScene, server: str | None) -> tuple[AnyTool, Mapping[str, Any]]:
     if server:
         foreign = Foreign(call.name, server)
         _ = foreign.spec  # a name that no tool can have shows here

@@ -13,7 +13,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from ...app.explaining import KINDS, Answers, CannotExplain, Scene, described, explain, open_scene, tell_scene
+from ...app.call_scenes import KINDS, CallScene, described, open_scene, tell_scene
+from ...app.explaining import Answers, CannotExplain, explain
 from ...core.calls import ToolCall
 from ...core.content import encodable
 from ...permissions.modes import Mode
@@ -101,7 +102,7 @@ class Answering:
     def __init__(self, chosen: argparse.Namespace) -> None:
         self._chosen = chosen
         self._settings = lru_cache(maxsize=MOST_FOLDERS)(self._read)
-        self._open: dict[tuple[str, str], Scene] = {}
+        self._open: dict[tuple[str, str], CallScene] = {}
 
     async def close(self) -> None:
         while self._open:
@@ -141,7 +142,7 @@ class Answering:
             return {"id": id, "error": str(refusal)}
         return {"id": id, **found.as_data()}
 
-    async def _scene(self, asked: Mapping[str, Any]) -> Scene:
+    async def _scene(self, asked: Mapping[str, Any]) -> CallScene:
         own_home = os.path.expanduser("~")
         cwd = asked.get("cwd") or os.path.abspath(self._chosen.cwd or os.getcwd())
         home, mode = asked.get("home") or own_home, asked.get("mode")
@@ -160,7 +161,7 @@ class Answering:
         settings = self._settings(cwd)
         return tell_scene(replace(settings, mode=Mode(mode)) if mode else settings, **told)
 
-    async def _opened(self, cwd: str, mode: str) -> Scene:
+    async def _opened(self, cwd: str, mode: str) -> CallScene:
         """Each holds a process that commands are started from, so only a few are kept."""
         scene = self._open.get((cwd, mode))
         if scene is None:
