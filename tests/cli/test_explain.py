@@ -276,7 +276,7 @@ def told(**asked: Any) -> dict[str, Any]:
     return answer_to(json.dumps({"tool": "Bash", **scene, **asked}).encode())
 
 
-@requirement("PERM-9", "BOX-3")
+@requirement("PERM-9", "HELD-30")
 @pytest.mark.parametrize("mode", ["bypassPermissions", "default"])
 def test_what_is_explained_of_a_command_in_a_sandbox_is_what_the_call_does(tmp_path: Path, mode: str) -> None:
     (tmp_path / "a.txt").write_text("hidden")
@@ -293,7 +293,7 @@ def test_what_is_explained_of_a_command_in_a_sandbox_is_what_the_call_does(tmp_p
         assert f"cannot see {tmp_path}/**/a.txt" in explained
 
 
-@requirement("PERM-9")
+@requirement("PERM-9", "HELD-30")
 def test_what_the_kernel_would_grant_is_told_for_a_command_that_nobody_approved() -> None:
     edits = {"command": "sed -i s/a/b/ a.txt; rm -r sub; cat /data/x"}
 
@@ -317,7 +317,7 @@ def test_what_the_kernel_would_grant_is_told_for_a_command_that_nobody_approved(
     assert denied["grants"] is None
 
 
-@requirement("PERM-9")
+@requirement("PERM-9", "HELD-30")
 @pytest.mark.parametrize(
     "hook",
     [
@@ -334,14 +334,14 @@ def test_an_input_that_a_hook_changed_is_judged_as_changed(hook: dict[str, Any])
     assert answer["effects"]["writes"] == ["/srv/repo/x"]
 
 
-@requirement("PERM-9")
+@requirement("PERM-9", "HELD-30")
 def test_what_a_hook_leaves_out_of_a_changed_input_is_stood_in_for() -> None:
     answer = told(tool="Edit", input={"file_path": "a"}, hook={"updatedInput": {"file_path": "/etc/x"}})
 
     assert (answer["decision"], answer["effects"]["writes"]) == ("ask", ["/etc/x"])
 
 
-@requirement("PERM-9")
+@requirement("PERM-9", "HELD-30")
 @pytest.mark.parametrize(
     ("hook", "decision", "words"),
     [
@@ -363,7 +363,7 @@ def test_a_hook_that_fails_or_speaks_is_heard_as_in_a_session(hook: dict[str, An
     assert words in answer["reason"]
 
 
-@requirement("PERM-9")
+@requirement("PERM-9", "HELD-30")
 def test_a_scene_that_is_told_of_is_not_looked_for_on_disk_and_a_real_folder_is(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/etc")
     line = {"tool": "Read", "input": {"file_path": "link/hosts"}, "cwd": str(tmp_path)}
@@ -372,7 +372,7 @@ def test_a_scene_that_is_told_of_is_not_looked_for_on_disk_and_a_real_folder_is(
     assert answer_to(json.dumps(line).encode())["decision"] == "ask"
 
 
-@requirement("PERM-9", "BOX-3")
+@requirement("PERM-9", "HELD-30")
 def test_a_scene_may_say_that_its_machine_has_a_sandbox() -> None:
     line = {"input": {"command": "patch foo.txt p"}, "rules": {"allow": ["Bash"], "deny": ["Edit(./foo.txt)"]}}
 

@@ -150,7 +150,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Engine]:
     engine.close()
 
 
-@requirement("PERM-1", "PERM-9")
+@requirement("PERM-1", "PERM-9", "HELD-30")
 @settings(max_examples=250, deadline=None)
 @given(rules=rule_sets, mode=modes, call=calls)
 def test_what_is_explained_is_what_the_engine_decides(
@@ -166,7 +166,7 @@ def test_what_is_explained_is_what_the_engine_decides(
         assert said == decided
 
 
-@requirement("PERM-1", "PERM-9")
+@requirement("PERM-1", "PERM-9", "HELD-30")
 @settings(max_examples=150, deadline=None)
 @given(rules=rule_sets, mode=modes, call=calls)
 def test_a_scene_that_is_told_of_is_decided_as_on_a_machine_that_may_have_no_sandbox(
@@ -183,7 +183,7 @@ def test_a_scene_that_is_told_of_is_decided_as_on_a_machine_that_may_have_no_san
     assert told(sandbox=True).behavior <= engine.explained(*call).verdict.behavior
 
 
-@requirement("PERM-9", "BOX-3")
+@requirement("PERM-9", "HELD-30")
 @pytest.mark.parametrize("mode", [Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.PLAN, Mode.DONT_ASK, Mode.BYPASS])
 @pytest.mark.parametrize(
     "rules",
