@@ -52,7 +52,7 @@ def test_in_a_folder_nobody_trusts_only_what_forbids_or_is_harmless_counts(folde
     found = folders.live().current().layered
 
     assert [rule.text for rule in found.rules] == ["Write", "WebFetch"]
-    assert {".".join(key) for key in found.values} == {"model"}
+    assert {".".join(key) for key in found.values} == set()
     assert {".".join(key) for key in found.lists} == {
         "permissions.ask",
         "permissions.deny",
@@ -305,6 +305,8 @@ PLAIN = "---\nname: a\ndescription: reads: and writes\nmodel: opus\n---\nBe `car
         ("\n\n---\nallowed-tools: Bash\n---\n", "has a head that is not plain"),
         ("---\nname: a\u2028hooks: x\n---\n", "brings hooks"),
         ("---\nhooks: never closed", "brings hooks"),
+        ("---\nname: a\nmodel: scripted:evil.json\n---\n", "brings model"),
+        ("---\nname: a\nmodel: claude-opus-4\n---\n", "brings model"),
     ],
 )
 def test_a_file_of_an_agent_is_an_item_unless_it_is_plainly_harmless(

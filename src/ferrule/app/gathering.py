@@ -53,6 +53,7 @@ def gathered(
         flags=flags,
         levels=levels,
         trusting=trusting,
+        mode=base.mode,
         more=(*own, *given_servers(server_sources), *more),
     )
     if look is not None:

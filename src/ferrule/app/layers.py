@@ -101,19 +101,28 @@ def open_layers(
     flags: Mapping[str, Mapping[str, Any]] | None = None,
     levels: frozenset[Level] = EVERY_LEVEL,
     trusting: bool = False,
+    mode: Mode = Mode.DEFAULT,
     more: Iterable[Loaded] = (),
 ) -> LiveSettings:
     """The settings for a working directory. Raises `SettingsError`.
 
     `settings` is a file, or JSON that begins with a brace. `flags` are
     settings by the name of the flag that stands for them. `more` are files
-    that belong to a level and are none of its own.
+    that belong to a level and are none of its own. `mode` counts where no
+    file chooses one.
     """
     given = [*more] if settings is None else [*more, _given(settings)]
     for flag, content in (flags or {}).items():
         given.append(Loaded(SettingsPath(Level.COMMAND_LINE, flag, SettingsKind.SETTINGS), content))
     around = surroundings(cwd, os.environ)
-    return LiveSettings(around, TrustStore(state_folder), levels=levels, given=tuple(given), trusting=trusting)
+    return LiveSettings(
+        around,
+        TrustStore(state_folder),
+        levels=levels,
+        given=tuple(given),
+        trusting=trusting,
+        default_mode=mode,
+    )
 
 
 def understood(current: Current, workspace: str | None = None) -> Understood:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final, cast
 
@@ -23,6 +23,7 @@ from ..host.text import NotText
 from .entries import Entry, Key
 from .layers import ALLOW, ASK, DENY, DIRECTORIES, MODE, canonical
 from .loading import content_of
+from .untrusted_keys import narrows
 
 LARGEST_SCRIPT: Final = 256 << 10
 """Bytes of a file that is known by its content; a larger one is known by its entry in the folder."""
@@ -34,31 +35,6 @@ PROJECT_VARIABLES: Final = ("CLAUDE_PROJECT_DIR", "FERRULE_PROJECT_DIR")
 
 _VARIABLE: Final = re.compile(rf"\$(?:\{{({'|'.join(PROJECT_VARIABLES)})\}}|({'|'.join(PROJECT_VARIABLES)})\b)")
 _SPLIT: Final = re.compile(r"[\s\"'`;|&()<>=,]+")
-_QUIET_MODES: Final = frozenset({"default", "manual", "plan", "dontAsk"})
-"""Modes that approve nothing which the default would not."""
-_ALWAYS: Final = frozenset(
-    {
-        ("$schema",),
-        ("askUserQuestionTimeout",),
-        ("deniedMcpServers",),
-        ("disableAutoMode",),
-        ("disableSkillShellExecution",),
-        ("disabledMcpjsonServers",),
-        ("effortLevel",),
-        ("fallbackModel",),
-        ("model",),
-        ("smallModel",),
-        ("outputStyle",),
-        ("permissions", "disableAutoMode"),
-        ("permissions", "disableBypassPermissionsMode"),
-        ("respectGitignore",),
-        ("sandbox", "filesystem", "denyRead"),
-        ("sandbox", "filesystem", "denyWrite"),
-        ("sandbox", "network", "deniedDomains"),
-        ("theme",),
-    }
-)
-"""Keys that only forbid, or only concern the model and the looks. Every other key waits for trust."""
 _HELPERS: Final = frozenset({"apiKeyHelper", "otelHeadersHelper", "statusLine", "fileSuggestion"})
 
 
@@ -144,8 +120,8 @@ def kind_of_entry(entry: Entry) -> Kind | None:
     if entry.key in _RULES:
         return _RULES[key]
     if key == MODE:
-        return None if entry.value in _QUIET_MODES else Kind.MODE
-    if key in _ALWAYS or (key == ("sandbox", "enabled") and entry.value is True):
+        return Kind.MODE
+    if narrows(key, entry.value):
         return None
     return _TOP.get(key[0], Kind.HELPER if key[0] in _HELPERS else Kind.SETTING)
 
@@ -157,6 +133,12 @@ _RULES: Final[Mapping[Key, Kind]] = {
     DIRECTORIES: Kind.DIRECTORY,
 }
 _TOP: Final[Mapping[str, Kind]] = {"hooks": Kind.HOOK, "mcpServers": Kind.SERVER, "env": Kind.VARIABLE}
+
+
+def modes_before(entries: Sequence[Entry], entry: Entry, default: str) -> tuple[str, ...]:
+    """The modes that an entry would replace, whichever of the files before it come to count."""
+    before = entries[: next(at for at, one in enumerate(entries) if one is entry)]
+    return (default, *(one.value for one in before if one.key == MODE))
 
 
 def item_of_entry(entry: Entry, ground: Ground, digests: dict[str, str | None] | None = None) -> Item | None:

@@ -64,15 +64,18 @@ class LiveSettings:
         levels: frozenset[Level] = EVERY_LEVEL,
         given: tuple[Loaded, ...] = (),
         trusting: bool = False,
+        default_mode: str = "default",
     ) -> None:
         """`given` holds what came with the command line. `trusting` agrees to all that is there now, for this session.
 
-        Managed settings count whatever the `levels`.
+        Managed settings count whatever the `levels`. `default_mode` is the
+        mode where no file chooses one.
         """
         self._around = around
         self._store = store
         self._levels = levels | {Level.MANAGED}
         self._given = given
+        self._default_mode = default_mode
         self._ground = ground_of(around)
         self._loaded: dict[str, Loaded] = {}
         self._guards: dict[_Guard, Entry] = {}
@@ -129,7 +132,7 @@ class LiveSettings:
         loaded = sorted((*loaded, *self._given), key=lambda one: one.at.level)
         entries = self._as_at_start(tuple(entry for one in loaded for entry in entries_of(one)))
         skipped = tuple(note for one in loaded for note in one.skipped)
-        pairs = weighed(entries, self._ground)
+        pairs = weighed(entries, self._ground, self._default_mode)
         standing = self._standing(pairs, trusting=trusting)
         kept = within_trust((*weighed(self._guards_before(entries), self._ground), *pairs), standing)
         stamps |= {path: _stamp(path) for path in watched_paths(kept, self._ground)}
