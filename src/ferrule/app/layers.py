@@ -24,7 +24,7 @@ from ..settings.files import SettingsKind
 from ..settings.grants import Kind, printable, shortened
 from ..settings.layers import DIRECTORIES, MODE, Layered
 from ..settings.levels import Level, SettingsPath, Source, surroundings
-from ..settings.loading import Loaded, load, load_text
+from ..settings.loading import Loaded, Skipped, load, load_text
 from ..settings.reload import EVERY_LEVEL, Current, LiveSettings
 from ..settings.trust import Standing, TrustStore
 from .live_rules import Policy, PolicyLost
@@ -129,7 +129,7 @@ def understood(current: Current, workspace: str | None = None) -> Understood:
     """For a session in `workspace`, this folder if not given. Raises `SettingsError`."""
     layered = current.layered
     workspace = workspace or os.getcwd()
-    warnings = [str(note) for note in layered.skipped]
+    warnings = list(_warnings_about(layered.skipped))
     hooks = _hooks(layered, workspace, warnings)
     rules = tuple(_rules(layered, warnings))
     return Understood(
@@ -183,9 +183,22 @@ def _given(source: str) -> Loaded:
         raise SettingsError(f"{source} cannot be read: there is no such file.")
     else:
         loaded = load(SettingsPath(Level.COMMAND_LINE, source, SettingsKind.SETTINGS))
-    for note in loaded.skipped:
+    for note in (note for note in loaded.skipped if not note.is_harmless):
         raise SettingsError(note.fault)
     return loaded
+
+
+def _warnings_about(skipped: Iterable[Skipped]) -> Iterator[str]:
+    """One line for all the unknown keys of a file that take nothing away, and one for everything else."""
+    harmless = dict[str, list[Skipped]]()
+    for note in skipped:
+        if note.is_harmless:
+            harmless.setdefault(note.source.path, []).append(note)
+        else:
+            yield str(note)
+    for first, *others in harmless.values():
+        more = f" The same goes for {len(others)} more unknown keys of this file." if others else ""
+        yield f"{first}{more}"
 
 
 def _lost(layered: Layered) -> str | None:
