@@ -102,6 +102,7 @@ def open_layers(
     levels: frozenset[Level] = EVERY_LEVEL,
     trusting: bool = False,
     mode: Mode = Mode.DEFAULT,
+    project_hooks: bool = True,
     more: Iterable[Loaded] = (),
 ) -> LiveSettings:
     """The settings for a working directory. Raises `SettingsError`.
@@ -109,7 +110,7 @@ def open_layers(
     `settings` is a file, or JSON that begins with a brace. `flags` are
     settings by the name of the flag that stands for them. `more` are files
     that belong to a level and are none of its own. `mode` counts where no
-    file chooses one.
+    file chooses one; without `project_hooks` those of the folder do not.
     """
     given = [*more] if settings is None else [*more, _given(settings)]
     for flag, content in (flags or {}).items():
@@ -122,6 +123,7 @@ def open_layers(
         given=tuple(given),
         trusting=trusting,
         default_mode=mode,
+        project_hooks=project_hooks,
     )
 
 
@@ -149,6 +151,19 @@ def understood(current: Current, workspace: str | None = None) -> Understood:
         sandbox=_sandbox(layered, workspace),
         readable=allowed_reads(layered, workspace),
         warnings=(*warnings, *_unused(layered), *_untrusted(current.standing)),
+    )
+
+
+def require_guards(current: Current, ways_on: str) -> None:
+    """Raises `SettingsError` where hooks of the folder could refuse what is about to run, and nobody trusts them."""
+    missing = current.missing_guards
+    if not missing:
+        return
+    named = "; ".join(f"{shortened(item.words, _LONGEST)} ({printable(item.file)})" for item in missing[:_MOST_NAMED])
+    more = f"; and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
+    raise SettingsError(
+        f"this folder is not trusted, and it has hooks that could refuse what is to run: {named}{more}. "
+        f"Nobody is here to be asked about them, so nothing was run. {ways_on}"
     )
 
 

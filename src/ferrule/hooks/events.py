@@ -77,4 +77,7 @@ TOOL_EVENTS: Final = frozenset(
 )
 """Those that are about a call, so that a condition can be asked of them."""
 PROMPT_GATES: Final = REFUSING_EVENTS
-"""Where to go without a hook would allow more, and where a function, a model, an agent or a server's tool that fails has refused, unless it is said to fail open."""
+"""Where to go without a hook would allow more.
+
+A function, a model, an agent or a server's tool that fails there has refused, unless it is said to fail open.
+"""

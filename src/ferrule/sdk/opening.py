@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from ..app.asked_model import AskedModel
 from ..app.commands import Commands
@@ -73,6 +73,13 @@ class Opened:
     def commands(self) -> Commands:
         """What a prompt may ask for with a slash."""
         return self.found.commands
+
+
+WAYS_ON: Final = (
+    "To go on, look at them with `ferrule trust --show`; then trust the folder for this run (`trust=True`, "
+    "`trust_folder=True` of ClaudeAgentOptions, or FERRULE_TRUST=1), agree for good with `ferrule trust`, or leave "
+    "them out with `without_project_hooks=True` or by `setting_sources`."
+)
 
 
 def opened(options: Options, mirror: Mirror | None = None) -> Opened:
@@ -185,6 +192,8 @@ def _settings(options: Options, plugins: tuple[Plugin, ...]) -> tuple[Settings, 
         server_sources=(*_server_sources(options), *(one for plugin in plugins if (one := plugin.servers()))),
         more=[one for plugin in plugins if (one := plugin.hooks())],
         strict_servers=options.strict_mcp_config,
+        project_hooks=not options.without_project_hooks,
+        ways_on=WAYS_ON,
     )
     for warning in found.warnings:
         log.warning("%s", warning)
