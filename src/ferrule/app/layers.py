@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from ..core.tool import Keep
 from ..core.values import named_value
 from ..core.verdicts import Behavior
 from ..hooks.hook import NO_HOOKS, HookBook
+from ..host.state_folder import state_folder
 from ..permissions.modes import Mode
 from ..permissions.rules import Origin, Rule, RuleError, parse_rule
 from ..settings.files import SettingsKind
@@ -27,6 +28,7 @@ from ..settings.levels import Level, SettingsPath, Source, surroundings
 from ..settings.loading import Loaded, Skipped, load, load_text
 from ..settings.reload import EVERY_LEVEL, Current, LiveSettings
 from ..settings.trust import Standing, TrustStore
+from .deciding_files import deciding_files_in
 from .live_rules import Policy, PolicyLost
 from .model_choice import ModelChoice
 from .sandboxing import CannotEnforce, SandboxPolicy, allowed_reads, sandbox_of
@@ -95,7 +97,7 @@ class Understood:
 
 def open_layers(
     cwd: str,
-    state_folder: Path,
+    state: Path,
     *,
     settings: str | None = None,
     flags: Mapping[str, Mapping[str, Any]] | None = None,
@@ -118,7 +120,7 @@ def open_layers(
     around = surroundings(cwd, os.environ)
     return LiveSettings(
         around,
-        TrustStore(state_folder),
+        TrustStore(state),
         levels=levels,
         given=tuple(given),
         trusting=trusting,
@@ -232,9 +234,13 @@ def _lost(layered: Layered) -> str | None:
 
 def _sandbox(layered: Layered, workspace: str) -> SandboxPolicy | None:
     try:
-        return sandbox_of(layered, workspace)
+        policy = sandbox_of(layered, workspace)
     except CannotEnforce as error:
         raise SettingsError(f"{error} Leave its level out with --setting-sources.") from None
+    if policy is None:
+        return None
+    deciding = deciding_files_in(workspace, str(state_folder()), os.environ)
+    return replace(policy, unwritable=(*policy.unwritable, *deciding))
 
 
 def _hooks(layered: Layered, workspace: str, warnings: list[str]) -> HookBook:
