@@ -197,3 +197,13 @@ def test_directories_of_the_settings_are_part_of_the_workspace(folder: Path) -> 
     put(folder / "home" / ".claude" / "settings.json", {"permissions": {"additionalDirectories": [str(folder)]}})
 
     assert ferrule(folder, *READ_OUTSIDE).returncode == 0
+
+
+@requirement("HELD-2")
+def test_what_trust_does_not_cover_is_said_when_it_is_given(folder: Path) -> None:
+    put(folder / "project" / ".claude" / "settings.json", hook("make lint", event="Stop"))
+
+    done = ferrule(folder, "trust", "--yes", "project")
+
+    assert done.returncode == 0
+    assert b"it runs `make lint`, whose content is not covered" in done.stdout

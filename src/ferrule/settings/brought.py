@@ -16,7 +16,7 @@ from typing import Final
 from ..host.files import digest_of
 from ..host.text import NotText
 from .files import FOLDERS
-from .grants import Ground, Item, Kind, digest_for, is_below, named_files, shortened
+from .grants import Ground, Item, Kind, digest_for, is_below, named_files, shortened, uncovered_by
 from .loading import content_of
 
 MOST_FILES: Final = 2000
@@ -90,7 +90,11 @@ def item_of_file(kind: Kind, path: str, content: bytes, ground: Ground) -> Item 
     file = ground.name_of(path)
     named = named_files((head[1] if head else "", *commands), (ground.cwd, os.path.dirname(path)), ground)
     return Item(
-        kind=kind, file=file, words=_words(text, head), digest=digest_for(kind, file, [digest_of(content), named])
+        kind=kind,
+        file=file,
+        words=_words(text, head),
+        digest=digest_for(kind, file, [digest_of(content), named]),
+        uncovered=uncovered_by(commands, ground),
     )
 
 
