@@ -131,8 +131,9 @@ def test_a_program_is_told_as_well_unless_it_leaves_the_project_out(
 
     with pytest.raises(CannotOpen, match="hooks that could refuse"):
         opened(Options(cwd=str(folder), model=script))
-    for more in ({"setting_sources": ["user"]}, {"trust": True}, {"without_project_hooks": True}):
-        opened(Options(cwd=str(folder), model=script, **more))
+    opened(Options(cwd=str(folder), model=script, setting_sources=["user"]))
+    opened(Options(cwd=str(folder), model=script, trust=True))
+    opened(Options(cwd=str(folder), model=script, without_project_hooks=True))
 
 
 @requirement("HELD-3")

@@ -104,9 +104,9 @@ def _values(schema: Mapping[str, Any], root: Mapping[str, Any]) -> st.SearchStra
 def _objects(schema: Mapping[str, Any], root: Mapping[str, Any]) -> st.SearchStrategy[Any]:
     members = schema.get("properties")
     if members is None:
-        inner, names = schema.get("additionalProperties"), schema.get("propertyNames", {})
+        inner, names = schema.get("additionalProperties", True), schema.get("propertyNames", {})
         keys = st.sampled_from(names.get("enum") or ["PATH", "evil", "ANTHROPIC_BASE_URL"])
-        values = _values(inner, root) if isinstance(inner, Mapping) else st.just({})
+        values = st.just(1) if inner is True else _values(inner, root)
         return st.dictionaries(keys, values, max_size=2)
     needed = schema.get("required", ())
     required = {name: _values(members[name], root) for name in needed}

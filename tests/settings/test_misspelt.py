@@ -48,20 +48,20 @@ def test_a_key_that_takes_nothing_from_a_hook_leaves_the_hook_as_it_is(content: 
     ]
 
 
-@requirement("HELD-3")
-@pytest.mark.parametrize(
-    "content",
-    [
-        {"hooks": {"preEditHook": {"command": "x"}}},
-        {"hooks": {"SomeFutureEvent": [{"hooks": []}]}},
-        {"permissions": {"allowFileAccess": True}},
-        {"permissions": {"alow": ["Read"]}},
-        {"permissions": {"_deny": ["Read"]}},
-        {"permissions": {"//": "a comment"}},
-        {"sandbox": {"tomorrow": 1}},
-        {"oversized_results": {"tomorrow": 1}},
-    ],
+UNKNOWN: tuple[dict[str, Any], ...] = (
+    {"hooks": {"preEditHook": {"command": "x"}}},
+    {"hooks": {"SomeFutureEvent": [{"hooks": []}]}},
+    {"permissions": {"allowFileAccess": True}},
+    {"permissions": {"alow": ["Read"]}},
+    {"permissions": {"_deny": ["Read"]}},
+    {"permissions": {"//": "a comment"}},
+    {"sandbox": {"tomorrow": 1}},
+    {"oversized_results": {"tomorrow": 1}},
 )
+
+
+@requirement("HELD-3")
+@pytest.mark.parametrize("content", UNKNOWN)
 def test_an_unknown_key_that_could_not_forbid_is_one_warning(content: dict[str, Any]) -> None:
     assert [(note.may_forbid, note.unknown) for note in read(content).skipped] == [(False, True)]
 

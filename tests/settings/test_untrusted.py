@@ -33,7 +33,7 @@ from tests.settings.schema_values import fullest, settings_values
 PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "settings.md"
 ROW: Final = re.compile(r"^\| `([^`]+)` \| (.+) \|$", re.MULTILINE)
 
-CALLS: Final = (
+CALLS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("Read", {"file_path": f"{CWD}/a"}),
     ("Read", {"file_path": "/etc/hosts"}),
     ("Write", {"file_path": f"{CWD}/a"}),

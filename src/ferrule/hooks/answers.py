@@ -246,8 +246,8 @@ class _Reading:
         older = _refusal_word(self._value.get("decision"))
         if older is None:
             return None, reason
-        known = isinstance(older, str) and older in OLDER_DECISIONS
-        return self._allowed_word(OLDER_DECISIONS[older] if known else older, "decision", trusted=known), reason
+        meant = OLDER_DECISIONS.get(older) if isinstance(older, str) else None
+        return self._allowed_word(meant or older, "decision", trusted=meant is not None), reason
 
     def _allowed_word(self, word: object, key: str, *, trusted: bool) -> Permission | None:
         for permission in _PERMISSIONS:
@@ -307,10 +307,8 @@ class _Reading:
 
 def _refusing_part(value: object) -> Mapping[str, Any]:
     """The first object of a list that says no. Nothing else in a list counts."""
-    parts = cast(list[object], value) if isinstance(value, list) else []
-    return next(
-        (cast(Mapping[str, Any], part) for part in parts if isinstance(part, dict) and _refuses(part)), _NOTHING
-    )
+    parts = cast(list[Any], value) if isinstance(value, list) else []
+    return next((part for part in parts if isinstance(part, dict) and _refuses(cast(object, part))), _NOTHING)
 
 
 def _refusal_word(word: object) -> object:

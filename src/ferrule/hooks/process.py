@@ -70,7 +70,7 @@ class _Kept:
     @property
     def text(self) -> str:
         """Without the mark that some programs put before it, which also says where it is UTF-16."""
-        marked = self.data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        marked = self.data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         return self.data.decode("utf-16" if marked else "utf-8", "replace").removeprefix("\ufeff")
 
 

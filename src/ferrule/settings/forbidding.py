@@ -120,7 +120,7 @@ def as_in_settings(kind: SettingsKind, place: Place, value: Any) -> tuple[Place,
     if kind is SettingsKind.PERMISSIONS:
         return ("permissions", *place), {"permissions": value}
     if kind is SettingsKind.HOOKS and isinstance(value, list):
-        return ("hooks", *place), {"hooks": value}
+        return ("hooks", *place), {"hooks": cast(list[Any], value)}
     return place, value
 
 
