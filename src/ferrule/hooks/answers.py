@@ -307,8 +307,10 @@ class _Reading:
 
 def _refusing_part(value: object) -> Mapping[str, Any]:
     """The first object of a list that says no. Nothing else in a list counts."""
-    parts = cast(list[Any], value) if isinstance(value, list) else []
-    return next((part for part in parts if isinstance(part, dict) and _refuses(cast(object, part))), _NOTHING)
+    for part in cast(list[Any], value) if isinstance(value, list) else ():
+        if isinstance(part, dict) and _refuses(cast(object, part)):
+            return cast(Mapping[str, Any], part)
+    return _NOTHING
 
 
 def _refusal_word(word: object) -> object:
