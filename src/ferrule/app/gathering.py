@@ -67,7 +67,7 @@ def gathered(
         settings=settings,
         flags=flags,
         levels=levels,
-        trusting=trusting or is_trusted_by(os.environ),
+        trusting=trusting,
         mode=base.mode,
         project_hooks=project_hooks,
         more=(*own, *given_servers(server_sources), *more),

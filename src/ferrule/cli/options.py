@@ -75,12 +75,13 @@ def settings_from(chosen: argparse.Namespace, *, interactive: bool = False, runs
     missing for lack of trust. Raises `Usage` for anything that cannot be
     honoured: a rule that is not understood must not be dropped.
     """
-    from ..app.gathering import gathered
+    from ..app.gathering import gathered, is_trusted_by
     from ..app.layers import SettingsError
     from ..app.settings import Settings
     from ..permissions.modes import Mode
     from .trusting import ask_for_trust
 
+    chosen.trust = chosen.trust or is_trusted_by(os.environ)
     base = Settings(cwd=working_directory(chosen.cwd), only_tools=_only_tools(chosen.tools))
     try:
         found = gathered(
