@@ -93,6 +93,7 @@ async def test_only_the_declared_name_changes_and_the_rest_is_told(work: Path) -
     assert (work / "src" / "x.py").exists()
     assert not (work / "made").exists()
     assert "which it had not declared; that was not kept." in said(outcome)
+    assert outcome.status is Status.FAILED
 
 
 @requirement("HELD-10", "HELD-12")

@@ -250,7 +250,11 @@ def _matched(words: Sequence[str], touch: ReadsPath | WritesPath, made: _Made) -
         return None
     folder = touch.real or touch.path
     patterns = [rest for word in words if (rest := _rest_of_pattern(word, touch.path))]
-    if not patterns or not made.may_hold_names(folder):
+    if not made.may_hold_names(folder):
+        return None
+    if not patterns and any("$" in word or "`" in word for word in words):
+        raise _Untold  # a variable of a loop stands for the names
+    if not patterns:
         return None
     names: dict[str, None] = {}
     for pattern in patterns:
