@@ -112,7 +112,7 @@ def declared_writes(effects: Effects) -> tuple[DeclaredWrite, ...]:
         for declared in _of_part(part, made):
             found[declared.path] = found.get(declared.path, False) or declared.tree
             made.add(part, declared)
-    return tuple(DeclaredWrite(path=path, tree=tree) for path, tree in found.items())
+    return _without_covered(DeclaredWrite(path=path, tree=tree) for path, tree in found.items())
 
 
 def passed_over(effects: Effects, hidden: Iterable[str]) -> tuple[str, ...]:
@@ -304,7 +304,7 @@ def _is_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(f"{folder.rstrip('/')}/")
 
 
-def without_covered(writes: Iterable[DeclaredWrite]) -> tuple[DeclaredWrite, ...]:
+def _without_covered(writes: Iterable[DeclaredWrite]) -> tuple[DeclaredWrite, ...]:
     """Without names that a declared tree holds anyway."""
     writes = tuple(writes)
     trees = [one.path for one in writes if one.tree]
