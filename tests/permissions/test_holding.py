@@ -148,9 +148,7 @@ def test_a_pattern_that_means_a_secret_is_asked_about(text: str) -> None:
 
 
 @requirement("HELD-13")
-@pytest.mark.parametrize(
-    "text", ["cat *", "grep -r x .", "cat *.py", "ls .e*", "ls *.pem", "cat src/*", "cat .env.example*"]
-)
+@pytest.mark.parametrize("text", ["cat *", "grep -r x .", "cat *.py", "ls .e*", "ls *.pem", "cat src/*"])
 def test_what_merely_passes_over_a_secret_runs(text: str) -> None:
     assert command({}, text, confines=lambda needed: True) == "allow"
 

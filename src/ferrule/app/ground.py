@@ -24,6 +24,7 @@ from ..mcp.around import Around, timing_from
 from ..permissions.paths import Places
 from ..permissions.secret_paths import SecretPaths
 from ..settings.files import kind_of
+from .deciding_files import with_deciding_files
 from .late_shell import LateShell
 from .live_rules import LiveRules, Policy
 from .settings import Parts, Settings
@@ -59,9 +60,8 @@ def build_policy(settings: Settings, folder: Path) -> PolicyParts:
     )
     state = SessionState(cwd, added_directories=added)
     policy = Policy(settings.rules, settings.mode, hooks=settings.hooks)  # as long as nobody reloads it
-    rules = LiveRules(
-        settings.reload or (lambda: policy), places, state, lists=settings.path_lists, domains=settings.pre_approval
-    )
+    lists = with_deciding_files(settings.path_lists, str(settings.state_folder), os.environ)
+    rules = LiveRules(settings.reload or (lambda: policy), places, state, lists=lists, domains=settings.pre_approval)
     held = HeldPlaces(
         roots=lambda: (cwd, *state.added_directories),
         readable=rules.readable,

@@ -130,16 +130,14 @@ def declared_writes(effects: Effects, *, on_disk: bool = True) -> tuple[Declared
         for declared in _of_part(part, made):
             found[declared.path] = found.get(declared.path, False) or declared.tree
             made.add(part, declared)
-    return tuple(DeclaredWrite(path=path, tree=tree) for path, tree in found.items())
+    return _without_covered(DeclaredWrite(path=path, tree=tree) for path, tree in found.items())
 
 
 def granted_writes(effects: Effects, grants: Grants, *, on_disk: bool = True) -> tuple[DeclaredWrite, ...]:
     """The exact names that a command may change, as far as they were judged."""
     judged = tuple(one.path for one in grants.writes)
     declared = () if effects.unknown else declared_writes(effects, on_disk=on_disk)
-    return without_covered(
-        one for one in declared if any(one.path == path or one.path.startswith(f"{path}/") for path in judged)
-    )
+    return tuple(one for one in declared if any(one.path == path or one.path.startswith(f"{path}/") for path in judged))
 
 
 def passed_over(effects: Effects, hidden: Iterable[str]) -> tuple[str, ...]:
@@ -277,7 +275,11 @@ def _matched(words: Sequence[str], touch: ReadsPath | WritesPath, made: _Made) -
         return None
     folder = touch.real or touch.path
     patterns = [rest for word in words if (rest := _rest_of_pattern(word, touch.path))]
-    if not patterns or not made.may_hold_names(folder):
+    if not made.may_hold_names(folder):
+        return None
+    if not patterns and any("$" in word or "`" in word for word in words):
+        raise _Untold  # a variable of a loop stands for the names
+    if not patterns:
         return None
     names: dict[str, None] = {}
     for pattern in patterns:
@@ -317,7 +319,7 @@ def _is_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(f"{folder.rstrip('/')}/")
 
 
-def without_covered(writes: Iterable[DeclaredWrite]) -> tuple[DeclaredWrite, ...]:
+def _without_covered(writes: Iterable[DeclaredWrite]) -> tuple[DeclaredWrite, ...]:
     """Without names that a declared tree holds anyway."""
     writes = tuple(writes)
     trees = [one.path for one in writes if one.tree]

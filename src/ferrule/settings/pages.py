@@ -15,9 +15,10 @@ from typing import Final
 from ..core.values import named_value, plain_value
 from ..host.front_matter import BadHead, Page, parted
 from ..host.text import NotText
-from .brought import item_of_file
+from .brought import FAMILIES, item_of_file
 from .files import FOLDERS
 from .grants import Ground, Item, Kind, is_below, printable
+from .heads import text_of
 from .levels import Level, Surroundings
 from .loading import content_of
 from .trust import ground_of
@@ -49,6 +50,12 @@ class WrittenPage:
     page: Page
     counts: bool
     """Whether it may do more than say something: give permissions, run commands, bring hooks or servers."""
+
+    @property
+    def model(self) -> str:
+        """As its head names it; one of a folder that nobody trusts cannot say where requests go."""
+        name = text_of(self.page.head, "model")
+        return name if self.counts or name in FAMILIES else ""
 
 
 class Pages:
