@@ -272,7 +272,7 @@ def test_no_line_stops_the_answers(tool: str, asked: dict[str, object]) -> None:
 
 def told(**asked: Any) -> dict[str, Any]:
     """The answer to one line, whose scene is told of unless it says otherwise."""
-    scene = {"cwd": "/srv/repo", "home": "/home/u", "rules": {}}
+    scene: dict[str, Any] = {"cwd": "/srv/repo", "home": "/home/u", "rules": {}}
     return answer_to(json.dumps({"tool": "Bash", **scene, **asked}).encode())
 
 

@@ -17,13 +17,14 @@ from ..core.effects import Effects, describe_touch
 from ..core.ports import Judge, Proposal
 from ..core.tool import AnyTool, ToolDefinitionError, ToolError
 from ..core.values import named_value
-from ..core.verdicts import Behavior, Risk, Verdict, strictest
+from ..core.verdicts import Behavior, Confinement, Risk, Verdict, strictest
 from ..engine.pipeline import Pipeline
 from ..engine.pool import ToolPool, assemble, select
 from ..engine.preparing import looked_up, prepared
 from ..hooks.judge import HookJudge
 from ..hooks.memory import CallMemory
 from ..hooks.payloads import Scene
+from ..host.command import CommandFailed
 from ..host.web.fetching import Fetcher
 from ..host.web.guard import Explained, explain_fetch
 from ..host.web.pages import Pages
@@ -38,6 +39,7 @@ from ..tools.web_fetch import WebFetch
 from .call_scenes import CallScene
 from .hooks import suggesting_for
 from .kernel_grants import KernelGrants
+from .late_shell import LateShell
 from .pretended import (
     ELSEWHERE,
     Elsewhere,
@@ -213,12 +215,18 @@ async def _grants(tool: Bash, proposal: Proposal, verdict: Verdict, scene: CallS
     needed = tool.confinement(proposal.input, proposal.ctx, proposal.effects, verdict)
     if needed is None:
         return None
-    if scene.shell:
-        await scene.shell.try_it()
-        if not scene.shell.confines(needed):
-            return None
+    if scene.shell and not await _confines(scene.shell, needed):
+        return None
     roots = (scene.workspace, *scene.directories)
     return KernelGrants.of(needed, proposal.effects, roots=roots, on_disk=scene.shell is not None)
+
+
+async def _confines(shell: LateShell, needed: Confinement) -> bool:
+    try:
+        await shell.try_it()
+    except (CommandFailed, OSError):  # where nothing can be started, nothing holds it, and the call fails
+        return False
+    return shell.confines(needed)
 
 
 def _suggestions(proposal: Proposal, verdict: Verdict, scene: CallScene) -> tuple[str, ...]:
