@@ -186,6 +186,12 @@ class World:
                 done = step
         return done or "/", tuple(followed)
 
+    def through_links(self, folder: str, names: str, /) -> tuple[str, ...] | None:
+        return ()
+
+    def notable_entries(self, folder: str, /) -> tuple[str, ...] | None:
+        return ()
+
     def real(self, path: str) -> str:
         return self.resolve(path)[0]
 

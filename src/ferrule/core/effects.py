@@ -43,6 +43,11 @@ class ReadsPath:
     path: str
     real: str = ""
     links: tuple[str, ...] = ()
+    names: str = ""
+    """A glob for the names below `path` that are opened, whatever links among them lead to; `**` for all below it.
+
+    The engine states each that leads through a link as a touch of its own.
+    """
 
 
 @frozen_value
@@ -53,6 +58,10 @@ class WritesPath:
     change: Change = Change.DELETES
     real: str = ""
     links: tuple[str, ...] = ()
+    names: str = ""
+    """As for `ReadsPath`; links that are removed are not followed."""
+    like: str = ""
+    """A folder whose entries come to lie below `path`. The engine states those that programs may look for."""
 
 
 @frozen_value

@@ -199,7 +199,7 @@ class Lasting(Protocol):
 
 
 class Paths(Protocol):
-    """The two questions about paths that need a machine to answer."""
+    """The questions about paths that need a machine to answer."""
 
     def anchor(self, path: str, cwd: str, /) -> str:
         """Absolute and normal: `~` expanded, `..` folded, the Unicode form that exists on disk."""
@@ -207,6 +207,17 @@ class Paths(Protocol):
 
     def resolve(self, path: str, /) -> tuple[str, tuple[str, ...]]:
         """The path with links resolved, and the links that were followed."""
+        ...
+
+    def through_links(self, folder: str, names: str, /) -> tuple[str, ...] | None:
+        """What the glob means below the folder and a link leads to; `None` where that is too much to look at.
+
+        A `**` stands for all that is below, of which the links themselves are given.
+        """
+        ...
+
+    def notable_entries(self, folder: str, /) -> tuple[str, ...] | None:
+        """What is in the folder, and what is hidden at any depth below it, relative to it; `None` where it is too much."""
         ...
 
 

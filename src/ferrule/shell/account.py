@@ -24,6 +24,8 @@ from .words import Word
 
 MAX_REASON = 240
 _DESCRIPTOR = re.compile(r"[0-9]+-?|-")
+EVERYTHING = "**"
+"""The names of all that is below a folder."""
 MAX_DEPTH = 6
 """How deep commands that run commands are followed."""
 
@@ -74,11 +76,18 @@ class Account:
     def reads(self, word: Word) -> None:
         if word.text == "-" or word.is_pipe:
             return
+        names = _names_meant(word)
         for path, way in self._ways(word):
             if is_nothing(path) and not way:
                 continue
             self._mind(path, way)
-            self._touch(ReadsPath(path, way))
+            self._touch(ReadsPath(path, way, names=names))
+
+    def reads_through(self, word: Word) -> None:
+        """Read all that is below, whatever links there lead to."""
+        for path, way in self._ways(word):
+            self._mind(path, way)
+            self._touch(ReadsPath(path, way, names=EVERYTHING))
 
     def _mind(self, path: str, way: str) -> None:
         if depends_on_process(path) or depends_on_process(way):
@@ -86,12 +95,13 @@ class Account:
         elif is_endless_or_device(path):
             self.doubt(f"{path} is a device")
 
-    def reads_here(self) -> None:
-        """Read the working directory."""
+    def reads_here(self, *, through: bool = False) -> None:
+        """Read the working directory; `through` its links, too."""
         for base in self.state.bases or (ANYWHERE,):
-            self._touch(ReadsPath(base))
+            self._touch(ReadsPath(base, names=EVERYTHING if through else ""))
 
-    def writes(self, word: Word, change: Change = Change.REPLACES) -> None:
+    def writes(self, word: Word, change: Change = Change.REPLACES, *, below: str = "", like: str = "") -> None:
+        """Write what the word names; `below` it also what the glob means, as in a folder of which `like` is the model."""
         if word.is_pipe:
             return
         certain = word.pattern or (word.text is not None and (self.state.bases or word.text.startswith("/")))
@@ -101,13 +111,14 @@ class Account:
         # A slash behind a link leads on, whatever is to become of the name; and a pattern looks into what is before it.
         if change is Change.UNLINKS and (word.text is None or word.text.endswith("/")):
             change = Change.DELETES
+        names = _names_meant(word) or below
         for path, way in self._ways(word):
             if is_nothing(path) and not way:
                 continue
             if is_disk_device(path):
                 self.risk("disk", "critical", f"It writes to the device {path}.", denies=True)
             self._mind(path, way)
-            self._touch(WritesPath(path, change, way))
+            self._touch(WritesPath(path, change, way, names=names, like=like))
 
     def reaches(self, host: str) -> None:
         self._touch(ReachesHost(host, sends=True))
@@ -190,6 +201,14 @@ class Account:
 
     def all_touches(self) -> tuple[Touch, ...]:
         return (*self.touches, Opaque()) if self.doubts else tuple(self.touches)
+
+
+def _names_meant(word: Word) -> str:
+    """What a pattern means below the folder that it looks in."""
+    if word.text is not None or not word.glob:
+        return ""
+    parts = word.glob.split("/")[word.prefix.count("/") :]
+    return "/".join("*" if part == EVERYTHING else part for part in parts)
 
 
 Runner: TypeAlias = Callable[[Sequence[Word], Account], None]
