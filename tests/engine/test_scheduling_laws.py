@@ -186,6 +186,9 @@ class World:
                 done = step
         return done or "/", tuple(followed)
 
+    def is_folder(self, path: str, /) -> bool | None:
+        return None
+
     def through_links(self, folder: str, names: str, /) -> tuple[str, ...] | None:
         return ()
 

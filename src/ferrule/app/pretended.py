@@ -114,6 +114,9 @@ class PathsAsWritten:
                     done = "/" if self.links[done].startswith("/") else posixpath.dirname(done)
         return done, tuple(links)
 
+    def is_folder(self, path: str, /) -> bool | None:
+        return None
+
     def through_links(self, folder: str, names: str, /) -> tuple[str, ...] | None:
         below = f"{folder.rstrip('/')}/"
         parts = parts_of(names)

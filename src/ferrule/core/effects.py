@@ -62,6 +62,8 @@ class WritesPath:
     """As for `ReadsPath`; links that are removed are not followed."""
     like: str = ""
     """A folder whose entries come to lie below `path`. The engine states those that programs may look for."""
+    if_folder: tuple[WritesPath, ...] = ()
+    """What is written below `path` instead, where that is a folder. The engine knows whether it is."""
 
 
 @frozen_value

@@ -209,6 +209,10 @@ class Paths(Protocol):
         """The path with links resolved, and the links that were followed."""
         ...
 
+    def is_folder(self, path: str, /) -> bool | None:
+        """Whether there is a folder, or a link to one; `None` where nobody knows."""
+        ...
+
     def through_links(self, folder: str, names: str, /) -> tuple[str, ...] | None:
         """What the glob means below the folder and a link leads to; `None` where that is too much to look at.
 

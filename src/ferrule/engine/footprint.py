@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import assert_never
 
 from ..core.effects import (
@@ -39,12 +40,19 @@ def ground(effects: Effects, paths: Paths) -> Effects:
 def _all_grounded(touches: Iterable[Touch], paths: Paths) -> Iterator[Touch]:
     for touch in touches:
         grounded = _grounded(touch, paths)
+        if isinstance(touch, WritesPath) and touch.if_folder and isinstance(grounded, WritesPath):
+            is_folder = paths.is_folder(grounded.real)
+            if is_folder is not False:
+                yield from _all_grounded(touch.if_folder, paths)
+            if is_folder:
+                if not grounded.names:
+                    continue
+                grounded = replace(grounded, like="")
         yield grounded
-        if isinstance(grounded, ReadsPath | WritesPath):
-            if grounded.names:
-                yield from _behind_links(grounded, paths)
-            if isinstance(grounded, WritesPath) and grounded.like:
-                yield from _put_below(grounded, paths)
+        if isinstance(grounded, ReadsPath | WritesPath) and grounded.names:
+            yield from _behind_links(grounded, paths)
+        if isinstance(grounded, WritesPath) and grounded.like:
+            yield from _put_below(grounded, paths)
 
 
 def _grounded(touch: Touch, paths: Paths) -> Touch:

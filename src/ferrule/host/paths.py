@@ -67,6 +67,9 @@ class LocalPaths:
             done = step
         return done or "/", tuple(links)
 
+    def is_folder(self, path: str, /) -> bool | None:
+        return os.path.isdir(path)
+
     def through_links(self, folder: str, names: str, /) -> tuple[str, ...] | None:
         return through_links(folder, names)
 

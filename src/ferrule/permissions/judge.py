@@ -216,6 +216,9 @@ class RuleJudge:
             return True
         if concern.host is not None:
             return self.names_host(concern.host)
+        if concern.written is not None:
+            path, names = concern.written
+            return any(each.matches(path) and each.spells(names) for each, _ in self._allows.writes.patterns)
         if concern.secret is None:
             return False
         path, otherwise = concern.secret

@@ -8,9 +8,15 @@ without regard to case, for a file system may have none.
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from ..core.values import plain_value
+
+_SET: Final = re.compile(r"\[.*\]")
+_BRACES: Final = re.compile(r"\{([^{}]*)\}")
+_MOST_FORMS: Final = 64
 
 
 @plain_value
@@ -39,6 +45,14 @@ class _Entry:
             return False
         return all(fnmatch.fnmatchcase(parts[at + step], segment) for step, segment in enumerate(self.segments))
 
+    def is_meant(self, parts: Sequence[str], at: int) -> bool:
+        """As `matches`, for parts that may be globs."""
+        if self.fronts and tuple(parts[:at]) not in self.fronts:
+            return False
+        if at + len(self.segments) > len(parts):
+            return False
+        return all(means(parts[at + step], segment) for step, segment in enumerate(self.segments))
+
 
 class NameTable:
     """
@@ -52,11 +66,24 @@ class NameTable:
         self._by_beginning: dict[str, list[_Entry]] = {}
         self._by_ending: dict[str, list[_Entry]] = {}
         self._others: list[_Entry] = []
+        self._entries: list[_Entry] = []
         for kind, names in lists.items():
             for name in names:
                 self._add(_entry(kind, name, home))
         self._beginnings = tuple(self._by_beginning)
         self._endings = tuple(self._by_ending)
+
+    def meant(self, folder: str, names: str) -> list[Listed]:
+        """All that a glob below the folder is about: `.e*` is about `.env`, and `*` about nothing."""
+        above = folder.rstrip("/").casefold().split("/")
+        found: list[Listed] = []
+        for spelled in brace_forms(names.casefold()):
+            parts = [*above, *(part for part in spelled.split("/") if part not in ("", "."))]
+            for entry in self._entries:
+                for at in range(max(0, len(above) - len(entry.segments) + 1), len(parts)):
+                    if entry.is_meant(parts, at):
+                        found.append(Listed(entry.kind, entry.name, at, bool(entry.fronts), len(entry.segments)))
+        return found
 
     def find(self, path: str) -> list[Listed]:
         """All that is listed of the path, from its front to its end."""
@@ -78,12 +105,13 @@ class NameTable:
         return found
 
     def _add(self, entry: _Entry) -> None:
+        self._entries.append(entry)
         first = entry.segments[0]
-        if not _is_wild(first):
+        if not is_wild(first):
             self._by_name.setdefault(first, []).append(entry)
-        elif first.startswith("*") and len(first) > 1 and not _is_wild(first[1:]):
+        elif first.startswith("*") and len(first) > 1 and not is_wild(first[1:]):
             self._by_ending.setdefault(first[1:], []).append(entry)
-        elif first.endswith("*") and len(first) > 1 and not _is_wild(first[:-1]):
+        elif first.endswith("*") and len(first) > 1 and not is_wild(first[:-1]):
             self._by_beginning.setdefault(first[:-1], []).append(entry)
         else:
             self._others.append(entry)
@@ -106,5 +134,41 @@ def _take(entries: Sequence[_Entry], parts: Sequence[str], at: int, found: list[
     )
 
 
-def _is_wild(text: str) -> bool:
+def is_wild(text: str) -> bool:
     return any(char in text for char in "*?[")
+
+
+def means(glob: str, listed: str) -> bool:
+    """Whether a glob for names is about a listed one, and does not only pass over it.
+
+    It is where it spells half of the name, or the beginning of it, or the ending that is listed.
+
+    >>> means(".e*", ".env"), means("*", ".env"), means("*.pem", "*.pem"), means("*.json", "credentials.*")
+    (True, False, True, False)
+    """
+    if not is_wild(glob):
+        return fnmatch.fnmatchcase(glob, listed)
+    plain = _SET.sub("*", glob)
+    beginning, ending = re.split(r"[*?]", plain, maxsplit=1)[0], re.split(r"[*?]", plain)[-1]
+    begins = len(beginning) >= (2 if beginning.startswith(".") else 3)
+    if not is_wild(listed):
+        spelled = len(plain) - plain.count("*") - plain.count("?")
+        return fnmatch.fnmatchcase(listed, plain) and (begins or 2 * spelled >= len(listed))
+    if listed.startswith("*"):
+        return ending.endswith(listed[1:])
+    known = re.split(r"[*?\[]", listed, maxsplit=1)[0]
+    return begins and (known.startswith(beginning) or beginning.startswith(known))
+
+
+def brace_forms(glob: str) -> list[str]:
+    """The globs that one with braces stands for; braces in braces, and very many, are taken for any text.
+
+    >>> brace_forms("*.{pem,key}")
+    ['*.pem', '*.key']
+    """
+    forms = [glob]
+    while len(forms) <= _MOST_FORMS and (found := _BRACES.search(forms[0])):
+        head, tail = forms[0][: found.start()], forms[0][found.end() :]
+        forms = [*forms[1:], *(f"{head}{choice}{tail}" for choice in found[1].split(","))]
+        forms.sort(key=lambda form: _BRACES.search(form) is None)
+    return [re.sub(r"\{.*\}", "*", form) for form in forms]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from ..core.effects import Change, Opaque, ReachesHost, ReadsPath, RunsCommand, Touch, WritesPath
+from ..core.values import plain_value
 from ..core.verdicts import Risk, Severity
 from .budget import Budget
 from .paths import (
@@ -28,6 +29,19 @@ EVERYTHING = "**"
 """The names of all that is below a folder."""
 MAX_DEPTH = 6
 """How deep commands that run commands are followed."""
+
+
+@plain_value
+class Put:
+    """What a command puts at a path besides one file of that name. The fields are those of `WritesPath`."""
+
+    names: str = ""
+    like: str = ""
+    if_folder: tuple[tuple[str, Put], ...] = ()
+    """By the name below the path."""
+
+
+NOTHING_PUT = Put()
 
 
 class Account:
@@ -89,6 +103,11 @@ class Account:
             self._mind(path, way)
             self._touch(ReadsPath(path, way, names=EVERYTHING))
 
+    def reads_named(self, word: Word, glob: str) -> None:
+        """Read what the glob means below."""
+        for path, way in self._ways(word):
+            self._touch(ReadsPath(path, way, names=glob.strip("/")))
+
     def _mind(self, path: str, way: str) -> None:
         if depends_on_process(path) or depends_on_process(way):
             self.doubt(f"where {path} leads depends on the process that opens it")
@@ -100,8 +119,8 @@ class Account:
         for base in self.state.bases or (ANYWHERE,):
             self._touch(ReadsPath(base, names=EVERYTHING if through else ""))
 
-    def writes(self, word: Word, change: Change = Change.REPLACES, *, below: str = "", like: str = "") -> None:
-        """Write what the word names; `below` it also what the glob means, as in a folder of which `like` is the model."""
+    def writes(self, word: Word, change: Change = Change.REPLACES, put: Put | None = None) -> None:
+        """Write what the word names, and what is `put` there."""
         if word.is_pipe:
             return
         certain = word.pattern or (word.text is not None and (self.state.bases or word.text.startswith("/")))
@@ -111,14 +130,19 @@ class Account:
         # A slash behind a link leads on, whatever is to become of the name; and a pattern looks into what is before it.
         if change is Change.UNLINKS and (word.text is None or word.text.endswith("/")):
             change = Change.DELETES
-        names = _names_meant(word) or below
+        put = put or NOTHING_PUT
+        names = _names_meant(word) or put.names
         for path, way in self._ways(word):
             if is_nothing(path) and not way:
                 continue
             if is_disk_device(path):
                 self.risk("disk", "critical", f"It writes to the device {path}.", denies=True)
             self._mind(path, way)
-            self._touch(WritesPath(path, change, way, names=names, like=like))
+            inside = tuple(
+                WritesPath(absolute(name, path), change, f"{way}/{name}" if way else "", (), one.names, one.like)
+                for name, one in put.if_folder
+            )
+            self._touch(WritesPath(path, change, way, (), names, put.like, inside))
 
     def reaches(self, host: str) -> None:
         self._touch(ReachesHost(host, sends=True))

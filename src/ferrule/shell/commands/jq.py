@@ -22,12 +22,15 @@ _BEYOND = re.compile(
 
 def read(words: list[Word], account: Account) -> None:
     rest = list(words)
-    operands: list[Word] = []
+    filters: list[Word] = []
     only_text = False
     while rest:
         word = rest.pop(0)
         if not word.may_be_option:
-            operands.append(word)
+            if not filters:
+                filters.append(word)
+            elif not only_text:
+                account.reads(word)
             continue
         text = word.text
         if text is None:
@@ -40,16 +43,15 @@ def read(words: list[Word], account: Account) -> None:
         elif text == "--indent":
             _take(rest, 1, text, account)
         elif text in ("--args", "--jsonargs"):
-            only_text = True
+            only_text = True  # what stands before it is files all the same
         elif text == "--":
-            operands.extend(rest)
-            rest = []
+            filters, files = (filters, rest) if filters else (rest[:1], rest[1:])
+            for file in files:
+                account.reads(file)
+            break
         elif text not in _LONG_FLAGS and not (not text.startswith("--") and set(text[1:]) <= _FLAGS):
             account.doubt(f"the option {text} is not known")
-    _filter(operands[:1], account)
-    for operand in operands[1:]:
-        if not only_text:
-            account.reads(operand)
+    _filter(filters, account)
 
 
 def read_yq(words: list[Word], account: Account) -> None:
@@ -63,7 +65,7 @@ def read_yq(words: list[Word], account: Account) -> None:
     if operands and operands[0].text in ("eval", "e", "eval-all", "ea"):
         operands.pop(0)
     _filter(operands[:1], account)
-    for operand in operands[1:]:
+    for operand in operands:  # the first may be a file as well, and is one where there is such a file
         account.reads(operand)
 
 

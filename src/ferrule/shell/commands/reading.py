@@ -61,20 +61,20 @@ READING = {
     " --unidirectional-new-file --exclude= --exclude-from=read --starting-file= --from-file=read --to-file=read"
     " --ignore-case --ignore-file-name-case --ignore-tab-expansion --ignore-trailing-space --ignore-space-change"
     " --ignore-all-space --ignore-blank-lines --ignore-matching-lines= --text --strip-trailing-cr --minimal"
-    " --speed-large-files --color? --palette= --version --help | reads",
+    " --speed-large-files --color? --palette= --version --help | reads | follows=-r,--recursive",
     "od": "-abcdfiloxv -A: -j: -N: -S: -t: -w? --address-radix= --skip-bytes= --read-bytes= --format="
     " --output-duplicates --width? --version --help | reads | harmless plain",
     "hexdump": "-bcCdovx -e: -n: -s: | reads",
     "hd": "-bcCdovx -e: -n: -s: | reads",
     "strings": "-afow -n: -t: -e: -s: --all --print-file-name --bytes= --radix= --encoding= --include-all-whitespace"
-    " --version --help | reads | digits",
+    " --version --help | reads | digits responses",
     "nm": "-aABCDglnoPpruvS -t: --demangle? --dynamic --extern-only --defined-only --undefined-only --print-size"
-    " --size-sort --numeric-sort --version --help | reads",
+    " --size-sort --numeric-sort --version --help | reads | responses",
     "objdump": "-adDfghprsStTxCwlz -b: -m: -M: -j: --disassemble --headers --syms --demangle? --section= --version"
-    " --help | reads",
+    " --help | reads | responses",
     "readelf": "-aAdehlnrsSuVW -x: -p: --all --file-header --headers --sections --symbols --syms --dynamic --notes"
-    " --relocs --segments --wide --version --help | reads",
-    "size": "-ABdotx --format= --totals --version --help | reads",
+    " --relocs --segments --wide --version --help | reads | responses",
+    "size": "-ABdotx --format= --totals --version --help | reads | responses",
     "xxd": "-abeEipu -c: -g: -l: -s: -o: | read1 writes",
     "sum": "-rs --sysv --version --help | reads | harmless plain",
     "zipinfo": "-12smlvhtTMZ | reads",
