@@ -87,10 +87,11 @@ class Account:
         if risk not in self.risks:
             self.risks.append(risk)
 
-    def reads(self, word: Word) -> None:
+    def reads(self, word: Word, *, contents: bool = True) -> None:
+        """Read what the word names; without `contents`, only what is called what."""
         if word.text == "-" or word.is_pipe:
             return
-        names = _names_meant(word)
+        names = _names_meant(word) if contents else ""
         for path, way in self._ways(word):
             if is_nothing(path) and not way:
                 continue

@@ -228,8 +228,9 @@ def _globs(given: Arguments) -> list[str]:
 def _each(role: str, operands: list[Word], known: Usage, given: Arguments, account: Account) -> None:
     if role == "reads":
         through = _follows_links(known, given)
+        contents = not known.has("names")
         for operand in operands:
-            account.reads(operand)
+            account.reads(operand, contents=contents)
             if through:
                 account.reads_through(operand)
         for glob in _globs(given):

@@ -34,7 +34,17 @@ _DEVICE = re.compile(r"/dev/(sd|hd|vd|xvd|nvme|mmcblk|disk|md|dm-|mapper/|loop|m
 
 _VOLUME = re.compile(r"/private(?=/)|/System/Volumes/Data(?=/)")
 _VITAL = frozenset(
-    {"/usr/local", "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib64", "/usr/libexec", "/usr/share", "/var/lib", "/var/log"}
+    {
+        "/usr/local",
+        "/usr/bin",
+        "/usr/sbin",
+        "/usr/lib",
+        "/usr/lib64",
+        "/usr/libexec",
+        "/usr/share",
+        "/var/lib",
+        "/var/log",
+    }
     | {"/var/db", "/var/root", "/boot/efi", "/lib/modules", "/etc/ssh", "/etc/pam.d", "/etc/sudoers.d", "/etc/systemd"}
     | {"/System/Library", "/System/Volumes", "/System/Volumes/Data", "/Library/LaunchDaemons", "/Library/LaunchAgents"}
 )
