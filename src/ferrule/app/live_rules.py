@@ -21,6 +21,7 @@ from ..permissions.modes import Mode
 from ..permissions.paths import Places
 from ..permissions.protected import DEFAULT_LISTS, PathLists
 from ..permissions.rules import Origin, Rule, RuleError, parse_rule
+from ..permissions.secrets import SecretFiles
 from .sandboxing import SandboxPolicy, boxed, wanted_by
 
 log = logging.getLogger(__name__)
@@ -173,6 +174,12 @@ class LiveRules:
         except PolicyLost:
             return lambda path: True
         return self._hidden
+
+    def secrets(self) -> SecretFiles | None:
+        """Files that no search shows in passing."""
+        with suppress(PolicyLost):  # then nothing is shown anyway
+            self._current()
+        return self._judge.secrets
 
     def plain_hidden(self) -> tuple[str, ...]:
         """The hidden paths that need no search to be found."""

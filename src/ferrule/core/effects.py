@@ -44,10 +44,9 @@ class ReadsPath:
     real: str = ""
     links: tuple[str, ...] = ()
     names: str = ""
-    """A glob for the names below `path` that are opened, whatever links among them lead to; `**` for all below it.
-
-    The engine states each that leads through a link as a touch of its own.
-    """
+    """A glob for the names below `path` that are meant; `**` for all below it. Empty where nobody chose by name."""
+    follows: bool = False
+    """Whether links among these names are followed. The engine states where each leads as a touch of its own."""
 
 
 @frozen_value
@@ -59,7 +58,7 @@ class WritesPath:
     real: str = ""
     links: tuple[str, ...] = ()
     names: str = ""
-    """As for `ReadsPath`; links that are removed are not followed."""
+    """As for `ReadsPath`, and links are followed but where the names themselves are removed."""
     like: str = ""
     """A folder whose entries come to lie below `path`. The engine states those that programs may look for."""
     if_folder: tuple[WritesPath, ...] = ()

@@ -49,7 +49,7 @@ def _all_grounded(touches: Iterable[Touch], paths: Paths) -> Iterator[Touch]:
                     continue
                 grounded = replace(grounded, like="")
         yield grounded
-        if isinstance(grounded, ReadsPath | WritesPath) and grounded.names:
+        if isinstance(grounded, WritesPath) or (isinstance(grounded, ReadsPath) and grounded.follows):
             yield from _behind_links(grounded, paths)
         if isinstance(grounded, WritesPath) and grounded.like:
             yield from _put_below(grounded, paths)
@@ -59,7 +59,7 @@ def _grounded(touch: Touch, paths: Paths) -> Touch:
     if isinstance(touch, ReadsPath | WritesPath) and not os.path.isabs(touch.path):
         return Opaque()  # a place nobody can compare or match may be any place
     if isinstance(touch, ReadsPath):
-        return ReadsPath(touch.path, *paths.resolve(_way(touch)), touch.names)
+        return ReadsPath(touch.path, *paths.resolve(_way(touch)), touch.names, touch.follows)
     if isinstance(touch, WritesPath) and touch.change is Change.UNLINKS:
         folder, name = os.path.split(_way(touch))
         if name != "..":
@@ -72,6 +72,8 @@ def _grounded(touch: Touch, paths: Paths) -> Touch:
 
 def _behind_links(touch: ReadsPath | WritesPath, paths: Paths) -> Iterator[Touch]:
     """What a glob means through links, path by path. What is removed is the link, and not what it leads to."""
+    if not touch.names:
+        return
     found = paths.through_links(touch.real or touch.path, touch.names)
     if found is None:
         yield Opaque()

@@ -96,13 +96,13 @@ class Account:
             if is_nothing(path) and not way:
                 continue
             self._mind(path, way)
-            self._touch(ReadsPath(path, way, names=names))
+            self._touch(ReadsPath(path, way, (), names, bool(names)))
 
     def reads_through(self, word: Word) -> None:
         """Read all that is below, whatever links there lead to."""
         for path, way in self._ways(word):
             self._mind(path, way)
-            self._touch(ReadsPath(path, way, names=EVERYTHING))
+            self._touch(ReadsPath(path, way, (), EVERYTHING, follows=True))
 
     def reads_named(self, word: Word, glob: str) -> None:
         """Read what the glob means below."""
@@ -118,7 +118,7 @@ class Account:
     def reads_here(self, *, through: bool = False) -> None:
         """Read the working directory; `through` its links, too."""
         for base in self.state.bases or (ANYWHERE,):
-            self._touch(ReadsPath(base, names=EVERYTHING if through else ""))
+            self._touch(ReadsPath(base, "", (), EVERYTHING if through else "", through))
 
     def writes(self, word: Word, change: Change = Change.REPLACES, put: Put | None = None) -> None:
         """Write what the word names, and what is `put` there."""
