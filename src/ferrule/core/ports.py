@@ -225,6 +225,14 @@ class Paths(Protocol):
         ...
 
 
+class Door(Protocol):
+    """Stands before every file that the model is given without a call of Read."""
+
+    def objection(self, path: str, /) -> str | None:
+        """Why the file stays out, to be read behind "it is left out: "; `None` if it does not."""
+        ...
+
+
 class Extractor(Protocol):
     """A small model that answers a question about a text which came from outside."""
 
