@@ -322,3 +322,78 @@ def _verdict(mode: Mode, *touches: Touch, rules: tuple[str, ...] = ()) -> Verdic
         proposal.call, proposal.tool, proposal.input, proposal.arguments, Effects.of(*touches), proposal.ctx
     )
     return RuleJudge(rules_of({"allow": rules}), mode, places()).judge(stated)
+
+
+@requirement("PERM-6", "HELD-5")
+@pytest.mark.parametrize(
+    "path",
+    [
+        "~/.config/fish/config.fish",
+        "~/.config/systemd/user/x.service",
+        "~/.config/autostart/x.desktop",
+        "~/.vimrc",
+        "~/.gdbinit",
+        "~/.hg/hgrc",
+        "~/.cursor/mcp.json",
+        "~/.codex/config.toml",
+        "~/.local/state/ferrule/trust.json",
+        "~/.local/bin/ls",
+        "~/.local/lib/python3.12/site-packages/usercustomize.py",
+        "~/.emacs.d/init.el",
+        "~/.tmux.conf",
+        "~/.xprofile",
+        "~/.config/environment.d/x.conf",
+        "~/.curlrc",
+        "~/.psqlrc",
+        "~/Library/LaunchAgents/x.plist",
+        "sub/.hg/hgrc",
+        "sub/.cursor/mcp.json",
+        "sub/.codex/config.toml",
+        "sub/.gdbinit",
+    ],
+)
+def test_start_up_files_and_settings_are_protected_where_they_are_such(path: str) -> None:
+    assert decided({"allow": ["Edit", "Edit(//**)"]}, "Write", {"file_path": path}) == "ask"
+
+
+@requirement("HELD-5")
+@pytest.mark.parametrize(
+    "path",
+    [
+        "sub/.config/fish/config.fish",
+        ".vimrc",
+        "bin/run",
+        "lib/x.py",
+        "docs/.jq",
+        ".config/nvim/init.lua",
+        "tests/.tmux.conf",
+        ".editorconfig",
+        "Makefile",
+        "~/project/main.py",
+        "~/notes.md",
+    ],
+)
+def test_ordinary_files_of_a_project_stay_free(path: str) -> None:
+    assert decided({"allow": ["Edit(//**)"]}, "Write", {"file_path": path}) == "allow"
+
+
+@requirement("HELD-5")
+@pytest.mark.parametrize(
+    ("rule", "text", "decision"),
+    [
+        ("Bash(NODE_ENV=test npm run *)", "NODE_ENV=test npm run b", "allow"),
+        ("Bash(export GOOGLEQ=./g.json:*)", "export GOOGLEQ=./g.json", "allow"),
+        ("Bash(API_URL=https://a pnpm build:*)", "API_URL=https://a pnpm build --x", "allow"),
+        ("Bash(export GOOGLEQ=./g.json:*)", "export GOOGLEQ=./g.json; rm -rf x", "ask"),
+        ("Bash(FOO=1 tool *)", "FOO=1 tool $(x)", "ask"),
+        ("Bash(FOO=* tool *)", "FOO=1 tool b", "ask"),
+        ("Bash(tool *)", "FOO=1 tool b", "ask"),
+        ("Bash(FOO=1 tool *)", "FOO=1 LD_PRELOAD=./x tool b", "ask"),
+        ("Bash(FOO=1:*)", "FOO=1 LD_PRELOAD=./x tool", "ask"),
+        ("Bash(FOO=1 find *)", "FOO=1 find . -delete", "ask"),
+    ],
+)
+def test_a_rule_that_begins_with_a_variable_is_for_the_command_that_spells_it(
+    rule: str, text: str, decision: str
+) -> None:
+    assert command({"allow": [rule]}, text) == decision

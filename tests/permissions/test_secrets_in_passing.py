@@ -241,5 +241,3 @@ async def test_what_is_found_is_found_in_every_coding(tmp_path: Path, coding: st
 
     assert [line.number for line in found.lines] == [2]
     assert not found.left_out.changed
-
-

@@ -62,7 +62,7 @@ class WritesPath:
     like: str = ""
     """A folder whose entries come to lie below `path`. The engine states those that programs may look for."""
     if_folder: tuple[WritesPath, ...] = ()
-    """What is written below `path` instead, where that is a folder. The engine knows whether it is."""
+    """What is written below `path`, where that is a folder. The engine knows whether it is."""
 
 
 @frozen_value

@@ -45,8 +45,6 @@ def _all_grounded(touches: Iterable[Touch], paths: Paths) -> Iterator[Touch]:
             if is_folder is not False:
                 yield from _all_grounded(touch.if_folder, paths)
             if is_folder:
-                if not grounded.names:
-                    continue
                 grounded = replace(grounded, like="")
         yield grounded
         if isinstance(grounded, WritesPath) or (isinstance(grounded, ReadsPath) and grounded.follows):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, fields, replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
@@ -32,6 +32,25 @@ class PathLists:
     not_secrets: tuple[str, ...] = tuple(sensitive.NOT_SECRETS.split())
     delicate: tuple[str, ...] = tuple(sensitive.DELICATE.split())
     system: tuple[str, ...] = tuple(sensitive.SYSTEM.split())
+
+    def changed(
+        self,
+        *,
+        protected: Iterable[str] = (),
+        unprotected: Iterable[str] = (),
+        secrets: Iterable[str] = (),
+        not_secrets: Iterable[str] = (),
+    ) -> PathLists:
+        """With more names, and with names taken off. What is never written stays so."""
+        free = tuple(unprotected)
+        return replace(
+            self,
+            run_later=(*self.run_later, *protected),
+            not_run_later=(*self.not_run_later, *free),
+            delicate=tuple(name for name in self.delicate if name not in free),
+            secrets=(*self.secrets, *secrets),
+            not_secrets=(*self.not_secrets, *not_secrets),
+        )
 
 
 DEFAULT_LISTS: Final = PathLists()
