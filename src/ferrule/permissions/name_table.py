@@ -10,6 +10,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 from ..core.values import plain_value
@@ -72,18 +73,24 @@ class NameTable:
                 self._add(_entry(kind, name, home))
         self._beginnings = tuple(self._by_beginning)
         self._endings = tuple(self._by_ending)
+        self._meant = lru_cache(maxsize=1024)(self._found_by_glob)
 
-    def meant(self, folder: str, names: str) -> list[Listed]:
+    def meant(self, folder: str, names: str) -> tuple[Listed, ...]:
         """All that a glob below the folder is about: `.e*` is about `.env`, and `*` about nothing."""
-        above = folder.rstrip("/").casefold().split("/")
-        found: list[Listed] = []
-        for spelled in brace_forms(names.casefold()):
+        return self._meant(folder.rstrip("/").casefold(), names.casefold())
+
+    def _found_by_glob(self, folder: str, names: str) -> tuple[Listed, ...]:
+        above = folder.split("/")
+        found: dict[Listed, None] = {}
+        for spelled in brace_forms(names):
             parts = [*above, *(part for part in spelled.split("/") if part not in ("", "."))]
             for entry in self._entries:
-                for at in range(max(0, len(above) - len(entry.segments) + 1), len(parts)):
-                    if entry.is_meant(parts, at):
-                        found.append(Listed(entry.kind, entry.name, at, bool(entry.fronts), len(entry.segments)))
-        return found
+                first = max(0, len(above) - len(entry.segments) + 1)
+                depths = range(first, len(parts)) if not entry.fronts else (len(front) for front in entry.fronts)
+                for at in depths:
+                    if at >= first and entry.is_meant(parts, at):
+                        found[Listed(entry.kind, entry.name, at, bool(entry.fronts), len(entry.segments))] = None
+        return tuple(found)
 
     def find(self, path: str) -> list[Listed]:
         """All that is listed of the path, from its front to its end."""
@@ -148,16 +155,22 @@ def means(glob: str, listed: str) -> bool:
     """
     if not is_wild(glob):
         return fnmatch.fnmatchcase(glob, listed)
-    plain = _SET.sub("*", glob)
-    beginning, ending = re.split(r"[*?]", plain, maxsplit=1)[0], re.split(r"[*?]", plain)[-1]
-    begins = len(beginning) >= (2 if beginning.startswith(".") else 3)
+    plain, beginning, ending, begins, spelled = _taken_apart(glob)
     if not is_wild(listed):
-        spelled = len(plain) - plain.count("*") - plain.count("?")
-        return fnmatch.fnmatchcase(listed, plain) and (begins or 2 * spelled >= len(listed))
+        return (begins or 2 * spelled >= len(listed)) and fnmatch.fnmatchcase(listed, plain)
     if listed.startswith("*"):
         return ending.endswith(listed[1:])
-    known = re.split(r"[*?\[]", listed, maxsplit=1)[0]
+    known = listed.rstrip("*?")
     return begins and (known.startswith(beginning) or beginning.startswith(known))
+
+
+@lru_cache(maxsize=256)
+def _taken_apart(glob: str) -> tuple[str, str, str, bool, int]:
+    """Without sets; how it begins and ends; whether the beginning says something; how many characters it spells."""
+    plain = _SET.sub("*", glob)
+    pieces = re.split(r"[*?]", plain)
+    begins = len(pieces[0]) >= (2 if pieces[0].startswith(".") else 3)
+    return plain, pieces[0], pieces[-1], begins, sum(map(len, pieces))
 
 
 def brace_forms(glob: str) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Final
 from ..core.effects import Change, Effects, ReachesHost, ReadsPath, RunsCommand, WritesPath
 from ..core.values import frozen_named_value, frozen_value
 from ..core.verdicts import Behavior, Verdict
-from ..shell.paths import is_critical, without_volume
+from ..shell.paths import VOLUMES, is_critical, without_volume
 from . import sensitive
 from .domains import is_local
 from .name_table import Listed, NameTable, is_wild
@@ -99,7 +99,8 @@ class Guard:
 
     def secret_in(self, path: str) -> Concern | None:
         """Why reading the path is asked about, if it is."""
-        return self._read(path, self._listed(self._table.find(path), path))
+        found = self._table.find(path)
+        return self._read(path, self._listed(found, path)) if found else None
 
     def secret_meant(self, folder: str, names: str) -> Concern | None:
         """The same for a glob below a folder: for one that means a secret, not for one that passes over it."""
@@ -112,12 +113,15 @@ class Guard:
 
     def _of_path(self, touch: ReadsPath | WritesPath, *, shows: bool) -> Iterator[Concern]:
         """What a program shows of a name only is no secret."""
-        paths = (touch.path,) if touch.real in ("", touch.path) else (touch.path, touch.real)
-        if isinstance(touch, ReadsPath):
-            concerns = [self.secret_in(path) or self.secret_meant(path, touch.names) for path in paths] if shows else []
-        else:
-            concerns = [self._written(path, touch.change) or self._written_by_glob(path, touch) for path in paths]
-        yield from (concern for concern in concerns if concern is not None)
+        reads = isinstance(touch, ReadsPath)
+        if reads and not shows:
+            return
+        for path in (touch.path,) if touch.real in ("", touch.path) else (touch.path, touch.real):
+            concern = self.secret_in(path) if reads else self._written(path, touch.change)
+            if concern is None and touch.names:
+                concern = self.secret_meant(path, touch.names) if reads else self._written_by_glob(path, touch.names)
+            if concern is not None:
+                yield concern
 
     def _read(self, path: str, listed: Mapping[str, Listed]) -> Concern | None:
         secret = listed.get("secrets")
@@ -127,16 +131,20 @@ class Guard:
         return Concern(Behavior.ASK, reason, secret=(path, _renamed(path, secret)), in_bypass=False)
 
     def _written(self, path: str, change: Change) -> Concern | None:
-        listed = self._listed(self._table.find(path), path)
-        if "system" in listed or any(one.kind == "system" for one in self._table.find(without_volume(path))):
+        found = self._table.find(path)
+        listed = self._listed(found, path) if found else _NOTHING
+        if "system" in listed or (path.startswith(VOLUMES) and self._is_of_the_system(without_volume(path))):
             return Concern(Behavior.DENY, f"{path} says who may do what on this machine, and is never written")
         if change in _REMOVING and self._is_critical(path):
             return Concern(Behavior.ASK, f"{path} would be removed, and no rule and no mode approves that")
         return self._delicate(path, listed) if listed else None
 
-    def _written_by_glob(self, folder: str, touch: WritesPath) -> Concern | None:
-        for listed in self._table.meant(folder, touch.names) if touch.names else ():
-            path = _spelled_out(folder, touch.names, listed)
+    def _is_of_the_system(self, path: str) -> bool:
+        return any(listed.kind == "system" for listed in self._table.find(path))
+
+    def _written_by_glob(self, folder: str, names: str) -> Concern | None:
+        for listed in self._table.meant(folder, names):
+            path = _spelled_out(folder, names, listed)
             concern = self._delicate(path, self._listed([listed], path))
             if concern is not None:
                 return concern

@@ -32,7 +32,8 @@ _SYSTEM_FILES = re.compile(
 _DEVICE = re.compile(r"/dev/(sd|hd|vd|xvd|nvme|mmcblk|disk|md|dm-|mapper/|loop|mem|kmem|port)[^/]*(/.*)?")
 
 
-_VOLUME = re.compile(r"/private(?=/)|/System/Volumes/Data(?=/)")
+VOLUMES = ("/private/", "/System/Volumes/Data/")
+"""Where macOS keeps folders that the root has links to."""
 _VITAL = frozenset(
     {
         "/usr/local",
@@ -102,8 +103,10 @@ def without_volume(path: str) -> str:
     >>> without_volume("/private/etc/hosts"), without_volume("/System/Volumes/Data/Users/u"), without_volume("/privateer")
     ('/etc/hosts', '/Users/u', '/privateer')
     """
-    found = _VOLUME.match(path)
-    return path[found.end() :] if found else path
+    for volume in VOLUMES if path.startswith(VOLUMES) else ():
+        if path.startswith(volume):
+            return path[len(volume) - 1 :]
+    return path
 
 
 def is_critical(path: str, *, home: str, workspace: str) -> bool:
