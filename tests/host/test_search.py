@@ -253,7 +253,8 @@ async def test_a_search_out_of_time_leaves_no_process_and_keeps_what_it_found(tm
 
 @requirement("GREP-1")
 async def test_a_search_that_has_enough_leaves_no_process(tmp_path: Path) -> None:
-    record = b'{"type":"match","data":{"path":{"text":"./a"},"lines":{"text":"x"},"line_number":1,"absolute_offset":0,"submatches":[]}}'
+    head = b'{"type":"match","data":{"path":{"text":"./a"},"lines":{"text":"x"},'
+    record = head + b'"line_number":1,"absolute_offset":0,"submatches":[]}}'
     (tmp_path / "a").write_text("x")
     program = hanging_after(tmp_path, rb"\n".join([record] * 500))
 
@@ -266,7 +267,8 @@ async def test_a_search_that_has_enough_leaves_no_process(tmp_path: Path) -> Non
 @requirement("GREP-1")
 async def test_when_there_is_no_time_to_search_in_order_what_was_found_is_given(tmp_path: Path) -> None:
     program = tmp_path / "rg"
-    record = '{"type":"match","data":{"path":{"text":"./%s"},"lines":{"text":"x"},"line_number":1,"absolute_offset":0,"submatches":[]}}\n'
+    head = '{"type":"match","data":{"path":{"text":"./%s"},"lines":{"text":"x"},'
+    record = head + '"line_number":1,"absolute_offset":0,"submatches":[]}}\n'
     for name in "abc":
         (tmp_path / name).write_text("x")
     program.write_text(

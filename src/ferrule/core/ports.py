@@ -221,7 +221,7 @@ class Paths(Protocol):
         ...
 
     def notable_entries(self, folder: str, /) -> tuple[str, ...] | None:
-        """What is in the folder, and what is hidden at any depth below it, relative to it; `None` where it is too much."""
+        """What is in the folder, and what is hidden at any depth below it, relative to it; `None` for too much."""
         ...
 
 

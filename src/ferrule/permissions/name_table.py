@@ -154,7 +154,7 @@ def means(glob: str, listed: str) -> bool:
     (True, False, True, False)
     """
     if not is_wild(glob):
-        return fnmatch.fnmatchcase(glob, listed)
+        return fnmatch.fnmatchcase(glob, listed) if is_wild(listed) else glob == listed
     plain, beginning, ending, begins, spelled = _taken_apart(glob)
     if not is_wild(listed):
         return (begins or 2 * spelled >= len(listed)) and fnmatch.fnmatchcase(listed, plain)

@@ -10,13 +10,13 @@ RUN_LATER: Final = """
     .zlogout .profile .envrc .npmrc .yarnrc .yarnrc.yml .pnp.* .pnpmfile.cjs bunfig.toml .bazelrc .bazelversion
     .bazeliskrc .pre-commit-config.yaml lefthook.* gradle-wrapper.properties maven-wrapper.properties .devcontainer.json
     .ripgreprc pyrightconfig.json .mcp.json .claude.json
-    .hg .hgrc .cursor/mcp.json .cursor/hooks.json .codex .gemini/settings.json .exrc .nvimrc .nvim.lua .gdbinit .lldbinit
-    .fleet .zed .direnvrc .pdbrc .Rprofile .irbrc .pryrc .ghci
+    .hg .hgrc .cursor/mcp.json .cursor/hooks.json .codex .gemini/settings.json .exrc .nvimrc .nvim.lua .gdbinit
+    .lldbinit .fleet .zed .direnvrc .pdbrc .Rprofile .irbrc .pryrc .ghci
     ~/.config/fish ~/.config/systemd ~/.config/autostart ~/.config/autostart-scripts ~/.config/plasma-workspace
     ~/.config/environment.d ~/.config/lxsession ~/.config/i3 ~/.config/sway ~/.config/hypr ~/.config/openbox
     ~/.config/bspwm ~/.config/awesome ~/.config/kitty ~/.config/alacritty ~/.config/wezterm ~/.wezterm.lua
-    ~/.config/nvim ~/.vimrc ~/.vim ~/.gvimrc ~/.emacs ~/.emacs.d ~/.config/emacs ~/.nanorc ~/.config/Code ~/.config/VSCodium
-    ~/.config/Cursor ~/.config/zed ~/.cursor ~/.gemini ~/.config/opencode ~/.config/goose ~/.aider.conf.yml
+    ~/.config/nvim ~/.vimrc ~/.vim ~/.gvimrc ~/.emacs ~/.emacs.d ~/.config/emacs ~/.nanorc ~/.config/Code
+    ~/.config/VSCodium ~/.config/Cursor ~/.config/zed ~/.cursor ~/.gemini ~/.config/opencode ~/.config/goose ~/.aider.conf.yml
     ~/.config/zsh ~/.zsh ~/.oh-my-zsh ~/.zlogin ~/.login ~/.cshrc ~/.tcshrc ~/.kshrc ~/.mkshrc ~/.config/nushell
     ~/.config/powershell ~/.config/starship.toml ~/.config/direnv ~/.config/mise ~/.config/atuin ~/.bash_completion
     ~/.inputrc ~/.screenrc ~/.tmux.conf ~/.config/tmux ~/.xinitrc ~/.xsession ~/.xsessionrc ~/.xprofile ~/.xserverrc

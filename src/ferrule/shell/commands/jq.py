@@ -45,13 +45,17 @@ def read(words: list[Word], account: Account) -> None:
         elif text in ("--args", "--jsonargs"):
             only_text = True  # what stands before it is files all the same
         elif text == "--":
-            filters, files = (filters, rest) if filters else (rest[:1], rest[1:])
-            for file in files:
-                account.reads(file)
-            break
+            filters, rest = _only_operands(filters, rest, account), []
         elif text not in _LONG_FLAGS and not (not text.startswith("--") and set(text[1:]) <= _FLAGS):
             account.doubt(f"the option {text} is not known")
     _filter(filters, account)
+
+
+def _only_operands(filters: list[Word], rest: list[Word], account: Account) -> list[Word]:
+    """The filter, where what follows are a filter and files, or files alone. Versions differ on `--args` before it."""
+    for file in rest if filters else rest[1:]:
+        account.reads(file)
+    return filters or rest[:1]
 
 
 def read_yq(words: list[Word], account: Account) -> None:
