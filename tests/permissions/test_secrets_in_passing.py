@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -58,8 +58,9 @@ async def test_a_search_over_a_folder_leaves_secrets_out_and_says_so(folder: Pat
 
 @requirement("HELD-5")
 async def test_that_something_is_left_out_does_not_tell_what_is_in_it(folder: Path) -> None:
-    hit = await said(folder, "Grep", pattern="KEY=x", glob="!*.txt", output_mode="content")
-    miss = await said(folder, "Grep", pattern="KEY=y", glob="!*.txt", output_mode="content")
+    call: dict[str, Any] = {"glob": "!*.txt", "output_mode": "content"}
+    hit = await said(folder, "Grep", pattern="KEY=x", **call)
+    miss = await said(folder, "Grep", pattern="KEY=y", **call)
 
     assert hit.splitlines()[-1] == miss.splitlines()[-1] == "[left out: .env, certs/server.pem]"
 
@@ -76,7 +77,7 @@ async def test_of_many_secrets_a_few_are_named_and_the_others_counted(folder: Pa
 
 @requirement("HELD-5")
 @pytest.mark.parametrize("call", [{"pattern": "*"}, {"pattern": "**"}, {"pattern": ".env"}])
-async def test_glob_leaves_secrets_out(folder: Path, call: dict[str, str]) -> None:
+async def test_glob_leaves_secrets_out(folder: Path, call: dict[str, Any]) -> None:
     text = await said(folder, "Glob", **call)
 
     assert f"{folder}/.env\n" not in text
@@ -99,7 +100,7 @@ async def test_glob_leaves_secrets_out(folder: Path, call: dict[str, str]) -> No
     ],
 )
 async def test_a_search_that_names_a_secret_is_asked_about_and_then_shows_it(
-    folder: Path, call: dict[str, str]
+    folder: Path, call: dict[str, Any]
 ) -> None:
     refused = await said(folder, "Grep", pattern="KEY", output_mode="content", **call)
     assert KEY not in refused
@@ -176,7 +177,7 @@ def test_a_word_that_passes_over_secrets_or_shows_names_alone_is_not(folder: Pat
 
 
 @contextmanager
-def swapping(place: Path, aside: Path, target: Path) -> Iterator[None]:
+def swapping(place: Path, aside: Path, target: Path) -> Generator[None]:
     """Something that puts a link in the place of a folder, and the folder back, over and over."""
     done = threading.Event()
 
@@ -241,3 +242,14 @@ async def test_what_is_found_is_found_in_every_coding(tmp_path: Path, coding: st
 
     assert [line.number for line in found.lines] == [2]
     assert not found.left_out.changed
+
+
+@requirement("HELD-5")
+async def test_a_link_to_a_file_is_searched_under_the_name_it_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "real.txt").write_text("needle\n")
+    (tmp_path / "link.txt").symlink_to("sub/real.txt")
+
+    found = await Search().lines(Place(path=str(tmp_path / "link.txt")), Query(pattern="needle"), offset=0, limit=None)
+
+    assert [(line.path, line.text) for line in found.lines] == [(str(tmp_path / "sub" / "real.txt"), "needle")]

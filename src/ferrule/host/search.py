@@ -16,12 +16,12 @@ import heapq
 import os
 import re
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from ..core.values import named_value, plain_value
 from ..text.names import on_one_line
@@ -46,6 +46,8 @@ COMMON: Final = (
 PRUNE_AT: Final = 50_000
 MOST_NAMED: Final = 3
 """Secrets that are told of by name; others are counted."""
+
+HitsT = TypeVar("HitsT")
 
 Hidden: TypeAlias = Callable[[str], bool]
 """Whether a file, by its absolute path, is to be in no result."""
@@ -177,7 +179,7 @@ class Search:
         started = time.monotonic()
         keep = None if limit is None else offset + limit
         with self._held(place) as at:
-            found, left_out = await asyncio.gather(
+            found, left_out = await self._beside(
                 self._lines(at, query, offset=0, limit=keep, seconds=self._seconds), self._passed_over(at)
             )
             left_out = replace(left_out, changed=found.left_out.changed)
@@ -214,9 +216,7 @@ class Search:
         selection = _selected(place)
         arguments = [flag, "--with-filename", *selection.arguments, *_asking(query)]
         with self._held(place) as at:
-            found, left_out = await asyncio.gather(
-                self._hits(arguments, at, selection, keep=keep), self._passed_over(at)
-            )
+            found, left_out = await self._beside(self._hits(arguments, at, selection, keep=keep), self._passed_over(at))
         return replace(found, left_out=left_out)
 
     async def _hits(
@@ -236,6 +236,17 @@ class Search:
             FileHit(os.path.join(at.folder, path), count) for path, count in newest.sorted() if files.is_inside(path)
         )
         return FileHits(hits, newest.total, newest.matches, ending, LeftOut())
+
+    async def _beside(
+        self, search: Coroutine[Any, Any, HitsT], passed_over: Coroutine[Any, Any, LeftOut]
+    ) -> tuple[HitsT, LeftOut]:
+        """Both at once. However the search ends, nothing goes on behind it."""
+        beside = asyncio.ensure_future(passed_over)
+        try:
+            return await search, await beside
+        finally:
+            beside.cancel()
+            await asyncio.wait((beside,))
 
     async def _passed_over(self, at: _At) -> LeftOut:
         """By their names alone: whether one is told of must not depend on what is in it."""
@@ -266,8 +277,11 @@ class Search:
         try:
             real = real_path_of(place.path, place.judged)
             with held_folder(real if target == "./" else os.path.dirname(real)) as descriptor:
-                name = target if target == "./" else f"./{os.path.basename(real)}"
-                yield _At(place, folder, name, descriptor, secrets)
+                if target != "./" and os.path.basename(real) != os.path.basename(place.path):
+                    folder = os.path.dirname(real)  # a link to a file by another name
+                yield _At(
+                    place, folder, target if target == "./" else f"./{os.path.basename(real)}", descriptor, secrets
+                )
         except ChangedMeanwhile as reason:
             raise SearchFailed(str(reason)) from None
         except OSError as error:

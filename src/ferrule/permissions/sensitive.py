@@ -16,7 +16,8 @@ RUN_LATER: Final = """
     ~/.config/environment.d ~/.config/lxsession ~/.config/i3 ~/.config/sway ~/.config/hypr ~/.config/openbox
     ~/.config/bspwm ~/.config/awesome ~/.config/kitty ~/.config/alacritty ~/.config/wezterm ~/.wezterm.lua
     ~/.config/nvim ~/.vimrc ~/.vim ~/.gvimrc ~/.emacs ~/.emacs.d ~/.config/emacs ~/.nanorc ~/.config/Code
-    ~/.config/VSCodium ~/.config/Cursor ~/.config/zed ~/.cursor ~/.gemini ~/.config/opencode ~/.config/goose ~/.aider.conf.yml
+    ~/.config/VSCodium ~/.config/Cursor
+    ~/.config/zed ~/.cursor ~/.gemini ~/.config/opencode ~/.config/goose ~/.aider.conf.yml
     ~/.config/zsh ~/.zsh ~/.oh-my-zsh ~/.zlogin ~/.login ~/.cshrc ~/.tcshrc ~/.kshrc ~/.mkshrc ~/.config/nushell
     ~/.config/powershell ~/.config/starship.toml ~/.config/direnv ~/.config/mise ~/.config/atuin ~/.bash_completion
     ~/.inputrc ~/.screenrc ~/.tmux.conf ~/.config/tmux ~/.xinitrc ~/.xsession ~/.xsessionrc ~/.xprofile ~/.xserverrc
