@@ -321,3 +321,13 @@ def test_links_that_are_too_many_to_look_at_are_asked_about(folder: Path) -> Non
         (many / f"l{number}").symlink_to("../k.txt")
 
     assert decided_in(folder, "cat many/*") == "ask"
+
+
+@requirement("HELD-5")
+@pytest.mark.parametrize("command", ["grep x *", "grep x -- *", "cat *", "wc -l *", "head [-]*"])
+def test_a_file_that_is_called_like_an_option_may_be_one(folder: Path, command: str) -> None:
+    assert decided_in(folder, command) == "allow"
+    (folder / "-R").write_text("")
+
+    assert decided_in(folder, command) == "ask"
+    assert decided_in(folder, command.replace("*", "./*").replace("[-]./", "./")) == "allow"

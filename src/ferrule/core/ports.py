@@ -216,7 +216,8 @@ class Paths(Protocol):
     def through_links(self, folder: str, names: str, /) -> tuple[str, ...] | None:
         """What the glob means below the folder and a link leads to; `None` where that is too much to look at.
 
-        A `**` stands for all that is below, of which the links themselves are given.
+        A `**` stands for all that is below, of which the links themselves are given. Without `./` before the glob, a
+        name that begins with a dash is too much as well: it would be an option.
         """
         ...
 

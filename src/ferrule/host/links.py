@@ -23,10 +23,12 @@ class TooMany(Exception):
 def through_links(folder: str, names: str) -> tuple[str, ...] | None:
     """Paths below the folder that the glob means and that lead through a link; `None` where there are too many.
 
-    A `**` at the end means all that is below, of which the links themselves are given.
+    A `**` at the end means all that is below, of which the links themselves are given. Names that are not given with
+    `./` before them may be options where they begin with a dash: then nobody knows what a command does, which is as
+    good as too many.
     """
     try:
-        return tuple(_Look().through_links(folder, parts_of(names)))
+        return tuple(_Look().through_links(folder, parts_of(names), bare=not names.startswith("./")))
     except TooMany:
         return None
 
@@ -65,7 +67,7 @@ class _Look:
         self._entries = MOST_ENTRIES
         self._found = MOST_FOUND
 
-    def through_links(self, folder: str, parts: tuple[str, ...]) -> Iterator[str]:
+    def through_links(self, folder: str, parts: tuple[str, ...], *, bare: bool) -> Iterator[str]:
         waiting = [(folder, parts, False)]
         while waiting:
             place, (first, *rest), linked = waiting.pop()
@@ -75,6 +77,8 @@ class _Look:
             for entry in self._listed(place):
                 if not part_matches(first, entry.name):
                     continue
+                if bare and entry.name[0] == "-" and place is folder:
+                    raise TooMany
                 is_linked = linked or entry.is_symlink()
                 if not rest:
                     if is_linked:

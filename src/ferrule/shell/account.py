@@ -229,11 +229,12 @@ class Account:
 
 
 def _names_meant(word: Word) -> str:
-    """What a pattern means below the folder that it looks in."""
+    """What a pattern means below the folder that it looks in; `./` stands before names that can be no options."""
     if word.text is not None or not word.glob:
         return ""
     parts = word.glob.split("/")[word.prefix.count("/") :]
-    return "/".join("*" if part == EVERYTHING else part for part in parts)
+    names = "/".join("*" if part == EVERYTHING else part for part in parts)
+    return names if not word.prefix else f"./{names}"
 
 
 Runner: TypeAlias = Callable[[Sequence[Word], Account], None]

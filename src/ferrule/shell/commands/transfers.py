@@ -64,7 +64,8 @@ def _put(role: str, sources: list[Word], target: Word, given: Arguments, account
 
 def _put_of(source: Word, given: Arguments, account: Account, *, with_folders: bool) -> Put:
     if source.text is None:
-        return Put(EVERYTHING if with_folders else source.glob.rpartition("/")[2] or EVERYTHING)
+        name = source.glob.rpartition("/")[2]
+        return Put(EVERYTHING if with_folders or not name else f"./{name}")
     like = account.places(source)[0] if with_folders else ""
     everything = EVERYTHING if with_folders else ""
     name = posixpath.basename(source.text.rstrip("/"))
