@@ -8,9 +8,10 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -32,7 +33,7 @@ few = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 
 
 @contextmanager
-def _tree(paths: list[str], content: str = "x\n") -> Iterator[Path]:
+def _tree(paths: list[str], content: str = "x\n") -> Generator[Path]:
     """A folder with these files; one that would stand where a folder stands is left out."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(os.path.realpath(folder))
@@ -56,7 +57,7 @@ def _rg(root: Path, *arguments: str) -> set[str]:
     return {str(root / line.removeprefix("./")) for line in done.stdout.splitlines()}
 
 
-async def _files(root: Path, glob: str, **more: bool) -> set[str]:
+async def _files(root: Path, glob: str, **more: Any) -> set[str]:
     found = await Search().files(Place(path=str(root), glob=glob, **more), keep=10_000)
     assert len(found.hits) == found.total
     return {hit.path for hit in found.hits}

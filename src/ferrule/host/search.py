@@ -44,6 +44,9 @@ COMMON: Final = (
     "--null",
 )
 PRUNE_AT: Final = 50_000
+KNOWN_SECONDS: Final = 20.0
+"""How long it is said what a search passes over before it is looked for again; what is hidden is hidden at once."""
+MOST_KNOWN: Final = 64
 MOST_NAMED: Final = 3
 """Secrets that are told of by name; others are counted."""
 
@@ -146,6 +149,8 @@ class Search:
         self._secrets = secrets
         self._seconds = seconds
         self._program = program or find_ripgrep(os.environ)
+        self._known_to_pass: dict[tuple[Place, Secrets], tuple[float, LeftOut]] = {}
+        """What was found to be passed over at a place, and until when that is said again without another look."""
 
     @property
     def seconds(self) -> float:
@@ -250,15 +255,22 @@ class Search:
 
     async def _passed_over(self, at: _At) -> LeftOut:
         """By their names alone: whether one is told of must not depend on what is in it."""
-        if not at.hides_secrets or not at.is_folder:
+        if at.secrets is None or not at.is_folder:
             return LeftOut()
+        known = self._known_to_pass.get((at.place, at.secrets))
+        if known is not None and known[0] > time.monotonic():
+            return known[1]
         selection, passed = _selected(at.place), PassedOver()
         shown = self._shown(at, selection, passed)
         assert shown is not None, "there are secrets"
         arguments = ["--files", *selection.arguments, "--"]
         with suppress(SearchFailed):  # what is wrong with the search is said by the search itself
             await self._run(arguments, at, _Names(shown).take, self._seconds)
-        return passed.told()
+        if len(self._known_to_pass) >= MOST_KNOWN:
+            self._known_to_pass.clear()
+        told = passed.told()
+        self._known_to_pass[at.place, at.secrets] = (time.monotonic() + KNOWN_SECONDS, told)
+        return told
 
     async def _run(self, arguments: Sequence[str], at: _At, take: ripgrep.Take, seconds: float) -> Ending:
         if self._program is None:
@@ -290,13 +302,14 @@ class Search:
     def _shown(self, at: _At, selection: globs.Selection, passed: PassedOver | None = None) -> Shown | None:
         """The test of a relative path; `None` where all that ripgrep finds is shown."""
         matches, hidden, secrets = selection.matches, self._hidden(), at.secrets
+        front = f"{at.folder.rstrip('/')}/"
         if matches is None and hidden is None and secrets is None:
             return None
 
         def shown(path: str) -> bool:
             if matches is not None and not matches(path):
                 return False
-            whole = os.path.join(at.folder, path)
+            whole = front + path
             if hidden is not None and hidden(whole):
                 return False
             if secrets is None or not secrets.hides(whole):
@@ -322,10 +335,6 @@ class _At:
     @property
     def is_folder(self) -> bool:
         return self.target == "./"
-
-    @property
-    def hides_secrets(self) -> bool:
-        return self.secrets is not None
 
 
 class PassedOver:

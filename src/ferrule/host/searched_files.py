@@ -16,6 +16,9 @@ from .folders import SEARCH
 MOST_DECODED: Final = 64 << 20
 """Bytes of a file whose text is compared as a whole, since it was decoded for the search."""
 
+MOST_HELD: Final = 24
+"""Folders held open at a time."""
+
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MARKS: Final = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"\xef\xbb\xbf": "utf-8"}
 """How a file begins that is decoded for the search."""
@@ -29,13 +32,14 @@ class SearchedFiles:
         self._path: str | None = None
         self._file = -1
         self._decoded: bytes | None = None
+        self._folders: dict[str, int] = {}
         self._plain: dict[str, bool] = {"": True}
         """Folders, by whether no link leads to them."""
 
     def hold(self, path: str, offset: int, data: bytes) -> bool:
         """Whether the file has these bytes there. The lines of a file are asked for one after the other."""
         if path != self._path:
-            self.close()
+            self._let_go()
             self._path, self._file = path, self._opened(path)
         if self._file < 0:
             return False
@@ -49,6 +53,11 @@ class SearchedFiles:
         return self._is_plain(os.path.dirname(path))
 
     def close(self) -> None:
+        self._let_go()
+        while self._folders:
+            os.close(self._folders.popitem()[1])
+
+    def _let_go(self) -> None:
         if self._file >= 0:
             os.close(self._file)
         self._path, self._file, self._decoded = None, -1, None
@@ -66,22 +75,28 @@ class SearchedFiles:
 
     def _opened(self, path: str) -> int:
         """A descriptor of the file; -1 where there is none without a link on the way."""
-        *folders, name = path.split("/")
-        at = os.dup(self._folder)
+        folder, _, name = path.rpartition("/")
         try:
-            for folder in folders:
-                inner = os.open(folder, SEARCH, dir_fd=at)
-                os.close(at)
-                at = inner
-            file = os.open(name, _FILE, dir_fd=at)
+            file = os.open(name, _FILE, dir_fd=self._held(folder))
         except OSError:
             return -1
-        finally:
-            os.close(at)
         if stat.S_ISREG(os.fstat(file).st_mode):
             return file
         os.close(file)
         return -1
+
+    def _held(self, folder: str) -> int:
+        """A descriptor of a folder, reached with no link on the way; those of the last ones are kept."""
+        if not folder:
+            return self._folder
+        held = self._folders.get(folder)
+        if held is None:
+            above, _, name = folder.rpartition("/")
+            held = os.open(name, SEARCH, dir_fd=self._held(above))
+            if len(self._folders) >= MOST_HELD:
+                os.close(self._folders.pop(next(iter(self._folders))))
+            self._folders[folder] = held
+        return held
 
     def _text(self) -> bytes:
         """The file as the search read it, where a mark at its beginning says how; nothing for any other."""
