@@ -390,6 +390,7 @@ def test_ordinary_files_of_a_project_stay_free(path: str) -> None:
         ("Bash(tool *)", "FOO=1 tool b", "ask"),
         ("Bash(FOO=1 tool *)", "FOO=1 LD_PRELOAD=./x tool b", "ask"),
         ("Bash(FOO=1:*)", "FOO=1 LD_PRELOAD=./x tool", "ask"),
+        ("Bash(FOO=1 *)", "FOO=1 rm x", "ask"),
         ("Bash(FOO=1 find *)", "FOO=1 find . -delete", "ask"),
     ],
 )

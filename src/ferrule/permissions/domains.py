@@ -40,7 +40,7 @@ def why_no_domain(text: str, *, allows: bool) -> str | None:
         return "has no host name behind `domain:`. Write one such as `domain:example.com`, without scheme, port or path"
     if allows and not set(host) - set("*."):
         return "allows every domain. Write the tool's name alone if that is meant"
-    if allows and any("*" in label for label in labels[-2:]):
+    if allows and ("*" in labels[-1] or (len(labels) > 1 and all("*" in label for label in labels[:-1]))):
         return "allows a whole top-level domain. Name the domain: `domain:*.example.com`"
     return None
 

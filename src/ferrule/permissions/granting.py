@@ -75,9 +75,12 @@ def of_own_form(index: RuleIndex, proposal: Proposal) -> Rule | None:
 
 
 def _spells_variables(pattern: TextPattern, command: str, proposal: Proposal) -> bool:
-    """Whether the pattern has the variables of the command before its first wildcard, and that is one plain command."""
+    """Whether the pattern has variables and program of one plain command before its first wildcard."""
     found = _VARIABLES.match(command)
-    if found is None or not _PLAIN.fullmatch(command) or not pattern.head.startswith(found[0].rstrip()):
+    if found is None or not _PLAIN.fullmatch(command):
+        return False
+    program = command[found.end() :].partition(" ")[0]
+    if not pattern.head.startswith(f"{found[0]}{program}"):
         return False
     ran = proposal.effects.commands
     return len(ran) == 1 and not needs_an_exact_rule(ran[0].argv)
