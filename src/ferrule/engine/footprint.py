@@ -43,7 +43,7 @@ def _all_grounded(touches: Iterable[Touch], paths: Paths) -> Iterator[Touch]:
         if isinstance(touch, WritesPath) and touch.if_folder and isinstance(grounded, WritesPath):
             is_folder = paths.is_folder(grounded.real)
             if is_folder is not False:
-                yield from _all_grounded(touch.if_folder, paths)
+                yield from _all_grounded((replace(one, found=True) for one in touch.if_folder), paths)
             if is_folder:
                 grounded = replace(grounded, like="")
         yield grounded
@@ -57,14 +57,15 @@ def _grounded(touch: Touch, paths: Paths) -> Touch:
     if isinstance(touch, ReadsPath | WritesPath) and not os.path.isabs(touch.path):
         return Opaque()  # a place nobody can compare or match may be any place
     if isinstance(touch, ReadsPath):
-        return ReadsPath(touch.path, *paths.resolve(_way(touch)), touch.names, touch.follows)
+        return ReadsPath(touch.path, *paths.resolve(_way(touch)), touch.names, touch.follows, touch.found)
     if isinstance(touch, WritesPath) and touch.change is Change.UNLINKS:
         folder, name = os.path.split(_way(touch))
         if name != "..":
             real, links = paths.resolve(folder)
-            return WritesPath(touch.path, touch.change, os.path.join(real, name), links)
+            return WritesPath(touch.path, touch.change, os.path.join(real, name), links, found=touch.found)
     if isinstance(touch, WritesPath):
-        return WritesPath(touch.path, touch.change, *paths.resolve(_way(touch)), touch.names, touch.like)
+        resolved = paths.resolve(_way(touch))
+        return WritesPath(touch.path, touch.change, *resolved, touch.names, touch.like, found=touch.found)
     return touch
 
 
@@ -78,10 +79,10 @@ def _behind_links(touch: ReadsPath | WritesPath, paths: Paths) -> Iterator[Touch
         return
     for path in found:
         if isinstance(touch, ReadsPath):
-            yield _grounded(ReadsPath(path), paths)
+            yield _grounded(ReadsPath(path, found=True), paths)
         else:
             change = Change.UNLINKS if touch.change is Change.DELETES else touch.change
-            yield _grounded(WritesPath(path, change), paths)
+            yield _grounded(WritesPath(path, change, found=True), paths)
 
 
 def _put_below(touch: WritesPath, paths: Paths) -> Iterator[Touch]:
@@ -90,7 +91,7 @@ def _put_below(touch: WritesPath, paths: Paths) -> Iterator[Touch]:
         yield Opaque()
         return
     for entry in entries:
-        yield _grounded(WritesPath(os.path.join(touch.path, entry), touch.change), paths)
+        yield _grounded(WritesPath(os.path.join(touch.path, entry), touch.change, found=True), paths)
 
 
 def _way(touch: ReadsPath | WritesPath) -> str:

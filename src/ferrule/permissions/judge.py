@@ -34,7 +34,6 @@ from .modes import Ground, Mode, is_free, needs_read_only_sandbox, refusal
 from .paths import Places
 from .protected import DEFAULT_LISTS, Concern, Guard, PathLists
 from .rules import Rule
-from .secret_patterns import meant_secret
 from .secrets import SecretFiles
 
 Confines: TypeAlias = Callable[[Confinement], bool]
@@ -64,7 +63,6 @@ class RuleJudge:
         rules = tuple(rules)
         self._mode = mode
         self._confines = confines
-        self._secrets = lists.secrets
         self._allowing: dict[tuple[int, bool], Verdict] = {}
         """The verdict of each rule that has allowed something, by the rule's identity and whether it approved."""
         self._free = _free(mode, Ground(places=places, domains=domains))
@@ -110,7 +108,7 @@ class RuleJudge:
             return Verdict(behavior=Behavior.ASK, source="safety", reason=reason, rule=hidden.text)
         if concerns:
             return concerns[0].verdict()
-        return self._about_patterns(proposal) or self._allowed(proposal)
+        return self._allowed(proposal)
 
     def _allowed(self, proposal: Proposal) -> Verdict | None:
         granted = grant(self._allows, proposal, self._free_over_https if _is_https(proposal) else self._free)
@@ -122,21 +120,6 @@ class RuleJudge:
             return None
         verdict = self._granted(granted, proposal.effects)
         return self._held(proposal, verdict) if is_command(proposal) else verdict
-
-    def _about_patterns(self, proposal: Proposal) -> Verdict | None:
-        """A question about a command that means a secret by a pattern."""
-        if self._mode is Mode.BYPASS or not is_command(proposal):
-            return None
-        for command in proposal.effects.commands:
-            meant = meant_secret(command.argv, self._secrets)
-            if meant is not None:
-                word, name = meant
-                own = of_own_form(self._allows, proposal)
-                if own is not None and word in (own.specifier or ""):
-                    return None
-                reason = f"`{word}` may mean secrets (`{name}`); only a rule that spells the command out allows it"
-                return Verdict(behavior=Behavior.ASK, source="safety", reason=reason)
-        return None
 
     def _held(self, proposal: Proposal, verdict: Verdict) -> Verdict:
         """An allowed command, with what it is to be held to."""
@@ -208,7 +191,6 @@ class RuleJudge:
     def denied_paths(self) -> Confinement | None:
         """What rules deny of paths, for a call that somebody else allows; `None` where they deny none."""
         return self._horizon.of_paths
-
 
     @cached_property
     def secrets(self) -> SecretFiles | None:

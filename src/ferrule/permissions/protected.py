@@ -106,7 +106,8 @@ class Guard:
         """The same for a glob below a folder: for one that means a secret, not for one that passes over it."""
         for listed in self._table.meant(folder, names) if names else ():
             path = _spelled_out(folder, names, listed)
-            concern = self._read(path, self._listed([listed, *self._table.find(path)], path))
+            spelled = self._table.find(path.rstrip("*?"))  # `.env.example*` is about what is no secret
+            concern = self._read(path, self._listed([listed, *spelled], path))
             if concern is not None:
                 return concern
         return None
