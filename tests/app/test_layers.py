@@ -160,3 +160,14 @@ async def test_the_state_folder_is_protected_wherever_it_is(tmp_path: Path) -> N
 
     assert outcome.status is Status.DENIED
     assert "is protected" in plain_text(outcome.content)
+
+
+@requirement("SET-2")
+@pytest.mark.parametrize("hooks", [None, "Read", 5, [{}], {"PreToolUse": 3}])
+def test_keys_of_other_programs_in_a_servers_file_are_let_be(tmp_path: Path, hooks: object) -> None:
+    folders = Folders.made(tmp_path)
+    put(folders.project / ".mcp.json", {"mcpServers": {}, "hooks": hooks, "permissions": {"allow": ["Bash"]}})
+
+    found = understood(folders.live(trusting=True).current())
+
+    assert (found.rules, bool(found.hooks)) == ((), False)
