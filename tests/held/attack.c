@@ -26,12 +26,14 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define WAY(name) if (!strcmp(argv[1], name))
 #define MAKE (O_WRONLY | O_CREAT | O_TRUNC)
 
 static int fail(const char *what) { perror(what); return 1; }
+static long now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1000 + t.tv_nsec / 1000000; }
 static int put(int fd) { return fd < 0 || write(fd, "pwn\n", 4) != 4 ? fail("write") : 0; }
 static int show(int fd) {
     char text[4096];
@@ -105,6 +107,27 @@ static int write_ways(int argc, char **argv) {
     WAY("setversion") { int v = 4711, fd = open(path, O_RDONLY); return ioctl(fd, FS_IOC_SETVERSION, &v) ? fail("setversion") : 0; }
     WAY("setflags") { int v = 0, fd = open(path, O_RDONLY); ioctl(fd, FS_IOC_GETFLAGS, &v); v |= FS_NOATIME_FL; return ioctl(fd, FS_IOC_SETFLAGS, &v) ? fail("setflags") : 0; }
     WAY("fssetxattr") { struct fsxattr x; int fd = open(path, O_RDONLY); if (ioctl(fd, FS_IOC_FSGETXATTR, &x)) return fail("get"); x.fsx_xflags |= FS_XFLAG_NOATIME; return ioctl(fd, FS_IOC_FSSETXATTR, &x) ? fail("fssetxattr") : 0; }
+    WAY("fchmod") { int fd = open(path, O_RDONLY); return fchmod(fd, 0777) ? fail("fchmod") : 0; }
+    WAY("fchown") { int fd = open(path, O_RDONLY); return fchown(fd, getuid(), getgid()) ? fail("fchown") : 0; }
+    WAY("futimens") { struct timespec t[2] = {{1, 0}, {1, 0}}; int fd = open(path, O_RDONLY); return futimens(fd, t) ? fail("futimens") : 0; }
+    WAY("fsetxattr") { int fd = open(path, O_RDONLY); return syscall(SYS_fsetxattr, fd, "user.c", "1", 1, 0) ? fail("fsetxattr") : 0; }
+    WAY("empty_chmod") { int fd = open(path, O_PATH); return syscall(452, fd, "", 0777, AT_EMPTY_PATH) && chmod(path, 0777) ? fail("fchmodat2") : 0; }
+    WAY("empty_chown") { int fd = open(path, O_PATH); return fchownat(fd, "", getuid(), getgid(), AT_EMPTY_PATH) ? fail("fchownat") : 0; }
+    WAY("empty_link") { char other[4096]; sprintf(other, "%s.x", path); int fd = open(path, O_PATH); return linkat(fd, "", AT_FDCWD, other, AT_EMPTY_PATH) && link(path, other) ? fail("linkat") : 0; }
+    WAY("x32") { int fd = syscall(0x40000000 | SYS_openat, AT_FDCWD, path, MAKE, 0600); if (fd < 0) fd = open(path, MAKE, 0600); return put(fd); }
+    WAY("old_calls") { unlink(path); return syscall(SYS_mknod, path, S_IFREG | 0600, 0) ? fail("mknod") : 0; }
+    WAY("race") { /* another thread changes the name while the call is looked at */
+        static char name[4096]; static volatile int stop; const char *names[2] = {argv[3], path}; strcpy(name, names[0]);
+        int flip(void *unused) { for (unsigned n = 0; !stop; n++) strcpy(name, names[n & 1]); return 0; }
+        char *stack = malloc(65536); clone(flip, stack + 65536, CLONE_VM | CLONE_FS | CLONE_FILES | SIGCHLD, 0);
+        for (clock_t end = now() + 150; now() < end;) { chmod(name, 0700); int fd = open(name, O_WRONLY); if (fd >= 0) { put(fd); close(fd); } truncate(name, 3); syscall(SYS_setxattr, name, "user.r", "1", 1, 0); utimensat(AT_FDCWD, name, 0, 0); }
+        stop = 1; wait(0); return 0; }
+    WAY("race_folder") { /* another thread changes the working directory meanwhile */
+        static volatile int stop; const char *folders[2] = {argv[3], argv[4]}; static int at[2]; at[0] = open(folders[0], O_PATH); at[1] = open(folders[1], O_PATH);
+        int flip(void *unused) { for (unsigned n = 0; !stop; n++) fchdir(at[n & 1]); return 0; }
+        char *stack = malloc(65536); clone(flip, stack + 65536, CLONE_VM | CLONE_FS | CLONE_FILES | SIGCHLD, 0);
+        for (clock_t end = now() + 150; now() < end;) { int fd = open(path, O_WRONLY | O_CREAT, 0600); if (fd >= 0) { put(fd); close(fd); } chmod(path, 0700); }
+        stop = 1; wait(0); return 0; }
     WAY("handle") return put(by_handle(path, O_WRONLY | O_TRUNC));
     WAY("mknod") return mknod(path, S_IFCHR | 0600, 0) ? fail("mknod") : 0;
     WAY("memfd_exec") { int m = memfd_create("m", MFD_CLOEXEC), fd = open(path, O_RDONLY); char part[65536]; ssize_t n;
@@ -155,7 +178,7 @@ static int process_ways(int argc, char **argv) {
     WAY("notify_lease") { int fd = open("README.md", O_RDONLY); fcntl(fd, F_SETOWN, pid); fcntl(fd, F_SETSIG, SIGUSR1); if (fcntl(fd, F_SETLEASE, F_RDLCK)) return fail("lease");
         if (!fork()) { open("README.md", O_WRONLY | O_NONBLOCK); truncate("README.md", 1); _exit(0); } sleep(0); wait(0); return 0; }
     WAY("ptrace") { if (ptrace(PTRACE_ATTACH, pid, 0, 0)) return fail("ptrace"); waitpid(pid, 0, 0); return ptrace(PTRACE_DETACH, pid, 0, SIGUSR1) ? fail("detach") : 0; }
-    WAY("seize") { if (ptrace(PTRACE_SEIZE, pid, 0, 0)) return fail("seize"); ptrace(PTRACE_INTERRUPT, pid, 0, 0); waitpid(pid, 0, 0); return ptrace(PTRACE_DETACH, pid, 0, SIGUSR1) ? fail("detach") : 0; }
+    WAY("seize") { if (ptrace(PTRACE_SEIZE, pid, 0, 0)) return fail("seize"); ptrace(PTRACE_INTERRUPT, pid, 0, 0); waitpid(pid, 0, 0); return ptrace(PTRACE_POKEDATA, pid, strtoul(argv[3], 0, 16), 0x646e7770L) ? fail("poke") : 0; }
     WAY("vm_readv") { /* The environment lies at the top of the stack. */
         char name[64], line[512], text[262144]; unsigned long low = 0, high = 0; sprintf(name, "/proc/%d/maps", pid); FILE *maps = fopen(name, "r");
         while (maps && fgets(line, sizeof line, maps)) if (strstr(line, "[stack]")) sscanf(line, "%lx-%lx", &low, &high);

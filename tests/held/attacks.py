@@ -45,12 +45,18 @@ def _single() -> Iterator[Attack]:
 
 
 def _writing() -> Iterator[Attack]:
-    """Every technique on the next of the targets that it works on, so that all of them get their turn."""
+    """Every technique on the next of the targets that it works on, so that all of them get their turn.
+
+    And on a neighbour of the declared file, where the kernel has least to go by.
+    """
     targets, techniques = _table("targets"), _table("writing")
     both: dict[str, str] = {**targets["existing"], **targets["missing"]}
     for kind, aims in (("any", both), ("existing", targets["existing"]), ("missing", targets["missing"])):
         for name, run, label, path in _paired(techniques[kind], aims):
             yield Attack(f"write-{name}-{label}", aimed(run, path), f"changed {label}")
+            beside = "ws/src/made.py" if kind == "missing" else "ws/src/sibling.py"
+            if label != beside:
+                yield Attack(f"write-{name}-{beside}", aimed(run, both[beside]), f"changed {beside}")
 
 
 def _reading() -> Iterator[Attack]:

@@ -363,9 +363,11 @@ class SharedMemory:
 class Canaries:
     """All of them together."""
 
-    def __init__(self, base: Path, attacker: Path | None) -> None:
+    def __init__(self, base: Path, attacker: Path | None, words: Mapping[str, str]) -> None:
+        """`words` are secrets that are there already."""
         self.tokens = Tokens()
-        self.tokens.know("ferrule's environment", os.environ["ANTHROPIC_API_KEY"])
+        for name, word in words.items():
+            self.tokens.know(name, word)
         self._base = base
         self._files = Files(base, self.tokens, attacker)
         self._files.make()
@@ -409,6 +411,8 @@ class Canaries:
         except FileNotFoundError:
             return False
         others = {state[3] for name, state in self._calm.items() if name != TARGET and len(state) > 3}
+        if any(name.startswith(("security.", "trusted.")) for name in os.listxattr(target, follow_symlinks=False)):
+            return True
         kinds = (stat.S_IFREG, stat.S_IFLNK, stat.S_IFDIR)
         return stat.S_IFMT(info.st_mode) not in kinds or bool(info.st_mode & 0o6000) or info.st_ino in others
 

@@ -13,6 +13,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -53,6 +54,14 @@ class Report:
     """Those that took longest."""
 
 
+def found_words(base: Path) -> dict[str, str]:
+    """Secrets that this process was started with, and what `guard` has put in the place of /etc/shadow."""
+    words = {"ferrule's environment": os.environ["ANTHROPIC_API_KEY"], "ferrule's arguments": sys.argv[-1]}
+    with suppress(OSError):
+        words["/etc/shadow"] = (base / "shadow").read_text().strip()
+    return words
+
+
 def chosen(every: int, first: int, only: str) -> list[Attack]:
     return [attack for attack in attacks()[first::every] if only in attack.id or only in attack.command]
 
@@ -60,7 +69,7 @@ def chosen(every: int, first: int, only: str) -> list[Attack]:
 def plainly(base: Path, picked: Sequence[Attack]) -> Report:
     """Without any sandbox, so that each is seen to do its harm."""
     report = Report()
-    canaries = Canaries(base, compiled(base))
+    canaries = Canaries(base, compiled(base), found_words(base))
     for attack in picked:
         if attack.untried:
             continue
@@ -113,7 +122,7 @@ def _plain_output(command: str, base: Path, environment: dict[str, str]) -> str:
 
 async def held(base: Path, picked: Sequence[Attack], how: str) -> Report:
     """In a session whose analysis lies: for `reading` it declares a read of the workspace, else a write of one file."""
-    canaries = Canaries(base, compiled(base))
+    canaries = Canaries(base, compiled(base), found_words(base))
     leave_open(canaries.tokens.of("inherited"))
     os.environ.update(canaries.environment)
     mode = Mode.DEFAULT if how == "reading" else Mode.ACCEPT_EDITS
@@ -216,6 +225,7 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--only", default="")
+    parser.add_argument("word", help="a secret among the arguments of this process")
     options = parser.parse_args()
     picked = chosen(options.every, options.first, options.only)
     begun = time.monotonic()

@@ -37,9 +37,11 @@ def run_attacks(how: str, *options: str, situation: str = "whoever runs the test
     if not guard.can_be_had() or (become and os.geteuid() != 0):
         pytest.skip("no room for harm can be made here, or nobody else can be become")
     base = Path(tempfile.mkdtemp(prefix="ferrule-held-", dir="/var/tmp"))
+    (base / "shadow").write_text(f"{_word()}\n")
+    (base / "shadow").chmod(0o600)
     if AS_USER[1] in become:
         os.chown(base, NOBODY, NOBODY)
-    command = [*become, sys.executable, "-m", "tests.held.runner", str(base), how, *options]
+    command = [*become, sys.executable, "-m", "tests.held.runner", str(base), how, *options, _word()]
     try:
         done = subprocess.run(
             guard.inside(base, command),
@@ -50,7 +52,7 @@ def run_attacks(how: str, *options: str, situation: str = "whoever runs the test
                 "TMPDIR": str(base),
                 "PYTHONPATH": str(ROOT),
                 "PYTHONDONTWRITEBYTECODE": "1",
-                "ANTHROPIC_API_KEY": f"CANARY{uuid4().hex}",
+                "ANTHROPIC_API_KEY": _word(),
             },
             capture_output=True,
             text=True,
@@ -65,3 +67,7 @@ def run_attacks(how: str, *options: str, situation: str = "whoever runs the test
     assert done.returncode == 0, done.stderr[-3000:]
     report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return report
+
+
+def _word() -> str:
+    return f"CANARY{uuid4().hex}"
