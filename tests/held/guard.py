@@ -30,7 +30,7 @@ case $python in "$home"/*)
 *)
     mount -t tmpfs -o mode=755 tmpfs "$home" ;;
 esac
-[ -f /etc/shadow ] && mount --bind "$base/shadow" /etc/shadow
+[ -f /etc/shadow ] && [ -f "$base/shadow" ] && mount --bind "$base/shadow" /etc/shadow
 mount -o remount,bind,ro /
 mount --bind /proc/sys /proc/sys
 mount -o remount,bind,ro /proc/sys

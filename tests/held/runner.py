@@ -22,6 +22,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from ferrule.app.build import Settings, open_session
+from ferrule.cli.own_arguments import hide_arguments
 from ferrule.core.calls import Status, ToolCall
 from ferrule.core.content import plain_text
 from ferrule.core.effects import Change, Effects, ReadsPath, WritesPath
@@ -56,7 +57,10 @@ class Report:
 
 def found_words(base: Path) -> dict[str, str]:
     """Secrets that this process was started with, and what `guard` has put in the place of /etc/shadow."""
-    words = {"ferrule's environment": os.environ["ANTHROPIC_API_KEY"], "ferrule's arguments": sys.argv[-1]}
+    words = {
+        "ferrule's environment": os.environ["ANTHROPIC_API_KEY"],
+        "ferrule's arguments": sys.argv[-1].removeprefix("--word="),
+    }
     with suppress(OSError):
         words["/etc/shadow"] = (base / "shadow").read_text().strip()
     return words
@@ -225,8 +229,13 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--only", default="")
-    parser.add_argument("word", help="a secret among the arguments of this process")
+    parser.add_argument("--word", help="a secret among the arguments of this process")
     options = parser.parse_args()
+    if not options.word:
+        word = os.environ.pop("HELD_ARGUMENT")
+        os.execv(sys.executable, [sys.executable, "-m", "tests.held.runner", *sys.argv[1:], f"--word={word}"])
+    if options.how != "plainly":
+        hide_arguments()  # as the program does
     picked = chosen(options.every, options.first, options.only)
     begun = time.monotonic()
     if options.how == "plainly":

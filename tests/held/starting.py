@@ -41,7 +41,7 @@ def run_attacks(how: str, *options: str, situation: str = "whoever runs the test
     (base / "shadow").chmod(0o600)
     if AS_USER[1] in become:
         os.chown(base, NOBODY, NOBODY)
-    command = [*become, sys.executable, "-m", "tests.held.runner", str(base), how, *options, _word()]
+    command = [*become, sys.executable, "-m", "tests.held.runner", str(base), how, *options]
     try:
         done = subprocess.run(
             guard.inside(base, command),
@@ -53,6 +53,7 @@ def run_attacks(how: str, *options: str, situation: str = "whoever runs the test
                 "PYTHONPATH": str(ROOT),
                 "PYTHONDONTWRITEBYTECODE": "1",
                 "ANTHROPIC_API_KEY": _word(),
+                "HELD_ARGUMENT": _word(),
             },
             capture_output=True,
             text=True,
