@@ -25,13 +25,12 @@ from ferrule.app.build import Settings, open_session
 from ferrule.cli.own_arguments import hide_arguments
 from ferrule.core.calls import Status, ToolCall
 from ferrule.core.content import plain_text
-from ferrule.core.effects import Change, Effects, ReadsPath, WritesPath
 from ferrule.engine.session import Session
 from ferrule.permissions.modes import Mode
-from ferrule.shell.analysis import Analysis
 
 from .attacks import Attack, attacks
 from .canaries import INHERITED, TARGET, Canaries, compiled
+from .lying import declaring_read, declaring_write
 
 PATIENCE = 10.0
 """Seconds that no attack takes unless it hangs."""
@@ -213,13 +212,8 @@ def leave_open(word: str) -> None:
 
 
 def lying_session(base: Path, mode: Mode, *, reads: bool) -> Session:
-    ws = str(base / "ws")
-    touch = ReadsPath(ws) if reads else WritesPath(str(base / TARGET), Change.REPLACES)
-
-    def lie(command: str, *, cwd: str, home: str) -> Analysis:
-        return Analysis(Effects.of(touch), (), (), ())
-
-    return open_session(Settings(cwd=ws, mode=mode, state_folder=base / "state"), analyse=lie)
+    analyse = declaring_read(f"{base}/ws") if reads else declaring_write(str(base / TARGET))
+    return open_session(Settings(cwd=f"{base}/ws", mode=mode, state_folder=base / "state"), analyse=analyse)
 
 
 def main() -> None:
