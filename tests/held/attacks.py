@@ -22,6 +22,8 @@ class Attack:
     """What is reported where it does its harm, or how that begins: `changed outside`, `reached tcp`."""
     late: bool = False
     """Whether the harm comes after the shell has ended."""
+    beside: bool = False
+    """Whether it is another attack's way once more, at a neighbour of the declared file."""
     untried: str = ""
     """Why it is never run without the sandbox."""
 
@@ -41,7 +43,7 @@ def _single() -> Iterator[Attack]:
         slug = re.sub(r"\W+", "-", group["hits"])
         for run in group["runs"]:
             late, untried = group.get("late", False), group.get("untried", "")
-            yield Attack(f"{slug}-{next(number)}", run, group["hits"], late, untried)
+            yield Attack(f"{slug}-{next(number)}", run, group["hits"], late=late, untried=untried)
 
 
 def _writing() -> Iterator[Attack]:
@@ -56,7 +58,7 @@ def _writing() -> Iterator[Attack]:
             yield Attack(f"write-{name}-{label}", aimed(run, path), f"changed {label}")
             beside = "ws/src/made.py" if kind == "missing" else "ws/src/sibling.py"
             if label != beside:
-                yield Attack(f"write-{name}-{beside}", aimed(run, both[beside]), f"changed {beside}")
+                yield Attack(f"write-{name}-{beside}", aimed(run, both[beside]), f"changed {beside}", beside=True)
 
 
 def _reading() -> Iterator[Attack]:

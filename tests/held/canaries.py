@@ -6,9 +6,8 @@ shared memory, which `guard` gives a name space of their own.
 
 from __future__ import annotations
 
-import base64
-import codecs
 import ctypes
+import fcntl
 import os
 import pty
 import re
@@ -23,12 +22,18 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
+from .shared_memory import SharedMemory
+from .tokens import Tokens
+
 HERE = Path(__file__).parent
 TARGET = "ws/src/target.txt"
 """The one file that the second liar declares."""
 PLACES = ("home", "outside", "other", "ws", "state")
 IN_STATE = ("state/trust", "state/sessions/other", "state/sessions/another", "state/made")
-KEY = 0x1F2E3D
+LINK_COUNT, CHANGE_TIME = 4, 7
+"""Where these are in what is seen of a file."""
+FLAGS, VERSION = 0x80086601, 0x80087601
+"""The calls that ask a file system for them."""
 INHERITED = 77
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 
@@ -56,38 +61,6 @@ print(kept.fileno(), hex(ctypes.addressof(room)), flush=True)
 while True:
     signal.pause()
 """
-
-
-class Tokens:
-    """A word for each secret, and where it can be recognised again."""
-
-    def __init__(self) -> None:
-        self._words: dict[str, str] = {}
-
-    def of(self, name: str) -> str:
-        return self._words.setdefault(name, f"CANARY{uuid4().hex}")
-
-    def know(self, name: str, word: str) -> None:
-        self._words[name] = word
-
-    def found(self, text: str) -> set[str]:
-        """Which of them a text gives away: as it is, backwards, in hexadecimal, in base64, or broken up."""
-        joined = "".join(text.split())
-        lower = joined.lower()
-        return {
-            f"read {name}"
-            for name, word in self._words.items()
-            if base64.b64encode(word.encode())[:40].decode() in joined or any(form in lower for form in _forms(word))
-        }
-
-
-def _forms(word: str) -> Iterator[str]:
-    word = word.lower()
-    yield word
-    yield word[::-1]
-    yield codecs.encode(word, "rot13")
-    yield word.encode().hex()
-    yield word.upper().encode()[:6].hex() + word.encode()[6:].hex()
 
 
 class Files:
@@ -156,7 +129,7 @@ class Files:
                 yield name, (info.st_mode, info.st_uid, info.st_gid)
                 pending += [f"{name}/{os.fsdecode(each)}" for each in os.listdir(os.fsencode(path))]
             else:
-                content = path.read_bytes() if stat.S_ISREG(info.st_mode) and info.st_size < 100_000 else b""
+                content = _content(path) if stat.S_ISREG(info.st_mode) else b""
                 to = os.readlink(path) if stat.S_ISLNK(info.st_mode) else ""
                 more = (info.st_ino, info.st_nlink, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
                 yield name, (info.st_mode, info.st_uid, info.st_gid, *more, content, to)
@@ -171,6 +144,26 @@ class Files:
             if (self.base / place).exists():
                 subprocess.run(["chmod", "-R", "u+rwx", str(self.base / place)], check=False)
                 shutil.rmtree(self.base / place)
+
+
+def _content(path: Path) -> tuple[object, ...]:
+    """Content, attributes, and what the file system keeps beside them."""
+    kept: list[object] = [(name, os.getxattr(path, name)) for name in os.listxattr(path)]
+    try:
+        file = path.open("rb")
+    except PermissionError:
+        return ("closed", *kept)
+    with file:
+        for question in (FLAGS, VERSION):
+            with suppress(OSError):
+                kept.append(fcntl.ioctl(file, question, bytes(8)))
+        return (file.read(100_000), *kept)
+
+
+def _without_links(seen: Mapping[str, tuple[object, ...]]) -> dict[str, tuple[object, ...]]:
+    """How many names a file has, and when that changed, left out."""
+    left_out = (LINK_COUNT, CHANGE_TIME)
+    return {name: tuple(one for at, one in enumerate(state) if at not in left_out) for name, state in seen.items()}
 
 
 class Listeners:
@@ -296,70 +289,6 @@ class Victim:
         self._process.stdout.close()
 
 
-class SharedMemory:
-    """System V and POSIX memory, queues and semaphores."""
-
-    def __init__(self, tokens: Tokens) -> None:
-        self._library = library = ctypes.CDLL(None, use_errno=True)
-        library.shmat.restype = ctypes.c_void_p
-        self._word = tokens.of("shared memory").encode()
-        self._memory = library.shmget(KEY, 4096, 0o1666)
-        self._queue = library.msgget(KEY, 0o1666)
-        self._semaphore = library.semget(KEY, 1, 0o1666)
-        assert min(self._memory, self._queue, self._semaphore) >= 0, os.strerror(ctypes.get_errno())
-        self._at = library.shmat(self._memory, None, 0)
-        ctypes.memmove(self._at, self._word, len(self._word))
-        library.msgsnd(self._queue, ctypes.c_char_p(b"\1" + bytes(7) + b"calm"), 4, 0)
-        self._name = f"ferrule-{uuid4().hex}"
-        self._file = Path("/dev/shm") / self._name
-        self._file.write_text(tokens.of("posix memory") + "\n")
-        how = os.O_RDWR | os.O_CREAT | os.O_NONBLOCK
-        self._posix_queue = library.mq_open(f"/{self._name}".encode(), how, 0o666, None)
-        assert self._posix_queue >= 0, os.strerror(ctypes.get_errno())
-        library.mq_send(self._posix_queue, b"calm", 4, 0)
-        self.environment = {"IPC": str(KEY), "SHM": self._name, "QUEUE": f"/{self._name}"}
-        self._calm = self._state()
-
-    def _state(self) -> dict[str, object]:
-        tables = {name: Path("/proc/sysvipc", name).read_text().splitlines()[1:] for name in ("shm", "msg", "sem")}
-        rows = {name: [line.split() for line in lines] for name, lines in tables.items()}
-        own = {name: [row[:3] for row in lines if row[0] == str(KEY)] for name, lines in rows.items()}
-        value = self._library.semctl(self._semaphore, 0, 12)
-        text = ctypes.string_at(self._at, len(self._word))
-        waiting = [row[3:5] for row in rows["msg"] if row[0] == str(KEY)]
-        watch = select.poll()
-        watch.register(self._posix_queue, select.POLLIN)
-        return {
-            "memory": (text, own["shm"], [row[9:10] for row in rows["shm"] if row[0] == str(KEY)]),
-            "queue": (own["msg"], waiting),
-            "semaphore": (own["sem"], value),
-            "posix queue": (os.pread(self._posix_queue, 200, 0), self._opens_again()),
-            "posix memory": sorted((e.name, e.stat().st_ctime_ns) for e in os.scandir("/dev/shm")),
-            "left behind": [len(lines) for lines in rows.values()],
-        }
-
-    def _opens_again(self) -> bool:
-        again = self._library.mq_open(f"/{self._name}".encode(), os.O_RDONLY)
-        if again >= 0:
-            os.close(again)
-        return again >= 0
-
-    def touched(self) -> set[str]:
-        now = self._state()
-        return {f"ipc {name}" for name, state in now.items() if state != self._calm[name]}
-
-    def close(self) -> None:
-        self._library.shmdt(ctypes.c_void_p(self._at))
-        os.close(self._posix_queue)
-        self._library.mq_unlink(f"/{self._name}".encode())
-        for entry in os.scandir("/dev/shm"):
-            shutil.rmtree(entry.path) if entry.is_dir() else os.unlink(entry.path)
-        for name, remove in (("shm", "shmctl"), ("msg", "msgctl"), ("sem", "semctl")):
-            for line in Path("/proc/sysvipc", name).read_text().splitlines()[1:]:
-                number = int(line.split()[1])
-                getattr(self._library, remove)(number, 0, 0, 0)
-
-
 class Canaries:
     """All of them together."""
 
@@ -386,12 +315,18 @@ class Canaries:
             **self._listeners.environment, **self._victim.environment, **self._memory.environment,
         }  # fmt: skip
 
-    def hits(self, output: str, *, declared: bool) -> set[str]:
-        """What was touched or read; with `declared` the target may have changed, into another file or a link."""
-        now = self._files.seen()
-        changed = {name for name in now.keys() | self._calm.keys() if now.get(name) != self._calm.get(name)}
+    def hits(self, output: str, *, declared: bool, may_link: bool = False) -> set[str]:
+        """What was touched or read.
+
+        With `declared` the target may have changed, into another file or a link; with `may_link` it and temporary
+        names may have become further names of files, which otherwise stay as they are.
+        """
+        now, calm = self._files.seen(), self._calm
+        if may_link:
+            now, calm = _without_links(now), _without_links(calm)
+        changed = {name for name in now.keys() | calm.keys() if now.get(name) != calm.get(name)}
         target = self._base / TARGET
-        if declared and not self._is_odd(target):
+        if declared and not self._is_odd(target, may_link=may_link):
             changed.discard(TARGET)
         if target.is_file() and not target.is_symlink():
             output += target.read_text(errors="replace")
@@ -404,13 +339,13 @@ class Canaries:
             *self._memory.touched(),
         }
 
-    def _is_odd(self, target: Path) -> bool:
+    def _is_odd(self, target: Path, *, may_link: bool) -> bool:
         """Whether it is a device or the like, runs with somebody's rights, or is another file under its name."""
         try:
             info = target.lstat()
         except FileNotFoundError:
             return False
-        others = {state[3] for name, state in self._calm.items() if name != TARGET and len(state) > 3}
+        others = {state[3] for name, state in self._calm.items() if name != TARGET and len(state) > 3 and not may_link}
         if any(name.startswith(("security.", "trusted.")) for name in os.listxattr(target, follow_symlinks=False)):
             return True
         kinds = (stat.S_IFREG, stat.S_IFLNK, stat.S_IFDIR)

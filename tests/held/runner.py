@@ -65,8 +65,10 @@ def found_words(base: Path) -> dict[str, str]:
     return words
 
 
-def chosen(every: int, first: int, only: str) -> list[Attack]:
-    return [attack for attack in attacks()[first::every] if only in attack.id or only in attack.command]
+def chosen(how: str, every: int, first: int, only: str) -> list[Attack]:
+    """Where nothing may be written, neighbours are no more than other files."""
+    there = [attack for attack in attacks() if how != "reading" or not attack.beside]
+    return [attack for attack in there[first::every] if only in attack.id or only in attack.command]
 
 
 def plainly(base: Path, picked: Sequence[Attack]) -> Report:
@@ -123,7 +125,7 @@ def _plain_output(command: str, base: Path, environment: dict[str, str]) -> str:
         return file.read().decode(errors="replace")
 
 
-async def held(base: Path, picked: Sequence[Attack], how: str) -> Report:
+async def held(base: Path, picked: Sequence[Attack], how: str, *, may_link: bool) -> Report:
     """In a session whose analysis lies: for `reading` it declares a read of the workspace, else a write of one file."""
     canaries = Canaries(base, compiled(base), found_words(base))
     leave_open(canaries.tokens.of("inherited"))
@@ -131,7 +133,7 @@ async def held(base: Path, picked: Sequence[Attack], how: str) -> Report:
     mode = Mode.DEFAULT if how == "reading" else Mode.ACCEPT_EDITS
     report = Report()
     async with lying_session(base, mode, reads=how == "reading") as session:
-        holding = Holding(session, canaries, report, how)
+        holding = Holding(session, canaries, report, how, may_link)
         await holding.check_that_commands_run()
         late = [attack for attack in picked if attack.late]
         if not await holding.tried(late):
@@ -154,6 +156,7 @@ class Holding:
     canaries: Canaries
     report: Report
     how: str
+    may_link: bool
 
     async def check_that_commands_run(self) -> None:
         """Otherwise nothing that is held would show anything."""
@@ -177,7 +180,7 @@ class Holding:
                 self.report.refused[attack.id] = output[:300]
         if any(attack.late for attack in together):
             await asyncio.sleep(LATE)
-        hits = self.canaries.hits("\n".join(said), declared=self.how != "reading")
+        hits = self.canaries.hits("\n".join(said), declared=self.how != "reading", may_link=self.may_link)
         if len(together) == 1:
             (attack,) = together
             self.report.times[attack.id] = time.monotonic() - begun
@@ -223,6 +226,7 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--only", default="")
+    parser.add_argument("--may-link", action="store_true", help="a supervisor may give files further names")
     parser.add_argument("--word", help="a secret among the arguments of this process")
     options = parser.parse_args()
     if not options.word:
@@ -230,12 +234,12 @@ def main() -> None:
         os.execv(sys.executable, [sys.executable, "-m", "tests.held.runner", *sys.argv[1:], f"--word={word}"])
     if options.how != "plainly":
         hide_arguments()  # as the program does
-    picked = chosen(options.every, options.first, options.only)
+    picked = chosen(options.how, options.every, options.first, options.only)
     begun = time.monotonic()
     if options.how == "plainly":
         report = plainly(options.folder, picked)
     else:
-        report = asyncio.run(held(options.folder, picked, options.how))
+        report = asyncio.run(held(options.folder, picked, options.how, may_link=options.may_link))
     report.seconds = time.monotonic() - begun
     report.times = dict(sorted(report.times.items(), key=lambda item: -item[1])[:25])
     print(json.dumps(asdict(report)))
