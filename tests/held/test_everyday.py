@@ -36,7 +36,7 @@ ASKED_BEFORE = {"git ls-remote --help", 'ls "$HOME"', "man ls"}
 SAID_ABOUT = r"Exit code \d+\.$|\(no output\)$|It ran where|left out: "
 
 
-@requirement("HELD-60")
+@requirement("HELD-1")
 async def test_sixty_everyday_commands_run_unasked_and_end_as_in_a_plain_shell(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,7 +82,7 @@ def _run_plainly(command: str, folder: Path) -> None:
 # Reading
 
 
-@requirement("HELD-60")
+@requirement("HELD-1")
 def test_the_reading_commands_of_the_corpus_run_unasked_and_say_what_a_plain_shell_says() -> None:
     """The plain shell is in a room where nothing but a throw-away folder can be written."""
     need_sandbox()

@@ -114,7 +114,7 @@ async def _said(
         return said
 
 
-@requirement("HELD-60")
+@requirement("HELD-1")
 @pytest.mark.parametrize("mode", [Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.PLAN])
 async def test_tools_that_live_in_the_home_work_unasked(
     home: Path, monkeypatch: pytest.MonkeyPatch, mode: Mode
@@ -124,7 +124,7 @@ async def test_tools_that_live_in_the_home_work_unasked(
     assert said == [(Status.OK, text) for text in SAYS.values()]
 
 
-@requirement("HELD-60")
+@requirement("HELD-1")
 @pytest.mark.parametrize("liar", ["reading", "writing"])
 async def test_what_is_private_in_the_home_cannot_be_read(
     home: Path, monkeypatch: pytest.MonkeyPatch, liar: str

@@ -164,7 +164,7 @@ def repository() -> Iterator[Repository]:
         yield Repository(base, listener)
 
 
-@requirement("HELD-60")
+@requirement("HELD-1")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("mode", ["default", "acceptEdits", "plan", "auto", "dontAsk"])
 def test_nothing_gets_out_and_nothing_is_planted(repository: Repository, mode: str) -> None:

@@ -64,7 +64,7 @@ def test_every_attack_does_its_harm_where_nothing_holds_it(part: int) -> None:
     assert _check_harm(f"--every={PARTS}", f"--first={part}") >= 800 // PARTS
 
 
-@requirement("HELD-60")
+@requirement("HELD-1")
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("part", range(PARTS))
@@ -73,7 +73,7 @@ def test_no_attack_touches_or_reads_a_canary_whatever_the_analysis_says(liar: st
     assert _check_held(liar, f"--every={PARTS}", f"--first={part}") >= 800 // PARTS
 
 
-@requirement("HELD-60")
+@requirement("HELD-1")
 @pytest.mark.harm
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("part", range(PARTS))
@@ -81,7 +81,7 @@ def test_no_attack_gets_past_the_supervisor(part: int) -> None:
     assert _check_held("background", f"--every={PARTS}", f"--first={part}") >= 800 // PARTS
 
 
-@requirement("HELD-60")
+@requirement("HELD-1")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("liar", ["reading", "writing", "background"])
 @pytest.mark.parametrize("situation", SITUATIONS)
