@@ -14,7 +14,7 @@ from ferrule.core.state import SessionState
 from ferrule.core.verdicts import Behavior, Confinement, DeclaredWrite, Grants, Verdict, describe_grants, strictest
 from ferrule.permissions.judge import UNHELD
 from ferrule.permissions.modes import Mode
-from ferrule.permissions.secret_patterns import meant_secret
+from ferrule.permissions.name_table import means
 from tests.permissions.scene import command, judged, places, proposed, rules_of, tool_named
 from tests.requirement import requirement
 
@@ -154,11 +154,10 @@ def test_what_merely_passes_over_a_secret_runs(text: str) -> None:
 
 
 def test_a_pattern_is_read_by_what_it_spells() -> None:
-    names = (".env", "*.pem", "credentials", "id_rsa*")
-
-    assert meant_secret(("cat", "a", "*.p?m"), names) is None
-    assert meant_secret(("cat", "x/.?nv"), names) == ("x/.?nv", ".env")
-    assert meant_secret(("cat", "*/x.py"), names) is None
+    assert not means("*.p?m", "*.pem")
+    assert means(".?nv", ".env")
+    assert not means("*", "credentials")
+    assert means("id_*", "id_rsa*")
 
 
 @requirement("HELD-10")

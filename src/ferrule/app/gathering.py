@@ -14,6 +14,7 @@ from ..settings.loading import Loaded
 from ..settings.pages import Pages
 from ..settings.reload import EVERY_LEVEL, LiveSettings
 from .layers import ReloadedPolicy, open_layers, require_guards, understood
+from .reading_door import ReadingDoor
 from .servers import claude_servers, configured_servers, given_servers
 from .settings import Settings
 
@@ -99,4 +100,6 @@ def gathered(
             levels=levels,
         ),
     )
+    if made.pages is not None:
+        made = replace(made, pages=made.pages.behind(ReadingDoor(made)))
     return Gathered(settings=made, given_rules=found.given_rules, warnings=(*found.warnings, *notes))

@@ -29,7 +29,7 @@ from ..settings.loading import Loaded, Skipped, load, load_text
 from ..settings.reload import EVERY_LEVEL, Current, LiveSettings
 from ..settings.trust import Standing, TrustStore
 from .deciding_files import deciding_files_in
-from .live_rules import Policy, PolicyLost
+from .live_rules import NO_MORE_PATHS, MorePaths, Policy, PolicyLost
 from .model_choice import ModelChoice
 from .sandboxing import CannotEnforce, SandboxPolicy, allowed_reads, sandbox_of
 
@@ -88,11 +88,14 @@ class Understood:
     sandbox: SandboxPolicy | None = None
     readable: tuple[str, ...] = ()
     """What settings let every command read, sandbox or not."""
+    more_paths: MorePaths = NO_MORE_PATHS
     warnings: tuple[str, ...] = ()
 
     def policy(self, mode: Mode) -> Policy:
         """`mode` counts where no setting chooses one."""
-        return Policy(self.rules, self.mode or mode, self.lost, self.hooks, self.sandbox, self.readable)
+        return Policy(
+            self.rules, self.mode or mode, self.lost, self.hooks, self.sandbox, self.readable, self.more_paths
+        )
 
 
 def open_layers(
@@ -152,6 +155,7 @@ def understood(current: Current, workspace: str | None = None) -> Understood:
         approves_https=_approves_https(layered),
         sandbox=_sandbox(layered, workspace),
         readable=allowed_reads(layered, workspace),
+        more_paths=_more_paths(layered),
         warnings=(*warnings, *_unused(layered), *_untrusted(current.standing)),
     )
 
@@ -229,6 +233,18 @@ def _lost(layered: Layered) -> str | None:
     return (
         f"{lost[0].fault} What is skipped there could forbid this. "
         "Correct it, or leave its level out with --setting-sources"
+    )
+
+
+def _more_paths(layered: Layered) -> MorePaths:
+    def named(key: str) -> tuple[str, ...]:
+        return tuple(item.value for item in layered.items("permissions", key))
+
+    return MorePaths(
+        protected=named("protectedPaths"),
+        unprotected=named("unprotectedPaths"),
+        secrets=named("secretPaths"),
+        not_secrets=named("notSecretPaths"),
     )
 
 

@@ -20,6 +20,7 @@ from ..hooks.answers import OLDER_DECISIONS, PERMISSIONS, Answer, Reply, underst
 from ..hooks.hook import Hook, HookBook, Payload, Program
 from ..hooks.matching import everything
 from ..hooks.runner import Runner
+from ..host.links import part_matches, parts_of
 from ..tools.skill import Skill, SkillInput
 from ..tools.web_fetch import WebFetch, WebFetchInput
 
@@ -117,6 +118,24 @@ class PathsAsWritten:
                     ahead += self.links[done].split("/")[::-1]
                     done = "/" if self.links[done].startswith("/") else posixpath.dirname(done)
         return done, tuple(links)
+
+    def is_folder(self, path: str, /) -> bool | None:
+        return None
+
+    def through_links(self, folder: str, names: str, /) -> tuple[str, ...] | None:
+        below = f"{folder.rstrip('/')}/"
+        parts = parts_of(names)
+        found: list[str] = []
+        for link in (link for link in self.links if link.startswith(below)):
+            steps = link.removeprefix(below).split("/")
+            if parts == ("**",):
+                found.append(link)
+            elif len(steps) <= len(parts) and all(map(part_matches, parts, steps)):
+                found.append("/".join((link, *parts[len(steps) :])))
+        return tuple(found)
+
+    def notable_entries(self, folder: str, /) -> tuple[str, ...] | None:
+        return ()
 
 
 class AbleBox:

@@ -181,6 +181,8 @@ def _parts(effects: Effects) -> Iterator[_Part]:
         if isinstance(touch, RunsCommand):
             yield _Part(argv, tuple(reads), tuple(writes))
             argv, reads, writes = touch.argv, [], []
+        elif isinstance(touch, ReadsPath | WritesPath) and touch.found:
+            continue  # the names are looked for here, as they are by now
         elif isinstance(touch, ReadsPath):
             reads.append(touch)
         elif isinstance(touch, WritesPath):

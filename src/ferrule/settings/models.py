@@ -48,6 +48,10 @@ class Permissions(ClosedObject):
     allowed_tools: Given[Items[RuleText]] = Field(default=None, alias="allowed_tools")
     disabled_tools: Given[Items[RuleText]] = Field(default=None, alias="disabled_tools")
     pre_approval: Given[PreApproval] = Field(default=None, alias="pre_approval")
+    protected_paths: Given[Items[Named]] = None
+    unprotected_paths: Given[Items[Named]] = None
+    secret_paths: Given[Items[Named]] = None
+    not_secret_paths: Given[Items[Named]] = None
 
 
 class PermissionsFile(Permissions):

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from typing import Final
 
+from ..core.ports import Door
 from ..core.values import named_value, plain_value
 from ..host.front_matter import BadHead, Page, parted
 from ..host.text import NotText
@@ -77,11 +78,18 @@ class Pages:
         self._ground: Ground = ground_of(around)
         self._trusts = trusts
         self._more: tuple[Shelf, ...] = ()
+        self._door: Door | None = None
 
     def joined(self, more: Iterable[Shelf]) -> Pages:
         """With further shelves behind these, whatever the levels."""
         pages = copy(self)
         pages._more = (*self._more, *more)
+        return pages
+
+    def behind(self, door: Door) -> Pages:
+        """With a door that the files of the folder must pass."""
+        pages = copy(self)
+        pages._door = door
         return pages
 
     def shelves(self, kind: Kind) -> Iterator[Shelf]:
@@ -105,6 +113,8 @@ class Pages:
         shown = printable(path)
         if shelf.level is Level.PROJECT and not self._is_inside(path):
             raise BadPage(f"{shown} is skipped: it is a link that leads out of the folder")
+        if shelf.level is Level.PROJECT and self._door and (objection := self._door.objection(path)):
+            raise BadPage(f"{shown} is skipped: {objection}")
         try:
             content = content_of(path)
             page = parted(content.decode())
