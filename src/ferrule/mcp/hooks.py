@@ -7,6 +7,8 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from ..core.values import named_value
 from .clock import CallClock, held
+from .config import Stdio
+from .process import ErrorLog, ServerProcess
 from .tokens import TokenFile
 
 Kind: TypeAlias = Literal["tools", "resources", "prompts"]
@@ -57,6 +59,8 @@ class Hooks:
     """The connection is over; why, in words."""
     changed: Callable[[Kind], None]
     tokens: TokenFile
+    start: Callable[[Stdio, ErrorLog], Awaitable[ServerProcess]]
+    """Starts the program of a server; raises `CannotStart`."""
     elicit: Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]] | None = None
     """Puts a server's question to a person; `None` where there is nobody."""
     sign_in: SignIn | None = None
