@@ -170,7 +170,7 @@ class LiveRules:
             self._places,
             lists=self._lists,
             domains=self._domains,
-            keeps_from_paths=self.keeps_from_paths,
+            keeps_from_paths=self._keeps_from_paths,
         )
         verdict = _unless_lost(policy, judge.judge(proposal))
         return verdict is not None and verdict.behavior is Behavior.ALLOW
@@ -239,12 +239,15 @@ class LiveRules:
                 lists=self._lists,
                 domains=self._domains,
                 confines=self._confines if self.box else None,
-                keeps_from_paths=lambda server: self.keeps_from_paths(server),
+                keeps_from_paths=self._keeps_from_paths,
             )
             self._hidden = hidden_paths(rules, self._places)
             self._plain = plain_hidden_paths(rules, self._places)
             self._known = known
         return policy
+
+    def _keeps_from_paths(self, server: str) -> bool:
+        return self.keeps_from_paths(server)
 
     def _confines(self, needed: Confinement) -> bool:
         return self.box is not None and self.box.is_tried and self.box.confines(needed)

@@ -115,16 +115,17 @@ class Commands:
     async def start_program(self, program: Program) -> PipedProcess:
         """A program to be spoken to. Whoever started it kills and releases it. Raises `CommandFailed`."""
         for _ in range(2):  # a spawner that was lost before it took it has done nothing yet
-            process = PipedProcess(id := next(self._ids), await self._spawner())
+            process, kept = PipedProcess(id := next(self._ids), await self._spawner()), False
             try:
                 await process.open(_program_request(id, program))
-                if await process.started():
+                kept = await process.started()
+                if kept:
                     return process
-            except BaseException as error:
-                await asyncio.shield(_given_up(process))
-                if isinstance(error, OSError):
-                    raise CommandFailed(error.strerror or str(error)) from None
-                raise
+            except OSError as error:
+                raise CommandFailed(error.strerror or str(error)) from None
+            finally:
+                if not kept:
+                    await asyncio.shield(_give_up(process))
         raise CommandFailed("The process that runs commands ended twice before it could start it.")
 
     async def control_groups(self) -> tuple[str, ...]:
@@ -182,7 +183,7 @@ class Commands:
         return path, os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
 
 
-async def _given_up(process: PipedProcess) -> None:
+async def _give_up(process: PipedProcess) -> None:
     await process.kill()
     process.release()
 
