@@ -7,11 +7,13 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ferrule import ToolCall
 from ferrule.app.build import Settings, open_session
 from ferrule.app.live_rules import Policy
 from ferrule.core.calls import Status
@@ -182,6 +184,40 @@ async def test_nothing_is_left_of_a_held_server_after_a_close(tmp_path: Path) ->
 
     assert not is_running(pid)
     assert not is_running(started)
+
+
+@requirement("HELD-6", "MCP-2")
+async def test_a_held_server_is_started_again_when_what_started_it_is_killed(tmp_path: Path) -> None:
+    place = filled(tmp_path)
+    async with session(place, reaching(), rules=rules(deny=("Read(./secrets/**)",))) as (running, servers):
+        await servers.settled(HANG)
+        pid = int(await said(running, "pid"))
+        starter = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        assert starter != os.getpid()
+        os.kill(starter, signal.SIGKILL)
+        await until(lambda: not is_running(pid))
+
+        async with asyncio.timeout(HANG):
+            while (outcome := await run(running, "mcp__srv__pid")).status is not Status.OK:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        assert int(words(outcome)) != pid
+        assert "hush" not in await said(running, "look", path=str(place / "secrets" / "key"))
+
+
+@requirement("HELD-6", "MCP-2")
+async def test_calls_side_by_side_start_a_server_again_once(tmp_path: Path) -> None:
+    place = filled(tmp_path)
+    policies = [Policy((), Mode.BYPASS)]
+    one = replace(reaching(), concurrent=True)
+
+    async with session(place, one, reload=lambda: policies[-1]) as (running, servers):
+        await servers.settled(HANG)
+        policies.append(Policy(rules(deny=("Read(./secrets/**)",)), Mode.BYPASS))
+        calls = [ToolCall(f"call-{at}", "mcp__srv__pid", {}) for at in range(8)]
+        outcomes = await running.run(calls)
+
+    assert {outcome.status for outcome in outcomes} == {Status.OK}
+    assert len({words(outcome) for outcome in outcomes}) == 1
 
 
 @requirement("HELD-6", "MCP-2")

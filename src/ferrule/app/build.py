@@ -37,7 +37,6 @@ from .agent_hooks import agent_hooks
 from .ground import Ground, prepared
 from .hooks import HookParts, MakeParts, answering_for, keeping_for, session_hooks, suggesting_for, tell_of_compactions
 from .modes import SessionModes, judging_for
-from .server_launcher import SessionLauncher
 from .settings import Parts, Settings
 from .skill_hooks import HooksOfSkills, loaded
 from .small_model import CallReader, PageReader, SmallModel
@@ -93,6 +92,8 @@ def open_session(settings: Settings | None = None, *, session_id: str | None = N
     registry = _registry(settings, ground, builtin, all_tools)
     servers = ground.servers
     if servers:
+        from .server_launcher import SessionLauncher
+
         launcher = SessionLauncher(ground.shell, ground.rules)
         servers.attach(registry, ground.emit, ground.folder.path / "mcp", launcher)
         ground.rules.keeps_from_paths = servers.keeps_from_paths

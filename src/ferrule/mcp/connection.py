@@ -161,9 +161,10 @@ class Connection:
         """Up, and kept from all that rules deny by now. Raises `ServerTrouble`."""
         for _ in range(MOST_RENEWALS):
             link = await self._link_when_up()
-            if await self.hold.is_enough():
+            if not await self.hold.is_enough():
+                self._renew()
+            elif link is self._link:  # another call may have had it started again meanwhile
                 return link
-            self._renew()
         raise ServerTrouble(
             f"The server `{self.config.name}` cannot be kept from what rules deny: those files change all the time. "
             "Try again when whatever changes them is done."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -71,5 +70,5 @@ def _is_elsewhere(url: str) -> bool:
         host = (urlsplit(url).hostname or "").rstrip(".")
     except ValueError:
         return False
-    own = socket.gethostname().lower()
-    return bool(host) and not is_local(host) and host not in (own, own.partition(".")[0], os.uname().nodename.lower())
+    own = os.uname().nodename.lower()
+    return bool(host) and not is_local(host) and host not in (own, own.partition(".")[0])
