@@ -9,8 +9,11 @@ from ferrule import Settings, ToolCall, open_session
 from ferrule.app.layers import ReloadedPolicy, SettingsError, open_layers, understood
 from ferrule.core.calls import Status
 from ferrule.core.content import plain_text
+from ferrule.core.effects import Change, Effects, ReadsPath, WritesPath
 from ferrule.engine.session import Session
 from ferrule.permissions.modes import Mode
+from ferrule.permissions.paths import Places
+from ferrule.permissions.protected import DEFAULT_LISTS, Guard
 from ferrule.settings.files import SettingsKind
 from ferrule.settings.levels import Level, SettingsPath
 from ferrule.settings.loading import Loaded
@@ -100,3 +103,71 @@ def test_where_only_managed_rules_count_a_flag_allows_nothing(tmp_path: Path) ->
 async def _read(session: Session, path: str) -> tuple[Status, str]:
     (outcome,) = await session.run([ToolCall("1", "Read", {"file_path": path})])
     return outcome.status, plain_text(outcome.content)
+
+
+@requirement("HELD-5")
+def test_settings_put_names_on_the_lists_and_take_them_off(tmp_path: Path) -> None:
+    folders = Folders.made(tmp_path)
+    lists = {
+        "protectedPaths": ["deploy"],
+        "unprotectedPaths": [".vscode"],
+        "secretPaths": ["*.vault"],
+        "notSecretPaths": ["fake.pem"],
+    }
+    put(folders.home / ".claude" / "settings.json", {"permissions": lists})
+    found = understood(folders.live().current()).more_paths
+
+    changed = found.added_to(DEFAULT_LISTS)
+    guard = Guard(Places(cwd=("/w",), home=("/home/u",), roots=("/w",)), changed)
+
+    def concerned(touch: ReadsPath | WritesPath) -> bool:
+        return any(guard.concerns(Effects.of(touch)))
+
+    assert concerned(WritesPath("/w/deploy/x", Change.REPLACES))
+    assert not concerned(WritesPath("/w/.vscode/settings.json", Change.REPLACES))
+    assert concerned(WritesPath("/w/.git/config", Change.REPLACES))
+    assert concerned(ReadsPath("/w/a.vault"))
+    assert not concerned(ReadsPath("/w/fake.pem"))
+    assert concerned(ReadsPath("/w/real.pem"))
+
+
+@requirement("HELD-5")
+def test_a_folder_that_nobody_trusts_only_adds_to_the_lists(tmp_path: Path) -> None:
+    folders = Folders.made(tmp_path)
+    lists = {
+        "protectedPaths": ["deploy"],
+        "unprotectedPaths": [".git"],
+        "secretPaths": ["*.vault"],
+        "notSecretPaths": [".env"],
+    }
+    put(folders.project / ".claude" / "settings.json", {"permissions": lists})
+
+    found = understood(folders.live().current()).more_paths
+
+    assert (found.protected, found.secrets) == (("deploy",), ("*.vault",))
+    assert (found.unprotected, found.not_secrets) == ((), ())
+
+
+@requirement("HELD-5")
+async def test_the_state_folder_is_protected_wherever_it_is(tmp_path: Path) -> None:
+    state = tmp_path / "project" / "state"
+    settings = Settings(cwd=str(tmp_path / "project"), state_folder=state, mode=Mode.ACCEPT_EDITS)
+    put(tmp_path / "project" / "a.txt", "one\n")
+    async with open_session(settings) as session:
+        (outcome,) = await session.run(
+            [ToolCall("1", "Write", {"file_path": str(state / "trust.json"), "content": "{}"})]
+        )
+
+    assert outcome.status is Status.DENIED
+    assert "is protected" in plain_text(outcome.content)
+
+
+@requirement("SET-2")
+@pytest.mark.parametrize("hooks", [None, "Read", 5, [{}], {"PreToolUse": 3}])
+def test_keys_of_other_programs_in_a_servers_file_are_let_be(tmp_path: Path, hooks: object) -> None:
+    folders = Folders.made(tmp_path)
+    put(folders.project / ".mcp.json", {"mcpServers": {}, "hooks": hooks, "permissions": {"allow": ["Bash"]}})
+
+    found = understood(folders.live(trusting=True).current())
+
+    assert (found.rules, bool(found.hooks)) == ((), False)

@@ -108,11 +108,11 @@ from ferrule.cli.main import main
 
 class Thing: pass
 
-def interrupted(chosen):
+def interrupted(chosen, **more):
     thing = Thing()
     kept = weakref.ref(thing, lambda _: os.kill(os.getpid(), signal.SIGINT))
     del thing
-    return settings_from(chosen)
+    return settings_from(chosen, **more)
 
 from ferrule.cli.commands import headless
 settings_from, headless.settings_from = headless.settings_from, interrupted

@@ -121,6 +121,15 @@ class PlainPaths:
     def resolve(self, path: str, /) -> tuple[str, tuple[str, ...]]:
         return path, ()
 
+    def is_folder(self, path: str, /) -> bool | None:
+        return None
+
+    def through_links(self, folder: str, names: str, /) -> tuple[str, ...] | None:
+        return ()
+
+    def notable_entries(self, folder: str, /) -> tuple[str, ...] | None:
+        return ()
+
 
 @dataclass
 class Stage:

@@ -186,6 +186,15 @@ class World:
                 done = step
         return done or "/", tuple(followed)
 
+    def is_folder(self, path: str, /) -> bool | None:
+        return None
+
+    def through_links(self, folder: str, names: str, /) -> tuple[str, ...] | None:
+        return ()
+
+    def notable_entries(self, folder: str, /) -> tuple[str, ...] | None:
+        return ()
+
     def real(self, path: str) -> str:
         return self.resolve(path)[0]
 

@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferrule.hooks.answers import LONGEST_TEXT, Answer, Reply, understood
-from ferrule.hooks.events import DECIDING, MOMENTS
+from ferrule.hooks.events import MOMENTS
 from ferrule.hooks.hook import Hook
 from tests.requirement import requirement
 
 from .scripts import deciding, program
 
+DECIDING = ("PreToolUse", "PermissionRequest")
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=10), inner, max_size=3),
@@ -142,3 +143,63 @@ def test_a_text_that_is_too_long_is_saved_and_shown_in_part() -> None:
 
     assert saved == [text]
     assert answer.message.endswith("[... 8,001 characters left out; the whole of it is in /kept/hook.txt ...]")
+
+
+@requirement("HELD-3")
+@pytest.mark.parametrize(
+    "printed",
+    [
+        '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "DENY"}}',
+        '{"hookSpecificOutput": {"permissionDecision": " Deny "}}',
+        '{"permissionDecision": "DENY"}',
+        '{"decision": "BLOCK"}',
+        '\ufeff{"decision": "block"}',
+        '\n\ufeff {"decision": "block"}',
+        '{"decision": "block", "decision": "approve"}',
+        '{"decision": "approve", "decision": "block"}',
+        '{"hookSpecificOutput": {"permissionDecision": "deny"}, "hookSpecificOutput": {"permissionDecision": "allow"}}',
+        '{"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecision": "allow"}}',
+        '{"hookSpecificOutput": [{"permissionDecision": "allow"}, {"permissionDecision": "deny"}]}',
+    ],
+)
+def test_what_is_meant_as_a_refusal_refuses(printed: str) -> None:
+    assert read(program("x", "PreToolUse"), stdout=printed).permission == "deny"
+
+
+@requirement("HELD-3")
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "ALLOW"}},
+        {"hookSpecificOutput": [{"hookEventName": "PreToolUse", "permissionDecision": "allow"}]},
+        {"decision": "Approve"},
+    ],
+)
+def test_a_permission_counts_only_as_it_is_spelt_and_placed(answer: dict[str, Any]) -> None:
+    found = said(**answer)
+
+    assert found.permission is None
+    assert found.fault
+
+
+@requirement("HELD-3")
+@pytest.mark.parametrize(
+    ("event", "printed"),
+    [
+        ("UserPromptSubmit", '{"decision": "BLOCK"}'),
+        ("UserPromptSubmit", '{"decision": "block", "decision": "approve"}'),
+        ("Stop", '{"continue": false, "continue": true}'),
+    ],
+)
+def test_it_refuses_on_other_events_too(event: str, printed: str) -> None:
+    found = read(program("x", event), stdout=printed)
+
+    assert found.blocks or found.stops is not None
+
+
+@requirement("HELD-3")
+@pytest.mark.parametrize("decision", ['"DENY"', '{"behavior": "Deny"}'])
+def test_a_permission_is_refused_in_capitals_too(decision: str) -> None:
+    printed = f'{{"hookSpecificOutput": {{"decision": {decision}}}}}'
+
+    assert read(program("x", "PermissionRequest"), stdout=printed).permission == "deny"

@@ -254,12 +254,15 @@ async def test_an_output_that_a_hook_replaces_is_what_the_model_reads(tmp_path: 
     assert plain_text(outcome.content) == "a ***"
 
 
-async def test_an_output_of_another_shape_is_let_be(tmp_path: Path) -> None:
+@requirement("HELD-3")
+async def test_instead_of_an_output_that_a_hook_could_not_replace_the_model_reads_why(tmp_path: Path) -> None:
     one = hook("PostToolUse", answering(hookSpecificOutput={"updatedToolOutput": {"stdout": 7}}))
 
-    outcome = await run(opened(tmp_path, one, mode=Mode.BYPASS), "Bash", command="echo a")
+    outcome = await run(opened(tmp_path, one, mode=Mode.BYPASS), "Bash", command="echo a secret")
 
-    assert plain_text(outcome.content) == "a"
+    text = plain_text(outcome.content)
+    assert "secret" not in text
+    assert "does not have the shape of this tool's output" in text
 
 
 @requirement("HOOK-1")

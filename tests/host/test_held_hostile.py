@@ -310,7 +310,7 @@ async def test_nothing_is_carried_into_a_folder_that_took_the_place_of_the_works
 @requirement("HELD-20")
 async def test_a_layer_too_deep_to_be_read_costs_the_command_and_nobody_else(commands: Commands, base: Path) -> None:
     ws = base / "ws"
-    text = f'{PY} -c \'import os\nfor _ in range(3000): os.mkdir("d"); os.chdir("d")\'; echo new > src/x.py'
+    text = f'{PY} -c \'import os\nfor _ in range(1200): os.mkdir("d"); os.chdir("d")\'; echo new > src/x.py'
     before = seen(ws)
 
     ran = await commands.run(held(text, ws, [TARGET], root=_root(base)), timeout=GENEROUS)

@@ -126,7 +126,7 @@ def test_names_and_reading_are_held(base: Path, become: tuple[str, ...], user: i
     found = _found(base, become)
 
     assert found["offers"] == [True, "overlay", []]
-    assert found["of others"] == ("overlay" if user == 0 else "")
+    assert found["of others"] == ("overlay" if user == 0 else "supervisor")
     _reading_is_held(found, powers=0x3F if user == 0 else 0)
     done, dropped, failed, output = found["written"]
     assert (done, failed, output.splitlines()[-1]) == ([str(base / "ws/src/x.py")], [], str(user))
@@ -146,6 +146,6 @@ def test_reading_is_held_where_no_layer_can_be_had(base: Path, become: tuple[str
     found = _found(base, become)
 
     reads, keep, trouble = found["offers"]
-    assert (reads, keep) == (True, "")
+    assert (reads, keep) == (True, "supervisor")
     assert "Operation not permitted" in " ".join(trouble) or "No space left" in " ".join(trouble)
     _reading_is_held(found)

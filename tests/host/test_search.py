@@ -8,9 +8,10 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -32,7 +33,7 @@ few = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 
 
 @contextmanager
-def _tree(paths: list[str], content: str = "x\n") -> Iterator[Path]:
+def _tree(paths: list[str], content: str = "x\n") -> Generator[Path]:
     """A folder with these files; one that would stand where a folder stands is left out."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(os.path.realpath(folder))
@@ -56,7 +57,7 @@ def _rg(root: Path, *arguments: str) -> set[str]:
     return {str(root / line.removeprefix("./")) for line in done.stdout.splitlines()}
 
 
-async def _files(root: Path, glob: str, **more: bool) -> set[str]:
+async def _files(root: Path, glob: str, **more: Any) -> set[str]:
     found = await Search().files(Place(path=str(root), glob=glob, **more), keep=10_000)
     assert len(found.hits) == found.total
     return {hit.path for hit in found.hits}
@@ -253,7 +254,9 @@ async def test_a_search_out_of_time_leaves_no_process_and_keeps_what_it_found(tm
 
 @requirement("GREP-1")
 async def test_a_search_that_has_enough_leaves_no_process(tmp_path: Path) -> None:
-    record = b'{"type":"match","data":{"path":{"text":"./a"},"lines":{"text":"x"},"line_number":1,"submatches":[]}}'
+    head = b'{"type":"match","data":{"path":{"text":"./a"},"lines":{"text":"x"},'
+    record = head + b'"line_number":1,"absolute_offset":0,"submatches":[]}}'
+    (tmp_path / "a").write_text("x")
     program = hanging_after(tmp_path, rb"\n".join([record] * 500))
 
     found = await Search(program=program).lines(Place(path=str(tmp_path)), Query(pattern="x"), offset=1, limit=2)
@@ -265,7 +268,10 @@ async def test_a_search_that_has_enough_leaves_no_process(tmp_path: Path) -> Non
 @requirement("GREP-1")
 async def test_when_there_is_no_time_to_search_in_order_what_was_found_is_given(tmp_path: Path) -> None:
     program = tmp_path / "rg"
-    record = '{"type":"match","data":{"path":{"text":"./%s"},"lines":{"text":"x"},"line_number":1,"submatches":[]}}\n'
+    head = '{"type":"match","data":{"path":{"text":"./%s"},"lines":{"text":"x"},'
+    record = head + '"line_number":1,"absolute_offset":0,"submatches":[]}}\n'
+    for name in "abc":
+        (tmp_path / name).write_text("x")
     program.write_text(
         f"#!/bin/sh\ncase \"$*\" in *--sort=path*) exec /usr/bin/env sleep 1000;; esac\nprintf '{record * 3}' c a b\n"
     )

@@ -120,6 +120,6 @@ async def test_accepting_edits_accepts_them_inside_and_plan_mode_refuses_them(fo
 
 @requirement("PERM-6")
 async def test_a_protected_path_is_refused_where_nobody_can_be_asked_with_the_reason(folder: Path) -> None:
-    said = await _said(_session(folder, mode=Mode.BYPASS), "Write", file_path=".git/config", content="x")
+    said = await _said(_session(folder, mode=Mode.ACCEPT_EDITS), "Write", file_path=".git/config", content="x")
 
     assert f"{folder}/.git/config is protected (`.git`): programs run or trust it later" in said

@@ -55,17 +55,17 @@ TABLE: list[tuple[str, tuple[Touch, ...], str]] = [
     ("a removal inside", (_deletes(f"{REPO}/a"),), "?adda"),
     ("a write outside", (_replaces("/usr/share/a"),), "??dda"),
     ("a write through a link to outside", (WritesPath(f"{REPO}/l", Change.REPLACES, "/usr/a"),), "??dda"),
-    ("a write of a sensitive file", (_replaces(f"{REPO}/deploy.key"),), "??dd?"),
-    ("a write of a workflow", (_replaces(f"{REPO}/.github/workflows/ci.yml"),), "??dd?"),
-    ("a write of a protected file", (_replaces(f"{REPO}/.git/hooks/pre-commit"),), "??dd?"),
-    ("the same in other letters", (_replaces(f"{REPO}/.GIT/hooks/pre-commit"),), "??dd?"),
+    ("a write of a sensitive file", (_replaces(f"{REPO}/deploy.key"),), "??dda"),
+    ("a write of a workflow", (_replaces(f"{REPO}/.github/workflows/ci.yml"),), "??dda"),
+    ("a write of a protected file", (_replaces(f"{REPO}/.git/hooks/pre-commit"),), "??dda"),
+    ("the same in other letters", (_replaces(f"{REPO}/.GIT/hooks/pre-commit"),), "??dda"),
     (
         "a write through a link to a protected file",
         (WritesPath(f"{REPO}/l", Change.REPLACES, "/home/u/.bashrc"),),
-        "??dd?",
+        "??dda",
     ),
     ("a write in a worktree", (_replaces(f"{REPO}/.claude/worktrees/x/a"),), "?adda"),
-    ("a write of a worktree's git folder", (_replaces(f"{REPO}/.claude/worktrees/x/.git/config"),), "??dd?"),
+    ("a write of a worktree's git folder", (_replaces(f"{REPO}/.claude/worktrees/x/.git/config"),), "??dda"),
     ("a write of a system file", (_replaces("/etc/sudoers.d/x"),), "ddddd"),
     ("a removal of the root", (_deletes("/"),), "??dd?"),
     ("a removal of a folder in the root", (_deletes("/usr"),), "??dd?"),
@@ -118,12 +118,51 @@ def test_auto_is_default_until_a_classifier_speaks(touches: tuple[Touch, ...]) -
         _deletes("/home/u"),
     ],
 )
-@pytest.mark.parametrize("mode", [Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.BYPASS])
-def test_no_allow_rule_approves_what_is_protected_sensitive_or_critical(touch: Touch, mode: Mode) -> None:
-    verdict = _verdict(mode, touch, rules=("Acts", "Edit(//**)", "Edit(./.git/config)", "Edit(./.env)"))
+@pytest.mark.parametrize("mode", [Mode.DEFAULT, Mode.ACCEPT_EDITS])
+def test_no_allow_rule_that_does_not_name_it_approves_what_is_protected_sensitive_or_critical(
+    touch: Touch, mode: Mode
+) -> None:
+    verdict = _verdict(mode, touch, rules=("Acts", "Edit", "Edit(//**)", "Edit(./**)", "Edit(.g*/**)", "Edit(.e*)"))
 
     assert verdict is not None
     assert (verdict.behavior, verdict.source) == (Behavior.ASK, "safety")
+
+
+@requirement("PERM-10")
+@pytest.mark.parametrize("mode", [Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.BYPASS])
+@pytest.mark.parametrize("path", [REPO, "/home/u", "/usr", "/"])
+def test_no_rule_and_no_mode_approves_the_removal_of_a_critical_path(path: str, mode: Mode) -> None:
+    verdict = _verdict(mode, _deletes(path), rules=("Acts", "Edit(//**)", "Edit(//srv/repo)", "Edit(//home/u)"))
+
+    assert verdict is not None
+    assert (verdict.behavior, verdict.source) == (Behavior.ASK, "safety")
+
+
+@requirement("PERM-6", "HELD-5")
+@pytest.mark.parametrize(
+    ("rule", "path", "decision"),
+    [
+        ("Edit(.github/**)", ".github/workflows/ci.yml", "allow"),
+        ("Edit(.claude/settings.json)", ".claude/settings.json", "allow"),
+        ("Edit(./.git/hooks/**)", ".git/hooks/pre-commit", "allow"),
+        ("Edit(.git/**)", "sub/.git/config", "ask"),
+        ("Edit(**/.git/**)", "sub/.git/config", "allow"),
+        ("Edit(~/.config/git/config)", "~/.config/git/config", "allow"),
+        ("Edit(~/.config/**)", "~/.config/git/config", "ask"),
+        ("Edit(lefthook.yml)", "lefthook.yml", "allow"),
+        ("Edit(lefthook.*)", "lefthook.yml", "ask"),
+        ("Edit(./.env)", ".env", "allow"),
+        ("Edit(./**)", ".claude/settings.json", "ask"),
+        ("Edit(.*/**)", ".claude/settings.json", "ask"),
+        ("Edit", ".claude/settings.json", "ask"),
+        ("Edit(*)", ".bashrc", "ask"),
+        ("Read(.bashrc)", ".bashrc", "ask"),
+    ],
+)
+def test_an_allow_rule_that_spells_a_protected_name_without_a_wildcard_counts(
+    rule: str, path: str, decision: str
+) -> None:
+    assert decided({"allow": [rule]}, "Write", {"file_path": path}) == decision
 
 
 @requirement("PERM-6")
@@ -295,3 +334,79 @@ def _verdict(mode: Mode, *touches: Touch, rules: tuple[str, ...] = ()) -> Verdic
         proposal.call, proposal.tool, proposal.input, proposal.arguments, Effects.of(*touches), proposal.ctx
     )
     return RuleJudge(rules_of({"allow": rules}), mode, places()).judge(stated)
+
+
+@requirement("PERM-6", "HELD-5")
+@pytest.mark.parametrize(
+    "path",
+    [
+        "~/.config/fish/config.fish",
+        "~/.config/systemd/user/x.service",
+        "~/.config/autostart/x.desktop",
+        "~/.vimrc",
+        "~/.gdbinit",
+        "~/.hg/hgrc",
+        "~/.cursor/mcp.json",
+        "~/.codex/config.toml",
+        "~/.local/state/ferrule/trust.json",
+        "~/.local/bin/ls",
+        "~/.local/lib/python3.12/site-packages/usercustomize.py",
+        "~/.emacs.d/init.el",
+        "~/.tmux.conf",
+        "~/.xprofile",
+        "~/.config/environment.d/x.conf",
+        "~/.curlrc",
+        "~/.psqlrc",
+        "~/Library/LaunchAgents/x.plist",
+        "sub/.hg/hgrc",
+        "sub/.cursor/mcp.json",
+        "sub/.codex/config.toml",
+        "sub/.gdbinit",
+    ],
+)
+def test_start_up_files_and_settings_are_protected_where_they_are_such(path: str) -> None:
+    assert decided({"allow": ["Edit", "Edit(//**)"]}, "Write", {"file_path": path}) == "ask"
+
+
+@requirement("HELD-5")
+@pytest.mark.parametrize(
+    "path",
+    [
+        "sub/.config/fish/config.fish",
+        ".vimrc",
+        "bin/run",
+        "lib/x.py",
+        "docs/.jq",
+        ".config/nvim/init.lua",
+        "tests/.tmux.conf",
+        ".editorconfig",
+        "Makefile",
+        "~/project/main.py",
+        "~/notes.md",
+    ],
+)
+def test_ordinary_files_of_a_project_stay_free(path: str) -> None:
+    assert decided({"allow": ["Edit(//**)"]}, "Write", {"file_path": path}) == "allow"
+
+
+@requirement("HELD-5")
+@pytest.mark.parametrize(
+    ("rule", "text", "decision"),
+    [
+        ("Bash(NODE_ENV=test npm run *)", "NODE_ENV=test npm run b", "allow"),
+        ("Bash(export GOOGLEQ=./g.json:*)", "export GOOGLEQ=./g.json", "allow"),
+        ("Bash(API_URL=https://a pnpm build:*)", "API_URL=https://a pnpm build --x", "allow"),
+        ("Bash(export GOOGLEQ=./g.json:*)", "export GOOGLEQ=./g.json; rm -rf x", "ask"),
+        ("Bash(FOO=1 tool *)", "FOO=1 tool $(x)", "ask"),
+        ("Bash(FOO=* tool *)", "FOO=1 tool b", "ask"),
+        ("Bash(tool *)", "FOO=1 tool b", "ask"),
+        ("Bash(FOO=1 tool *)", "FOO=1 LD_PRELOAD=./x tool b", "ask"),
+        ("Bash(FOO=1:*)", "FOO=1 LD_PRELOAD=./x tool", "ask"),
+        ("Bash(FOO=1 *)", "FOO=1 rm x", "ask"),
+        ("Bash(FOO=1 find *)", "FOO=1 find . -delete", "ask"),
+    ],
+)
+def test_a_rule_that_begins_with_a_variable_is_for_the_command_that_spells_it(
+    rule: str, text: str, decision: str
+) -> None:
+    assert command({"allow": [rule]}, text) == decision

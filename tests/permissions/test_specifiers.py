@@ -9,8 +9,9 @@ import pytest
 from ferrule.core.context import ToolContext
 from ferrule.core.effects import Effects
 from ferrule.core.tool import Alias, Tool
-from ferrule.core.verdicts import Verdict
+from ferrule.core.verdicts import Behavior, Verdict
 from ferrule.permissions.modes import Mode
+from ferrule.permissions.rules import RuleError, parse_rule
 from tests.permissions.scene import AnyInput, CommandInput, Named, command, decided, judged
 from tests.requirement import requirement
 
@@ -419,3 +420,19 @@ def test_a_decision_names_the_rule_its_file_and_what_it_is_about() -> None:
         "settings.json",
         "rule `Read(./secret/**)` in settings.json denies that it reads /srv/repo/secret/x",
     )
+
+
+@requirement("HELD-5")
+@pytest.mark.parametrize(
+    "domain", ["*.", "*..", ".", "..", "*.*", "*.*.", "*.com.", "*.*.com", "example.*", "ex*.com", "**"]
+)
+def test_a_domain_that_names_nothing_is_refused(domain: str) -> None:
+    with pytest.raises(RuleError):
+        parse_rule(f"WebFetch(domain:{domain})", Behavior.ALLOW, "--allow")
+
+
+@requirement("HELD-5")
+@pytest.mark.parametrize("domain", ["*.", "."])
+def test_a_domain_that_names_nothing_denies_nothing_silently(domain: str) -> None:
+    with pytest.raises(RuleError):
+        parse_rule(f"WebFetch(domain:{domain})", Behavior.DENY, "--deny")

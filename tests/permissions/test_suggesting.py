@@ -39,7 +39,7 @@ def offered(tool: str, **arguments: Any) -> tuple[str, ...]:
         ("echo '*' | tool", ["Bash(tool)"]),
         ("tool '*'", [r"Bash(tool \*)"]),
         ("rm -rf /", []),
-        ("touch .git/config", []),
+        ("touch .git/config", ["Edit(./.git/config)"]),
         ("$(npm test", ["Bash($\\(npm test)"]),
     ],
 )
@@ -54,7 +54,7 @@ def test_files_hosts_and_servers_are_offered_by_their_names() -> None:
     assert offered("Read", file_path="/etc/hosts") == ("Read(//etc/hosts)",)
     assert offered("Edit", file_path=f"{CWD}/src/[a]*.py") == (r"Edit(./src/\[a\]\*.py)",)
     assert offered("WebFetch", url="https://example.com/x") == ("WebFetch(domain:example.com)",)
-    assert offered("Write", file_path=f"{CWD}/.bashrc", content="x") == ()
+    assert offered("Write", file_path=f"{CWD}/.bashrc", content="x") == ("Edit(./.bashrc)",)
 
 
 @requirement("PERM-8")

@@ -120,7 +120,7 @@ def test_a_refusal_lists_each_violation_and_says_what_to_do() -> None:
 - `permissions.allow[2]`: `a)` closes a parenthesis that was not opened. Write `Tool` or `Tool(specifier)`.
 - `permissions.allow[3]`: expected a string, found 5.
 - `permissions.defaultMode`: expected one of "default", "manual", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions", found "yolo".
-- `permissions.zork`: there is no such key. Known here: allow, ask, deny, defaultMode, additionalDirectories, disableBypassPermissionsMode, disableAutoMode, allowed_tools, disabled_tools, pre_approval.
+- `permissions.zork`: there is no such key. Known here: allow, ask, deny, defaultMode, additionalDirectories, disableBypassPermissionsMode, disableAutoMode, allowed_tools, disabled_tools, pre_approval, protectedPaths, unprotectedPaths, secretPaths, notSecretPaths.
 - `hooks.Stop[0].hooks[0].timeout`: expected more than 0, found -1.
 - `hooks.Stop[0].hooks[0].foo`: there is no such key. Known here: if, timeout, statusMessage, once, failClosed, type, command, args, async, asyncRewake, shell.
 - `hooks.Stop[0].hooks[1]`: expected an object, found 3.

@@ -80,6 +80,7 @@ READING = {
     "bc": "bc f",
     "whoami": "whoami",
     "groups": "groups",
+    "id": "id -u",
     "logname": "logname",
     "users": "users",
     "uname": "uname -a",

@@ -31,8 +31,8 @@ def test_each_command_of_a_compound_one_contributes_its_touches() -> None:
         "ls |",
         "a=(1 2); ls",
         "echo $((x))",
-        "ls " + "a" * 10_000,
-        "ls; " * 60,
+        "ls " + "a" * 100_000,
+        "ls; " * 600,
         "{|" * 150,
     ],
 )
@@ -41,6 +41,28 @@ def test_what_is_not_understood_is_unknown(command: str) -> None:
 
     assert analysis.effects.unknown
     assert analysis.reasons
+
+
+@requirement("HELD-5")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ls; " * 51 + "ls",
+        "ls\n" * 300,
+        " && ".join(f"cat file{number} | sort | uniq -c" for number in range(60)),
+        "grep " + "a" * 10_001 + " b",
+        "cat " + " ".join(f"src/file{number}.py" for number in range(1_500)),
+        "cat <<'E'\n" + "a line of text\n" * 2_000 + "E",
+    ],
+    ids=lambda command: f"{command[:12]}, {len(command)} characters",
+)
+def test_a_command_of_many_parts_or_characters_is_still_read(command: str) -> None:
+    assert look(command).effects.read_only
+
+
+@requirement("HELD-5")
+def test_what_stands_at_the_end_of_many_parts_counts() -> None:
+    assert [str(touch.path) for touch in look("ls; " * 120 + "rm x").effects.writes] == ["/srv/repo/x"]
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ from tests.shell.looking import look
         "ls 'x; rm -rf $HOME/*",
         "ls 'x; rm -rf *",
         "ls |; rm -rf ~",
-        "ls " + "x" * 10_000 + "; rm -rf /",
+        "ls " + "x" * 100_000 + "; rm -rf /",
     ],
 )
 @requirement("PERM-9")

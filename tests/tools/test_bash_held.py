@@ -93,6 +93,7 @@ async def test_only_the_declared_name_changes_and_the_rest_is_told(work: Path) -
     assert (work / "src" / "x.py").exists()
     assert not (work / "made").exists()
     assert "which it had not declared; that was not kept." in said(outcome)
+    assert outcome.status is Status.FAILED
 
 
 @requirement("HELD-10", "HELD-12")
@@ -176,6 +177,24 @@ async def test_in_bypass_a_command_that_was_misread_is_kept_from_what_is_denied(
     assert said(outcome).count("hello") == 1
     assert (work / "b.txt").read_text() == "hello\n"
     assert (work / "made").exists()
+
+
+@requirement("HELD-10", "HELD-14")
+async def test_a_command_in_the_background_is_held_as_well_and_what_was_refused_is_told(work: Path) -> None:
+    settings = Settings(cwd=str(work), mode=Mode.ACCEPT_EDITS, state_folder=work.parent.parent / "state")
+    lie = claiming(WritesPath(str(work / "a.txt"), Change.REPLACES))
+    text = "echo new > a.txt; cat a.txt; echo new > b.txt; cat .env"
+    async with open_session(settings, analyse=lie) as session:
+        (started,) = await session.run([ToolCall("1", "Bash", {"command": text, "run_in_background": True})])
+        if started.status is Status.DENIED:
+            pytest.skip("nothing supervises a command on this machine")
+        (news,) = await session.run([ToolCall("2", "TaskOutput", {"task_id": "bash_1"})])
+
+    assert (work / "a.txt").read_text() == "new\n"
+    assert (work / "b.txt").read_text() == "hello\n"
+    assert said(news).startswith("new\n")
+    assert "xyzzy" not in said(news)
+    assert f"It tried to write {work}/b.txt, which it had not declared; that was not kept." in said(news)
 
 
 # Secrets

@@ -59,7 +59,7 @@ def kind_of(written: WrittenPage) -> AgentKind:
     if not prompt:
         raise BadPage(f"{path} is skipped: it has no text, so the agent would not know what to do")
     mode = text_of(head, "permissionMode")
-    model = text_of(head, "model")
+    model = written.model
     return AgentKind(
         name=name,
         description=description[:LONGEST_DESCRIPTION],

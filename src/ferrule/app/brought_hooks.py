@@ -65,7 +65,7 @@ def brought_hooks(brought: Brought, workspace: str) -> HookBook:
         hooks = load_hooks(found, using)
     except HookError as error:
         raise ValueError(f"{brought.without}: {error}") from None
-    for fault in (*(note.words for note in loaded.skipped), *hooks.warnings):
+    for fault in (*(note.words for note in loaded.skipped if not note.is_harmless), *hooks.warnings):
         raise ValueError(f"{brought.path} brings hooks that cannot be run, so {brought.without}: {fault}")
     return hooks.book
 

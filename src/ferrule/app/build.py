@@ -183,7 +183,7 @@ def _services(settings: Settings, ground: Ground, delegated: _Delegated, small: 
     folder = ground.folder.path
     return Services(
         files=ground.files,
-        search=Search(hidden=ground.rules.hidden),
+        search=Search(hidden=ground.rules.hidden, secrets=ground.rules.secrets),
         shell=ground.shell.get,
         analyse=parts.get("analyse"),
         mcp=ground.servers,

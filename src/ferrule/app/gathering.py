@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from ..core.values import named_value
 from ..permissions.rules import Rule
@@ -13,9 +13,21 @@ from ..settings.levels import Level, surroundings
 from ..settings.loading import Loaded
 from ..settings.pages import Pages
 from ..settings.reload import EVERY_LEVEL, LiveSettings
-from .layers import ReloadedPolicy, open_layers, understood
+from .layers import ReloadedPolicy, open_layers, require_guards, understood
+from .reading_door import ReadingDoor
 from .servers import claude_servers, configured_servers, given_servers
 from .settings import Settings
+
+TRUST_VARIABLE: Final = "FERRULE_TRUST"
+
+
+def is_trusted_by(environ: Mapping[str, str]) -> bool:
+    """Whether the environment trusts the folder for this run, as `--trust` does.
+
+    >>> is_trusted_by({"FERRULE_TRUST": "1"}), is_trusted_by({"FERRULE_TRUST": "0"}), is_trusted_by({})
+    (True, False, False)
+    """
+    return environ.get(TRUST_VARIABLE, "").strip().lower() in ("1", "true", "yes", "on")
 
 
 @named_value
@@ -38,12 +50,16 @@ def gathered(
     strict_servers: bool = False,
     more: Iterable[Loaded] = (),
     look: Callable[[LiveSettings], None] | None = None,
+    project_hooks: bool = True,
+    ways_on: str | None = None,
 ) -> Gathered:
     """`base` with what the settings of its directory say. Raises `SettingsError`.
 
     `settings` and `server_sources` are files or their JSON; `flags` are
     settings by the name of whatever gave them; `more` was read already.
     `look` may have a person agree to what the folder brings before it counts.
+    `ways_on` is what to do where hooks of the folder could refuse something
+    and nobody trusts them; without it the session goes on without them.
     """
     own = claude_servers(os.path.expanduser("~"), base.cwd) if Level.USER in levels else ()
     live = open_layers(
@@ -53,10 +69,14 @@ def gathered(
         flags=flags,
         levels=levels,
         trusting=trusting,
+        mode=base.mode,
+        project_hooks=project_hooks,
         more=(*own, *given_servers(server_sources), *more),
     )
     if look is not None:
         look(live)
+    if ways_on is not None:
+        require_guards(live.current(), ways_on)
     found = understood(live.current(), base.cwd)
     servers, notes = configured_servers(live.current().layered, base.cwd, strict=strict_servers)
     made = replace(
@@ -80,4 +100,6 @@ def gathered(
             levels=levels,
         ),
     )
+    if made.pages is not None:
+        made = replace(made, pages=made.pages.behind(ReadingDoor(made)))
     return Gathered(settings=made, given_rules=found.given_rules, warnings=(*found.warnings, *notes))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,10 +24,12 @@ from ..host.spill import SessionFolder
 from ..host.workfiles import Objection, Workfiles
 from ..mcp.around import Around, timing_from
 from ..permissions.paths import Places
+from ..permissions.protected import PathLists
 from ..permissions.secret_paths import SecretPaths
 from ..settings.files import kind_of
+from .deciding_files import with_deciding_files
 from .late_shell import LateShell
-from .live_rules import LiveRules, Policy
+from .live_rules import LiveRules, Policy, PolicyLost
 from .settings import Parts, Settings
 
 if TYPE_CHECKING:
@@ -71,16 +75,16 @@ def prepared(settings: Settings, session_id: str, parts: Parts) -> Ground:
     files = _workfiles(settings.state_folder, folder, cwd, parts.get("checkpoints"))
     state = SessionState(cwd, added_directories=added)
     policy = Policy(settings.rules, settings.mode, hooks=settings.hooks)  # as long as nobody reloads it
-    rules = LiveRules(
-        settings.reload or (lambda: policy), places, state, lists=settings.path_lists, domains=settings.pre_approval
-    )
+    lists = with_deciding_files(settings.path_lists, str(settings.state_folder), os.environ)
+    current = settings.reload or (lambda: policy)
+    rules = LiveRules(current, places, state, lists=lists, domains=settings.pre_approval)
     held = HeldPlaces(
         roots=lambda: (cwd, *state.added_directories),
         readable=rules.readable,
         writable=rules.writable,
         saved=str(folder.path),
         private=str(settings.state_folder),
-        secrets=SecretPaths(places, settings.path_lists),
+        secrets=SecretPaths(places, _lists_at_the_start(current, lists)),
     )
     shell = rules.box = LateShell(folder.path / "commands", {**os.environ, **settings.environment}, rules, held)
     return Ground(
@@ -98,6 +102,12 @@ def prepared(settings: Settings, session_id: str, parts: Parts) -> Ground:
         changes=(ChangedFiles(files.ledgers, paths.resolve(cwd)[0]),) if settings.tell_changes else (),
         servers=parts.get("mcp") or servers_if_any(settings, parts.get("questioner")),
     )
+
+
+def _lists_at_the_start(current: Callable[[], Policy], lists: PathLists) -> PathLists:
+    with suppress(PolicyLost):  # then nothing runs that could read a secret
+        return current().more_paths.added_to(lists)
+    return lists
 
 
 def servers_if_any(settings: Settings, questioner: Questioner | None) -> McpServers | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,16 +18,18 @@ from ..core.tool import Keep
 from ..core.values import named_value
 from ..core.verdicts import Behavior
 from ..hooks.hook import NO_HOOKS, HookBook
+from ..host.state_folder import state_folder
 from ..permissions.modes import Mode
 from ..permissions.rules import Origin, Rule, RuleError, parse_rule
 from ..settings.files import SettingsKind
 from ..settings.grants import Kind, printable, shortened
 from ..settings.layers import DIRECTORIES, MODE, Layered
 from ..settings.levels import Level, SettingsPath, Source, surroundings
-from ..settings.loading import Loaded, load, load_text
+from ..settings.loading import Loaded, Skipped, load, load_text
 from ..settings.reload import EVERY_LEVEL, Current, LiveSettings
 from ..settings.trust import Standing, TrustStore
-from .live_rules import Policy, PolicyLost
+from .deciding_files import deciding_files_in
+from .live_rules import NO_MORE_PATHS, MorePaths, Policy, PolicyLost
 from .model_choice import ModelChoice
 from .sandboxing import CannotEnforce, SandboxPolicy, allowed_reads, sandbox_of
 
@@ -86,41 +88,55 @@ class Understood:
     sandbox: SandboxPolicy | None = None
     readable: tuple[str, ...] = ()
     """What settings let every command read, sandbox or not."""
+    more_paths: MorePaths = NO_MORE_PATHS
     warnings: tuple[str, ...] = ()
 
     def policy(self, mode: Mode) -> Policy:
         """`mode` counts where no setting chooses one."""
-        return Policy(self.rules, self.mode or mode, self.lost, self.hooks, self.sandbox, self.readable)
+        return Policy(
+            self.rules, self.mode or mode, self.lost, self.hooks, self.sandbox, self.readable, self.more_paths
+        )
 
 
 def open_layers(
     cwd: str,
-    state_folder: Path,
+    state: Path,
     *,
     settings: str | None = None,
     flags: Mapping[str, Mapping[str, Any]] | None = None,
     levels: frozenset[Level] = EVERY_LEVEL,
     trusting: bool = False,
+    mode: Mode = Mode.DEFAULT,
+    project_hooks: bool = True,
     more: Iterable[Loaded] = (),
 ) -> LiveSettings:
     """The settings for a working directory. Raises `SettingsError`.
 
     `settings` is a file, or JSON that begins with a brace. `flags` are
     settings by the name of the flag that stands for them. `more` are files
-    that belong to a level and are none of its own.
+    that belong to a level and are none of its own. `mode` counts where no
+    file chooses one; without `project_hooks` those of the folder do not.
     """
     given = [*more] if settings is None else [*more, _given(settings)]
     for flag, content in (flags or {}).items():
         given.append(Loaded(SettingsPath(Level.COMMAND_LINE, flag, SettingsKind.SETTINGS), content))
     around = surroundings(cwd, os.environ)
-    return LiveSettings(around, TrustStore(state_folder), levels=levels, given=tuple(given), trusting=trusting)
+    return LiveSettings(
+        around,
+        TrustStore(state),
+        levels=levels,
+        given=tuple(given),
+        trusting=trusting,
+        default_mode=mode,
+        project_hooks=project_hooks,
+    )
 
 
 def understood(current: Current, workspace: str | None = None) -> Understood:
     """For a session in `workspace`, this folder if not given. Raises `SettingsError`."""
     layered = current.layered
     workspace = workspace or os.getcwd()
-    warnings = [str(note) for note in layered.skipped]
+    warnings = list(_warnings_about(layered.skipped))
     hooks = _hooks(layered, workspace, warnings)
     rules = tuple(_rules(layered, warnings))
     return Understood(
@@ -139,7 +155,21 @@ def understood(current: Current, workspace: str | None = None) -> Understood:
         approves_https=_approves_https(layered),
         sandbox=_sandbox(layered, workspace),
         readable=allowed_reads(layered, workspace),
+        more_paths=_more_paths(layered),
         warnings=(*warnings, *_unused(layered), *_untrusted(current.standing)),
+    )
+
+
+def require_guards(current: Current, ways_on: str) -> None:
+    """Raises `SettingsError` where hooks of the folder could refuse what is about to run, and nobody trusts them."""
+    missing = current.missing_guards
+    if not missing:
+        return
+    named = "; ".join(f"{shortened(item.words, _LONGEST)} ({printable(item.file)})" for item in missing[:_MOST_NAMED])
+    more = f"; and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
+    raise SettingsError(
+        f"this folder is not trusted, and it has hooks that could refuse what is to run: {named}{more}. "
+        f"Nobody is here to be asked about them, so nothing was run. {ways_on}"
     )
 
 
@@ -174,9 +204,22 @@ def _given(source: str) -> Loaded:
         raise SettingsError(f"{source} cannot be read: there is no such file.")
     else:
         loaded = load(SettingsPath(Level.COMMAND_LINE, source, SettingsKind.SETTINGS))
-    for note in loaded.skipped:
+    for note in (note for note in loaded.skipped if not note.is_harmless):
         raise SettingsError(note.fault)
     return loaded
+
+
+def _warnings_about(skipped: Iterable[Skipped]) -> Iterator[str]:
+    """One line for all the unknown keys of a file that take nothing away, and one for everything else."""
+    harmless = dict[str, list[Skipped]]()
+    for note in skipped:
+        if note.is_harmless:
+            harmless.setdefault(note.source.path, []).append(note)
+        else:
+            yield str(note)
+    for first, *others in harmless.values():
+        more = f" The same goes for {len(others)} more unknown keys of this file." if others else ""
+        yield f"{first}{more}"
 
 
 def _lost(layered: Layered) -> str | None:
@@ -193,11 +236,27 @@ def _lost(layered: Layered) -> str | None:
     )
 
 
+def _more_paths(layered: Layered) -> MorePaths:
+    def named(key: str) -> tuple[str, ...]:
+        return tuple(item.value for item in layered.items("permissions", key))
+
+    return MorePaths(
+        protected=named("protectedPaths"),
+        unprotected=named("unprotectedPaths"),
+        secrets=named("secretPaths"),
+        not_secrets=named("notSecretPaths"),
+    )
+
+
 def _sandbox(layered: Layered, workspace: str) -> SandboxPolicy | None:
     try:
-        return sandbox_of(layered, workspace)
+        policy = sandbox_of(layered, workspace)
     except CannotEnforce as error:
         raise SettingsError(f"{error} Leave its level out with --setting-sources.") from None
+    if policy is None:
+        return None
+    deciding = deciding_files_in(workspace, str(state_folder()), os.environ)
+    return replace(policy, unwritable=(*policy.unwritable, *deciding))
 
 
 def _hooks(layered: Layered, workspace: str, warnings: list[str]) -> HookBook:

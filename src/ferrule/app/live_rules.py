@@ -21,11 +21,33 @@ from ..permissions.modes import Mode
 from ..permissions.paths import Places
 from ..permissions.protected import DEFAULT_LISTS, PathLists
 from ..permissions.rules import Origin, Rule, RuleError, parse_rule
+from ..permissions.secrets import SecretFiles
 from .sandboxing import SandboxPolicy, boxed, wanted_by
 
 log = logging.getLogger(__name__)
 
 GRANTED = Origin("this session")
+
+
+@plain_value
+class MorePaths:
+    protected: tuple[str, ...] = ()
+    unprotected: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+    not_secrets: tuple[str, ...] = ()
+
+    def added_to(self, lists: PathLists) -> PathLists:
+        if self == NO_MORE_PATHS:
+            return lists
+        return lists.changed(
+            protected=self.protected,
+            unprotected=self.unprotected,
+            secrets=self.secrets,
+            not_secrets=self.not_secrets,
+        )
+
+
+NO_MORE_PATHS = MorePaths()
 
 
 @plain_value
@@ -41,6 +63,8 @@ class Policy:
     """What commands are held to by the settings, if they are."""
     readable: tuple[str, ...] = ()
     """What a command that nobody approved may read beyond what all may."""
+    more_paths: MorePaths = NO_MORE_PATHS
+    """Names that settings put on the lists of protected and secret paths, or take off them."""
 
 
 class PolicyLost(Exception):
@@ -168,7 +192,7 @@ class LiveRules:
             (*policy.rules, *granted),
             self.mode,
             self._places,
-            lists=self._lists,
+            lists=policy.more_paths.added_to(self._lists),
             domains=self._domains,
             keeps_from_paths=self._keeps_from_paths,
         )
@@ -182,6 +206,12 @@ class LiveRules:
         except PolicyLost:
             return lambda path: True
         return self._hidden
+
+    def secrets(self) -> SecretFiles | None:
+        """Files that no search shows in passing."""
+        with suppress(PolicyLost):  # then nothing is shown anyway
+            self._current()
+        return self._judge.secrets
 
     def plain_hidden(self) -> tuple[str, ...]:
         """The hidden paths that need no search to be found."""
@@ -236,7 +266,7 @@ class LiveRules:
                 rules,
                 Mode(self._state.mode) if self._state.mode else policy.mode,
                 self._places,
-                lists=self._lists,
+                lists=policy.more_paths.added_to(self._lists),
                 domains=self._domains,
                 confines=self._confines if self.box else None,
                 keeps_from_paths=self._keeps_from_paths,

@@ -23,6 +23,7 @@ from ..settings.reload import EVERY_LEVEL
 from ..skills.catalog import Skills
 from .commands import Commands
 from .ground import servers_if_any
+from .reading_door import ReadingDoor
 from .sessions import begin_session, last_session, resume_session
 from .settings import Parts, Settings
 
@@ -94,7 +95,8 @@ def open_conversation(
     telling = telling or Telling()
     checkout = checkout_of(settings.cwd)
     inside = (settings.cwd, *settings.added_directories, *((checkout.root,) if checkout else ()))
-    reader = Reader(roots=tuple(map(os.path.realpath, inside)), trusting=telling.trusting)
+    door = ReadingDoor(settings)
+    reader = Reader(roots=tuple(map(os.path.realpath, inside)), trusting=telling.trusting, door=door)
     found = reader.read(starting_places(surroundings(settings.cwd, os.environ), telling.levels))
     nested = NestedInstructions(settings.cwd, reader, telling.levels, [one for one in found if one.paths])
     servers = parts.get("mcp") or servers_if_any(settings, parts.get("questioner"))
@@ -115,6 +117,7 @@ def open_conversation(
         "skills": skills,
     }
     session = _session(settings, which or Which(), own)
+    door.follow(session.state)
     session.limits = limits or Limits()
     session.compaction.only_these_stand += (nested.keep_only,)
 

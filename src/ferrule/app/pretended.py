@@ -15,6 +15,7 @@ from ..core.inputs import PathText, ToolInput
 from ..core.tool import Tool, ToolError
 from ..core.values import plain_value
 from ..core.verdicts import Verdict
+from ..host.links import part_matches, parts_of
 from ..tools.skill import Skill, SkillInput
 from ..tools.web_fetch import WebFetch, WebFetchInput
 
@@ -112,6 +113,24 @@ class PathsAsWritten:
                     ahead += self.links[done].split("/")[::-1]
                     done = "/" if self.links[done].startswith("/") else posixpath.dirname(done)
         return done, tuple(links)
+
+    def is_folder(self, path: str, /) -> bool | None:
+        return None
+
+    def through_links(self, folder: str, names: str, /) -> tuple[str, ...] | None:
+        below = f"{folder.rstrip('/')}/"
+        parts = parts_of(names)
+        found: list[str] = []
+        for link in (link for link in self.links if link.startswith(below)):
+            steps = link.removeprefix(below).split("/")
+            if parts == ("**",):
+                found.append(link)
+            elif len(steps) <= len(parts) and all(map(part_matches, parts, steps)):
+                found.append("/".join((link, *parts[len(steps) :])))
+        return tuple(found)
+
+    def notable_entries(self, folder: str, /) -> tuple[str, ...] | None:
+        return ()
 
 
 class Nobody:

@@ -21,6 +21,12 @@ EVERY_TOOL = "default"
 """What `--tools` says for all of them."""
 
 
+WAYS_ON = (
+    "To go on, look at them with `ferrule trust --show`; then give --trust or set FERRULE_TRUST=1 to trust the folder "
+    "for this run, agree for good with `ferrule trust`, or leave them out with --without-project-hooks."
+)
+
+
 def add_command(commands: Any, name: str, help: str, description: str = "") -> argparse.ArgumentParser:
     """`commands` are the subparsers of a parser. A flag is written out in full: a shorter one might mean another."""
     return commands.add_parser(name, allow_abbrev=False, help=help, description=description or None)
@@ -52,6 +58,9 @@ def add_session_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--strict-mcp-config", action="store_true", help="no MCP servers but those of --mcp-config")
     group.add_argument("--trust", action="store_true", help="for this run, trust the folder as it is now")
+    group.add_argument(
+        "--without-project-hooks", action="store_true", help="leave the hooks of the folder out, trusted or not"
+    )
 
 
 def _add_rules(add: Callable[..., Any], names: tuple[str, ...], verb: str) -> None:
@@ -59,17 +68,20 @@ def _add_rules(add: Callable[..., Any], names: tuple[str, ...], verb: str) -> No
     add(*names, metavar="RULES", action="append", default=[], help=f"{verb} tools, or some of their calls: {more}")
 
 
-def settings_from(chosen: argparse.Namespace, *, interactive: bool = False) -> Settings:
+def settings_from(chosen: argparse.Namespace, *, interactive: bool = False, runs: bool = False) -> Settings:
     """At an `interactive` start a person is asked whether they trust the folder.
 
-    Raises `Usage` for anything that cannot be honoured: a rule that is not understood must not be dropped.
+    Where something `runs` without one, hooks that could refuse it must not be
+    missing for lack of trust. Raises `Usage` for anything that cannot be
+    honoured: a rule that is not understood must not be dropped.
     """
-    from ..app.gathering import gathered
+    from ..app.gathering import gathered, is_trusted_by
     from ..app.layers import SettingsError
     from ..app.settings import Settings
     from ..permissions.modes import Mode
     from .trusting import ask_for_trust
 
+    chosen.trust = chosen.trust or is_trusted_by(os.environ)
     base = Settings(cwd=working_directory(chosen.cwd), only_tools=_only_tools(chosen.tools))
     try:
         found = gathered(
@@ -81,6 +93,8 @@ def settings_from(chosen: argparse.Namespace, *, interactive: bool = False) -> S
             server_sources=chosen.mcp_config,
             strict_servers=chosen.strict_mcp_config,
             look=ask_for_trust if interactive and not chosen.trust else None,
+            project_hooks=not chosen.without_project_hooks,
+            ways_on=WAYS_ON if runs and not interactive else None,
         )
     except SettingsError as error:
         raise Usage(str(error)) from None

@@ -50,6 +50,8 @@ def _by_file(marked: Iterable[tuple[Item, str]]) -> Iterator[str]:
             file = item.file
             yield f"  {printable(file)}"
         yield f"    {mark:4} {item.kind}: {item.words}"
+        for part in item.uncovered:
+            yield f"         it runs `{part}`, whose content is not covered: a change of that is not noticed"
 
 
 def agrees() -> bool:

@@ -43,6 +43,12 @@ class ReadsPath:
     path: str
     real: str = ""
     links: tuple[str, ...] = ()
+    names: str = ""
+    """A glob for the names below `path` that are meant; `**` for all below it. Empty where nobody chose by name."""
+    follows: bool = False
+    """Whether links among these names are followed. The engine states where each leads as a touch of its own."""
+    found: bool = False
+    """Whether the engine states it, from what is on disk behind another touch."""
 
 
 @frozen_value
@@ -53,6 +59,14 @@ class WritesPath:
     change: Change = Change.DELETES
     real: str = ""
     links: tuple[str, ...] = ()
+    names: str = ""
+    """As for `ReadsPath`, and links are followed but where the names themselves are removed."""
+    like: str = ""
+    """A folder whose entries come to lie below `path`. The engine states those that programs may look for."""
+    if_folder: tuple[WritesPath, ...] = ()
+    """What is written below `path`, where that is a folder. The engine knows whether it is."""
+    found: bool = False
+    """As for `ReadsPath`."""
 
 
 @frozen_value

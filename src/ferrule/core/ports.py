@@ -199,7 +199,7 @@ class Lasting(Protocol):
 
 
 class Paths(Protocol):
-    """The two questions about paths that need a machine to answer."""
+    """The questions about paths that need a machine to answer."""
 
     def anchor(self, path: str, cwd: str, /) -> str:
         """Absolute and normal: `~` expanded, `..` folded, the Unicode form that exists on disk."""
@@ -207,6 +207,30 @@ class Paths(Protocol):
 
     def resolve(self, path: str, /) -> tuple[str, tuple[str, ...]]:
         """The path with links resolved, and the links that were followed."""
+        ...
+
+    def is_folder(self, path: str, /) -> bool | None:
+        """Whether there is a folder, or a link to one; `None` where nobody knows."""
+        ...
+
+    def through_links(self, folder: str, names: str, /) -> tuple[str, ...] | None:
+        """What the glob means below the folder and a link leads to; `None` where that is too much to look at.
+
+        A `**` stands for all that is below, of which the links themselves are given. Without `./` before the glob, a
+        name that begins with a dash is too much as well: it would be an option.
+        """
+        ...
+
+    def notable_entries(self, folder: str, /) -> tuple[str, ...] | None:
+        """What is in the folder, and what is hidden at any depth below it, relative to it; `None` for too much."""
+        ...
+
+
+class Door(Protocol):
+    """Stands before every file that the model is given without a call of Read."""
+
+    def objection(self, path: str, /) -> str | None:
+        """Why the file stays out, to be read behind "it is left out: "; `None` if it does not."""
         ...
 
 

@@ -7,6 +7,8 @@ that, comparing two calls never touches the disk.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import assert_never
 
 from ..core.effects import (
@@ -31,23 +33,65 @@ def ground(effects: Effects, paths: Paths) -> Effects:
     """The same effects with every path resolved on the links of this moment."""
     for touch in effects.touches:
         if isinstance(touch, ReadsPath | WritesPath):
-            return Effects(tuple(_grounded(touch, paths) for touch in effects.touches))
+            return Effects(tuple(_all_grounded(effects.touches, paths)))
     return effects
+
+
+def _all_grounded(touches: Iterable[Touch], paths: Paths) -> Iterator[Touch]:
+    for touch in touches:
+        grounded = _grounded(touch, paths)
+        if isinstance(touch, WritesPath) and touch.if_folder and isinstance(grounded, WritesPath):
+            is_folder = paths.is_folder(grounded.real)
+            if is_folder is not False:
+                yield from _all_grounded((replace(one, found=True) for one in touch.if_folder), paths)
+            if is_folder:
+                grounded = replace(grounded, like="")
+        yield grounded
+        if isinstance(grounded, WritesPath) or (isinstance(grounded, ReadsPath) and grounded.follows):
+            yield from _behind_links(grounded, paths)
+        if isinstance(grounded, WritesPath) and grounded.like:
+            yield from _put_below(grounded, paths)
 
 
 def _grounded(touch: Touch, paths: Paths) -> Touch:
     if isinstance(touch, ReadsPath | WritesPath) and not os.path.isabs(touch.path):
         return Opaque()  # a place nobody can compare or match may be any place
     if isinstance(touch, ReadsPath):
-        return ReadsPath(touch.path, *paths.resolve(_way(touch)))
+        return ReadsPath(touch.path, *paths.resolve(_way(touch)), touch.names, touch.follows, touch.found)
     if isinstance(touch, WritesPath) and touch.change is Change.UNLINKS:
         folder, name = os.path.split(_way(touch))
         if name != "..":
             real, links = paths.resolve(folder)
-            return WritesPath(touch.path, touch.change, os.path.join(real, name), links)
+            return WritesPath(touch.path, touch.change, os.path.join(real, name), links, found=touch.found)
     if isinstance(touch, WritesPath):
-        return WritesPath(touch.path, touch.change, *paths.resolve(_way(touch)))
+        resolved = paths.resolve(_way(touch))
+        return WritesPath(touch.path, touch.change, *resolved, touch.names, touch.like, found=touch.found)
     return touch
+
+
+def _behind_links(touch: ReadsPath | WritesPath, paths: Paths) -> Iterator[Touch]:
+    """What a glob means through links, path by path. What is removed is the link, and not what it leads to."""
+    if not touch.names:
+        return
+    found = paths.through_links(touch.real or touch.path, touch.names)
+    if found is None:
+        yield Opaque()
+        return
+    for path in found:
+        if isinstance(touch, ReadsPath):
+            yield _grounded(ReadsPath(path, found=True), paths)
+        else:
+            change = Change.UNLINKS if touch.change is Change.DELETES else touch.change
+            yield _grounded(WritesPath(path, change, found=True), paths)
+
+
+def _put_below(touch: WritesPath, paths: Paths) -> Iterator[Touch]:
+    entries = paths.notable_entries(touch.like)
+    if entries is None:
+        yield Opaque()
+        return
+    for entry in entries:
+        yield _grounded(WritesPath(os.path.join(touch.path, entry), touch.change, found=True), paths)
 
 
 def _way(touch: ReadsPath | WritesPath) -> str:

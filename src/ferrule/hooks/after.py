@@ -78,7 +78,11 @@ class HookAfter:
         return replace(changed or Amendment(), messages=tuple(map(_message, words)), stops=stops)
 
     def _changed(self, proposal: Proposal, outcome: ToolOutcome, answers: Sequence[Answer]) -> Amendment | None:
-        """The last hook that replaces the output has it."""
+        """The last hook that replaces the output has it.
+
+        One whose replacement does not fit wanted the output not to be read as
+        it is, so the model reads what is wrong with it instead.
+        """
         changed = None
         for answer in answers:
             given = _replacement(proposal, answer.special)
@@ -87,8 +91,17 @@ class HookAfter:
             made = _from_server(proposal, given) or self._reshape(proposal, outcome, given)
             if made is None:
                 log.warning("%s gave an output of another shape than %s has", answer.hook.label, proposal.tool.name)
-            changed = made or changed
+                return _withheld(proposal, answer.hook)
+            changed = made
         return changed
+
+
+def _withheld(proposal: Proposal, hook: Hook) -> Amendment:
+    words = (
+        f"{proposal.tool.name} ran, and its output is not shown: {hook.label} replaced it by something that does not "
+        "have the shape of this tool's output. A person has to correct the hook."
+    )
+    return Amendment(content=(Text(words),))
 
 
 def _replacement(proposal: Proposal, special: Mapping[str, Any]) -> object:

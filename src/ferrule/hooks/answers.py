@@ -7,12 +7,12 @@ wherever it stands in the JSON; a permission only where it belongs.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from ..core.content import encodable
-from ..core.json_text import parse_json
 from ..core.values import named_value
 from .events import MOMENTS
 from .hook import Hook
@@ -25,6 +25,9 @@ _PERMISSIONS: Final[tuple[Permission, ...]] = ("allow", "ask", "defer", "deny")
 OLDER_DECISIONS: Final[Mapping[str, Permission]] = {"approve": "allow", "block": "deny"}
 _ANSWER_WORDS: Final = ('"decision"', '"permissionDecision"', '"hookSpecificOutput"', '"continue"')
 _NOTHING: Final[Mapping[str, Any]] = {}
+_BLANKS: Final = " \t\r\n\v\f\ufeff"
+"""Around an answer; some programs put a byte order mark before what they print."""
+_REFUSALS: Final = frozenset({"ask", "block", "deny"})
 
 Save: TypeAlias = Callable[[str], str | None]
 """Keeps a text that is too long and gives the path, or nothing where it could not."""
@@ -78,10 +81,10 @@ def understood(hook: Hook, reply: Reply, save: Save) -> Answer:
         return _from_json(hook, reply.json, save)
     if reply.exit_code == 2:
         return _blocking(hook, reply, save)
-    stdout = reply.stdout.strip()
+    stdout = reply.stdout.strip().strip(_BLANKS)
     if stdout.startswith("{"):
         try:
-            value = parse_json(stdout)
+            value = _parsed(stdout)
         except (ValueError, RecursionError) as error:
             return _failed(hook, f"it printed something that is no JSON: {_short(str(error))}")
         return _from_json(hook, value, save)
@@ -102,6 +105,35 @@ def _hides_json(text: str) -> bool:
     """Whether an answer seems to follow other output."""
     _, brace, rest = text.partition("{")
     return brace != "" and any(word in rest for word in _ANSWER_WORDS)
+
+
+def _parsed(text: str) -> object:
+    """Of a key that is there twice, the value that refuses counts."""
+    return json.loads(text, object_pairs_hook=_strictest)
+
+
+def _strictest(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict[str, Any]()
+    for key, value in pairs:
+        if key not in found or not _refuses(found[key]):
+            found[key] = value
+        elif isinstance(found[key], dict) and isinstance(value, dict):
+            found[key] = {**value, **found[key]}
+    return found
+
+
+def _refuses(value: object) -> bool:
+    """Whether a value in an answer says no: `false` for `continue`, a word, or an object with one in it."""
+    match value:
+        case False:
+            return True
+        case str():
+            return value.strip().lower() in _REFUSALS
+        case dict():
+            said = cast(Mapping[str, object], value)
+            return any(_refuses(said.get(key)) for key in ("permissionDecision", "decision", "behavior", "continue"))
+        case _:
+            return False
 
 
 def _blocking(hook: Hook, reply: Reply, save: Save) -> Answer:
@@ -153,11 +185,12 @@ class _Reading:
         self._save = save
         self.faults: list[str] = []
         special = value.get("hookSpecificOutput", _NOTHING)
-        if not isinstance(special, Mapping):
+        misplaced = not isinstance(special, Mapping)
+        if misplaced:
             self.faults.append(f"`hookSpecificOutput` is {_kind(special)} and must be an object")
-            special = _NOTHING
+            special = _refusing_part(special)
         self._special = cast(Mapping[str, Any], special)
-        self._foreign = self._is_foreign()
+        self._foreign = self._is_foreign() or misplaced
 
     def _is_foreign(self) -> bool:
         named = self._special.get("hookEventName", self._hook.event)
@@ -171,7 +204,7 @@ class _Reading:
         permission, reason = self._permission()
         blocks = False
         if hook.event != "PreToolUse" and hook.event != "PermissionRequest":
-            blocks = self._value.get("decision") in ("block", "deny")
+            blocks = _refusal_word(self._value.get("decision")) in ("block", "deny")
             reason = self._text(self._value, "reason") if blocks else reason
             self._check_decision()
         return Answer(
@@ -210,15 +243,15 @@ class _Reading:
             self.faults.append("`permissionDecision` belongs under `hookSpecificOutput`")
             reason = reason or self._text(self._value, "permissionDecisionReason")
             return self._allowed_word(misplaced, "permissionDecision", trusted=False), reason
-        older = self._value.get("decision")
+        older = _refusal_word(self._value.get("decision"))
         if older is None:
             return None, reason
-        known = isinstance(older, str) and older in OLDER_DECISIONS
-        return self._allowed_word(OLDER_DECISIONS[older] if known else older, "decision", trusted=known), reason
+        meant = OLDER_DECISIONS.get(older) if isinstance(older, str) else None
+        return self._allowed_word(meant or older, "decision", trusted=meant is not None), reason
 
     def _allowed_word(self, word: object, key: str, *, trusted: bool) -> Permission | None:
         for permission in _PERMISSIONS:
-            if word == permission:
+            if _refusal_word(word) == permission:
                 return permission if trusted or permission in ("deny", "ask") else None
         self.faults.append(f"`{key}` is {_kind(word)} and must be one of {', '.join(_PERMISSIONS)}")
         return None
@@ -228,13 +261,13 @@ class _Reading:
         if decision is None:
             return None, ""
         if not isinstance(decision, Mapping):
-            if decision in ("block", "deny"):
+            if _refusal_word(decision) in ("block", "deny"):
                 return "deny", self._text(self._value, "reason")
             self.faults.append(f"`decision` is {_kind(decision)} and must be an object")
             return None, ""
         said = cast(Mapping[str, Any], decision)
         placed = not self._foreign and "decision" in self._special
-        match said.get("behavior"):
+        match _refusal_word(said.get("behavior")):
             case "deny":
                 return "deny", self._text(said, "message")
             case "allow" if placed:
@@ -246,7 +279,7 @@ class _Reading:
         return None, ""
 
     def _check_decision(self) -> None:
-        decision = self._value.get("decision")
+        decision = _refusal_word(self._value.get("decision"))
         if decision not in (None, "block", "approve", "allow", "deny"):
             self.faults.append(f"`decision` is {_kind(decision)} and must be block")
 
@@ -270,6 +303,19 @@ class _Reading:
             self.faults.append(f"`{key}` is {_kind(value)} and must be text")
             return ""
         return _bounded(encodable(value), self._save)
+
+
+def _refusing_part(value: object) -> Mapping[str, Any]:
+    """The first object of a list that says no. Nothing else in a list counts."""
+    for part in cast(list[Any], value) if isinstance(value, list) else ():
+        if isinstance(part, dict) and _refuses(cast(object, part)):
+            return cast(Mapping[str, Any], part)
+    return _NOTHING
+
+
+def _refusal_word(word: object) -> object:
+    """In small letters where it refuses or asks; any other word must be spelt as it is."""
+    return word.strip().lower() if isinstance(word, str) and _refuses(word) else word
 
 
 def _bounded(text: str, save: Save) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ..core.values import named_value
+from ..settings.forbidding import REFUSING_EVENTS
 
 USUAL_SECONDS: Final = 600.0
 PROMPT_SECONDS: Final = 30.0
@@ -75,7 +76,8 @@ TOOL_EVENTS: Final = frozenset(
     {"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest", "PermissionDenied"}
 )
 """Those that are about a call, so that a condition can be asked of them."""
-DECIDING: Final = frozenset({"PreToolUse", "PermissionRequest"})
-"""Those whose hooks may forbid a call: to go without one would allow more."""
-PROMPT_GATES: Final = frozenset({"PreToolUse", "PermissionRequest", "UserPromptSubmit"})
-"""Where a function, a model, an agent or a server's tool that fails has refused, unless it is said to fail open."""
+PROMPT_GATES: Final = REFUSING_EVENTS
+"""Where to go without a hook would allow more.
+
+A function, a model, an agent or a server's tool that fails there has refused, unless it is said to fail open.
+"""

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 from ..core.values import named_value
 from ..settings.layers import SourcedHook
 from ..settings.levels import Level
-from .events import AGENT_SECONDS, DECIDING, MOMENTS, NEVER_TOLD, PROMPT_GATES, PROMPT_SECONDS, TOOL_EVENTS, Moment
+from .events import AGENT_SECONDS, MOMENTS, NEVER_TOLD, PROMPT_GATES, PROMPT_SECONDS, TOOL_EVENTS, Moment
 from .hook import AgentPrompt, Condition, Function, Hook, HookBook, ModelPrompt, Program, ServerTool, Service, Work
 from .matching import BadMatcher, matcher
 
@@ -62,7 +62,7 @@ def load_hooks(found: Iterable[SourcedHook], using: Loading) -> LoadedHooks:
             hooks.append(_hook(one, using))
         except HookError as error:
             words = f"{one.source}: the hook for `{one.event}` cannot be run: {error}"
-            if one.event in DECIDING:
+            if one.event in PROMPT_GATES:
                 raise HookError(f"{words} Going on without it could allow more.") from None
             warnings.append(words)
     return LoadedHooks(book=HookBook(hooks), warnings=tuple(warnings))

@@ -8,6 +8,7 @@ output open, without anybody waiting for that. Of what it prints, the first
 from __future__ import annotations
 
 import asyncio
+import codecs
 import fcntl
 import os
 import signal
@@ -68,8 +69,9 @@ class _Kept:
 
     @property
     def text(self) -> str:
-        """Without the mark that some programs put before UTF-8."""
-        return self.data.decode("utf-8", "replace").removeprefix("\ufeff")
+        """Without the mark that some programs put before it, which also says where it is UTF-16."""
+        marked = self.data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        return self.data.decode("utf-16" if marked else "utf-8", "replace").removeprefix("\ufeff")
 
 
 class _Started:

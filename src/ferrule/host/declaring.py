@@ -112,7 +112,7 @@ def declared_writes(effects: Effects) -> tuple[DeclaredWrite, ...]:
         for declared in _of_part(part, made):
             found[declared.path] = found.get(declared.path, False) or declared.tree
             made.add(part, declared)
-    return tuple(DeclaredWrite(path=path, tree=tree) for path, tree in found.items())
+    return _without_covered(DeclaredWrite(path=path, tree=tree) for path, tree in found.items())
 
 
 def passed_over(effects: Effects, hidden: Iterable[str]) -> tuple[str, ...]:
@@ -156,6 +156,8 @@ def _parts(effects: Effects) -> Iterator[_Part]:
         if isinstance(touch, RunsCommand):
             yield _Part(argv, tuple(reads), tuple(writes))
             argv, reads, writes = touch.argv, [], []
+        elif isinstance(touch, ReadsPath | WritesPath) and touch.found:
+            continue  # the names are looked for here, as they are by now
         elif isinstance(touch, ReadsPath):
             reads.append(touch)
         elif isinstance(touch, WritesPath):
@@ -250,7 +252,11 @@ def _matched(words: Sequence[str], touch: ReadsPath | WritesPath, made: _Made) -
         return None
     folder = touch.real or touch.path
     patterns = [rest for word in words if (rest := _rest_of_pattern(word, touch.path))]
-    if not patterns or not made.may_hold_names(folder):
+    if not made.may_hold_names(folder):
+        return None
+    if not patterns and any("$" in word or "`" in word for word in words):
+        raise _Untold  # a variable of a loop stands for the names
+    if not patterns:
         return None
     names: dict[str, None] = {}
     for pattern in patterns:
@@ -300,7 +306,7 @@ def _is_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(f"{folder.rstrip('/')}/")
 
 
-def without_covered(writes: Iterable[DeclaredWrite]) -> tuple[DeclaredWrite, ...]:
+def _without_covered(writes: Iterable[DeclaredWrite]) -> tuple[DeclaredWrite, ...]:
     """Without names that a declared tree holds anyway."""
     writes = tuple(writes)
     trees = [one.path for one in writes if one.tree]

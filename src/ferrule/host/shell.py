@@ -16,7 +16,7 @@ from .background import Background, State
 from .command import Command
 from .commands import Commands
 from .covering import HiddenPaths, TooMany
-from .declaring import declared_writes, without_covered
+from .declaring import declared_writes
 from .environment import child_environment
 from .git_environment import CannotList, neutralised, reading_environment
 from .git_history import GitHistory
@@ -255,9 +255,7 @@ class Shell:
 def _granted(declared: tuple[DeclaredWrite, ...], grants: Grants) -> tuple[DeclaredWrite, ...]:
     """The exact names, as far as they were judged."""
     judged = tuple(one.path for one in grants.writes)
-    return without_covered(
-        one for one in declared if any(one.path == path or one.path.startswith(f"{path}/") for path in judged)
-    )
+    return tuple(one for one in declared if any(one.path == path or one.path.startswith(f"{path}/") for path in judged))
 
 
 class FinishedTasks:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from ..core.ports import Door
 from ..core.values import plain_value
 from ..host.files import opened_file
 from ..host.folders import ChangedMeanwhile
@@ -18,6 +19,8 @@ from .places import Place
 MOST_BYTES: Final = 100_000
 """Of one file; the rest of it is left out, and that is said."""
 MOST_IN_ALL: Final = 400_000
+LEFT_OUT: Final = "[left out: the rules of this session do not let it be read without a question]"
+"""What the model is told in the place of a file that it would look for."""
 DEEPEST: Final = 4
 """Imports of imports."""
 
@@ -43,6 +46,8 @@ class Reader:
     """Real paths inside which a project's files may lead and import."""
     trusting: bool = False
     """Whether a project may import from anywhere."""
+    door: Door | None = None
+    """Judges what a project's files are, and what any file imports."""
     warnings: list[str] = field(default_factory=list[str])
     _seen: set[str] = field(default_factory=set[str])
     _taken: int = 0
@@ -88,13 +93,17 @@ class Reader:
             return None
         self._seen.add(real)
         objection = self._objection(path, real, place)
+        refusal = self._refusal(path, place) if objection is None else None
+        if refusal is not None:
+            self.warnings.append(f"{path} is left out: {refusal}.")
+            return LEFT_OUT
         if objection is None and self._taken >= MOST_IN_ALL:
             objection = f"instructions of {MOST_IN_ALL:,} bytes in all were read before it"
         if objection is not None:
             self.warnings.append(f"{path} is left out: {objection}.")
             return None
         try:
-            data, cut = _bounded(path)
+            data, cut = _bounded(path, real)
         except NotText as reason:
             self.warnings.append(f"{path} is left out: {reason}.")
             return None
@@ -107,6 +116,12 @@ class Reader:
             self.warnings.append(f"{path} is longer than {MOST_BYTES:,} bytes; the rest of it is left out.")
         return _decoded(data)
 
+    def _refusal(self, path: str, place: Place) -> str | None:
+        """Why it does not pass the door. A user's or an administrator's own file is no project's to take away."""
+        if self.door is None or (path == place.path and not place.level.in_folder):
+            return None
+        return self.door.objection(path)
+
     def _objection(self, path: str, real: str, place: Place) -> str | None:
         if not place.level.in_folder or self.trusting:
             return None
@@ -117,9 +132,9 @@ class Reader:
         return f"it leads to {real}, outside of the workspace. --trust allows that for one run"
 
 
-def _bounded(path: str) -> tuple[bytes, bool]:
-    """The first bytes of a text file, and whether there are more. Raises `NotText` or `OSError`."""
-    with opened_file(path) as file:
+def _bounded(path: str, judged: str) -> tuple[bytes, bool]:
+    """The first bytes of a text file, and whether there are more. Raises `NotText`, `ChangedMeanwhile` or `OSError`."""
+    with opened_file(path, judged=judged) as file:
         data = b""
         for chunk in file.chunks():
             data += chunk

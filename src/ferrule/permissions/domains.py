@@ -33,15 +33,15 @@ def why_no_domain(text: str, *, allows: bool) -> str | None:
     True
     """
     host = canonical(text)
-    if host == "*" or _address(host) is not None:
+    if text.strip() == "*" or _address(host) is not None:
         return None
     labels = host.split(".")
-    if not host or len(host) > _LONGEST or not all(_LABEL.fullmatch(label) for label in labels):
+    if host in ("", "*") or len(host) > _LONGEST or not all(_LABEL.fullmatch(label) for label in labels):
         return "has no host name behind `domain:`. Write one such as `domain:example.com`, without scheme, port or path"
-    if allows and "*" in labels[0] and len(labels) == 2 and set(host) - set("*."):
-        return "allows a whole top-level domain. Name the domain: `domain:*.example.com`"
-    if allows and all(label == "*" for label in labels):
+    if allows and not set(host) - set("*."):
         return "allows every domain. Write the tool's name alone if that is meant"
+    if allows and ("*" in labels[-1] or (len(labels) > 1 and all("*" in label for label in labels[:-1]))):
+        return "allows a whole top-level domain. Name the domain: `domain:*.example.com`"
     return None
 
 

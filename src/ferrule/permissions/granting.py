@@ -22,6 +22,10 @@ from .rules import Rule
 
 _QUOTES: Final = re.compile("[\"']")
 
+_VARIABLES: Final = re.compile(r"(?:export\s+)?(?:[A-Za-z_][A-Za-z0-9_]*=[^\s\"']*(?:\s+|$))+")
+_PLAIN: Final = re.compile(r"[^;|&<>$`()\n\\]*")
+"""Nothing in it makes a shell do more than start one program."""
+
 Free: TypeAlias = Callable[[Touch, str | None], bool]
 """Whether the mode lets a touch be without a rule, done by the tool itself or by the program of that name."""
 
@@ -65,9 +69,21 @@ def of_own_form(index: RuleIndex, proposal: Proposal) -> Rule | None:
     command = command_of(proposal) if named.commands else None
     for commands in named.commands if command is not None else ():
         for pattern, rule in commands.about(command or ""):
-            if pattern.exact is not None:
+            if pattern.exact is not None or _spells_variables(pattern, command or "", proposal):
                 return rule
     return None
+
+
+def _spells_variables(pattern: TextPattern, command: str, proposal: Proposal) -> bool:
+    """Whether the pattern has variables and program of one plain command before its first wildcard."""
+    found = _VARIABLES.match(command)
+    if found is None or not _PLAIN.fullmatch(command):
+        return False
+    program = command[found.end() :].partition(" ")[0]
+    if not pattern.head.startswith(f"{found[0]}{program}"):
+        return False
+    ran = proposal.effects.commands
+    return len(ran) == 1 and not needs_an_exact_rule(ran[0].argv)
 
 
 def _as_written(proposal: Proposal) -> str | None:

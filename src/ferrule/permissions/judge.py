@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import cached_property
 from typing import Final, TypeAlias
 
 from ..core.effects import Effects
@@ -33,7 +34,7 @@ from .modes import Ground, Mode, is_free, needs_read_only_sandbox, refusal
 from .paths import Places
 from .protected import DEFAULT_LISTS, Concern, Guard, PathLists
 from .rules import Rule
-from .secret_patterns import meant_secret
+from .secrets import SecretFiles
 
 Confines: TypeAlias = Callable[[Confinement], bool]
 
@@ -65,12 +66,12 @@ class RuleJudge:
         self._keeps_from_paths = keeps_from_paths
         self._mode = mode
         self._confines = confines
-        self._secrets = lists.secrets
         self._allowing: dict[tuple[int, bool], Verdict] = {}
         """The verdict of each rule that has allowed something, by the rule's identity and whether it approved."""
         self._free = _free(mode, Ground(places=places, domains=domains))
         self._free_over_https = _free(mode, Ground(places=places, domains=domains, https=True))
         self._guard = Guard(places, lists)
+        self._lists = lists
         self._allows, self._asks, self._denies = (RuleIndex(rules, behavior, places) for behavior in Behavior)
         self._horizon = Horizon(self._denies)
 
@@ -110,7 +111,7 @@ class RuleJudge:
             return Verdict(behavior=Behavior.ASK, source="safety", reason=reason, rule=hidden.text)
         if concerns:
             return concerns[0].verdict()
-        return self._about_patterns(proposal) or self._allowed(proposal)
+        return self._allowed(proposal)
 
     def _allowed(self, proposal: Proposal) -> Verdict | None:
         granted = grant(self._allows, proposal, self._free_over_https if _is_https(proposal) else self._free)
@@ -137,21 +138,6 @@ class RuleJudge:
         held = self._keeps_from_paths is not None and self._keeps_from_paths(server)
         left = self._horizon.of_hosts if held else beyond
         return left and replace(left, why=f"{left.why}; a rule that allows {proposal.tool.name} by name settles it")
-
-    def _about_patterns(self, proposal: Proposal) -> Verdict | None:
-        """A question about a command that means a secret by a pattern."""
-        if self._mode is Mode.BYPASS or not is_command(proposal):
-            return None
-        for command in proposal.effects.commands:
-            meant = meant_secret(command.argv, self._secrets)
-            if meant is not None:
-                word, name = meant
-                own = of_own_form(self._allows, proposal)
-                if own is not None and word in (own.specifier or ""):
-                    return None
-                reason = f"`{word}` may mean secrets (`{name}`); only a rule that spells the command out allows it"
-                return Verdict(behavior=Behavior.ASK, source="safety", reason=reason)
-        return None
 
     def _held(self, proposal: Proposal, verdict: Verdict) -> Verdict:
         """An allowed command, with what it is to be held to."""
@@ -224,24 +210,37 @@ class RuleJudge:
         """What rules deny of paths, for a call that somebody else allows; `None` where they deny none."""
         return self._horizon.of_paths
 
+    @cached_property
+    def secrets(self) -> SecretFiles | None:
+        """Files that no search shows in passing; `None` where the mode does not mind."""
+        if self._mode is Mode.BYPASS:
+            return None
+        return SecretFiles(self._guard, self._lists.secrets, self._is_settled_by_name)
+
     def names_host(self, host: str) -> bool:
         """Whether an allow rule names this very host: only then may it be a local one."""
         return any(pattern.names_one and pattern.matches(host) for pattern, _ in self._allows.hosts)
 
     def _is_settled(self, concern: Concern, proposal: Proposal) -> bool:
         """Whether the mode does not mind, or a rule allows what the concern is about by name."""
+        if self._is_settled_by_name(concern):
+            return True
+        own = of_own_form(self._allows, proposal) if concern.secret is not None else None
+        return own is not None and concern.secret is not None and _last_name(concern.secret[0]) in (own.specifier or "")
+
+    def _is_settled_by_name(self, concern: Concern) -> bool:
         if self._mode is Mode.BYPASS and not concern.in_bypass:
             return True
         if concern.host is not None:
             return self.names_host(concern.host)
+        if concern.written is not None:
+            path, names = concern.written
+            return any(each.matches(path) and each.spells(names) for each, _ in self._allows.writes.patterns)
         if concern.secret is None:
             return False
         path, otherwise = concern.secret
         patterns = (*self._allows.reads.patterns, *self._allows.writes.patterns)
-        if any(pattern.matches(path) and not pattern.matches(otherwise) for pattern, _ in patterns):
-            return True
-        own = of_own_form(self._allows, proposal)
-        return own is not None and path.rpartition("/")[2] in (own.specifier or "")
+        return any(pattern.matches(path) and not pattern.matches(otherwise) for pattern, _ in patterns)
 
 
 def _free(mode: Mode, ground: Ground) -> Free:
@@ -258,6 +257,10 @@ def _inside(verdict: Verdict, needed: Confinement) -> Verdict:
         origin=verdict.origin,
         needs_confinement=needed,
     )
+
+
+def _last_name(path: str) -> str:
+    return path.rpartition("/")[2]
 
 
 def _is_https(proposal: Proposal) -> bool:

@@ -8,9 +8,16 @@ without regard to case, for a file system may have none.
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Final
 
 from ..core.values import plain_value
+
+_SET: Final = re.compile(r"\[.*\]")
+_BRACES: Final = re.compile(r"\{([^{}]*)\}")
+_MOST_FORMS: Final = 64
 
 
 @plain_value
@@ -39,6 +46,14 @@ class _Entry:
             return False
         return all(fnmatch.fnmatchcase(parts[at + step], segment) for step, segment in enumerate(self.segments))
 
+    def is_meant(self, parts: Sequence[str], at: int) -> bool:
+        """As `matches`, for parts that may be globs."""
+        if self.fronts and tuple(parts[:at]) not in self.fronts:
+            return False
+        if at + len(self.segments) > len(parts):
+            return False
+        return all(means(parts[at + step], segment) for step, segment in enumerate(self.segments))
+
 
 class NameTable:
     """
@@ -52,11 +67,30 @@ class NameTable:
         self._by_beginning: dict[str, list[_Entry]] = {}
         self._by_ending: dict[str, list[_Entry]] = {}
         self._others: list[_Entry] = []
+        self._entries: list[_Entry] = []
         for kind, names in lists.items():
             for name in names:
                 self._add(_entry(kind, name, home))
         self._beginnings = tuple(self._by_beginning)
         self._endings = tuple(self._by_ending)
+        self._meant = lru_cache(maxsize=1024)(self._found_by_glob)
+
+    def meant(self, folder: str, names: str) -> tuple[Listed, ...]:
+        """All that a glob below the folder is about: `.e*` is about `.env`, and `*` about nothing."""
+        return self._meant(folder.rstrip("/").casefold(), names.casefold())
+
+    def _found_by_glob(self, folder: str, names: str) -> tuple[Listed, ...]:
+        above = folder.split("/")
+        found: dict[Listed, None] = {}
+        for spelled in brace_forms(names):
+            parts = [*above, *(part for part in spelled.split("/") if part not in ("", "."))]
+            for entry in self._entries:
+                first = max(0, len(above) - len(entry.segments) + 1)
+                depths = range(first, len(parts)) if not entry.fronts else (len(front) for front in entry.fronts)
+                for at in depths:
+                    if at >= first and entry.is_meant(parts, at):
+                        found[Listed(entry.kind, entry.name, at, bool(entry.fronts), len(entry.segments))] = None
+        return tuple(found)
 
     def find(self, path: str) -> list[Listed]:
         """All that is listed of the path, from its front to its end."""
@@ -78,12 +112,13 @@ class NameTable:
         return found
 
     def _add(self, entry: _Entry) -> None:
+        self._entries.append(entry)
         first = entry.segments[0]
-        if not _is_wild(first):
+        if not is_wild(first):
             self._by_name.setdefault(first, []).append(entry)
-        elif first.startswith("*") and len(first) > 1 and not _is_wild(first[1:]):
+        elif first.startswith("*") and len(first) > 1 and not is_wild(first[1:]):
             self._by_ending.setdefault(first[1:], []).append(entry)
-        elif first.endswith("*") and len(first) > 1 and not _is_wild(first[:-1]):
+        elif first.endswith("*") and len(first) > 1 and not is_wild(first[:-1]):
             self._by_beginning.setdefault(first[:-1], []).append(entry)
         else:
             self._others.append(entry)
@@ -106,5 +141,47 @@ def _take(entries: Sequence[_Entry], parts: Sequence[str], at: int, found: list[
     )
 
 
-def _is_wild(text: str) -> bool:
+def is_wild(text: str) -> bool:
     return any(char in text for char in "*?[")
+
+
+def means(glob: str, listed: str) -> bool:
+    """Whether a glob for names is about a listed one, and does not only pass over it.
+
+    It is where it spells half of the name, or the beginning of it, or the ending that is listed.
+
+    >>> means(".e*", ".env"), means("*", ".env"), means("*.pem", "*.pem"), means("*.json", "credentials.*")
+    (True, False, True, False)
+    """
+    if not is_wild(glob):
+        return fnmatch.fnmatchcase(glob, listed) if is_wild(listed) else glob == listed
+    plain, beginning, ending, begins, spelled = _taken_apart(glob)
+    if not is_wild(listed):
+        return (begins or 2 * spelled >= len(listed)) and fnmatch.fnmatchcase(listed, plain)
+    if listed.startswith("*"):
+        return ending.endswith(listed[1:])
+    known = listed.rstrip("*?")
+    return begins and (known.startswith(beginning) or beginning.startswith(known))
+
+
+@lru_cache(maxsize=256)
+def _taken_apart(glob: str) -> tuple[str, str, str, bool, int]:
+    """Without sets; how it begins and ends; whether the beginning says something; how many characters it spells."""
+    plain = _SET.sub("*", glob)
+    pieces = re.split(r"[*?]", plain)
+    begins = len(pieces[0]) >= (2 if pieces[0].startswith(".") else 3)
+    return plain, pieces[0], pieces[-1], begins, sum(map(len, pieces))
+
+
+def brace_forms(glob: str) -> list[str]:
+    """The globs that one with braces stands for; braces in braces, and very many, are taken for any text.
+
+    >>> brace_forms("*.{pem,key}")
+    ['*.pem', '*.key']
+    """
+    forms = [glob]
+    while len(forms) <= _MOST_FORMS and (found := _BRACES.search(forms[0])):
+        head, tail = forms[0][: found.start()], forms[0][found.end() :]
+        forms = [*forms[1:], *(f"{head}{choice}{tail}" for choice in found[1].split(","))]
+        forms.sort(key=lambda form: _BRACES.search(form) is None)
+    return [re.sub(r"\{.*\}", "*", form) for form in forms]

@@ -159,6 +159,11 @@ class PathPattern:
             return False
         return any(folder == (f"{base}{head}" or "/") for base in self.bases)
 
+    def spells(self, names: Iterable[str]) -> bool:
+        """Whether it has each of these names as it is, with no wildcard in it."""
+        spelled = {part.casefold() for part in self.form.pattern.split("/") if not _WILD.search(part)}
+        return all(name.casefold() in spelled for name in names)
+
     @property
     def is_plain(self) -> bool:
         """Whether it means one path, and what is below that."""

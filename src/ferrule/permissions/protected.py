@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
-from dataclasses import field, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, fields, replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
@@ -12,11 +11,12 @@ from typing import Final
 from ..core.effects import Change, Effects, ReachesHost, ReadsPath, RunsCommand, WritesPath
 from ..core.values import frozen_named_value, frozen_value
 from ..core.verdicts import Behavior, Verdict
+from ..shell.paths import VOLUMES, is_critical, without_volume
 from . import sensitive
 from .domains import is_local
-from .name_table import Listed, NameTable
+from .name_table import Listed, NameTable, is_wild
 from .paths import Places, is_below
-from .programs import removes_what_a_variable_names
+from .programs import removes_what_a_variable_names, shows_content
 
 _REMOVING: Final = frozenset({Change.DELETES, Change.UNLINKS})
 _NOTHING: Final[Mapping[str, Listed]] = MappingProxyType({})
@@ -33,6 +33,25 @@ class PathLists:
     delicate: tuple[str, ...] = tuple(sensitive.DELICATE.split())
     system: tuple[str, ...] = tuple(sensitive.SYSTEM.split())
 
+    def changed(
+        self,
+        *,
+        protected: Iterable[str] = (),
+        unprotected: Iterable[str] = (),
+        secrets: Iterable[str] = (),
+        not_secrets: Iterable[str] = (),
+    ) -> PathLists:
+        """With more names, and with names taken off. What is never written stays so."""
+        free = tuple(unprotected)
+        return replace(
+            self,
+            run_later=(*self.run_later, *protected),
+            not_run_later=(*self.not_run_later, *free),
+            delicate=tuple(name for name in self.delicate if name not in free),
+            secrets=(*self.secrets, *secrets),
+            not_secrets=(*self.not_secrets, *not_secrets),
+        )
+
 
 DEFAULT_LISTS: Final = PathLists()
 
@@ -45,6 +64,8 @@ class Concern:
     reason: str
     secret: tuple[str, str] | None = None
     """The path, and the same with its sensitive part called otherwise: a rule for it alone settles the matter."""
+    written: tuple[str, tuple[str, ...]] | None = None
+    """The path, and the names in it that an allow rule must spell to settle the matter."""
     host: str | None = None
     """The host, where a rule that names it settles the matter."""
     in_bypass: bool = field(default=True, kw_only=True)
@@ -63,21 +84,47 @@ class Guard:
 
     def concerns(self, effects: Effects) -> Iterator[Concern]:
         commands = bool(effects.commands)
+        shows = True
         for touch in effects.touches:
             if isinstance(touch, ReadsPath | WritesPath):
-                for path in (touch.path,) if touch.real in ("", touch.path) else (touch.path, touch.real):
-                    concern = self._read(path) if isinstance(touch, ReadsPath) else self._written(path, touch.change)
-                    if concern is not None:
-                        yield concern
-            elif isinstance(touch, RunsCommand) and removes_what_a_variable_names(touch.argv):
-                shown = " ".join(touch.argv)
-                yield Concern(Behavior.ASK, f"`{shown}` removes whatever a variable names, which may be everything")
+                yield from self._of_path(touch, shows=shows)
+            elif isinstance(touch, RunsCommand):
+                shows = shows_content(touch.argv)
+                if removes_what_a_variable_names(touch.argv):
+                    shown = " ".join(touch.argv)
+                    yield Concern(Behavior.ASK, f"`{shown}` removes whatever a variable names, which may be everything")
             elif isinstance(touch, ReachesHost) and not commands and is_local(touch.host):
                 reason = f"{touch.host or 'the host'} is this machine or a private network, and no rule names it"
                 yield Concern(Behavior.ASK, reason, host=touch.host, in_bypass=False)
 
-    def _read(self, path: str) -> Concern | None:
-        listed = self._listed(path)
+    def secret_in(self, path: str) -> Concern | None:
+        """Why reading the path is asked about, if it is."""
+        found = self._table.find(path)
+        return self._read(path, self._listed(found, path)) if found else None
+
+    def secret_meant(self, folder: str, names: str) -> Concern | None:
+        """The same for a glob below a folder: for one that means a secret, not for one that passes over it."""
+        for listed in self._table.meant(folder, names) if names else ():
+            path = _spelled_out(folder, names, listed)
+            spelled = self._table.find(path.rstrip("*?"))  # `.env.example*` is about what is no secret
+            concern = self._read(path, self._listed([listed, *spelled], path))
+            if concern is not None:
+                return concern
+        return None
+
+    def _of_path(self, touch: ReadsPath | WritesPath, *, shows: bool) -> Iterator[Concern]:
+        """What a program shows of a name only is no secret."""
+        reads = isinstance(touch, ReadsPath)
+        if reads and not shows:
+            return
+        for path in (touch.path,) if touch.real in ("", touch.path) else (touch.path, touch.real):
+            concern = self.secret_in(path) if reads else self._written(path, touch.change)
+            if concern is None and touch.names:
+                concern = self.secret_meant(path, touch.names) if reads else self._written_by_glob(path, touch.names)
+            if concern is not None:
+                yield concern
+
+    def _read(self, path: str, listed: Mapping[str, Listed]) -> Concern | None:
         secret = listed.get("secrets")
         if secret is None or "not_secrets" in listed:
             return None
@@ -85,22 +132,37 @@ class Guard:
         return Concern(Behavior.ASK, reason, secret=(path, _renamed(path, secret)), in_bypass=False)
 
     def _written(self, path: str, change: Change) -> Concern | None:
-        listed = self._listed(path)
-        if "system" in listed:
+        found = self._table.find(path)
+        listed = self._listed(found, path) if found else _NOTHING
+        if "system" in listed or (path.startswith(VOLUMES) and self._is_of_the_system(without_volume(path))):
             return Concern(Behavior.DENY, f"{path} says who may do what on this machine, and is never written")
         if change in _REMOVING and self._is_critical(path):
             return Concern(Behavior.ASK, f"{path} would be removed, and no rule and no mode approves that")
-        if not listed:
-            return None
+        return self._delicate(path, listed) if listed else None
+
+    def _is_of_the_system(self, path: str) -> bool:
+        return any(listed.kind == "system" for listed in self._table.find(path))
+
+    def _written_by_glob(self, folder: str, names: str) -> Concern | None:
+        for listed in self._table.meant(folder, names):
+            path = _spelled_out(folder, names, listed)
+            concern = self._delicate(path, self._listed([listed], path))
+            if concern is not None:
+                return concern
+        return None
+
+    def _delicate(self, path: str, listed: Mapping[str, Listed]) -> Concern | None:
         protected = self._protected(path, listed)
         if protected is not None:
             reason = f"{path} is protected (`{protected.name}`): programs run or trust it later"
-            return Concern(Behavior.ASK, reason)
+            return Concern(Behavior.ASK, reason, written=(path, _names_in(path, protected)), in_bypass=False)
         sensitive_name = listed.get("secrets") or listed.get("delicate")
         if sensitive_name is None:
             return None
         reason = f"{path} is sensitive (`{sensitive_name.name}`), so a person decides about every write to it"
-        return Concern(Behavior.ASK, reason)
+        names = _names_in(path, sensitive_name)
+        names = names[:1] if sensitive_name.kind == "delicate" else names
+        return Concern(Behavior.ASK, reason, written=(path, names), in_bypass=False)
 
     def _protected(self, path: str, listed: Mapping[str, Listed]) -> Listed | None:
         """An exempt folder takes nothing away from what is below it, such as the .git of a worktree."""
@@ -109,15 +171,14 @@ class Guard:
             return listed.get("run_later")
         parts = path.split("/")
         rest = "/".join((*parts[: exempt.at], *parts[exempt.at + exempt.length :]))
-        return self._listed(rest).get("run_later")
+        return self._listed(self._table.find(rest), rest).get("run_later")
 
-    def _listed(self, path: str) -> Mapping[str, Listed]:
-        """What is listed of the path, the first of each list.
+    def _listed(self, found: Sequence[Listed], path: str) -> Mapping[str, Listed]:
+        """Of what was found of the path the first of each list.
 
         A workspace that lies in a folder named `secrets` is not sensitive as a
         whole: for such names only what is below the workspace counts.
         """
-        found = self._table.find(path)
         if not found:
             return _NOTHING
         depth = max((root.rstrip("/").count("/") + 1 for root in self._places.roots if is_below(path, root)), default=0)
@@ -129,7 +190,7 @@ class Guard:
 
     def _is_critical(self, path: str) -> bool:
         """The root and what is in it, home, and the workspace with all that it lies in."""
-        if os.path.dirname(path) == "/" or path == "/":
+        if path == "/" or is_critical(path, home=self._places.home[0] if self._places.home else "/", workspace=""):
             return True
         return any(is_below(folder, path) for folder in (*self._places.home, *self._places.roots, *self._places.cwd))
 
@@ -145,3 +206,15 @@ def _renamed(path: str, secret: Listed) -> str:
     parts = path.split("/")
     other = (f"x{step}-x" for step in range(secret.length))
     return "/".join((*parts[: secret.at], *other, *parts[secret.at + secret.length :]))
+
+
+def _spelled_out(folder: str, names: str, listed: Listed) -> str:
+    """The path that a glob means: as listed, or as the glob has it where that is a pattern too."""
+    parts = [*folder.rstrip("/").split("/"), *(part for part in names.split("/") if part not in ("", "."))]
+    name = listed.name.removeprefix("~/").strip("/").split("/")
+    own = parts[listed.at : listed.at + listed.length] if is_wild(listed.name) else name
+    return "/".join((*parts[: listed.at], *own))
+
+
+def _names_in(path: str, listed: Listed) -> tuple[str, ...]:
+    return tuple(path.split("/")[listed.at : listed.at + listed.length])

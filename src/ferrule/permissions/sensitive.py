@@ -10,8 +10,28 @@ RUN_LATER: Final = """
     .zlogout .profile .envrc .npmrc .yarnrc .yarnrc.yml .pnp.* .pnpmfile.cjs bunfig.toml .bazelrc .bazelversion
     .bazeliskrc .pre-commit-config.yaml lefthook.* gradle-wrapper.properties maven-wrapper.properties .devcontainer.json
     .ripgreprc pyrightconfig.json .mcp.json .claude.json
+    .hg .hgrc .cursor/mcp.json .cursor/hooks.json .codex .gemini/settings.json .exrc .nvimrc .nvim.lua .gdbinit
+    .lldbinit .fleet .zed .direnvrc .pdbrc .Rprofile .irbrc .pryrc .ghci
+    ~/.config/fish ~/.config/systemd ~/.config/autostart ~/.config/autostart-scripts ~/.config/plasma-workspace
+    ~/.config/environment.d ~/.config/lxsession ~/.config/i3 ~/.config/sway ~/.config/hypr ~/.config/openbox
+    ~/.config/bspwm ~/.config/awesome ~/.config/kitty ~/.config/alacritty ~/.config/wezterm ~/.wezterm.lua
+    ~/.config/nvim ~/.vimrc ~/.vim ~/.gvimrc ~/.emacs ~/.emacs.d ~/.config/emacs ~/.nanorc ~/.config/Code
+    ~/.config/VSCodium ~/.config/Cursor
+    ~/.config/zed ~/.cursor ~/.gemini ~/.config/opencode ~/.config/goose ~/.aider.conf.yml
+    ~/.config/zsh ~/.zsh ~/.oh-my-zsh ~/.zlogin ~/.login ~/.cshrc ~/.tcshrc ~/.kshrc ~/.mkshrc ~/.config/nushell
+    ~/.config/powershell ~/.config/starship.toml ~/.config/direnv ~/.config/mise ~/.config/atuin ~/.bash_completion
+    ~/.inputrc ~/.screenrc ~/.tmux.conf ~/.config/tmux ~/.xinitrc ~/.xsession ~/.xsessionrc ~/.xprofile ~/.xserverrc
+    ~/.pam_environment ~/.forward ~/.procmailrc ~/.mailcap ~/.lesskey ~/.lessfilter ~/.config/lesskey
+    ~/.config/hg ~/.config/gdb ~/.config/bat ~/.config/ripgrep ~/.config/pip ~/.pip ~/.condarc ~/.gemrc ~/.bundle
+    ~/.config/pypoetry ~/.config/uv ~/.config/yarn ~/.config/containers ~/.bunfig.toml ~/.m2 ~/.gradle ~/.sbt
+    ~/.config/composer ~/.composer ~/.jq ~/.psqlrc ~/.sqliterc ~/.my.cnf ~/.wgetrc ~/.curlrc ~/.ackrc ~/.pythonrc
+    ~/.pythonrc.py ~/.Renviron ~/.docker ~/.local/bin ~/bin ~/.local/lib ~/.local/share/systemd
+    ~/.local/share/applications ~/.local/share/dbus-1 ~/.local/share/gnome-shell ~/.local/share/nautilus
+    ~/.pyenv ~/.rbenv ~/.nvm ~/.asdf ~/.asdfrc ~/.sdkman ~/.rustup ~/.volta ~/.bun ~/.deno ~/.krew
+    ~/.local/state/ferrule ~/.config/ferrule ~/Library/LaunchAgents ~/Library/Preferences
 """
-"""What programs run, or trust, without being told to again."""
+"""What programs run, or trust, without being told to again. With `~/` before it, a name is one in the home folder only:
+in a project such a file does nothing by itself."""
 
 NOT_RUN_LATER: Final = ".claude/worktrees"
 """Below a protected folder, and not protected."""

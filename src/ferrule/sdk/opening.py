@@ -8,11 +8,11 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from ..app.asked_model import AskedModel
 from ..app.commands import Commands
-from ..app.gathering import gathered
+from ..app.gathering import gathered, is_trusted_by
 from ..app.ground import servers_of
 from ..app.layers import LEVELS, SettingsError
 from ..app.live_rules import Policy
@@ -75,6 +75,13 @@ class Opened:
         return self.found.commands
 
 
+WAYS_ON: Final = (
+    "To go on, look at them with `ferrule trust --show`; then trust the folder for this run (`trust=True`, "
+    "`trust_folder=True` of ClaudeAgentOptions, or FERRULE_TRUST=1), agree for good with `ferrule trust`, or leave "
+    "them out with `without_project_hooks=True` or by `setting_sources`."
+)
+
+
 def opened(options: Options, mirror: Mirror | None = None) -> Opened:
     """Raises `CannotOpen`. Nothing runs before the session is entered."""
     try:
@@ -114,7 +121,7 @@ def _opened(options: Options, mirror: Mirror | None) -> Opened:
         parts["skills"] = Skills(settings.pages, options.skills)
     found = open_conversation(
         settings,
-        Telling(base=options.system_prompt, append=options.append_system_prompt, levels=levels, trusting=options.trust),
+        _telling(options, levels),
         Which(
             resume=options.resume,
             latest=options.continue_last,
@@ -181,14 +188,25 @@ def _settings(options: Options, plugins: tuple[Plugin, ...]) -> tuple[Settings, 
         settings=options.settings,
         flags=_flags(options, cwd),
         levels=levels,
-        trusting=options.trust,
+        trusting=_trusts(options),
         server_sources=(*_server_sources(options), *(one for plugin in plugins if (one := plugin.servers()))),
         more=[one for plugin in plugins if (one := plugin.hooks())],
         strict_servers=options.strict_mcp_config,
+        project_hooks=not options.without_project_hooks,
+        ways_on=WAYS_ON,
     )
     for warning in found.warnings:
         log.warning("%s", warning)
     return _with_pages(found.settings, options, plugins), levels
+
+
+def _telling(options: Options, levels: frozenset[Level]) -> Telling:
+    base, append = options.system_prompt, options.append_system_prompt
+    return Telling(base=base, append=append, levels=levels, trusting=_trusts(options))
+
+
+def _trusts(options: Options) -> bool:
+    return options.trust or is_trusted_by(os.environ)
 
 
 def _with_pages(settings: Settings, options: Options, plugins: tuple[Plugin, ...]) -> Settings:

@@ -72,6 +72,8 @@ class Options:
     """A further settings file, or its JSON."""
     trust: bool = False
     """Whether what the folder itself allows and runs counts although nobody agreed to it."""
+    without_project_hooks: bool = False
+    """Whether the hooks of the folder are left out, trusted or not."""
     base: Settings | None = None
     """For what has no option here; what the settings files say comes on top of it."""
     sandbox: Mapping[str, Any] | None = None

@@ -73,7 +73,7 @@ class Plugin:
         if not said:
             return None
         loaded = load_text(SettingsPath(Level.COMMAND_LINE, path, SettingsKind.HOOKS), self._placed(said))
-        for note in loaded.skipped:
+        for note in (note for note in loaded.skipped if not note.is_harmless):
             raise CannotOpen(f"`plugins`: {note.fault}")
         return loaded
 

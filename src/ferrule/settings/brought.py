@@ -16,7 +16,7 @@ from typing import Final
 from ..host.files import digest_of
 from ..host.text import NotText
 from .files import FOLDERS
-from .grants import Ground, Item, Kind, digest_for, is_below, named_files, shortened
+from .grants import Ground, Item, Kind, digest_for, is_below, named_files, shortened, uncovered_by
 from .loading import content_of
 
 MOST_FILES: Final = 2000
@@ -29,7 +29,7 @@ PLACES: Final = (
 )
 
 _HEAD: Final = re.compile(r"\ufeff?---[ \t]*\r?\n(.*?)(?:^---[ \t]*\r?$|\Z)", re.DOTALL | re.MULTILINE)
-_SIMPLE: Final = re.compile(r"([A-Za-z][A-Za-z_-]*):(?:[ \t]+[^\s&*!|>{\[%@`].*)?")
+_SIMPLE: Final = re.compile(r"([A-Za-z][A-Za-z_-]*):(?:[ \t]+([^\s&*!|>{\[%@`].*))?")
 _DESCRIBING: Final = frozenset(
     {
         "agent",
@@ -45,7 +45,6 @@ _DESCRIBING: Final = frozenset(
         "effort",
         "license",
         "maxTurns",
-        "model",
         "name",
         "tools",
         "user-invocable",
@@ -53,11 +52,14 @@ _DESCRIBING: Final = frozenset(
         "when_to_use",
     }
 )
+FAMILIES: Final = frozenset({"", "inherit", "fable", "haiku", "opus", "sonnet"})
+"""Models by the short names that programs of this kind share. Any other name says where requests go."""
 _RUNS: Final = re.compile(r"!\s*`|`{3,}\s*!|~{3,}\s*!")
 """A command in the text that is run before the text is read."""
 _COMMAND: Final = re.compile(r"!\s*`([^`]*)`|(?:`{3,}|~{3,})\s*!([^`~]*)")
 _TELLING: Final = re.compile(
-    r"allowed[-_]?tools|hooks|mcp[-_]?servers|permission[-_]?mode|initial[-_]?prompt|isolation|shell", re.IGNORECASE
+    r"allowed[-_]?tools|hooks|mcp[-_]?servers|permission[-_]?mode|initial[-_]?prompt|isolation|shell|\bmodel(?=:)",
+    re.IGNORECASE,
 )
 
 
@@ -88,7 +90,11 @@ def item_of_file(kind: Kind, path: str, content: bytes, ground: Ground) -> Item 
     file = ground.name_of(path)
     named = named_files((head[1] if head else "", *commands), (ground.cwd, os.path.dirname(path)), ground)
     return Item(
-        kind=kind, file=file, words=_words(text, head), digest=digest_for(kind, file, [digest_of(content), named])
+        kind=kind,
+        file=file,
+        words=_words(text, head),
+        digest=digest_for(kind, file, [digest_of(content), named]),
+        uncovered=uncovered_by(commands, ground),
     )
 
 
@@ -99,9 +105,13 @@ def _is_plain(text: str, head: re.Match[str] | None) -> bool:
     for line in head[1].splitlines():
         if line.strip() and not line.startswith("#"):
             simple = _SIMPLE.fullmatch(line.rstrip())
-            if simple is None or simple[1] not in _DESCRIBING:
+            if simple is None or not _describes(simple[1], simple[2] or ""):
                 return False
     return True
+
+
+def _describes(key: str, value: str) -> bool:
+    return key in _DESCRIBING or (key == "model" and value in FAMILIES)
 
 
 def _words(text: str, head: re.Match[str] | None) -> str:

@@ -2,37 +2,70 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from pydantic import ValidationError
 
+from ..core.values import plain_value
 from .files import SettingsKind
+from .forbidding import as_in_settings, could_forbid, could_refuse
 from .models import MODELS
 from .places import as_in_file, without, written
 from .strict_json import Parsed, Place
-from .violations import Violation, of_error, of_repeated
+from .violations import Violation, misspelt_at_top, of_error, of_repeated
 
 MOST_FAULTS: Final = 1000
 """Bad entries beyond which a file is not worth being picked apart."""
 
 
-def faults_in(kind: SettingsKind, parsed: Parsed) -> tuple[set[Place] | None, list[Violation]]:
+@plain_value
+class Fault:
+    place: Place
+    """The entry that is left out, or the key."""
+    words: str
+    may_forbid: bool
+    unknown: bool = False
+    """It is a key that this version does not know, and nothing else is left out with it."""
+
+
+def faults_in(kind: SettingsKind, parsed: Parsed) -> tuple[set[Place] | None, list[Fault]]:
     """The entries to leave out and why, until the rest is valid; `None` where no part of the file can be used."""
     gone = set[Place]()
-    faults = [of_repeated(repeated) for repeated in parsed.repeated]
+    faults = [_fault(kind, parsed, of_repeated(repeated), repeated.place) for repeated in parsed.repeated]
     while violations := _violations(kind, without(parsed.value, gone)):
         before = frozenset(gone)
         for violation in violations:
-            entry = as_in_file(_entry(violation.place), before)
+            place = as_in_file(violation.place, before)
+            entry = place if _is_ignored(kind, parsed, violation) else _entry(place)
             if not entry or entry in before:
-                return None, [violation]
+                return None, [Fault((), violation.words, may_forbid=True)]
             if entry not in gone:
                 gone.add(entry)
-                inside = as_in_file(violation.place, before)[len(entry) :]
-                faults.append(
-                    Violation(entry, f"`{written(inside)}`: {violation.words}" if inside else violation.words)
-                )
+                faults.append(_fault(kind, parsed, replace(violation, place=place), entry))
     return gone, faults
+
+
+def _fault(kind: SettingsKind, parsed: Parsed, violation: Violation, entry: Place) -> Fault:
+    inside = violation.place[len(entry) :]
+    words = f"`{written(inside)}`: {violation.words}" if inside else violation.words
+    if violation.unknown and not inside:
+        event = _is_event(kind, parsed, entry)
+        return Fault(entry, words, could_refuse(entry[-1]) if event else violation.forbids, unknown=True)
+    return Fault(entry, words, could_forbid(*as_in_settings(kind, entry, parsed.value)))
+
+
+def _is_ignored(kind: SettingsKind, parsed: Parsed, violation: Violation) -> bool:
+    """Whether an unknown key is left out alone. A slip in a hook might have been what kept it from running."""
+    if not violation.unknown:
+        return False
+    place, _ = as_in_settings(kind, violation.place, parsed.value)
+    return place[:1] != ("hooks",) or not violation.near or _is_event(kind, parsed, violation.place)
+
+
+def _is_event(kind: SettingsKind, parsed: Parsed, place: Place) -> bool:
+    whole, _ = as_in_settings(kind, place, parsed.value)
+    return whole[:1] == ("hooks",) and len(whole) == 2 and isinstance(whole[1], str)
 
 
 def _violations(kind: SettingsKind, value: Any) -> list[Violation]:
@@ -42,8 +75,8 @@ def _violations(kind: SettingsKind, value: Any) -> list[Violation]:
     except ValidationError as error:
         if error.error_count() > MOST_FAULTS:
             return [Violation((), f"it has {error.error_count():,} faults. Correct it, or remove it.")]
-        return list(of_error(error, model))
-    return []
+        return [*misspelt_at_top(kind, value), *of_error(error, model)]
+    return list(misspelt_at_top(kind, value))
 
 
 def _entry(place: Place) -> Place:

@@ -26,11 +26,12 @@ class SettingsKind(StrEnum):
     MCP = "mcp"
 
 
+HOOKS_NAME: Final = "hooks.json"
 FOLDERS: Final = (".claude", ".ferrule")
 NAMES: Final[Mapping[str, SettingsKind]] = {
     "settings.json": SettingsKind.SETTINGS,
     "settings.local.json": SettingsKind.SETTINGS,
-    "hooks.json": SettingsKind.HOOKS,
+    HOOKS_NAME: SettingsKind.HOOKS,
     "permissions.json": SettingsKind.PERMISSIONS,
 }
 PROJECT_SERVERS: Final = ".mcp.json"

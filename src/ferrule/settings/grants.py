@@ -10,9 +10,8 @@ because that one of them is gone may widen what the others allow.
 from __future__ import annotations
 
 import os
-import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final, cast
 
@@ -20,45 +19,17 @@ from ..core.values import named_value
 from ..host.checkouts import Checkout
 from ..host.files import digest_of, opened
 from ..host.text import NotText
+from .command_files import paths_named, uncovered_parts
 from .entries import Entry, Key
 from .layers import ALLOW, ASK, DENY, DIRECTORIES, MODE, canonical
 from .loading import content_of
+from .untrusted_keys import narrows
 
 LARGEST_SCRIPT: Final = 256 << 10
 """Bytes of a file that is known by its content; a larger one is known by its entry in the folder."""
-MOST_NAMED: Final = 64
-"""Words of one command that are looked up as files."""
 LONGEST_WORDS: Final = 2000
 """Of a command that a person is to agree to; they must see all of it, so what is longer says so."""
-PROJECT_VARIABLES: Final = ("CLAUDE_PROJECT_DIR", "FERRULE_PROJECT_DIR")
-
-_VARIABLE: Final = re.compile(rf"\$(?:\{{({'|'.join(PROJECT_VARIABLES)})\}}|({'|'.join(PROJECT_VARIABLES)})\b)")
-_SPLIT: Final = re.compile(r"[\s\"'`;|&()<>=,]+")
-_QUIET_MODES: Final = frozenset({"default", "manual", "plan", "dontAsk"})
-"""Modes that approve nothing which the default would not."""
-_ALWAYS: Final = frozenset(
-    {
-        ("$schema",),
-        ("askUserQuestionTimeout",),
-        ("deniedMcpServers",),
-        ("disableAutoMode",),
-        ("disableSkillShellExecution",),
-        ("disabledMcpjsonServers",),
-        ("effortLevel",),
-        ("fallbackModel",),
-        ("model",),
-        ("smallModel",),
-        ("outputStyle",),
-        ("permissions", "disableAutoMode"),
-        ("permissions", "disableBypassPermissionsMode"),
-        ("respectGitignore",),
-        ("sandbox", "filesystem", "denyRead"),
-        ("sandbox", "filesystem", "denyWrite"),
-        ("sandbox", "network", "deniedDomains"),
-        ("theme",),
-    }
-)
-"""Keys that only forbid, or only concern the model and the looks. Every other key waits for trust."""
+LONGEST_PART: Final = 80
 _HELPERS: Final = frozenset({"apiKeyHelper", "otelHeadersHelper", "statusLine", "fileSuggestion"})
 
 
@@ -98,6 +69,8 @@ class Item:
     words: str
     """For a person. Values of variables are not in it."""
     digest: str
+    uncovered: tuple[str, ...] = ()
+    """What it runs whose content is not part of the digest. Not kept: whoever agrees is shown it."""
 
 
 @named_value
@@ -144,8 +117,8 @@ def kind_of_entry(entry: Entry) -> Kind | None:
     if entry.key in _RULES:
         return _RULES[key]
     if key == MODE:
-        return None if entry.value in _QUIET_MODES else Kind.MODE
-    if key in _ALWAYS or (key == ("sandbox", "enabled") and entry.value is True):
+        return Kind.MODE
+    if narrows(key, entry.value):
         return None
     return _TOP.get(key[0], Kind.HELPER if key[0] in _HELPERS else Kind.SETTING)
 
@@ -159,6 +132,12 @@ _RULES: Final[Mapping[Key, Kind]] = {
 _TOP: Final[Mapping[str, Kind]] = {"hooks": Kind.HOOK, "mcpServers": Kind.SERVER, "env": Kind.VARIABLE}
 
 
+def modes_before(entries: Sequence[Entry], entry: Entry, default: str) -> tuple[str, ...]:
+    """The modes that an entry would replace, whichever of the files before it come to count."""
+    before = entries[: next(at for at, one in enumerate(entries) if one is entry)]
+    return (default, *(one.value for one in before if one.key == MODE))
+
+
 def item_of_entry(entry: Entry, ground: Ground, digests: dict[str, str | None] | None = None) -> Item | None:
     """`None` for what is no question of trust: entries from elsewhere, and those that are harmless.
 
@@ -170,7 +149,8 @@ def item_of_entry(entry: Entry, ground: Ground, digests: dict[str, str | None] |
     file = ground.name_of(entry.source.path)
     named = named_files(_commands_of(entry, kind), (ground.cwd,), ground, digests)
     digest = digest_for(kind, file, [list(entry.key), entry.value, named])
-    return Item(kind=kind, file=file, words=_words(kind, entry), digest=digest)
+    uncovered = uncovered_by(_command_lines(entry, kind), ground)
+    return Item(kind=kind, file=file, words=_words(kind, entry), digest=digest, uncovered=uncovered)
 
 
 def watched_paths(entries: Iterable[Entry], ground: Ground) -> Iterator[str]:
@@ -201,13 +181,15 @@ def named_files(
 
 
 def named_paths(commands: Iterable[str], bases: tuple[str, ...], ground: Ground) -> Iterator[str]:
-    """What the words of these commands could name below the folder, whether or not it is there."""
+    """What these commands could name below the folder, whether or not it is there."""
     for command in commands:
-        for word in _words_of(command)[:MOST_NAMED]:
-            for base in bases:
-                path = os.path.normpath(os.path.join(base, _VARIABLE.sub(lambda _: ground.cwd, word)))
-                if ground.holds(path):
-                    yield path
+        yield from paths_named(command, bases, ground.cwd, ground.holds)
+
+
+def uncovered_by(commands: Iterable[str], ground: Ground) -> tuple[str, ...]:
+    """What these commands run that no digest covers, each for a person to read."""
+    parts = (part for command in commands for part in uncovered_parts(command, ground.cwd))
+    return tuple(dict.fromkeys(shortened(part, LONGEST_PART) for part in parts))
 
 
 def _digest_at(path: str) -> str | None:
@@ -224,17 +206,20 @@ def _digest_at(path: str) -> str | None:
         return None
 
 
-def _words_of(command: str) -> list[str]:
-    """As a shell splits it, and at every sign that could end a word: a command may stand inside another."""
-    try:
-        quoted = shlex.split(command)
-    except ValueError:
-        quoted = []
-    return list(dict.fromkeys((*quoted, *_SPLIT.split(command))))
-
-
 def _commands_of(entry: Entry, kind: Kind) -> Iterable[str]:
     return _commands_in(entry.value) if kind in (Kind.HOOK, Kind.SERVER, Kind.HELPER) else ()
+
+
+def _command_lines(entry: Entry, kind: Kind) -> Iterator[str]:
+    """What is run, as one text for each command."""
+    if kind not in (Kind.HOOK, Kind.SERVER, Kind.HELPER):
+        return
+    value = entry.value["hook"] if kind is Kind.HOOK else entry.value
+    if isinstance(value, str):
+        yield value
+    elif command := value.get("command"):
+        arguments = value.get("args", ())
+        yield shlex.join((command, *arguments)) if arguments or kind is Kind.SERVER else command
 
 
 def _commands_in(value: Any) -> Iterator[str]:

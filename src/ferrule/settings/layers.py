@@ -27,10 +27,11 @@ DIRECTORIES: Final = ("permissions", "additionalDirectories")
 MODELS: Final = ("availableModels",)
 NO_HOOKS: Final = ("disableAllHooks",)
 
+_MANAGED_HOOKS: Final = ("allowManagedHooksOnly",)
 _BEHAVIORS: Final[Mapping[Key, Behavior]] = {ALLOW: Behavior.ALLOW, ASK: Behavior.ASK, DENY: Behavior.DENY}
 _MANAGED_ONLY: Final[Mapping[Key, Callable[[Key], bool]]] = {
     ("allowManagedPermissionRulesOnly",): lambda key: key == ALLOW,
-    ("allowManagedHooksOnly",): lambda key: key[0] == "hooks",
+    _MANAGED_HOOKS: lambda key: key[0] == "hooks",
     ("allowManagedMcpServersOnly",): lambda key: key == ("allowedMcpServers",),
 }
 """What counts from managed files only, where one of them says so. What others deny or ask about still counts."""
@@ -114,6 +115,12 @@ class Layered:
             if key[0] == "hooks"
             for item in items
         )
+
+    @property
+    def takes_hooks(self) -> bool:
+        """Whether hooks count that are in no managed file."""
+        off, only = self.values.get(NO_HOOKS), self.values.get(_MANAGED_HOOKS)
+        return not any(said is not None and said.value is True for said in (off, only))
 
     @property
     def environment(self) -> Mapping[str, Sourced[str]]:

@@ -11,7 +11,7 @@ import os
 import stat
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..core.values import plain_value
 from ..host.files import digest_of, kind_of, opened
@@ -22,31 +22,11 @@ from .places import as_in_file, without, written
 from .plain_servers import is_plain
 from .strict_json import NotJson, Parsed, Place, parse
 
+if TYPE_CHECKING:
+    from .faults import Fault
+
 LARGEST: Final = 1 << 20
 """Bytes of a settings file. People write them, and even a list of thousands of rules stays below it."""
-
-_ONLY_GRANT: Final = frozenset(
-    {"allow", "allowed_tools", "additionalDirectories", "allowed_domains", "auto_approve_https"}
-)
-"""What only ever allows; without it less is allowed."""
-_MAY_FORBID: Final = frozenset(
-    {
-        "permissions",
-        "hooks",
-        "sandbox",
-        "allowManagedPermissionRulesOnly",
-        "allowManagedHooksOnly",
-        "allowManagedInputChangesOnly",
-        "allowManagedMcpServersOnly",
-        "allowedMcpServers",
-        "deniedMcpServers",
-        "disabledMcpjsonServers",
-        "allowedHttpHookUrls",
-        "httpHookAllowedEnvVars",
-        "disableSkillShellExecution",
-        "skillOverrides",
-    }
-)
 
 
 @plain_value
@@ -59,9 +39,17 @@ class Skipped:
     words: str
     may_forbid: bool
     """It could have forbidden something, so that without it more might be allowed."""
+    unknown: bool = False
+    """It is a key that this version does not know, and nothing else is left out with it."""
+
+    @property
+    def is_harmless(self) -> bool:
+        """Whether everything that this version understands counts as if it were not there."""
+        return self.unknown and not self.may_forbid
 
     def __str__(self) -> str:
-        what = f"`{written(self.place)}` is skipped" if self.place else "the file is skipped"
+        verb = "ignored" if self.is_harmless else "skipped"
+        what = f"`{written(self.place)}` is {verb}" if self.place else "the file is skipped"
         return f"{self.source}: {what}: {self.words}"
 
     @property
@@ -121,9 +109,8 @@ def load_text(at: SettingsPath, text: str, digest: str | None = None) -> Loaded:
     gone, faults = faults_in(at.kind, parsed)
     if gone is None:
         return Loaded(at, None, tuple(_whole(at, fault.words) for fault in faults), digest)
-    skipped = [Skipped(_source(at, parsed, fault.place), fault.place, fault.words, _forbids(at.kind, fault.place))
-               for fault in faults]  # fmt: skip
-    return Loaded(at, without(parsed.value, gone), tuple(skipped), digest, frozenset(gone), parsed.lines)
+    skipped = tuple(_skipped(at, parsed, fault) for fault in faults)
+    return Loaded(at, without(parsed.value, gone), skipped, digest, frozenset(gone), parsed.lines)
 
 
 def content_of(path: str) -> bytes:
@@ -139,21 +126,9 @@ def content_of(path: str) -> bytes:
     return data
 
 
-def _forbids(kind: SettingsKind, place: Place) -> bool:
-    """
-    >>> _forbids(SettingsKind.SETTINGS, ("permissions", "deny", 1)), _forbids(SettingsKind.SETTINGS, ("env", "A"))
-    (True, False)
-    """
-    match kind:
-        case SettingsKind.HOOKS:
-            return True
-        case SettingsKind.MCP:
-            return False
-        case SettingsKind.PERMISSIONS:
-            return not _ONLY_GRANT & set(place)
-        case SettingsKind.SETTINGS:
-            granting = place[0] == "permissions" and bool(_ONLY_GRANT & set(place))
-            return place[0] in _MAY_FORBID and not granting
+def _skipped(at: SettingsPath, parsed: Parsed, fault: Fault) -> Skipped:
+    may_forbid = fault.may_forbid and at.kind is not SettingsKind.MCP
+    return Skipped(_source(at, parsed, fault.place), fault.place, fault.words, may_forbid, fault.unknown)
 
 
 def _whole(at: SettingsPath, words: str, line: int | None = None) -> Skipped:

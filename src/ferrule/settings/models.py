@@ -4,7 +4,8 @@ The keys are those that users' files have already, and a few older ones. Every
 key may be left out, and reads as `None` then, so that a layer above can tell
 what a file says from what it leaves to others. Unknown keys at the top are let
 be: the file may come from a newer version. Inside `permissions`, `sandbox` and
-hooks they are errors, because a misspelt key there silently protects nothing.
+hooks they are errors, because a misspelt key there silently protects nothing;
+`forbidding` says which of them matter when a file is loaded.
 """
 
 from __future__ import annotations
@@ -47,6 +48,10 @@ class Permissions(ClosedObject):
     allowed_tools: Given[Items[RuleText]] = Field(default=None, alias="allowed_tools")
     disabled_tools: Given[Items[RuleText]] = Field(default=None, alias="disabled_tools")
     pre_approval: Given[PreApproval] = Field(default=None, alias="pre_approval")
+    protected_paths: Given[Items[Named]] = None
+    unprotected_paths: Given[Items[Named]] = None
+    secret_paths: Given[Items[Named]] = None
+    not_secret_paths: Given[Items[Named]] = None
 
 
 class PermissionsFile(Permissions):

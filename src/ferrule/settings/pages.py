@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from typing import Final
 
+from ..core.ports import Door
 from ..core.values import named_value, plain_value
 from ..host.front_matter import BadHead, Page, parted
 from ..host.text import NotText
-from .brought import item_of_file
+from .brought import FAMILIES, item_of_file
 from .files import FOLDERS
 from .grants import Ground, Item, Kind, is_below, printable
+from .heads import text_of
 from .levels import Level, Surroundings
 from .loading import content_of
 from .trust import ground_of
@@ -50,6 +52,12 @@ class WrittenPage:
     counts: bool
     """Whether it may do more than say something: give permissions, run commands, bring hooks or servers."""
 
+    @property
+    def model(self) -> str:
+        """As its head names it; one of a folder that nobody trusts cannot say where requests go."""
+        name = text_of(self.page.head, "model")
+        return name if self.counts or name in FAMILIES else ""
+
 
 class Pages:
     """Reads such files on the ground of one session."""
@@ -70,11 +78,18 @@ class Pages:
         self._ground: Ground = ground_of(around)
         self._trusts = trusts
         self._more: tuple[Shelf, ...] = ()
+        self._door: Door | None = None
 
     def joined(self, more: Iterable[Shelf]) -> Pages:
         """With further shelves behind these, whatever the levels."""
         pages = copy(self)
         pages._more = (*self._more, *more)
+        return pages
+
+    def behind(self, door: Door) -> Pages:
+        """With a door that the files of the folder must pass."""
+        pages = copy(self)
+        pages._door = door
         return pages
 
     def shelves(self, kind: Kind) -> Iterator[Shelf]:
@@ -98,6 +113,8 @@ class Pages:
         shown = printable(path)
         if shelf.level is Level.PROJECT and not self._is_inside(path):
             raise BadPage(f"{shown} is skipped: it is a link that leads out of the folder")
+        if shelf.level is Level.PROJECT and self._door and (objection := self._door.objection(path)):
+            raise BadPage(f"{shown} is skipped: {objection}")
         try:
             content = content_of(path)
             page = parted(content.decode())

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, TypeAlias
 
 from ..core.values import plain_value
 from .entries import Entry, entries_of
-from .files import MANAGED_PARTS
+from .files import HOOKS_NAME, MANAGED_PARTS
+from .forbidding import could_refuse
 from .grants import Item, Kind, kind_of_entry, watched_paths
 from .layers import Layered, canonical, merged
 from .levels import Level, SettingsPath, Surroundings, settings_paths
@@ -51,6 +52,8 @@ class Current:
 
     layered: Layered
     standing: Standing
+    missing_guards: tuple[Item, ...] = ()
+    """Hooks of the folder that could refuse, and do not count because nobody has agreed to them."""
 
 
 class LiveSettings:
@@ -64,15 +67,21 @@ class LiveSettings:
         levels: frozenset[Level] = EVERY_LEVEL,
         given: tuple[Loaded, ...] = (),
         trusting: bool = False,
+        default_mode: str = "default",
+        project_hooks: bool = True,
     ) -> None:
         """`given` holds what came with the command line. `trusting` agrees to all that is there now, for this session.
 
-        Managed settings count whatever the `levels`.
+        Managed settings count whatever the `levels`. `default_mode` is the
+        mode where no file chooses one. Without `project_hooks` those of the
+        folder do not count, trusted or not.
         """
         self._around = around
         self._store = store
         self._levels = levels | {Level.MANAGED}
         self._given = given
+        self._default_mode = default_mode
+        self._project_hooks = project_hooks
         self._ground = ground_of(around)
         self._loaded: dict[str, Loaded] = {}
         self._guards: dict[_Guard, Entry] = {}
@@ -129,12 +138,19 @@ class LiveSettings:
         loaded = sorted((*loaded, *self._given), key=lambda one: one.at.level)
         entries = self._as_at_start(tuple(entry for one in loaded for entry in entries_of(one)))
         skipped = tuple(note for one in loaded for note in one.skipped)
-        pairs = weighed(entries, self._ground)
+        pairs = weighed(entries, self._ground, self._default_mode)
         standing = self._standing(pairs, trusting=trusting)
         kept = within_trust((*weighed(self._guards_before(entries), self._ground), *pairs), standing)
+        if not self._project_hooks:
+            kept = tuple(entry for entry in kept if not _is_folder_hook(entry))
+            skipped = tuple(
+                replace(note, may_forbid=False) if _is_about_folder_hook(note) else note for note in skipped
+            )
         stamps |= {path: _stamp(path) for path in watched_paths(kept, self._ground)}
         self._stamps = stamps | {str(self._store.path): _stamp(str(self._store.path))}
-        return Current(merged(kept, skipped), standing)
+        layered = merged(kept, skipped)
+        wanted = self._project_hooks and layered.takes_hooks
+        return Current(layered, standing, tuple(_missing_guards(pairs, standing)) if wanted else ())
 
     def _places(self) -> list[SettingsPath]:
         return [place for place in settings_paths(self._around) if place.level in self._levels]
@@ -180,6 +196,21 @@ class LiveSettings:
 
 def _is_guard(entry: Entry) -> bool:
     return entry.source.level.in_folder and kind_of_entry(entry) in (Kind.DENY, Kind.ASK)
+
+
+def _is_folder_hook(entry: Entry) -> bool:
+    return entry.key[0] == "hooks" and entry.source.level.in_folder
+
+
+def _is_about_folder_hook(note: Skipped) -> bool:
+    in_hooks = note.place[:1] == ("hooks",) or os.path.basename(note.source.path) == HOOKS_NAME
+    return in_hooks and note.source.level.in_folder
+
+
+def _missing_guards(pairs: Iterable[Weighed], standing: Standing) -> Iterator[Item]:
+    for entry, item in pairs:
+        if item is not None and _is_folder_hook(entry) and could_refuse(entry.key[1]) and not standing.counts(item):
+            yield item
 
 
 def _guard(entry: Entry) -> _Guard:

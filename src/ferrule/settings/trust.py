@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -26,8 +26,10 @@ from ..host.text import NotText
 from ..host.writing import write_file
 from .brought import brought_by_folder
 from .entries import Entry
-from .grants import Ground, Item, Kind, item_of_entry
+from .grants import Ground, Item, Kind, item_of_entry, modes_before
+from .layers import MODE
 from .levels import Surroundings
+from .untrusted_keys import is_stricter
 
 STORE_NAME: Final = "trust.json"
 VERSION: Final = 1
@@ -76,10 +78,17 @@ def ground_of(around: Surroundings) -> Ground:
     return Ground.of(around.cwd, around.checkout, around.home)
 
 
-def weighed(entries: Iterable[Entry], ground: Ground) -> tuple[Weighed, ...]:
+def weighed(entries: Sequence[Entry], ground: Ground, default_mode: str = "default") -> tuple[Weighed, ...]:
     """Each entry with the item that it is. Once for all that follows, so that all of it speaks of the same."""
     digests = dict[str, str | None]()
-    return tuple((entry, item_of_entry(entry, ground, digests)) for entry in entries)
+    return tuple(
+        (entry, None if _is_stricter_mode(entry, entries, default_mode) else item_of_entry(entry, ground, digests))
+        for entry in entries
+    )
+
+
+def _is_stricter_mode(entry: Entry, entries: Sequence[Entry], default: str) -> bool:
+    return entry.key == MODE and is_stricter(entry.value, modes_before(entries, entry, default))
 
 
 def items_in(pairs: Iterable[Weighed], ground: Ground) -> tuple[Item, ...]:

@@ -10,7 +10,9 @@ from typing import Any, Final, cast, get_args
 from pydantic import BaseModel, RootModel, ValidationError
 
 from ..core.values import plain_value
-from .models import TAGS
+from .files import SettingsKind
+from .forbidding import guard_meant, misspelt_guard, nearest
+from .models import MODELS, TAGS, PermissionsFile
 from .places import LONGEST_VALUE, shown_value, written
 from .strict_json import Place, Repeated
 
@@ -45,6 +47,10 @@ class Violation:
     words: str
     unknown: bool = False
     """The key is one that this version does not know, which is no fault if it stood there before."""
+    near: str = ""
+    """The key that an unknown one is a slip for."""
+    forbids: bool = False
+    """Whether an unknown key was meant to be one that could forbid something."""
 
     def __str__(self) -> str:
         return f"`{written(self.place)}`: {self.words}" if self.place else self.words
@@ -78,9 +84,9 @@ def _of_detail(detail: Mapping[str, Any], model: type[BaseModel]) -> Violation:
         case "missing":
             return Violation(place[:-1], f"`{place[-1]}` is missing. Add it.")
         case "extra_forbidden":
-            return _of_unknown(location, _names_at(model, location))
+            return _of_unknown(location, _names_at(model, location), _above(model))
         case "literal_error" if location[-1] == _KEY_MARK:
-            return _of_unknown(location[:-1], _CHOICE.findall(context["expected"]))
+            return _of_unknown(location[:-1], _CHOICE.findall(context["expected"]), _above(model))
         case "literal_error":
             return Violation(place, _about_choice(_CHOICE.findall(context["expected"]), found))
         case kind if kind in _BOUNDS:
@@ -92,17 +98,35 @@ def _of_detail(detail: Mapping[str, Any], model: type[BaseModel]) -> Violation:
             return Violation(place, f"{detail['msg']}, found {shown_value(found)}.")
 
 
+def _above(model: type[BaseModel]) -> Place:
+    """Where the file's keys would be in a settings file."""
+    return ("permissions",) if model is PermissionsFile else ()
+
+
 def _place(location: Place) -> Place:
     """Without the names of alternatives, and without the mark of a wrong key."""
     marked = location[-1:] == (_KEY_MARK,)
     return tuple(part for part in (location[:-1] if marked else location) if part not in TAGS)
 
 
-def _of_unknown(location: Place, names: list[str]) -> Violation:
+def _of_unknown(location: Place, names: list[str], above: Place) -> Violation:
     key = str(location[-1])
-    near = difflib.get_close_matches(key[:LONGEST_VALUE], names, n=1)
-    advice = f"Did you mean `{near[0]}`?" if near else f"Known here: {_listed(names)}."
-    return Violation((*_place(location[:-1]), key), f"there is no such key. {advice}", unknown=True)
+    place = (*_place(location[:-1]), key)
+    near, meant = nearest(key[:LONGEST_VALUE], names), guard_meant((*above, *place), names)
+    guess = near or meant or next(iter(difflib.get_close_matches(key[:LONGEST_VALUE], names, n=1)), "")
+    advice = f"Did you mean `{guess}`?" if guess else f"Known here: {_listed(names)}."
+    return Violation(place, f"there is no such key. {advice}", unknown=True, near=near, forbids=meant != "")
+
+
+def misspelt_at_top(kind: SettingsKind, value: Any) -> Iterator[Violation]:
+    """Unknown keys at the top of a settings file that are slips for one that could forbid something."""
+    if kind is not SettingsKind.SETTINGS or not isinstance(value, dict):
+        return
+    known = {field.alias for field in MODELS[kind].model_fields.values()}
+    for key in cast(dict[str, Any], value):
+        meant = misspelt_guard(key[:LONGEST_VALUE]) if key not in known else ""
+        if meant:
+            yield Violation((key,), f"there is no such key. Did you mean `{meant}`?", unknown=True, forbids=True)
 
 
 def _about_choice(choices: list[str], found: Any) -> str:

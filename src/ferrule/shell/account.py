@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from ..core.effects import Change, Opaque, ReachesHost, ReadsPath, RunsCommand, Touch, WritesPath
+from ..core.values import plain_value
 from ..core.verdicts import Risk, Severity
 from .budget import Budget
 from .paths import (
@@ -24,8 +25,23 @@ from .words import Word
 
 MAX_REASON = 240
 _DESCRIPTOR = re.compile(r"[0-9]+-?|-")
+EVERYTHING = "**"
+"""The names of all that is below a folder."""
 MAX_DEPTH = 6
 """How deep commands that run commands are followed."""
+
+
+@plain_value
+class Put:
+    """What a command puts at a path besides one file of that name. The fields are those of `WritesPath`."""
+
+    names: str = ""
+    like: str = ""
+    if_folder: tuple[tuple[str, Put], ...] = ()
+    """By the name below the path."""
+
+
+NOTHING_PUT = Put()
 
 
 class Account:
@@ -71,14 +87,27 @@ class Account:
         if risk not in self.risks:
             self.risks.append(risk)
 
-    def reads(self, word: Word) -> None:
+    def reads(self, word: Word, *, contents: bool = True) -> None:
+        """Read what the word names; without `contents`, only what is called what."""
         if word.text == "-" or word.is_pipe:
             return
+        names = _names_meant(word) if contents else ""
         for path, way in self._ways(word):
             if is_nothing(path) and not way:
                 continue
             self._mind(path, way)
-            self._touch(ReadsPath(path, way))
+            self._touch(ReadsPath(path, way, (), names, bool(names)))
+
+    def reads_through(self, word: Word) -> None:
+        """Read all that is below, whatever links there lead to."""
+        for path, way in self._ways(word):
+            self._mind(path, way)
+            self._touch(ReadsPath(path, way, (), EVERYTHING, follows=True))
+
+    def reads_named(self, word: Word, glob: str) -> None:
+        """Read what the glob means below."""
+        for path, way in self._ways(word):
+            self._touch(ReadsPath(path, way, names=glob.strip("/")))
 
     def _mind(self, path: str, way: str) -> None:
         if depends_on_process(path) or depends_on_process(way):
@@ -86,12 +115,13 @@ class Account:
         elif is_endless_or_device(path):
             self.doubt(f"{path} is a device")
 
-    def reads_here(self) -> None:
-        """Read the working directory."""
+    def reads_here(self, *, through: bool = False) -> None:
+        """Read the working directory; `through` its links, too."""
         for base in self.state.bases or (ANYWHERE,):
-            self._touch(ReadsPath(base))
+            self._touch(ReadsPath(base, "", (), EVERYTHING if through else "", through))
 
-    def writes(self, word: Word, change: Change = Change.REPLACES) -> None:
+    def writes(self, word: Word, change: Change = Change.REPLACES, put: Put | None = None) -> None:
+        """Write what the word names, and what is `put` there."""
         if word.is_pipe:
             return
         certain = word.pattern or (word.text is not None and (self.state.bases or word.text.startswith("/")))
@@ -101,13 +131,19 @@ class Account:
         # A slash behind a link leads on, whatever is to become of the name; and a pattern looks into what is before it.
         if change is Change.UNLINKS and (word.text is None or word.text.endswith("/")):
             change = Change.DELETES
+        put = put or NOTHING_PUT
+        names = _names_meant(word) or put.names
         for path, way in self._ways(word):
             if is_nothing(path) and not way:
                 continue
             if is_disk_device(path):
                 self.risk("disk", "critical", f"It writes to the device {path}.", denies=True)
             self._mind(path, way)
-            self._touch(WritesPath(path, change, way))
+            inside = tuple(
+                WritesPath(absolute(name, path), change, f"{way}/{name}" if way else "", (), one.names, one.like)
+                for name, one in put.if_folder
+            )
+            self._touch(WritesPath(path, change, way, (), names, put.like, inside))
 
     def reaches(self, host: str) -> None:
         self._touch(ReachesHost(host, sends=True))
@@ -190,6 +226,15 @@ class Account:
 
     def all_touches(self) -> tuple[Touch, ...]:
         return (*self.touches, Opaque()) if self.doubts else tuple(self.touches)
+
+
+def _names_meant(word: Word) -> str:
+    """What a pattern means below the folder that it looks in; `./` stands before names that can be no options."""
+    if word.text is not None or not word.glob:
+        return ""
+    parts = word.glob.split("/")[word.prefix.count("/") :]
+    names = "/".join("*" if part == EVERYTHING else part for part in parts)
+    return names if not word.prefix else f"./{names}"
 
 
 Runner: TypeAlias = Callable[[Sequence[Word], Account], None]

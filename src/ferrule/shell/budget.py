@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-MAX_SIMPLE = 120
+MAX_SIMPLE = 600
 MAX_SCRIPTS = 12
-MAX_CHARACTERS = 4_000
+MAX_CHARACTERS = 20_000
 """Of all texts that commands hand to shells."""
 MAX_MADE = 200
 MAX_VALUE = 4_000

@@ -88,6 +88,8 @@ class Cursor:
             frame.awaits_delimiter = ""
             if any(part.kind is not Kind.TEXT for part in parts):
                 raise Unreadable("the delimiter of a here-document is expanded")
+            if "\\" in self._text[start : self._at]:
+                self._sheet.doubt("a here-document whose end is written with a backslash")
             delimiter = "".join(part.text for part in parts)
             frame.heres.append((delimiter, any(part.quoted for part in parts), strips))
         elif len(parts) == 1 and not parts[0].quoted and parts[0].text in ("case", "esac"):

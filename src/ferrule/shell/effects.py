@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from ..core.effects import Change, WritesPath
-from .account import Account
-from .commands import awk, conditions, find, git, jq, network, pagers, sed, wrappers
+from .account import EVERYTHING, Account, Put
+from .commands import awk, conditions, find, git, jq, network, pagers, sed, transfers, wrappers
 from .commands.machine import MACHINE, ONLY_VERSION
 from .commands.reading import READING
 from .commands.text import TEXT
@@ -145,6 +146,8 @@ def _by_table(name: str, words: list[Word], account: Account) -> None:
     given = arguments(words, known)
     if given.doubt:
         account.doubt(given.doubt)
+    if known.has("responses") and any((word.text or word.prefix).startswith("@") for word in words):
+        account.doubt("some of its arguments are in a file")
     _options(given, account)
     _operands(known, given, account)
     if name in WRITING and not given.has("--version", "--help") and not _states_a_write(account):
@@ -163,7 +166,7 @@ def _printf(words: list[Word], account: Account) -> None:
 def _options(given: Arguments, account: Account) -> None:
     for option in given.options:
         value = option.value
-        if not option.role:
+        if option.role in ("", "glob"):
             continue
         if option.role == "read" and value is not None:
             account.reads(value)
@@ -183,7 +186,7 @@ def _operands(known: Usage, given: Arguments, account: Account) -> None:
         operands, role = operands if by_option else operands[1:], roles[1]
         recursive = given.has("-r", "-R", "--recursive", "--dereference-recursive")
         if not operands and (recursive or known.has("cwd")):
-            account.reads_here()
+            account.reads_here(through=_follows_links(known, given))
     elif role in ("read1", "text1"):
         for operand in operands[:1] if role == "read1" else ():
             account.reads(operand)
@@ -197,18 +200,50 @@ def _operands(known: Usage, given: Arguments, account: Account) -> None:
         operands, role = operands[1:], roles[1]
     elif not operands and known.has("cwd"):
         account.reads_here()
-    _each(role, operands, given, account)
+    _each(role, operands, known, given, account)
 
 
-def _each(role: str, operands: list[Word], given: Arguments, account: Account) -> None:
+def _with_parents(operands: list[Word], account: Account) -> None:
+    """`rmdir -p a/b` removes a too."""
+    for operand in operands:
+        account.writes(operand, Change.UNLINKS)
+        above = posixpath.dirname((operand.text or "").rstrip("/"))
+        while above.strip("/"):
+            account.writes(Word.known(above), Change.UNLINKS)
+            above = posixpath.dirname(above)
+
+
+def _follows_links(known: Usage, given: Arguments) -> bool:
+    """Whether it goes through links that it finds: the property names the options that make it."""
+    options = next((one for one in known.properties if one.startswith("follows=")), "")
+    return bool(options) and given.has(*options.removeprefix("follows=").split(","))
+
+
+def _globs(given: Arguments) -> list[str]:
+    """What files that it reads must be called, by options such as `--include`."""
+    values = [option.value.text for option in given.options if option.role == "glob" and option.value is not None]
+    return [text for text in values if text and not text.startswith("!")]
+
+
+def _each(role: str, operands: list[Word], known: Usage, given: Arguments, account: Account) -> None:
     if role == "reads":
+        through = _follows_links(known, given)
+        contents = not known.has("names")
         for operand in operands:
-            account.reads(operand)
+            account.reads(operand, contents=contents)
+            if through:
+                account.reads_through(operand)
+        for glob in _globs(given):
+            for operand in operands or [Word.known(".")]:
+                account.reads_named(operand, glob)
+    elif role == "unlinks" and given.has("-p", "--parents"):
+        _with_parents(operands, account)
     elif role in _CHANGES:
+        put = Put(EVERYTHING) if _follows_links(known, given) else None
         for operand in operands:
-            account.writes(operand, _CHANGES[role])
-    elif role in ("copies", "moves", "links"):
-        _transfer(role, operands, given, account)
+            account.writes(operand, _CHANGES[role], put)
+    elif role in transfers.ROLES:
+        transfers.transfer(role, operands, given, account)
     elif role == "assign":
         _declarations(operands, account)
     elif not _is_harmless(role, operands):
@@ -237,25 +272,3 @@ def _declarations(operands: list[Word], account: Account) -> None:
             account.doubt(f"what {operand.shown} declares is not known")
         elif found[2] and not is_quiet(found[1], Word.known(found[2][1:])):
             account.doubt(f"{found[1]} may change what later commands do")
-
-
-def _transfer(role: str, operands: list[Word], given: Arguments, account: Account) -> None:
-    """cp, mv and ln: the last operand is the target, unless an option names it.
-
-    What a link leads to counts as read, for it can be read under the link's name from then on.
-    """
-    into = given.has("-t", "--target-directory")
-    sources, target = (operands, None) if into or len(operands) < 2 else (operands[:-1], operands[-1])
-    for source in sources:
-        if role == "moves":
-            account.writes(source, Change.UNLINKS)
-        else:
-            account.reads(source)
-    if role == "links" and given.has("-s", "--symbolic") and (into or "/" in (target.text or "/" if target else "")):
-        account.doubt("where a link from another folder leads is not known")
-    if target is not None:
-        account.writes(target)
-    elif not into and role == "links":
-        account.writes(Word.known("."))
-    elif not into:
-        account.doubt("the target is missing")

@@ -32,6 +32,27 @@ _SYSTEM_FILES = re.compile(
 _DEVICE = re.compile(r"/dev/(sd|hd|vd|xvd|nvme|mmcblk|disk|md|dm-|mapper/|loop|mem|kmem|port)[^/]*(/.*)?")
 
 
+VOLUMES = ("/private/", "/System/Volumes/Data/")
+"""Where macOS keeps folders that the root has links to."""
+_VITAL = frozenset(
+    {
+        "/usr/local",
+        "/usr/bin",
+        "/usr/sbin",
+        "/usr/lib",
+        "/usr/lib64",
+        "/usr/libexec",
+        "/usr/share",
+        "/var/lib",
+        "/var/log",
+    }
+    | {"/var/db", "/var/root", "/boot/efi", "/lib/modules", "/etc/ssh", "/etc/pam.d", "/etc/sudoers.d", "/etc/systemd"}
+    | {"/System/Library", "/System/Volumes", "/System/Volumes/Data", "/Library/LaunchDaemons", "/Library/LaunchAgents"}
+)
+"""Folders below those of the root that a machine does not do without."""
+_OF_A_USER = re.compile(r"/(home|Users|mnt/[a-z]/Users)/[^/]+|/mnt/[a-z](/(Windows|Users))?")
+
+
 def absolute(path: str, base: str) -> str:
     """
     >>> absolute("../b", "/srv/a"), absolute("//etc/./x", "/srv")
@@ -76,18 +97,32 @@ def is_disk_device(path: str) -> bool:
     return _DEVICE.fullmatch(path) is not None
 
 
+def without_volume(path: str) -> str:
+    """The path as most write it: macOS keeps the folders of the root in others, where it has links to them.
+
+    >>> without_volume("/private/etc/hosts"), without_volume("/privateer")
+    ('/etc/hosts', '/privateer')
+    """
+    for volume in VOLUMES if path.startswith(VOLUMES) else ():
+        if path.startswith(volume):
+            return path[len(volume) - 1 :]
+    return path
+
+
 def is_critical(path: str, *, home: str, workspace: str) -> bool:
     """Whether losing the path loses everything: the root, what is in it, the home, the workspace and what holds it.
 
     >>> is_critical("/usr", home="/home/u", workspace="/srv/repo")
     True
     """
+    path, home, workspace = without_volume(path), without_volume(home), without_volume(workspace)
     return (
         posixpath.dirname(path) == "/"
         or path in (home, posixpath.dirname(home))
         or workspace == path
         or workspace.startswith(f"{path.rstrip('/')}/")
-        or path in ("/usr/local", "/usr/bin", "/usr/lib", "/var/lib", "/var/log")
+        or path in _VITAL
+        or _OF_A_USER.fullmatch(path) is not None
     )
 
 
@@ -111,4 +146,4 @@ def is_protected(path: str) -> bool:
 
 
 def is_system_file(path: str) -> bool:
-    return _SYSTEM_FILES.fullmatch(path) is not None
+    return _SYSTEM_FILES.fullmatch(without_volume(path)) is not None

@@ -12,7 +12,7 @@ from .account import Account
 from .paths import is_critical, is_disk_device, is_git_hook, is_protected, is_startup_file, is_system_file
 from .words import Word
 
-MAX_BLIND = 100_000
+MAX_BLIND = 1_000_000
 MAX_REMOVALS = 50
 
 _REMOVING = re.compile(r"\brm[ \t]+[^;&|\n()`]{1,200}")

@@ -18,8 +18,8 @@ from .expansions import Expansions
 from .quoting import as_bytes_text
 from .tokens import Kind, Part, Scan, Unreadable
 
-MAX_LENGTH = 10_000
-MAX_MARKS = 200
+MAX_LENGTH = 100_000
+MAX_MARKS = 800
 
 _MARKS = re.compile(r"[\[\]{}=~!$`*?]")
 _PLAIN = re.compile(r"""[^ \t\n|&;<>()$`"'\\#]+""")

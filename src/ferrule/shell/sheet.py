@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from .tokens import Here, Part, Scan, Token, Unreadable
 
-MAX_OPERATORS = 200
-MAX_COMMANDS = 50
-MAX_TOKENS = 600
-MAX_PARTS = 1_200
+MAX_OPERATORS = 1_500
+MAX_COMMANDS = 500
+MAX_TOKENS = 6_000
+MAX_PARTS = 12_000
 
 
 class Sheet:

@@ -8,6 +8,10 @@ An entry of the table is a line of text: options, operands, properties.
 that names a file to write; `-C?` may have a value attached. `--lines=`,
 `--output=write` and `--color?` say the same of long options. What is not in
 the entry is not known, and makes the whole call unknown.
+
+Some properties: `follows=-R` names options that make it go through the links
+it finds, `names` says that it shows names and no contents, `responses` that it
+takes arguments from a file behind `@`.
 """
 
 from __future__ import annotations

@@ -233,7 +233,10 @@ class Walk:
             # A pattern, or what is not known, makes more rounds than one.
             self._state = self._unsettled(node, self._state)
             patterns = [word for word in values if word.pattern]
-            rounds = [Word(None, word.prefix, pattern=True, source=word.source) for word in patterns[:MAX_UNROLLED]]
+            rounds = [
+                Word(None, word.prefix, pattern=True, source=word.source, glob=word.glob)
+                for word in patterns[:MAX_UNROLLED]
+            ]
             if not values or len(patterns) < len(values) or len(values) > MAX_UNROLLED:
                 rounds = [Word(None, source=f"${name}")]
         for value in reversed(rounds):

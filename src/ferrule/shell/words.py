@@ -49,6 +49,8 @@ class Word:
     """Whether it stands for names that lie where `prefix` points, and nowhere else."""
     source: str = ""
     """How it is written, where its text is not certain."""
+    glob: str = ""
+    """Of a pattern, the pattern itself, with what was quoted in sets of one character."""
 
     @classmethod
     def known(cls, text: str) -> Word:
@@ -213,6 +215,7 @@ class _Building:
 
     def __init__(self) -> None:
         self._texts: list[str] = []
+        self._globs: list[str] = []
         self._certain = True
         self._prefix: str | None = None
         self._many = False
@@ -231,17 +234,20 @@ class _Building:
             self._pattern = True
             self._many = True
         self._texts.append(text)
+        self._globs.append(_ACTIVE.sub(r"[\g<0>]", text) if quoted else text)
 
     def value(self, value: Word | None, *, quoted: bool) -> None:
         self._quoted = self._quoted or quoted
         if value is not None and value.text is not None and (quoted or _PLAIN_VALUE.fullmatch(value.text)):
             self._texts.append(value.text)
+            self._globs.append(_ACTIVE.sub(r"[\g<0>]", value.text))
             return
         self._freeze(value.prefix if value else "")
         self._certain = False
         if value is not None and value.pattern and quoted:
             self._pattern = not self._texts or self._pattern
             self._texts.append(value.prefix)
+            self._globs.append(value.glob)
         elif not (value is not None and value.prefix == "~"):
             self._many = self._many or not quoted
             self._pattern = False
@@ -258,7 +264,8 @@ class _Building:
         # Names that climb, or may be `..` themselves, lie nowhere certain.
         unsure = text[len(self._prefix or "") :]
         pattern = self._pattern and "\0" not in text and ".." not in unsure and not _HIDDEN.search(text)
-        return Word(None, prefix=self._prefix or "", many=self._many, pattern=pattern, source=source)
+        glob = "".join(self._globs) if pattern else ""
+        return Word(None, prefix=self._prefix or "", many=self._many, pattern=pattern, source=source, glob=glob)
 
 
 def _split(text: str) -> Iterator[Word]:

@@ -76,7 +76,7 @@ def skill_of(written: WrittenPage, name: str) -> Skill:
         hooks=json.dumps(head["hooks"]) if head.get("hooks") else "",
         forks=text_of(head, "context") == "fork",
         agent=text_of(head, "agent"),
-        model=text_of(head, "model"),
+        model=written.model,
         for_model=not truth_of(head, "disable-model-invocation", default=False),
         for_user=truth_of(head, "user-invocable", default=True),
         paths=() if is_command else tuple(_globs(names_of(head, "paths"))),

@@ -242,6 +242,8 @@ class Bash(Tool[BashInput, CommandRan]):
         if ran.exit_code and not (passed or self._means_no(input, ran.exit_code, ctx, passed_over=bool(hidden))):
             signal = f", its program was ended by {ran.signal}" if ran.signal else ""
             raise ToolError(_joined(output, f"Exit code {ran.exit_code}{signal}.", *notes), changes=changes)
+        if ran.changes is not None and (ran.changes.dropped or ran.changes.failed):
+            raise ToolError(_joined(output, *notes), changes=changes)  # it took for done what was not kept
         return Result(CommandRan(input.command, output, ran.exit_code, notes), changes=changes)
 
     def _means_no(self, input: BashInput, code: int, ctx: ToolContext, *, passed_over: bool) -> bool:

@@ -64,14 +64,15 @@ class Glob(Tool[GlobInput, Found]):
             raise ToolError(f"{root} is not a directory. Pass a directory, or omit `path` to search {ctx.cwd}.")
 
     async def call(self, input: GlobInput, ctx: ToolContext) -> Found:
-        place = Place(path=input.path or ctx.cwd, glob=input.pattern, include_ignored=input.include_ignored)
+        path = input.path or ctx.cwd
+        place = Place(path=path, glob=input.pattern, include_ignored=input.include_ignored, judged=ctx.real(path))
         try:
             found = await self._search.files(place, keep=LIMIT)
         except BadGlob as error:
             raise ToolError(f'"{input.pattern}" is not a pattern that a path can match: {error}.') from None
         except SearchFailed as error:
             raise ToolError(f"{error}. Check `pattern` and `path`.") from None
-        notes = found.ending.notes(self._search.seconds)
+        notes = (*found.ending.notes(self._search.seconds), *found.left_out.notes())
         return Found(tuple(hit.path for hit in found.hits), found.total, notes)
 
     def to_model(self, output: Found) -> tuple[Block, ...]:

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from ..core.content import Block, Listing, Table, Text, View
 from ..core.context import ToolContext
-from ..core.effects import Effects
+from ..core.effects import Effects, ReadsPath
 from ..core.inputs import PathText, ToolInput
 from ..core.tool import Alias, Tool, ToolError, load_guide
 from ..core.values import plain_value
@@ -116,7 +116,8 @@ class Grep(Tool[GrepInput, Grepped]):
         return self._search.unavailable()
 
     def effects(self, input: GrepInput, ctx: ToolContext) -> Effects:
-        return Effects.reading(input.path or ctx.cwd)
+        glob = input.glob or ""
+        return Effects.of(ReadsPath(input.path or ctx.cwd, names="" if glob.startswith("!") else glob.strip("/")))
 
     async def validate(self, input: GrepInput, ctx: ToolContext) -> None:
         path = input.path or ctx.cwd
@@ -129,7 +130,7 @@ class Grep(Tool[GrepInput, Grepped]):
 
     async def call(self, input: GrepInput, ctx: ToolContext) -> Grepped:
         try:
-            found = await self._grepped(input, input.path or ctx.cwd)
+            found = await self._grepped(input, input.path or ctx.cwd, ctx)
         except BadGlob as error:
             raise ToolError(f'`glob` "{input.glob}" is not a pattern that a path can match: {error}.') from None
         except SearchFailed as error:
@@ -138,8 +139,14 @@ class Grep(Tool[GrepInput, Grepped]):
             remember(found.lines, self._ledgers.of(ctx.facts.agent), ctx.call_id)
         return found
 
-    async def _grepped(self, input: GrepInput, path: str) -> Grepped:
-        place = Place(path=path, glob=input.glob, file_type=input.file_type, include_ignored=input.include_ignored)
+    async def _grepped(self, input: GrepInput, path: str, ctx: ToolContext) -> Grepped:
+        place = Place(
+            path=path,
+            glob=input.glob,
+            file_type=input.file_type,
+            include_ignored=input.include_ignored,
+            judged=ctx.real(path),
+        )
         keep = input.offset + input.head_limit if input.head_limit else None
         match input.output_mode:
             case "files_with_matches":
@@ -151,13 +158,16 @@ class Grep(Tool[GrepInput, Grepped]):
                 found = await self._search.lines(place, _query(input), offset=input.offset, limit=limit)
                 return self._lines(input, found)
 
+    def _notes(self, found: FileHits | LineHits) -> tuple[str, ...]:
+        return (*found.ending.notes(self._search.seconds), *found.left_out.notes())
+
     def _files(self, input: GrepInput, found: FileHits) -> MatchingFiles:
         paths = tuple(hit.path for hit in found.hits[input.offset :])
-        return MatchingFiles(paths, input.offset, found.total, found.ending.notes(self._search.seconds))
+        return MatchingFiles(paths, input.offset, found.total, self._notes(found))
 
     def _counts(self, input: GrepInput, found: FileHits) -> MatchCounts:
         counts = tuple((hit.path, hit.count) for hit in found.hits[input.offset :])
-        notes = found.ending.notes(self._search.seconds)
+        notes = self._notes(found)
         return MatchCounts(counts, input.offset, found.total, found.matches, notes)
 
     def _lines(self, input: GrepInput, found: LineHits) -> MatchingLines:
@@ -168,7 +178,7 @@ class Grep(Tool[GrepInput, Grepped]):
             complete=found.ending.end is End.WHOLE,
             numbered=input.line_numbers,
             grouped=_reach(input) != (0, 0) and not input.only_matching,
-            notes=found.ending.notes(self._search.seconds),
+            notes=self._notes(found),
         )
 
     def to_model(self, output: Grepped) -> tuple[Block, ...]:

@@ -28,7 +28,7 @@ def run(chosen: argparse.Namespace) -> int:
         raise Usage("name a TOOL and give its input as JSON, or use --jsonl. `ferrule tools` lists the tools.")
     incoming = InputLines() if chosen.jsonl or chosen.input == "-" else None
     interactive = incoming is None and is_at_terminal()
-    settings = settings_from(chosen, interactive=interactive)
+    settings = settings_from(chosen, interactive=interactive, runs=True)
     log_to_file(settings.state_folder)
     out = Output()
     person = terminal_person() if interactive else None

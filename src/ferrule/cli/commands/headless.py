@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def run(chosen: argparse.Namespace) -> int:
     _check(chosen)
-    settings = settings_from(chosen)
+    settings = settings_from(chosen, runs=True)
     structured = _structured(chosen.json_schema)
     environ = {**os.environ, **settings.environment}
     model = open_chosen(settings.model, settings.model.named(chosen.model, environ), environ)

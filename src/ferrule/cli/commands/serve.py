@@ -36,7 +36,7 @@ def run(chosen: argparse.Namespace) -> int:
     address = None if chosen.http is None else _address(chosen.http)
     token = _token(chosen.token)
     chosen.strict_mcp_config = True  # the files that name servers may well name us
-    settings = _without_steering(settings_from(chosen))
+    settings = _without_steering(settings_from(chosen, runs=True))
     _log_to_file(settings)
     if address is None:
         return _over_stdio(settings)

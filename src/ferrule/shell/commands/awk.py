@@ -38,6 +38,8 @@ _FORBIDDEN = {
     "SYMTAB": "it may change any variable",
     "FUNCTAB": "it calls functions by name",
 }
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+"""An operand that begins so is no file; a `=` further on is a part of a name."""
 _ENDS_STATEMENT = frozenset({";", "{", "}", "\n"})
 _GOES_ON = frozenset(
     {
@@ -67,7 +69,8 @@ _GOES_ON = frozenset(
     | {"[", "$", "+=", "-=", "*=", "%=", "^=", "**"}
 )
 """After these a line break does not end a statement, or is an error."""
-_WORDS_BEFORE_REGEX = frozenset({"return", "print", "printf", "in", "case", "do", "else"})
+_WORDS_BEFORE_REGEX = frozenset({"return", "print", "printf", "in", "do", "else"})
+"""Only what is a keyword in every awk: where `case` is a variable, the slash behind it divides."""
 
 
 class Unsafe(Exception):
@@ -96,7 +99,7 @@ def read(words: list[Word], account: Account) -> None:
         except Unsafe as reason:
             account.doubt(str(reason))
     for file in files:
-        if "=" not in (file.text or ""):
+        if not _ASSIGNMENT.match(file.text or ""):
             account.reads(file)
 
 

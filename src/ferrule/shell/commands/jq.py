@@ -22,12 +22,15 @@ _BEYOND = re.compile(
 
 def read(words: list[Word], account: Account) -> None:
     rest = list(words)
-    operands: list[Word] = []
+    filters: list[Word] = []
     only_text = False
     while rest:
         word = rest.pop(0)
         if not word.may_be_option:
-            operands.append(word)
+            if not filters:
+                filters.append(word)
+            elif not only_text:
+                account.reads(word)
             continue
         text = word.text
         if text is None:
@@ -40,16 +43,19 @@ def read(words: list[Word], account: Account) -> None:
         elif text == "--indent":
             _take(rest, 1, text, account)
         elif text in ("--args", "--jsonargs"):
-            only_text = True
+            only_text = True  # what stands before it is files all the same
         elif text == "--":
-            operands.extend(rest)
-            rest = []
+            filters, rest = _only_operands(filters, rest, account), []
         elif text not in _LONG_FLAGS and not (not text.startswith("--") and set(text[1:]) <= _FLAGS):
             account.doubt(f"the option {text} is not known")
-    _filter(operands[:1], account)
-    for operand in operands[1:]:
-        if not only_text:
-            account.reads(operand)
+    _filter(filters, account)
+
+
+def _only_operands(filters: list[Word], rest: list[Word], account: Account) -> list[Word]:
+    """The filter, where what follows are a filter and files, or files alone. Versions differ on `--args` before it."""
+    for file in rest if filters else rest[1:]:
+        account.reads(file)
+    return filters or rest[:1]
 
 
 def read_yq(words: list[Word], account: Account) -> None:
@@ -63,7 +69,7 @@ def read_yq(words: list[Word], account: Account) -> None:
     if operands and operands[0].text in ("eval", "e", "eval-all", "ea"):
         operands.pop(0)
     _filter(operands[:1], account)
-    for operand in operands[1:]:
+    for operand in operands:  # the first may be a file as well, and is one where there is such a file
         account.reads(operand)
 
 

@@ -11,6 +11,7 @@ _PIP = {
 
 MACHINE = {
     "whoami": "--version --help | none | plain",
+    "id": "-aGgnruzZ --context --group --groups --name --real --user --zero --version --help | text | harmless plain",
     "groups": "--version --help | text | harmless plain",
     "logname": "--version --help | none | plain",
     "users": "--version --help | none | plain",

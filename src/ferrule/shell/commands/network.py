@@ -15,15 +15,22 @@ _CURL = (
     " --user-agent= --referer= --max-time= --connect-timeout= --request= --data= --data-raw= --data-binary="
     " --data-urlencode= --json= --user= --cookie= --output=write --remote-name --compressed --retry= --range="
     " --write-out= --http1.1 --http2 --ipv4 --ipv6 --url= --form= --upload-file=read --dump-header=write"
-    " --fail-with-body --no-progress-meter --progress-bar | text"
+    " --proxy= --fail-with-body --no-progress-meter --progress-bar | text"
 )
 _WGET = (
     "-qcNSv -O:write -P:write -T: -t: -U: -o:write --quiet --output-document=write --directory-prefix=write"
     " --spider --timeout= --tries= --header= --user-agent= | text"
 )
-_SENDING = frozenset({"-d", "--data", "--json", "--data-binary", "-F", "--form", "-H", "--header", "-b", "--cookie"})
+_SENDING = frozenset(
+    {"-d", "--data", "--json", "--data-binary", "--data-urlencode", "-F", "--form", "-H", "--header", "-b", "--cookie"}
+)
+_FORMS = frozenset({"-F", "--form"})
+_COOKIES = frozenset({"-b", "--cookie"})
+_PROXY = frozenset({"-x", "--proxy"})
+_PRINTING = frozenset({"-w", "--write-out"})
 _HOST = re.compile(r"[A-Za-z0-9._-]+")
-_TAR_LIST = re.compile(r"-?(?=[a-z]*t)[tvf]+")
+_TAR_LIST = re.compile(r"-[tv]*t[tv]*f|(?=[vf]*t)(?=[tv]*f[tv]*$)[tvf]+")
+"""With `-` before them, what stands behind the `f` is the archive's name; without, that is the next word."""
 
 
 def read_curl(words: list[Word], account: Account) -> None:
@@ -48,13 +55,24 @@ def _fetch(words: list[Word], entry: str, account: Account) -> None:
             account.reads(option.value)
         elif option.value is not None and (option.value.text or "").startswith("@"):
             account.reads(Word.known((option.value.text or "")[1:]))
-        elif option.name in _SENDING and (option.value is None or "@" in (option.value.text or "@")):
+        elif option.name in _SENDING and (option.value is None or _may_name_a_file(option.name, option.value)):
             account.doubt(f"{option.name} may send a file")
+        elif option.name in _PROXY and option.value is not None:
+            _reach(option.value, account)
+        elif option.name in _PRINTING and (option.value is None or "%output" in (option.value.text or "%output")):
+            account.doubt(f"{option.name} may write a file")
     urls = [option.value for option in given.options if option.name == "--url" and option.value is not None]
     for operand in (*given.operands, *urls):
         _reach(operand, account)
     if not given.operands and not urls:
         account.doubt("where it leads is not known")
+
+
+def _may_name_a_file(option: str, value: Word) -> bool:
+    text = value.text
+    if text is None or "@" in text or (option in _FORMS and "<" in text):
+        return True
+    return option in _COOKIES and "=" not in text
 
 
 def _reach(operand: Word, account: Account) -> None:

@@ -48,12 +48,31 @@ def read(words: list[Word], account: Account) -> None:
         scripts = files[:1]
         files = files[1:]
     _check(scripts, account)
-    in_place = given.has("-i", "--in-place")
-    for file in files:
-        if in_place:
-            account.writes(file, Change.REPLACES)
-        else:
+    if not given.has("-i", "--in-place"):
+        for file in files:
             account.reads(file)
+        return
+    for file in files:
+        account.writes(file, Change.REPLACES)
+    for option in given.options:
+        if option.name in ("-i", "--in-place") and option.value is not None and option.value.text != "":
+            _backups(option.value, files, account, follows=given.has("--follow-symlinks"))
+
+
+def _backups(suffix: Word, files: Sequence[Word], account: Account, *, follows: bool) -> None:
+    """What was there before is kept: under its name with the suffix behind it, or where a `*` or a `/` says."""
+    text = suffix.text
+    if text is None or "/" in text or follows:
+        account.doubt("where its backups go is not known")
+        return
+    for file in files:
+        path = file.text if file.text is not None else file.glob
+        folder, slash, name = path.rpartition("/")
+        kept = folder + slash + (text.replace("*", name) if "*" in text else f"{name}{text}")
+        if file.text is not None:
+            account.writes(Word.known(kept))
+        elif file.glob:
+            account.writes(Word(None, file.prefix[: file.prefix.rfind("/") + 1], pattern=True, source=kept, glob=kept))
 
 
 def _check(scripts: Sequence[Word | None], account: Account) -> None:

@@ -8,20 +8,21 @@ _GREP = (
     " --line-regexp --count --color? --colour? --files-without-match --files-with-matches --max-count= --only-matching"
     " --quiet --silent --no-messages --byte-offset --with-filename --no-filename --label= --line-number --initial-tab"
     " --null --after-context= --before-context= --context= --text --binary-files= --devices= --directories= --exclude="
-    " --exclude-from=read --exclude-dir= --include= --recursive --dereference-recursive --line-buffered --binary"
+    " --exclude-from=read --exclude-dir= --include=glob --recursive --dereference-recursive --line-buffered --binary"
     " --null-data --version --help | pattern reads | harmless digits plain"
+    " follows=-R,--dereference-recursive"
 )
 
 TEXT = {
     "grep": _GREP,
     "egrep": _GREP,
     "fgrep": _GREP,
-    "rg": "-abcFhHiIlLnNopPqsSUuvwx.0 -A: -B: -C: -d: -e: -E: -f:read -g: -j: -m: -M: -r: -t: -T: --after-context="
+    "rg": "-abcFhHiIlLnNopPqsSUuvwx.0 -A: -B: -C: -d: -e: -E: -f:read -g:glob -j: -m: -M: -r: -t: -T: --after-context="
     " --before-context= --context= --text --auto-hybrid-regex --binary --block-buffered --byte-offset --case-sensitive"
     " --color= --colors= --column --no-column --context-separator= --count --count-matches --crlf --debug"
     " --dfa-size-limit= --encoding= --engine= --field-context-separator= --field-match-separator= --file=read --files"
-    " --files-with-matches --files-without-match --fixed-strings --follow --glob= --glob-case-insensitive --heading"
-    " --no-heading --help --hidden --no-hidden --iglob= --ignore-case --include-zero --invert-match --json"
+    " --files-with-matches --files-without-match --fixed-strings --follow --glob=glob --glob-case-insensitive --heading"
+    " --no-heading --help --hidden --no-hidden --iglob=glob --ignore-case --include-zero --invert-match --json"
     " --line-buffered --line-number --no-line-number --line-regexp --max-columns= --max-columns-preview --max-count="
     " --max-depth= --max-filesize= --mmap --no-mmap --multiline --multiline-dotall --no-config --no-ignore"
     " --no-ignore-dot --no-ignore-exclude --no-ignore-files --no-ignore-global --no-ignore-messages"
@@ -30,7 +31,7 @@ TEXT = {
     " --regexp= --replace= --smart-case --sort= --sortr= --stats --stop-on-nonmatch --threads= --trace --trim --type="
     " --type-list --type-add= --type-clear= --type-not= --unrestricted --version --vimgrep --with-filename"
     " --no-filename --word-regexp --no-pre --search-zip=unknown --pre=shell --hostname-bin=shell | pattern reads |"
-    " cwd",
+    " cwd follows=-L,--follow",
     "fd": "-HIuUsigF0pLaq1 -E: -t: -e: -d: -S: -c: -j: --hidden --no-ignore --unrestricted --case-sensitive"
     " --ignore-case --glob --fixed-strings --absolute-path --list-details=unknown --follow --full-path --print0"
     " --max-depth= --min-depth= --exact-depth= --exclude= --type= --extension= --size= --changed-within="

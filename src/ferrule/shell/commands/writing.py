@@ -16,16 +16,16 @@ WRITING = {
     "chmod": "-cfvRr --changes --quiet --silent --verbose --reference=read --recursive --preserve-root"
     " --no-preserve-root --version --help | text1 writes | modes",
     "chown": "-cfhRvHLP --changes --quiet --silent --verbose --dereference --no-dereference --from= --reference=read"
-    " --recursive --preserve-root --no-preserve-root --version --help | text1 writes",
+    " --recursive --preserve-root --no-preserve-root --version --help | text1 writes | follows=-L,-H",
     "chgrp": "-cfhRvHLP --changes --quiet --silent --verbose --recursive --reference=read --version --help | text1"
-    " writes",
-    "cp": "-abdfiHlLnPprRsTuvxZ -S: -t:write --archive --attributes-only --backup? --copy-contents --force"
+    " writes | follows=-L,-H",
+    "cp": "-abdfiHlLnPprRsTuvxZ -S: -t: --archive --attributes-only --backup? --copy-contents --force"
     " --interactive --link --dereference --no-clobber --no-dereference --preserve? --no-preserve= --parents --recursive"
     " --reflink? --remove-destination --sparse= --strip-trailing-slashes --symbolic-link --suffix="
-    " --target-directory=write --no-target-directory --update? --verbose --one-file-system --version --help | copies",
-    "mv": "-bfinTuvZ -S: -t:write --backup? --force --interactive --no-clobber --strip-trailing-slashes --suffix="
-    " --target-directory=write --no-target-directory --update? --verbose --version --help | moves",
-    "ln": "-bdFfiLnPrsTv -S: -t:write --backup? --directory --force --interactive --logical --no-dereference --physical"
-    " --relative --symbolic --suffix= --target-directory=write --no-target-directory --verbose --version --help |"
+    " --target-directory= --no-target-directory --update? --verbose --one-file-system --version --help | copies",
+    "mv": "-bfinTuvZ -S: -t: --backup? --force --interactive --no-clobber --strip-trailing-slashes --suffix="
+    " --target-directory= --no-target-directory --update? --verbose --version --help | moves",
+    "ln": "-bdFfiLnPrsTv -S: -t: --backup? --directory --force --interactive --logical --no-dereference --physical"
+    " --relative --symbolic --suffix= --target-directory= --no-target-directory --verbose --version --help |"
     " links",
 }
