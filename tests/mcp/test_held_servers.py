@@ -19,19 +19,18 @@ from ferrule.app.live_rules import Policy
 from ferrule.core.calls import Status
 from ferrule.core.verdicts import Behavior
 from ferrule.mcp.around import Around
-from ferrule.mcp.config import Remote, ServerConfig, Stdio, in_process
+from ferrule.mcp.config import Remote, ServerConfig, in_process
 from ferrule.mcp.servers import McpServers
 from ferrule.permissions.modes import Mode
 from ferrule.permissions.rules import Origin, Rule, parse_rule
-from tests.mcp.running import HANG, QUICK, config, run, session, until, words
+from tests.mcp.running import HANG, QUICK, config, raw, run, session, until, words
 from tests.requirement import requirement
 
-REACHING = Path(__file__).parent / "servers" / "reaching.py"
 ROOT = Path(__file__).parent.parent.parent
 
 
 def reaching(*faults: str) -> ServerConfig:
-    return config(Stdio(sys.executable, ("-S", str(REACHING), *faults)), name="srv")
+    return config(raw("reaching", *faults), name="srv")
 
 
 def rules(*, deny: tuple[str, ...] = (), allow: tuple[str, ...] = ()) -> tuple[Rule, ...]:

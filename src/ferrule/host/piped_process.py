@@ -48,7 +48,8 @@ class PipedProcess:
         self.stdout = asyncio.StreamReader()
         self.stderr = asyncio.StreamReader()
         self._is_asked_for = False
-        self._transports: list[asyncio.BaseTransport] = []
+        self._outgoing: list[asyncio.WriteTransport] = []
+        self._incoming: list[asyncio.ReadTransport] = []
 
     async def open(self, start: Start) -> None:
         """Ask the spawner for it. Raises `OSError` for want of descriptors."""
@@ -64,10 +65,11 @@ class PipedProcess:
                 pipe = os.fdopen(kept, "rb" if stream else "wb", buffering=0)
                 if stream is None:
                     transport, _ = await loop.connect_write_pipe(lambda protocol=protocol: protocol, pipe)
+                    self._outgoing.append(transport)
                     self.stdin = asyncio.StreamWriter(transport, protocol, None, loop)
                 else:
-                    transport, _ = await loop.connect_read_pipe(lambda protocol=protocol: protocol, pipe)
-                self._transports.append(transport)
+                    incoming, _ = await loop.connect_read_pipe(lambda protocol=protocol: protocol, pipe)
+                    self._incoming.append(incoming)
             self._is_asked_for = True
             await self._link.start(start, tuple(inner), self._on_reply, self._on_lost)
 
@@ -90,7 +92,10 @@ class PipedProcess:
 
     def release(self) -> None:
         """Let go of the pipes, which others may hold open."""
-        for transport in self._transports:
+        for transport in self._outgoing:
+            if transport.get_write_buffer_size() or not transport.is_closing():  # one that is closed cannot be aborted
+                transport.abort()
+        for transport in self._incoming:
             transport.close()
 
     # What the spawner says

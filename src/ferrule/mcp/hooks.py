@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from ..core.values import named_value
 from .clock import CallClock, held
-from .config import Stdio
-from .process import ErrorLog, ServerProcess
 from .tokens import TokenFile
+
+if TYPE_CHECKING:
+    from .config import Stdio
+    from .process import ErrorLog, ServerProcess
 
 Kind: TypeAlias = Literal["tools", "resources", "prompts"]
 
