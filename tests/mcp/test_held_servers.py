@@ -19,7 +19,7 @@ from ferrule.app.live_rules import Policy
 from ferrule.core.calls import Status
 from ferrule.core.verdicts import Behavior
 from ferrule.mcp.around import Around
-from ferrule.mcp.config import Remote, ServerConfig, in_process
+from ferrule.mcp.config import Remote, ServerConfig, Stdio, in_process
 from ferrule.mcp.servers import McpServers
 from ferrule.permissions.modes import Mode
 from ferrule.permissions.rules import Origin, Rule, parse_rule
@@ -201,6 +201,27 @@ async def test_a_held_server_is_started_again_when_what_started_it_is_killed(tmp
                 await asyncio.sleep(0.02)
         assert int(words(outcome)) != pid
         assert "hush" not in await said(running, "look", path=str(place / "secrets" / "key"))
+
+
+@requirement("HELD-6", "MCP-2")
+async def test_a_held_server_that_fails_does_so_as_any_other(tmp_path: Path) -> None:
+    chosen = rules(deny=("Read(./secrets/**)",))
+    one, mute = reaching("garbage"), replace(reaching("hang-start"), name="mute", part="mute")
+    lost = config(Stdio("no-such-program"), name="lost")
+    ended = replace(reaching("die-at-start"), name="ended", part="ended")
+
+    async with session(filled(tmp_path), one, lost, ended, mute, rules=chosen) as (running, servers):
+        await until(lambda: bool(servers.get("lost").trouble and servers.get("ended").trouble and servers.tools()))
+        assert "no-such-program cannot be started: No such file or directory" in servers.get("lost").trouble
+        assert "it ended with exit code 3. Its last words: no configuration found" in servers.get("ended").trouble
+        assert await said(running, "flood") == "flooded"
+        dead = await run(running, "mcp__srv__die")
+        async with asyncio.timeout(HANG):
+            while (again := await run(running, "mcp__srv__pid")).status is not Status.OK:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+
+    assert "it ended with exit code 7. Its last words: out of luck" in words(dead)
+    assert not is_running(int(words(again)))
 
 
 @requirement("HELD-6", "MCP-2")
