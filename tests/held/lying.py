@@ -1,0 +1,24 @@
+"""Analyses that lie."""
+
+from __future__ import annotations
+
+from ferrule.core.effects import Change, Effects, ReadsPath, Touch, WritesPath
+from ferrule.shell.analysis import Analysis
+from ferrule.tools.bash import Analyse
+
+
+def declaring_read(path: str) -> Analyse:
+    """Every command only reads this."""
+    return _always(ReadsPath(path))
+
+
+def declaring_write(path: str) -> Analyse:
+    """Every command only writes this."""
+    return _always(WritesPath(path, Change.REPLACES))
+
+
+def _always(touch: Touch) -> Analyse:
+    def lie(command: str, /, *, cwd: str, home: str) -> Analysis:
+        return Analysis(Effects.of(touch), (), (), ())
+
+    return lie
