@@ -297,11 +297,23 @@ def test_in_plan_mode_an_unknown_command_runs_only_where_it_cannot_write() -> No
     assert inside.needs_confinement == Confinement(read_only=True, grants=Grants(), then=Behavior.ALLOW)
 
 
-@requirement("PERM-5")
-def test_a_tool_that_cannot_say_what_it_does_is_held_by_no_sandbox() -> None:
-    rules = {"allow": ["mcp__srv"], "deny": ["Read(./private/**)"]}
+@requirement("PERM-5", "HELD-6")
+def test_a_servers_tool_is_asked_about_unless_the_server_is_kept_from_the_paths_or_a_rule_names_the_tool() -> None:
+    tool = Named("mcp__srv__x", "srv")
+    paths, hosts = {"deny": ["Read(./private/**)"]}, {"deny": ["WebFetch(domain:evil.example)"]}
 
-    assert decided(rules, Named("mcp__srv__x", "srv"), {}, confines=_always) == "ask"
+    for rules in (paths, hosts):
+        assert decided(rules, tool, {}, mode=Mode.BYPASS, confines=_always) == "ask"
+        for named in ("mcp__srv__x", "mcp__srv", "mcp__srv__*"):
+            assert decided({"allow": [named], **rules}, tool, {}, confines=_always) == "allow"
+    assert decided(paths, tool, {}, mode=Mode.BYPASS, keeps_from_paths=_is_srv) == "allow"
+    assert decided(hosts, tool, {}, mode=Mode.BYPASS, keeps_from_paths=_is_srv) == "ask"
+    assert decided(paths, Named("mcp__other__x", "other"), {}, mode=Mode.BYPASS, keeps_from_paths=_is_srv) == "ask"
+    assert decided({"deny": ["mcp__srv"], "allow": ["mcp__srv__x"]}, tool, {}, keeps_from_paths=_is_srv) == "deny"
+
+
+def _is_srv(server: str) -> bool:
+    return server == "srv"
 
 
 def _always(asked: Confinement) -> bool:

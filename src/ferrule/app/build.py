@@ -92,7 +92,11 @@ def open_session(settings: Settings | None = None, *, session_id: str | None = N
     registry = _registry(settings, ground, builtin, all_tools)
     servers = ground.servers
     if servers:
-        servers.attach(registry, ground.emit, ground.folder.path / "mcp")
+        from .server_launcher import SessionLauncher
+
+        launcher = SessionLauncher(ground.shell, ground.rules)
+        servers.attach(registry, ground.emit, ground.folder.path / "mcp", launcher)
+        ground.rules.keeps_from_paths = servers.keeps_from_paths
     session = Session(
         id=ground.session_id,
         workspace=ground.cwd,
@@ -115,8 +119,8 @@ def open_session(settings: Settings | None = None, *, session_id: str | None = N
         settling=(servers.settled,) if servers else (),
         closing=(
             *((hooks.runner.close,) if hooks else ()),
-            ground.shell.close,
             *((servers.close,) if servers else ()),
+            ground.shell.close,  # it ends the programs of servers, which are first asked to end
             make.close,
             ground.files.close,
         ),

@@ -107,6 +107,8 @@ class LiveRules:
         self._lists = lists
         self._domains = domains or PreApproval()
         self.box: Box | None = None
+        self.keeps_from_paths: Callable[[str], bool] = _no_server
+        """Whether an MCP server, by its name, has nothing in reach that rules deny of paths."""
         self._known: tuple[Policy, str | None, tuple[str, ...]] | None = None
         self._judge = RuleJudge((), Mode.DEFAULT, places)
         self._hidden: Callable[[str], bool] | None = None
@@ -186,8 +188,14 @@ class LiveRules:
         """Whether these rules, beside those there are, would let the call be."""
         policy = self._current()
         granted = _granted((*self._state.grants, *more))
-        lists = policy.more_paths.added_to(self._lists)
-        judge = RuleJudge((*policy.rules, *granted), self.mode, self._places, lists=lists, domains=self._domains)
+        judge = RuleJudge(
+            (*policy.rules, *granted),
+            self.mode,
+            self._places,
+            lists=policy.more_paths.added_to(self._lists),
+            domains=self._domains,
+            keeps_from_paths=self._keeps_from_paths,
+        )
         verdict = _unless_lost(policy, judge.judge(proposal))
         return verdict is not None and verdict.behavior is Behavior.ALLOW
 
@@ -209,6 +217,11 @@ class LiveRules:
         """The hidden paths that need no search to be found."""
         self.hidden()
         return self._plain
+
+    def denied_paths(self) -> Confinement | None:
+        """What rules deny of paths; `None` where they deny none. While no policy is to be had, the last one counts."""
+        self.look()
+        return self._judge.denied_paths
 
     def names_host(self, host: str) -> bool:
         """Whether an allow rule names this very host."""
@@ -256,14 +269,22 @@ class LiveRules:
                 lists=policy.more_paths.added_to(self._lists),
                 domains=self._domains,
                 confines=self._confines if self.box else None,
+                keeps_from_paths=self._keeps_from_paths,
             )
             self._hidden = hidden_paths(rules, self._places)
             self._plain = plain_hidden_paths(rules, self._places)
             self._known = known
         return policy
 
+    def _keeps_from_paths(self, server: str) -> bool:
+        return self.keeps_from_paths(server)
+
     def _confines(self, needed: Confinement) -> bool:
         return self.box is not None and self.box.is_tried and self.box.confines(needed)
+
+
+def _no_server(server: str) -> bool:
+    return False
 
 
 def _granted(texts: tuple[str, ...]) -> tuple[Rule, ...]:

@@ -8,6 +8,7 @@ import termios
 from contextlib import suppress
 
 from ..app.questions import question_lines
+from ..output.plain import harmless
 from ..permissions.asking import Answer, Person, Question, Reach
 
 _PIECE = 4096
@@ -39,7 +40,7 @@ class TerminalPerson:
             termios.tcflush(self._terminal, termios.TCIFLUSH)
 
     def _say(self, text: str) -> None:
-        data = text.encode("utf-8", "replace")
+        data = harmless(text).encode("utf-8", "replace")
         with suppress(OSError):  # the terminal is gone, so its next line is the end of input
             while data:
                 data = data[os.write(self._terminal, data) :]

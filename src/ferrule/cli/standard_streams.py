@@ -3,6 +3,9 @@
 A number that is closed would be taken by the next file that is opened, and
 what is meant for stderr would end up in it. Words that stderr does not take (a
 full disk, a reader that is gone) are lost; the work goes on.
+
+Much of what is printed comes from files, models and servers. A terminal gets
+no control character of it; a pipe or a file gets every byte.
 """
 
 from __future__ import annotations
@@ -31,6 +34,13 @@ def settle_streams() -> None:
         sys.stdout = unfailing(STDOUT)
     if sys.stderr is None or sys.stderr is sys.__stderr__:  # pyright: ignore[reportUnnecessaryComparison]
         sys.stderr = unfailing(STDERR, sys.stderr)
+    if sys.stdout is sys.__stdout__ and os.isatty(STDOUT):
+        sys.stdout = _HarmlessText(
+            io.BufferedWriter(io.FileIO(STDOUT, "w", closefd=False)),
+            sys.stdout.encoding,
+            sys.stdout.errors,
+            line_buffering=True,
+        )
 
 
 def check_stdout() -> None:
@@ -43,7 +53,18 @@ def unfailing(descriptor: int, like: TextIO | None = None) -> TextIO:
     """A stream for words alone, with the encoding of another."""
     encoding = (like.encoding if like else None) or "utf-8"
     raw = io.BufferedWriter(_Words(descriptor, "w", closefd=False))
-    return io.TextIOWrapper(raw, encoding, "backslashreplace", line_buffering=True, write_through=True)
+    kind = _HarmlessText if os.isatty(descriptor) else io.TextIOWrapper
+    return kind(raw, encoding, "backslashreplace", line_buffering=True, write_through=True)
+
+
+class _HarmlessText(io.TextIOWrapper):
+    """Text for a terminal."""
+
+    def write(self, text: str, /) -> int:
+        from ..output.plain import harmless
+
+        super().write(harmless(text))
+        return len(text)
 
 
 class _Words(io.FileIO):

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from ..output.plain import harmless
 from .exits import Usage
 from .standard_streams import STDERR, STDIN, STDOUT, check_stdout, unfailing
 
@@ -23,6 +24,7 @@ class Output:
         check_stdout()
         sys.stdout.flush()
         self._descriptor = os.dup(STDOUT)
+        self._is_terminal = os.isatty(self._descriptor)
         os.dup2(STDERR, STDOUT)
         sys.stdout = unfailing(STDOUT, sys.stdout)
         self._unsaid = bytearray()
@@ -33,7 +35,7 @@ class Output:
 
         Whole pieces follow each other whoever writes them; what a cancellation leaves unsaid comes before the next.
         """
-        self._unsaid += data
+        self._unsaid += self._shown(data)
         async with self._lock:
             while self._unsaid:
                 await _ready(self._descriptor, asyncio.get_running_loop().add_writer, _stop_writing)
@@ -41,9 +43,13 @@ class Output:
 
     def write_last(self, data: bytes) -> None:
         """What is left to say when the run is being ended: as far as the reader takes it within a moment."""
-        self._unsaid += data
+        self._unsaid += self._shown(data)
         while self._unsaid and select.select([], [self._descriptor], [], PATIENCE)[1]:
             self._push()
+
+    def _shown(self, data: bytes) -> bytes:
+        """A terminal gets no control character that others wrote; all else gets every byte."""
+        return harmless(data.decode("utf-8", "replace")).encode() if self._is_terminal else data
 
     def _push(self) -> None:
         """No more than a ready pipe is sure to take."""

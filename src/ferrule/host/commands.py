@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Self
 
 from .command import Bounds, Command, CommandFailed, Ran
 from .output_ring import OutputRing
+from .piped_process import PipedProcess, Program
 from .running import OnOutput, Progress, Running
 from .spawner_link import SpawnerFailed, SpawnerLink
 from .spill import make_private
@@ -111,6 +112,22 @@ class Commands:
             running.watch(Progress(running, on_output))
         return running
 
+    async def start_program(self, program: Program) -> PipedProcess:
+        """A program to be spoken to. Whoever started it kills and releases it. Raises `CommandFailed`."""
+        for _ in range(2):  # a spawner that was lost before it took it has done nothing yet
+            process, kept = PipedProcess(id := next(self._ids), await self._spawner()), False
+            try:
+                await process.open(_program_request(id, program))
+                kept = await process.started()
+                if kept:
+                    return process
+            except OSError as error:
+                raise CommandFailed(error.strerror or str(error)) from None
+            finally:
+                if not kept:
+                    await asyncio.shield(_give_up(process))
+        raise CommandFailed("The process that runs commands ended twice before it could start it.")
+
     async def control_groups(self) -> tuple[str, ...]:
         """What holds its commands to the bounds; none where the system allows none. Waits until that is settled."""
         await self.run(Command(text="", cwd="/"))
@@ -126,7 +143,7 @@ class Commands:
             id, command, link, OutputRing(lambda: self._make_spill(id)), reading=reading, buffer=self._buffer
         )
         try:
-            await link.start(self._request(id, command), writing, running.on_reply, running.on_lost)
+            await link.start(self._request(id, command), (writing,), running.on_reply, running.on_lost)
         except asyncio.CancelledError:  # the request goes out all the same, so the end goes after it
             await asyncio.shield(running.end(grace=0))
             raise
@@ -153,6 +170,7 @@ class Commands:
             "id": id,
             "program": self._shell,
             "command": command.text,
+            "argv": [],
             "cwd": command.cwd,
             "env": dict(command.env),
             "limits": command.limits.given(),
@@ -163,6 +181,25 @@ class Commands:
         make_private(self._folder)
         path = self._folder / f"command-{os.getpid()}-{id}.log"
         return path, os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+
+
+async def _give_up(process: PipedProcess) -> None:
+    await process.kill()
+    process.release()
+
+
+def _program_request(id: int, program: Program) -> Start:
+    return {
+        "do": "start",
+        "id": id,
+        "program": program.path,
+        "command": "",
+        "argv": [*program.argv],
+        "cwd": program.cwd,
+        "env": dict(program.env),
+        "limits": {},
+        "jail": program.jail,
+    }
 
 
 def find_shell(environment: Mapping[str, str]) -> str | None:

@@ -22,6 +22,8 @@ from .git_environment import CannotList, neutralised, reading_environment
 from .git_history import GitHistory
 from .git_pathspecs import literal_pattern
 from .held_sandbox import HeldPlaces, HeldSandboxes
+from .piped_process import PipedProcess, Program
+from .program_hold import ProgramHold
 from .sandbox import EVERYWHERE, READ_ONLY, CannotConfine, Offers, Sandbox, tried, try_workspace, workspace_write
 
 
@@ -216,6 +218,24 @@ class Shell:
     def plain(self, text: str, cwd: str) -> Command:
         """A command that somebody approved, with all the rights of this user."""
         return Command(text=text, cwd=cwd, env=self._given)
+
+    async def hold_for(self, cwd: str, needed: Confinement) -> ProgramHold:
+        """What keeps a program that nobody can look into from these paths, as they are now. Raises `CannotConfine`."""
+        git = await self._history.hold(needed.unreadable, cwd, self._given)
+        hidden = (*await self._found(needed.unreadable), *git.hidden)
+        protected = (*await self._found(needed.unwritable), *git.protected)
+        return await asyncio.to_thread(ProgramHold.of, hidden, protected)
+
+    async def start_program(self, program: Program, hold: ProgramHold | None) -> PipedProcess:
+        """One to be spoken to, with all rights of this user but for what it is held from.
+
+        Raises `CommandFailed` and `CannotConfine`.
+        """
+        if hold is not None and not hold.is_empty:
+            hidden, protected = (tuple(path for path, _, _ in paths) for paths in (hold.hidden, hold.protected))
+            sandbox = replace(EVERYWHERE, hidden=hidden, protected=protected)
+            program = replace(program, jail=(await self.offers()).jail(sandbox))
+        return await self.commands.start_program(program)
 
     async def _found(self, patterns: Collection[str]) -> tuple[str, ...]:
         if not patterns:

@@ -130,10 +130,10 @@ class SpawnerLink:
         with open(f"/proc/{self.pid}/cgroup", encoding="utf-8", errors="replace") as file:
             return tuple(line for line in file.read().splitlines() if line.endswith(f"/{name}"))
 
-    async def start(self, start: Start, output: int, on_reply: OnReply, on_lost: OnLost) -> None:
-        """Replies about the command go to `on_reply`, until it is gone; `on_lost` says why there will be none."""
+    async def start(self, start: Start, channels: tuple[int, ...], on_reply: OnReply, on_lost: OnLost) -> None:
+        """Replies about what was started go to `on_reply`, until it is gone; `on_lost` says why there will be none."""
         self._listeners[start["id"]] = (on_reply, on_lost)
-        await self.send(start, (output,))
+        await self.send(start, channels)
 
     async def send(self, request: Request, descriptors: tuple[int, ...] = ()) -> None:
         """A cancellation does not cut a message in two: what was begun is sent to its end."""

@@ -21,6 +21,7 @@ from .hooks import Hooks, Kind, OnProgress, Unhurried
 from .late import load_wire
 from .listing import Listing, ListingCache, ResourceInfo
 from .process import ErrorLog
+from .server_hold import ServerHold
 from .tokens import TokenFile
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ log = logging.getLogger(__name__)
 MOST_TRIES: Final = 6
 """Failures in a row after which a server is tried again only when somebody wants it."""
 CLOSES_WITHIN: Final = 8.0
+MOST_RENEWALS: Final = 3
 LULL: Final = 0.05
 """Seconds; who wakes up much later has found the process busy."""
 LISTS_EVERY: Final = 1.0
@@ -54,6 +56,8 @@ class Connection:
         self.listing = self._cache.load(config)
         """`None` as long as nothing is known of what it offers."""
         self._errors = ErrorLog(around.state_folder / "mcp" / "logs" / f"{config.part or config.name}.log")
+        self.hold = ServerHold(config)
+        self._renewing = False
         self._owner: asyncio.Task[None] | None = None
         self._link: Link | None = None
         self._lost: str | None = None
@@ -154,6 +158,27 @@ class Connection:
     # Waiting for it
 
     async def _up(self) -> Link:
+        """Up, and kept from all that rules deny by now. Raises `ServerTrouble`."""
+        for _ in range(MOST_RENEWALS):
+            link = await self._link_when_up()
+            if not await self.hold.is_enough():
+                self._renew()
+            elif link is self._link:  # another call may have had it started again meanwhile
+                return link
+        raise ServerTrouble(
+            f"The server `{self.config.name}` cannot be kept from what rules deny: those files change all the time. "
+            "Try again when whatever changes them is done."
+        )
+
+    def _renew(self) -> None:
+        """End it and start it again, which is no failure of its own."""
+        if self.phase is Phase.UP and self._lost is None:
+            self._renewing = True
+            self._lost = "it is started again, as more is kept from it now"
+            self._move(Phase.CONNECTING)
+            self._news.set()
+
+    async def _link_when_up(self) -> Link:
         self.start()
         self._wanted.set()
         loop = asyncio.get_running_loop()
@@ -212,7 +237,9 @@ class Connection:
                 began = loop.time()
                 self._move(Phase.CONNECTING)
                 await self._once()
-                if not self._stopping:
+                if self._renewing:
+                    self._renewing = False
+                elif not self._stopping:
                     steady = loop.time() - began > self._timing.steady_after
                     await self._rest(0 if steady else self._failures)
         finally:  # whoever waits for it must not wait for ever
@@ -323,6 +350,7 @@ class Connection:
             lost=self._on_end,
             changed=self._on_change,
             tokens=TokenFile(self._around.state_folder / "mcp" / "tokens", url),
+            start=self.hold.start,
             elicit=self._elicited if self._around.questioner is not None else None,
             sign_in=Unhurried(self._around.sign_in, self._clocks) if self._around.sign_in else None,
             roots=self._around.roots,

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from ..core.values import named_value
 from .clock import CallClock, held
 from .tokens import TokenFile
+
+if TYPE_CHECKING:
+    from .config import Stdio
+    from .process import ErrorLog, ServerProcess
 
 Kind: TypeAlias = Literal["tools", "resources", "prompts"]
 
@@ -57,6 +61,8 @@ class Hooks:
     """The connection is over; why, in words."""
     changed: Callable[[Kind], None]
     tokens: TokenFile
+    start: Callable[[Stdio, ErrorLog], Awaitable[ServerProcess]]
+    """Starts the program of a server; raises `CannotStart`."""
     elicit: Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]] | None = None
     """Puts a server's question to a person; `None` where there is nobody."""
     sign_in: SignIn | None = None

@@ -15,11 +15,15 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from ..host.environment import child_environment
 from ..host.spawner.descendants import all_pids, has_variable
 from ..host.spill import make_private
+from .launcher import CannotStart, Launcher, ServerChild
+
+if TYPE_CHECKING:
+    from ..host.program_hold import ProgramHold
 
 LONGEST_LINE: Final = 64 << 20
 """Bytes. An answer that is longer cannot be used by a model."""
@@ -39,10 +43,6 @@ def request_id(line: bytes) -> int | None:
     """The request that a line answers which cannot be read, where its beginning says so."""
     found = _ID.search(line[:300])
     return int(found[1]) if found else None
-
-
-class CannotStart(Exception):
-    """The process could not be started. The message says why."""
 
 
 class NotReading(OSError):
@@ -92,47 +92,44 @@ class ErrorLog:
 class ServerProcess:
     """Made by `start`. Whoever made it closes it."""
 
-    def __init__(self, process: asyncio.subprocess.Process, mark: str, errors: ErrorLog) -> None:
-        self._process = process
-        self._mark = mark
+    def __init__(self, child: ServerChild, errors: ErrorLog) -> None:
+        self._child = child
         self._errors = errors
         self._reading_errors = asyncio.ensure_future(self._read_errors())
 
     @classmethod
     async def start(
-        cls, argv: tuple[str, ...], *, env: Mapping[str, str], cwd: str | None, errors: ErrorLog
+        cls,
+        argv: tuple[str, ...],
+        *,
+        env: Mapping[str, str],
+        cwd: str | None,
+        errors: ErrorLog,
+        launcher: Launcher | None = None,
+        hold: ProgramHold | None = None,
     ) -> ServerProcess:
-        """`env` is what it gets beside our own variables, of which our keys are left out. Raises `CannotStart`."""
-        mark = os.urandom(8).hex()
-        environment = {**child_environment(os.environ), **env, MARK: mark}
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *argv,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                env=environment,
-                cwd=cwd,
-                start_new_session=True,
-            )
-        except (OSError, ValueError) as error:
-            words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            raise CannotStart(f"{argv[0]} cannot be started: {words}") from None
-        return cls(process, mark, errors)
+        """`env` is what it gets beside our own variables, of which our keys are left out. Raises `CannotStart`.
+
+        Without a launcher it is started here, and nothing is kept from it.
+        """
+        environment = {**child_environment(os.environ), **env}
+        if launcher is None:
+            return cls(await _OwnChild.start(argv, environment, cwd), errors)
+        return cls(await launcher.launch(argv, env=environment, cwd=cwd, hold=hold), errors)
 
     @property
     def end(self) -> str:
         """How it ended, in words."""
-        code = self._process.returncode
+        if self._child.trouble:
+            return f"it could not be run: {self._child.trouble}"
+        code = self._child.returncode
         if code is None:
             return "it closed its output"
         return f"it was ended by signal {-code}" if code < 0 else f"it ended with exit code {code}"
 
     async def lines(self, on_too_long: Callable[[TooLong], None]) -> AsyncIterator[bytes]:
-        stdout = self._process.stdout
-        assert stdout is not None, "it is a pipe"
         parts, size, skipping = list[bytes](), 0, False
-        while chunk := await stdout.read(CHUNK):
+        while chunk := await self._child.stdout.read(CHUNK):
             *whole, rest = chunk.split(b"\n")
             for piece in whole:
                 if skipping:
@@ -152,44 +149,84 @@ class ServerProcess:
 
     async def send(self, line: bytes) -> None:
         """Raises `OSError` where nobody reads any more; `NotReading` for a process that is ended for that."""
-        stdin = self._process.stdin
-        assert stdin is not None, "it is a pipe"
+        stdin = self._child.stdin
         stdin.write(line + b"\n")
         try:
             async with asyncio.timeout(TAKEN_WITHIN):
                 await stdin.drain()
         except TimeoutError:
-            self._signal(signal.SIGKILL)
+            await self._child.kill()
             raise NotReading from None
 
     async def close(self) -> None:
         """It is asked to end by the end of its input, then by a signal, then killed; and so is all that it started."""
-        assert self._process.stdin is not None, "it is a pipe"
         with suppress(OSError):
-            self._process.stdin.close()
-        if not await self._ended_within(GRACE):
-            self._signal(signal.SIGTERM)
-            await self._ended_within(GRACE)
-        self._signal(signal.SIGKILL)
-        self._end_strays()
-        await self._ended_within(GRACE)
+            self._child.stdin.close()
+        if not await _ended_within(self._child, GRACE):
+            await self._child.ask_to_end()
+            await _ended_within(self._child, GRACE)
+        await self._child.kill()
+        await _ended_within(self._child, GRACE)
         self._reading_errors.cancel()
         await asyncio.wait((self._reading_errors,))
-        # What it started may hold its pipes open, and nothing public lets go of them.
-        cast(asyncio.SubprocessTransport, self._process._transport).close()  # pyright: ignore[reportAttributeAccessIssue, reportPrivateUsage, reportUnknownMemberType]
-
-    async def _ended_within(self, seconds: float) -> bool:
-        """By its exit alone: what it started may hold its pipes open."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                while self._process.returncode is None:  # noqa: ASYNC110 - nobody tells of the exit alone
-                    await asyncio.sleep(0.01)
-        return self._process.returncode is not None
+        self._child.release()
 
     async def _seen_to_end(self) -> None:
         """Its output is over, so it has ended or soon will; its last words are on their way."""
-        await self._ended_within(GRACE)
+        await _ended_within(self._child, GRACE)
         await asyncio.wait((self._reading_errors,), timeout=0.2)
+
+    async def _read_errors(self) -> None:
+        while data := await self._child.stderr.read(CHUNK):
+            self._errors.write(data)
+
+
+class _OwnChild:
+    """A process that is started here, where there is no session. Satisfies `ServerChild`."""
+
+    trouble = ""
+
+    def __init__(self, process: asyncio.subprocess.Process, mark: str) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None, "they are pipes"
+        self.stdin, self.stdout, self.stderr = process.stdin, process.stdout, process.stderr
+        self._process = process
+        self._mark = mark
+
+    @classmethod
+    async def start(cls, argv: tuple[str, ...], environment: Mapping[str, str], cwd: str | None) -> _OwnChild:
+        """Raises `CannotStart`."""
+        mark = os.urandom(8).hex()
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *argv,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env={**environment, MARK: mark},
+                cwd=cwd,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            raise CannotStart(f"{argv[0]} cannot be started: {words}") from None
+        return cls(process, mark)
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.returncode
+
+    async def ask_to_end(self) -> None:
+        self._signal(signal.SIGTERM)
+
+    async def kill(self) -> None:
+        self._signal(signal.SIGKILL)
+        self._end_strays()
+
+    def release(self) -> None:
+        # What it started may hold its pipes open, and nothing public lets go of them.
+        cast(asyncio.SubprocessTransport, self._process._transport).close()  # pyright: ignore[reportAttributeAccessIssue, reportPrivateUsage, reportUnknownMemberType]
 
     def _signal(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError, PermissionError):
@@ -204,8 +241,11 @@ class ServerProcess:
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
 
-    async def _read_errors(self) -> None:
-        stderr = self._process.stderr
-        assert stderr is not None, "it is a pipe"
-        while data := await stderr.read(CHUNK):
-            self._errors.write(data)
+
+async def _ended_within(child: ServerChild, seconds: float) -> bool:
+    """By its exit alone: what it started may hold its pipes open."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            while child.returncode is None:  # noqa: ASYNC110 - nobody tells of the exit alone
+                await asyncio.sleep(0.01)
+    return child.returncode is not None

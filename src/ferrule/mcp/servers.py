@@ -21,6 +21,7 @@ from .around import Around, ServerTrouble
 from .config import ServerConfig
 from .connection import Connection
 from .hooks import Kind
+from .launcher import Launcher
 from .listing import PromptInfo
 from .naming import tool_name
 from .results import SavedFiles
@@ -61,8 +62,14 @@ class McpServers:
         self.files = SavedFiles(around.state_folder / "mcp" / "files")
         self._deferred = False
 
-    def attach(self, registry: Registry, emit: Emit, folder: Path) -> None:
-        """To a session: its pool takes the tools that are known, and its folder what no model can read."""
+    def attach(self, registry: Registry, emit: Emit, folder: Path, launcher: Launcher | None = None) -> None:
+        """To a session: its pool takes the tools that are known, and its folder what no model can read.
+
+        The launcher is for servers of one session alone: what one session denies is not kept from another's.
+        """
+        shared = self._registry is not None
+        for connection in self._connections.values():
+            connection.hold.launcher = None if shared else launcher
         self._registry, self._emit = registry, emit
         self.files = SavedFiles(folder)
         self._renew(self._connections.values())
@@ -108,6 +115,11 @@ class McpServers:
                 return connection
         there = ", ".join(self._connections) or "none at all"
         raise ServerTrouble(f"There is no server `{name}`. There are: {there}.")
+
+    def keeps_from_paths(self, server: str) -> bool:
+        """Whether what rules deny of paths is out of reach for this server, or will be before its next call."""
+        connection = self._connections.get(server)
+        return connection is not None and connection.hold.keeps_from_paths
 
     def tools(self) -> tuple[McpTool, ...]:
         return tuple(tool for tools in self._tools.values() for tool in tools.values())

@@ -74,10 +74,7 @@ class StdioTransport:
         self._process: ServerProcess | None = None
 
     async def __aenter__(self) -> tuple[_Incoming, _Outgoing]:
-        stdio = self._stdio
-        self._process = await ServerProcess.start(
-            (stdio.command, *stdio.args), env=stdio.env or {}, cwd=stdio.cwd, errors=self._errors
-        )
+        self._process = await self._hooks.start(self._stdio, self._errors)
         return _Incoming(self._process, self._hooks), _Outgoing(self._process, self._hooks)
 
     async def __aexit__(

@@ -13,6 +13,9 @@ from ..core.values import plain_value
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+_CODE = "|".join(_CODES.values())
+_STYLED = re.compile(rf"(\x1b\[(?:0|(?:{_CODE})(?:;(?:{_CODE}))*)m)")
+"""What `Style.paint` writes, and nothing else."""
 
 
 @plain_value
@@ -106,6 +109,17 @@ def clean(text: str) -> str:
     'a?[31mb'
     """
     return _CONTROL.sub("?", text.replace("\t", "    "))
+
+
+def harmless(text: str) -> str:
+    """For a terminal: of all control characters only newlines, tabs and the sequences that `Style` writes are left.
+
+    >>> harmless("\\x1b[1mbold\\x1b[0m \\x1b]0;title\\x07\\ta\\x9b2J")
+    '\\x1b[1mbold\\x1b[0m ?]0;title?\\ta?2J'
+    """
+    if _CONTROL.search(text) is None:
+        return text
+    return "".join(part if at % 2 else _CONTROL.sub("?", part) for at, part in enumerate(_STYLED.split(text)))
 
 
 def columns(text: str) -> int:

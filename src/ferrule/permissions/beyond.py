@@ -32,6 +32,9 @@ _ANYWHERE: Final = frozenset({"/", "/proc"})
 """What a word may name that is not known, and where every file has another name, below the root of a process."""
 
 
+_NOT_KNOWN: Final = "what it does is not known, so it may do what the rule denies"
+
+
 @plain_value
 class OutOfReach:
     """The first rule that cannot be ruled out, and what a sandbox would have to enforce."""
@@ -64,6 +67,14 @@ class Horizon:
         return Confinement(unreadable=unreadable, unwritable=unwritable) if unwritable else None
 
     @cached_property
+    def of_hosts(self) -> OutOfReach | None:
+        """The hosts that rules deny, for a call of which nothing is known; `None` where they deny none."""
+        if not self._denies.hosts:
+            return None
+        confinement = Confinement(unreachable=tuple(pattern.text for pattern, _ in self._denies.hosts))
+        return OutOfReach(self._denies.hosts[0][1], confinement, _NOT_KNOWN)
+
+    @cached_property
     def _of_unknown(self) -> OutOfReach | None:
         return _of_unknown(self._denies)
 
@@ -78,7 +89,7 @@ def _of_unknown(denies: RuleIndex) -> OutOfReach | None:
         unwritable=(*unreadable, *_spelled(denies.writes.patterns)),
         unreachable=tuple(pattern.text for pattern, _ in denies.hosts),
     )
-    return OutOfReach(rules[0], confinement, "what it does is not known, so it may do what the rule denies")
+    return OutOfReach(rules[0], confinement, _NOT_KNOWN)
 
 
 def _of_folders(denies: RuleIndex, proposal: Proposal) -> OutOfReach | None:

@@ -59,8 +59,11 @@ class RuleJudge:
         lists: PathLists = DEFAULT_LISTS,
         domains: PreApproval = _DEFAULT_DOMAINS,
         confines: Confines | None = None,
+        keeps_from_paths: Callable[[str], bool] | None = None,
     ) -> None:
+        """`keeps_from_paths` says whether an MCP server has nothing in reach that rules deny of paths."""
         rules = tuple(rules)
+        self._keeps_from_paths = keeps_from_paths
         self._mode = mode
         self._confines = confines
         self._allowing: dict[tuple[int, bool], Verdict] = {}
@@ -85,7 +88,7 @@ class RuleJudge:
         """A yes to one question is no answer to another: what rules deny stays denied to a call that is asked about."""
         if verdict is None or verdict.behavior is not Behavior.ASK or verdict.needs_confinement is not None:
             return verdict
-        beyond = self._horizon.out_of_reach(proposal)
+        beyond = self._out_of_reach(proposal)
         return verdict if beyond is None else replace(verdict, needs_confinement=beyond.confinement)
 
     def _heard(self, proposal: Proposal) -> Verdict | None:
@@ -112,7 +115,7 @@ class RuleJudge:
 
     def _allowed(self, proposal: Proposal) -> Verdict | None:
         granted = grant(self._allows, proposal, self._free_over_https if _is_https(proposal) else self._free)
-        beyond = self._horizon.out_of_reach(proposal)
+        beyond = self._out_of_reach(proposal)
         read_only = needs_read_only_sandbox(self._mode, proposal.effects)
         if beyond is not None or read_only:
             return self._confined(proposal, beyond, granted, read_only=read_only)
@@ -120,6 +123,21 @@ class RuleJudge:
             return None
         verdict = self._granted(granted, proposal.effects)
         return self._held(proposal, verdict) if is_command(proposal) else verdict
+
+    def _out_of_reach(self, proposal: Proposal) -> OutOfReach | None:
+        """The denies that neither the call's own account nor anything else rules out.
+
+        For a tool of an MCP server they are settled by its process being kept from the paths, if no host is denied,
+        and by an allow rule that names the tool.
+        """
+        beyond, server = self._horizon.out_of_reach(proposal), proposal.tool.server
+        if beyond is None or server is None:
+            return beyond
+        if of_own_form(self._allows, proposal) is not None:
+            return None
+        held = self._keeps_from_paths is not None and self._keeps_from_paths(server)
+        left = self._horizon.of_hosts if held else beyond
+        return left and replace(left, why=f"{left.why}; a rule that allows {proposal.tool.name} by name settles it")
 
     def _held(self, proposal: Proposal, verdict: Verdict) -> Verdict:
         """An allowed command, with what it is to be held to."""

@@ -2,7 +2,8 @@
 
 Its arguments say what it does besides answering: `slow-start=SECONDS`,
 `hang-start`, `die-at-start`, `garbage`, `no-tools`, `huge-list=COUNT`, `child=FILE`
-(starts a process that outlives it, and writes its id there).
+(starts a process that outlives it, and writes its id there), `reaching` (has
+tools that open files and start programs, as a server may that nobody can look into).
 """
 
 from __future__ import annotations
@@ -214,6 +215,28 @@ def tell(given: dict[str, Any], token: Any) -> dict[str, Any]:
     return text("told")
 
 
+def look(given: dict[str, Any], token: Any) -> dict[str, Any]:
+    try:
+        with open(given["path"]) as file:
+            return text(file.read())
+    except OSError as error:
+        return text(f"cannot: {error.strerror}")
+
+
+def put(given: dict[str, Any], token: Any) -> dict[str, Any]:
+    try:
+        with open(given["path"], "w") as file:
+            file.write("changed by the server")
+    except OSError as error:
+        return text(f"cannot: {error.strerror}")
+    return text("written")
+
+
+def run(given: dict[str, Any], token: Any) -> dict[str, Any]:
+    ran = subprocess.run(given["argv"], capture_output=True, text=True, cwd=given["cwd"], check=False)
+    return text(f"{ran.returncode} {ran.stdout}")
+
+
 def text(words: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": words}]}
 
@@ -316,6 +339,10 @@ SPECIAL: dict[str, Callable[[dict[str, Any], Any], dict[str, Any]]] = {
     "roots": lambda given, token: text(json.dumps(asked("roots/list", {}))),
     "environment": lambda given, token: text(json.dumps(dict(os.environ))),
 }
+REACHING = {"look": look, "put": put, "run": run, "pid": lambda given, token: text(str(os.getpid()))}
+if "reaching" in FAULTS:
+    TOOLS |= {name: {"description": name, "inputSchema": {"type": "object"}} for name in REACHING}
+    SPECIAL |= REACHING
 METHODS = {
     "initialize": initialize,
     "tools/list": list_tools,

@@ -34,6 +34,8 @@ SHELL_START = os.path.join(os.path.dirname(os.path.abspath(__file__)), "shell_st
 FAILED = 127
 HIGHEST_REPORT = 198
 """Of the descriptors that a shell reports on: beyond those that commands name by number."""
+MOST_DESCRIPTORS = 5
+"""Sent with a job: three channels, the report and a ruleset."""
 LIMITS = {
     "memory": resource.RLIMIT_AS,
     "processes": resource.RLIMIT_NPROC,
@@ -60,6 +62,11 @@ def shell_environment(job: Job) -> dict[str, str]:
     return job["start"]["env"] | own | temporary
 
 
+def program_environment(job: Job) -> dict[str, str]:
+    """Of a program with channels: all as it was given, and the marker that it is found by."""
+    return job["start"]["env"] | {MARKER: job["marker"]}
+
+
 def restore_signals() -> None:
     """What the spawner ignores, a shell would go on ignoring; what it handles, a fork would as well."""
     signal.set_wakeup_fd(-1)
@@ -81,7 +88,7 @@ def close_all_but(kept: Sequence[int]) -> None:
 
 def received_job(own: socket.socket) -> tuple[Job | None, list[int]]:
     """To its end; the descriptors come with the first bytes. `None` where nothing is wanted any more."""
-    data, descriptors, _, _ = socket.recv_fds(own, 1 << 16, 3)
+    data, descriptors, _, _ = socket.recv_fds(own, 1 << 16, MOST_DESCRIPTORS)
     parts = [data]
     while data := own.recv(1 << 20):
         parts.append(data)
@@ -114,6 +121,18 @@ def become_shell(job: Job, *, output: int, report: int) -> NoReturn:
     _limit(start["limits"])
     words = ["bash", "-c", _argument(start["command"], number - 1)]
     os.execve(start["program"], words, shell_environment(job))
+
+
+def become_program(job: Job, *, channels: Sequence[int], unused: int) -> NoReturn:
+    """With three channels in the place of standard input, output and error. Raises `OSError`."""
+    start = job["start"]
+    for number, descriptor in enumerate(channels):
+        os.dup2(descriptor, number)
+    for descriptor in (*channels, unused):
+        os.close(descriptor)
+    os.chdir(start["cwd"])
+    _limit(start["limits"])
+    os.execve(start["program"], start["argv"], program_environment(job))
 
 
 def _move(descriptor: int, number: int) -> None:

@@ -11,10 +11,12 @@ from . import capabilities, landlock, namespaces
 from .becoming import (
     FAILED,
     IGNORED_BY_THE_SPAWNER,
+    become_program,
     become_shell,
     close_all_but,
     give_up_powers,
     needed_to_start,
+    program_environment,
     received_job,
     report_number,
     restore_signals,
@@ -25,6 +27,7 @@ from .syscalls import PR_SET_PDEATHSIG, prctl
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import NoReturn
 
     from .becoming import Job
@@ -39,21 +42,27 @@ def is_plain(start: Start) -> bool:
     return start["jail"] is None and not start["limits"] and len(os.fsencode(start["command"])) < LONGEST_ARGUMENT
 
 
-def spawned(job: Job, *, output: int, report: int) -> int:
-    """The process id of a plain shell. Raises `OSError`."""
+def spawned(job: Job, *, channels: Sequence[int], report: int) -> int:
+    """The process id of a plain shell, or of a program with channels. Raises `OSError`."""
     start = job["start"]
+    if start["argv"]:
+        words, environment = start["argv"], program_environment(job)
+        actions = [(os.POSIX_SPAWN_DUP2, descriptor, number) for number, descriptor in enumerate(channels)]
+    else:
+        words, environment = ["bash", "-c", start["command"]], shell_environment(job)
+        actions = [
+            (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_DUP2, channels[0], 1),
+            (os.POSIX_SPAWN_DUP2, channels[0], 2),
+            (os.POSIX_SPAWN_DUP2, report, report_number(start)),
+        ]
     os.chdir(start["cwd"])  # the spawner does nothing else meanwhile, and needs no directory of its own
     try:
         return os.posix_spawn(
             start["program"],
-            ["bash", "-c", start["command"]],
-            shell_environment(job),
-            file_actions=[
-                (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
-                (os.POSIX_SPAWN_DUP2, output, 1),
-                (os.POSIX_SPAWN_DUP2, output, 2),
-                (os.POSIX_SPAWN_DUP2, report, report_number(start)),
-            ],
+            words,
+            environment,
+            file_actions=actions,
             setsid=True,
             setsigdef=IGNORED_BY_THE_SPAWNER,
         )
@@ -80,11 +89,11 @@ class Forerunner:
             if self.pid == 0:
                 _wait_and_become(own, jail, ruleset)
 
-    def launch(self, job: Job, *, output: int, report: int, ruleset: Ruleset | None) -> None:
-        """It becomes the shell, or says on its line why it could not. Raises `OSError` if it is dead."""
+    def launch(self, job: Job, *, channels: Sequence[int], report: int, ruleset: Ruleset | None) -> None:
+        """It becomes the shell or the program, or says on its line why it could not. Raises `OSError` if it is dead."""
         content = marshal.dumps(job)  # pyright: ignore[reportArgumentType] - as in `protocol`
         rules = [ruleset.descriptor] if ruleset is not None and self.jail is None else []
-        sent = socket.send_fds(self._line, [content], [output, report, *rules])
+        sent = socket.send_fds(self._line, [content], [*channels, report, *rules])
         self._line.sendall(content[sent:])
         self._line.shutdown(socket.SHUT_WR)
 
@@ -117,13 +126,16 @@ def _wait_and_become(own: socket.socket, jail: Jail | None, ruleset: Ruleset | N
             give_up_powers(jail, ruleset.descriptor, kept)
         job, descriptors = received_job(own)
         if job is not None:
-            output, report, *rules = descriptors
+            count = 3 if job["start"]["argv"] else 1
+            channels, (report, *rules) = descriptors[:count], descriptors[count:]
             asked = job["start"]["jail"]
             own = _moved_from(own, report_number(job["start"]))
             if jail is None and asked is not None:
                 rules = rules or [_enter_mounts(asked, job)]
                 give_up_powers(asked, rules[0], kept)
-            become_shell(job, output=output, report=report)
+            if job["start"]["argv"]:
+                become_program(job, channels=channels, unused=report)
+            become_shell(job, output=channels[0], report=report)
     except (OSError, ValueError, UnicodeError) as error:
         own.send(str(error).encode("utf-8", "replace")[:LONGEST_TROUBLE])
     finally:

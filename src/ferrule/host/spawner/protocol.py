@@ -1,8 +1,9 @@
 """What Ferrule and the spawner say to each other: frames of a length and a marshalled dictionary.
 
 Both ends run on the same interpreter, and the socket has no third party, so
-the quickest form the language has will do. A `start` brings one descriptor:
-the writing end of the pipe that takes the command's output.
+the quickest form the language has will do. A `start` of a command brings one
+descriptor: the writing end of the pipe that takes its output. That of a program
+with channels brings three: its standard input, output and error.
 """
 
 from __future__ import annotations
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
         id: int
         program: str
         command: str
+        """The text that a shell is given; empty for a program with channels."""
+        argv: list[str]
+        """The words of a program with channels, its name first; empty for a shell."""
         cwd: str
         env: dict[str, str]
         limits: dict[str, int]

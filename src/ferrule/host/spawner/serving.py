@@ -45,8 +45,6 @@ ASK_AGAIN = 0.05
 MOST_NAMED = 20
 MOST_ROUNDS = 500
 """Of killing, after which a supervisor that has nothing left to supervise is killed as well."""
-DROPPED = -1
-"""Stands for a descriptor that the kernel did not bring, for want of room."""
 CHUNK = 1 << 16
 
 
@@ -56,7 +54,8 @@ class Spawner:
         self._home = home
         self._crew = crew
         self._frames = Frames()
-        self._descriptors: list[int] = []
+        self._descriptors: list[list[int]] = []
+        """Those of each start that was not read yet; none where the kernel did not bring them, for want of room."""
         self._commands: dict[int, StartedCommand] = {}
         self._open = True
         self._poll = select.poll()
@@ -118,7 +117,11 @@ class Spawner:
             data, descriptors, flags = b"", list[int](), 0
         for descriptor in descriptors:
             os.set_inheritable(descriptor, False)
-        self._descriptors += descriptors if not flags & socket.MSG_CTRUNC else [DROPPED]
+        if flags & socket.MSG_CTRUNC:
+            _close_all(descriptors)
+            descriptors = []
+        if descriptors or flags & socket.MSG_CTRUNC:
+            self._descriptors.append(descriptors)
         if not data:
             self._open = False
         for request in self._frames.feed(data):
@@ -128,22 +131,22 @@ class Spawner:
         if request["do"] == "end":
             self._begin_end(request)
             return
-        output = self._descriptors.pop(0)
-        if output == DROPPED:
+        channels = self._descriptors.pop(0)
+        if not channels:
             self._tell({"event": "refused", "id": request["id"], "why": "too many files are open"})
             return
         try:
-            self._start(request, output)
+            self._start(request, channels)
         except (OSError, ValueError) as error:  # the second for what no variable or argument can hold
             self._tell({"event": "refused", "id": request["id"], "why": str(error)})
         finally:
-            os.close(output)
+            _close_all(channels)
 
-    def _start(self, start: Start, output: int) -> None:
+    def _start(self, start: Start, channels: list[int]) -> None:
         job: Job = {"start": start, "marker": f"{os.getpid()}.{start['id']}", "home": self._home, "scratch": ""}
         command = StartedCommand(start["id"], job["marker"], Report())
         try:
-            self._launch(command, job, output)
+            self._launch(command, job, channels)
         except (OSError, ValueError):
             command.report.close()
             raise
@@ -152,19 +155,19 @@ class Spawner:
         self._commands[start["id"]] = command
         self._tell({"event": "started", "id": start["id"], "pid": command.shell})
 
-    def _launch(self, command: StartedCommand, job: Job, output: int) -> None:
+    def _launch(self, command: StartedCommand, job: Job, channels: list[int]) -> None:
         jail = job["start"]["jail"]
         report = command.report.writing.fileno()
         if is_plain(job["start"]):
-            command.leader = command.shell = spawned(job, output=output, report=report)
+            command.leader = command.shell = spawned(job, channels=channels, report=report)
         elif jail is not None and jail["keep"] == "overlay":
-            self._launch_enclosed(command, job, jail, output)
+            self._launch_enclosed(command, job, jail, channels[-1])
         elif jail is not None and jail["keep"] == "supervisor":
-            self._launch_supervised(command, job, jail, output)
+            self._launch_supervised(command, job, jail, channels[-1])
         else:
-            self._launch_forerunner(command, job, output)
+            self._launch_forerunner(command, job, channels)
 
-    def _launch_forerunner(self, command: StartedCommand, job: Job, output: int) -> None:
+    def _launch_forerunner(self, command: StartedCommand, job: Job, channels: list[int]) -> None:
         jail = job["start"]["jail"]
         if jail is not None and jail["mounts"]:
             make_covers(self._home)
@@ -174,10 +177,10 @@ class Spawner:
             job["scratch"] = forerunner.scratch or self._crew.make_folder(folder)
         report = command.report.writing.fileno()
         try:
-            forerunner.launch(job, output=output, report=report, ruleset=ruleset)
+            forerunner.launch(job, channels=channels, report=report, ruleset=ruleset)
         except BrokenPipeError:  # it was killed while it waited; the next is made now
             forerunner = Forerunner(None, None)
-            forerunner.launch(job, output=output, report=report, ruleset=ruleset)
+            forerunner.launch(job, channels=channels, report=report, ruleset=ruleset)
         command.forerunner, command.ruleset, command.scratch = forerunner, ruleset, job["scratch"]
         command.leader = command.shell = forerunner.pid
 
@@ -391,6 +394,11 @@ class Spawner:
 def _clear_enclosure(enclosure: Enclosure) -> None:
     enclosure.close()
     remove_place(enclosure.place)
+
+
+def _close_all(descriptors: list[int]) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
 
 
 def _is_removed(folder: str) -> bool:

@@ -1,0 +1,74 @@
+"""What a server is kept from: nothing that rules deny is in reach of a program that a session started for it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from ..permissions.domains import is_local
+from .around import ServerTrouble
+from .config import Remote, ServerConfig, Stdio
+from .launcher import CannotStart, Launcher
+from .process import ErrorLog, ServerProcess
+
+if TYPE_CHECKING:
+    from ..host.program_hold import ProgramHold
+
+
+class ServerHold:
+    """Of one server: who starts it, and what the program that runs now was started under."""
+
+    def __init__(self, config: ServerConfig) -> None:
+        self._config = config
+        self.launcher: Launcher | None = None
+        """`None` where no session of its own starts it."""
+        self._hold: ProgramHold | None = None
+
+    async def start(self, stdio: Stdio, errors: ErrorLog) -> ServerProcess:
+        """Raises `CannotStart`."""
+        self._hold = await self.launcher.wanted_hold(stdio.cwd) if self.launcher is not None else None
+        return await ServerProcess.start(
+            (stdio.command, *stdio.args),
+            env=stdio.env or {},
+            cwd=stdio.cwd,
+            errors=errors,
+            launcher=self.launcher,
+            hold=self._hold,
+        )
+
+    async def is_enough(self) -> bool:
+        """Whether the program is kept from all that rules deny by now. Raises `ServerTrouble`."""
+        transport = self._config.transport
+        if self.launcher is None or not isinstance(transport, Stdio):
+            return True
+        try:
+            wanted = await self.launcher.wanted_hold(transport.cwd)
+        except CannotStart as error:
+            raise ServerTrouble(f"The server `{self._config.name}` cannot be used: {error}.") from None
+        return wanted is None or wanted.is_empty or (self._hold is not None and self._hold.covers(wanted))
+
+    @property
+    def keeps_from_paths(self) -> bool:
+        """Whether no file of this machine that rules deny is in its reach, or none will be before its next call."""
+        match self._config.transport:
+            case Stdio():
+                return self.launcher is not None and self.launcher.can_hold()
+            case Remote(url=url):
+                return _is_elsewhere(url)
+            case _:
+                return False
+
+
+def _is_elsewhere(url: str) -> bool:
+    """Whether the server is on another machine for sure, as far as its address tells.
+
+    >>> _is_elsewhere("https://example.com/mcp"), _is_elsewhere("http://localhost:8000/mcp")
+    (True, False)
+    """
+    try:
+        host = (urlsplit(url).hostname or "").rstrip(".")
+    except ValueError:
+        return False
+    own = os.uname().nodename.lower()
+    return bool(host) and not is_local(host) and host not in (own, own.partition(".")[0])
