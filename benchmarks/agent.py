@@ -20,7 +20,7 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from ferrule.providers.script import checked_script
+from ferrule.providers.script import check_script
 from ferrule.testing.model_server import LoggedRequest, ModelServer
 
 from .figures import Figure
@@ -103,7 +103,7 @@ class Bench:
 
     async def _run(self, turns: Sequence[Mapping[str, Any]], command: Sequence[str]) -> Run:
         run = Run()
-        script = checked_script({"turns": list(turns)}, "the benchmark's script")
+        script = check_script({"turns": list(turns)}, "the benchmark's script")
         server = ModelServer(script, keep=False, arrived=run.arrived)
         async with server:
             port = server.url.rpartition(":")[2]

@@ -94,7 +94,7 @@ async def _memory() -> Figure:
 def _held() -> dict[str, float]:
     from ferrule.app.build import Settings, open_session
     from ferrule.mcp.config import ServerConfig, Stdio
-    from ferrule.mcp.listing import Listing, ListingCache, ToolInfo
+    from ferrule.mcp.listing import ListingCache, ServerListing, ToolInfo
 
     described = {"type": "string", "description": "What this parameter is for, in a sentence of ordinary length."}
     parameters = {f"parameter_{number}": {**described, "enum": ["open", "closed", "all"]} for number in range(8)}
@@ -108,7 +108,7 @@ def _held() -> dict[str, float]:
         folder = Path(name)
         lists = folder / "mcp" / "lists"
         for server in servers:
-            ListingCache(lists).save(server, Listing(tuple(tools)))
+            ListingCache(lists).save(server, ServerListing(tuple(tools)))
         written = sum(path.stat().st_size for path in lists.iterdir())
         settings = Settings(cwd=name, state_folder=folder)
         without = open_session(settings)

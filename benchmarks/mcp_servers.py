@@ -39,7 +39,7 @@ async def bare() -> None:
 
 async def ours() -> None:
     from ferrule.app.build import Settings, open_session
-    from ferrule.cli.stdio import InputLines, Output
+    from ferrule.cli.stdio import InputLines, StdoutWriter
     from ferrule.core.effects import Effects
     from ferrule.core.functions import tool
     from ferrule.server.protocol import Desk
@@ -51,7 +51,7 @@ async def ours() -> None:
         return numbered(file_path)
 
     desk = Desk(lambda person: open_session(Settings(), tools=(served,), person=person))
-    await serve_stdio(desk, desk.server(), InputLines(), Output())
+    await serve_stdio(desk, desk.server(), InputLines(), StdoutWriter())
 
 
 if __name__ == "__main__":

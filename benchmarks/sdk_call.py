@@ -10,7 +10,7 @@ from typing import Any
 from ferrule import Options, Session, Settings, create_sdk_mcp_server
 from ferrule.core.calls import ToolCall
 from ferrule.providers.scripted import ScriptedModel
-from ferrule.sdk.opening import opened
+from ferrule.sdk.opening import open_for_program
 from ferrule.sdk.tools import tool
 
 from . import subject
@@ -30,7 +30,7 @@ async def echo(args: dict[str, Any]) -> dict[str, Any]:
 
 async def measure(*, runs: int) -> list[Figure]:
     with tempfile.TemporaryDirectory() as folder:
-        found = opened(
+        found = open_for_program(
             Options(
                 base=Settings(cwd=folder, state_folder=Path(folder) / "state"),
                 model=ScriptedModel(()),

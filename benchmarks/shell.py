@@ -15,8 +15,8 @@ from pathlib import Path
 from time import perf_counter
 
 from ferrule.host.command import Command
-from ferrule.host.commands import Commands
-from ferrule.host.sandbox import OFF, READ_ONLY, Offers, Profile, Sandbox, tried, try_workspace, workspace_write
+from ferrule.host.commands import CommandRunner
+from ferrule.host.sandbox import OFF, READ_ONLY, Offers, Profile, Sandbox, try_sandbox, try_workspace, workspace_write
 
 from .figures import Figure
 from .timing import Work, calibrated, interleaved
@@ -49,15 +49,15 @@ async def measure(*, runs: int) -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="ferrule-shell-") as folder:
         (work := Path(folder, "work")).mkdir()
         (work / "secret").touch()
-        async with Commands(folder=Path(folder, "output"), environment=os.environ) as commands:
-            offers = await try_workspace(commands, await tried(commands), str(work))
+        async with CommandRunner(folder=Path(folder, "output"), environment=os.environ) as commands:
+            offers = await try_workspace(commands, await try_sandbox(commands), str(work))
             figures = await _starting(commands, offers, work, max(runs, LEAST_RUNS))
             figures += await _flooding(commands, work)
             figures.append(await _sleeping(commands, work))
     return figures
 
 
-async def _starting(commands: Commands, offers: Offers, work: Path, runs: int) -> list[Figure]:
+async def _starting(commands: CommandRunner, offers: Offers, work: Path, runs: int) -> list[Figure]:
     """`true`, in every sandbox there is."""
     sandboxes = _sandboxes(offers, work)
     works: dict[str, Work] = {
@@ -109,7 +109,7 @@ def _target(name: str, times: dict[str, float]) -> tuple[str, float | None]:
     return "bash", (BARE_RATIO * times["bash"] + MORE_MS) / times["bash"]
 
 
-async def _flooding(commands: Commands, work: Path) -> list[Figure]:
+async def _flooding(commands: CommandRunner, work: Path) -> list[Figure]:
     """1 GB of output, beside a loop that reads 64 KiB at a time from the same kind of pipe."""
     text = f"head -c {FLOOD} /dev/zero"
     before = _resident()
@@ -133,14 +133,16 @@ def _resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-async def _sleeping(commands: Commands, work: Path) -> Figure:
+async def _sleeping(commands: CommandRunner, work: Path) -> Figure:
     start = perf_counter()
     await asyncio.gather(*(_run(commands, "sleep 2", work) for _ in range(SLEEPS)))
     seconds = perf_counter() - start
     return _figure(f"{SLEEPS} times sleep 2, side by side", seconds * 1e3, calibrated(), target=SLEEPS_MS)
 
 
-async def _run(commands: Commands, text: str, work: Path, offers: Offers | None = None, sandbox: Sandbox = OFF) -> None:
+async def _run(
+    commands: CommandRunner, text: str, work: Path, offers: Offers | None = None, sandbox: Sandbox = OFF
+) -> None:
     jail = offers.jail(sandbox) if offers else None
     ran = await commands.run(Command(text=text, cwd=str(work), env=dict(os.environ), jail=jail))
     if not ran.succeeded:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from ferrule.app.build import Settings, open_session
 from ferrule.permissions.modes import Mode
 from ferrule.sdk.tools import create_sdk_mcp_server, tool
-from ferrule.server.guard import Guard
+from ferrule.server.guard import RequestGuard
 from ferrule.server.http import PATH, listen, serve_http
 from ferrule.server.protocol import Desk
 
@@ -23,7 +23,7 @@ async def main() -> None:
     settings = Settings(mode=Mode.BYPASS)  # these tools are ours, so nobody need be asked
     desk = Desk(lambda person: open_session(settings, tools=own.tools, person=person, builtin=False))
     with listen("127.0.0.1", 0) as listening:
-        guard = Guard(host="127.0.0.1", port=listening.getsockname()[1])
+        guard = RequestGuard(host="127.0.0.1", port=listening.getsockname()[1])
         print(f"http://{guard.authority}{PATH}", flush=True)
         await serve_http(desk, desk.server(name=own.name, version=own.version), listening, guard)
 

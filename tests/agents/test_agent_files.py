@@ -12,25 +12,25 @@ from ferrule.core.calls import Status, ToolCall
 from ferrule.core.events import ToolFinished
 from ferrule.host.checkouts import Checkout
 from ferrule.providers.scripted import says
-from ferrule.settings.levels import Surroundings
-from ferrule.settings.pages import Pages
+from ferrule.settings.levels import SettingsContext
+from ferrule.settings.pages import DefinitionFiles
 from tests.agents.cast import Cast, hire, opened, played
 from tests.requirement import requirement
 
 GOOD = "---\nname: {}\ndescription: Does it.\n---\nYou do it.\n"
 
 
-def pages(root: Path, *, trusted: bool = False) -> Pages:
+def pages(root: Path, *, trusted: bool = False) -> DefinitionFiles:
     folder = root / "project"
     folder.mkdir(exist_ok=True)
-    around = Surroundings(
+    around = SettingsContext(
         cwd=str(folder),
         home=str(root / "home"),
         config_folder=str(root / "home/.claude"),
         checkout=Checkout(str(folder), str(folder)),
         managed_folders=(str(root / "managed"),),
     )
-    return Pages(around, lambda item: trusted)
+    return DefinitionFiles(around, lambda item: trusted)
 
 
 def put(path: Path, text: str | bytes) -> Path:

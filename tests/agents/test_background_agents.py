@@ -9,7 +9,7 @@ from ferrule.core.calls import ToolCall
 from ferrule.core.content import plain_text
 from ferrule.core.events import NoteAdded
 from ferrule.engine.session import Session
-from ferrule.host.background import Background, State
+from ferrule.host.background import Background, TaskState
 from ferrule.providers.scripted import says
 from tests.agents.cast import Cast, hire, opened, played, results, until
 from tests.requirement import requirement
@@ -46,7 +46,7 @@ async def test_one_that_nobody_looked_at_leaves_a_note_for_the_next_turn(tmp_pat
     )
     session = opened(tmp_path)
     await played(session, model)
-    await until(lambda: _background(session).listing()[0].state is State.COMPLETED)
+    await until(lambda: _background(session).listing()[0].state is TaskState.COMPLETED)
 
     async with session.ask("go on", model) as events:
         notes = [one.event.text async for one in events if isinstance(one.event, NoteAdded)]

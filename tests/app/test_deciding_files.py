@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ferrule import Settings, ToolCall, open_session
-from ferrule.app.layers import open_layers, understood
+from ferrule.app.layers import interpret_settings, open_layers
 from ferrule.core.calls import Status
 from ferrule.core.content import plain_text
 from ferrule.permissions.modes import Mode
@@ -62,7 +62,7 @@ async def test_what_lies_beside_it_is_written_as_ever(home: Path) -> None:
 def test_a_sandbox_that_may_write_the_home_may_not_write_it(home: Path) -> None:
     put(home / "config" / "settings.json", {"sandbox": {"enabled": True}})
 
-    found = understood(open_layers(str(home), home / STATE).current(), str(home))
+    found = interpret_settings(open_layers(str(home), home / STATE).current(), str(home))
 
     assert found.sandbox is not None
     assert any(path.endswith("/ferrule") for path in found.sandbox.unwritable)

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from ferrule import Settings, ToolCall, open_session
-from ferrule.app.layers import ReloadedPolicy, SettingsError, open_layers, understood
+from ferrule.app.layers import ReloadedPolicy, SettingsError, interpret_settings, open_layers
 from ferrule.core.calls import Status
 from ferrule.core.content import plain_text
 from ferrule.core.effects import Change, Effects, ReadsPath, WritesPath
 from ferrule.engine.session import Session
 from ferrule.permissions.modes import Mode
 from ferrule.permissions.paths import Places
-from ferrule.permissions.protected import DEFAULT_LISTS, Guard
+from ferrule.permissions.protected import DEFAULT_LISTS, PathGuard
 from ferrule.settings.files import SettingsKind
 from ferrule.settings.levels import Level, SettingsPath
 from ferrule.settings.loading import Loaded
@@ -86,7 +86,7 @@ def test_what_is_wrong_in_managed_settings_stops_everything(tmp_path: Path, cont
     put(folders.managed / "managed-settings.json", content)
 
     with pytest.raises(SettingsError, match="whoever manages them"):
-        understood(folders.live().current())
+        interpret_settings(folders.live().current())
 
 
 @requirement("SET-1")
@@ -97,7 +97,7 @@ def test_where_only_managed_rules_count_a_flag_allows_nothing(tmp_path: Path) ->
 
     live = LiveSettings(folders.around(), folders.store, given=(flag,))
 
-    assert understood(live.current()).rules == ()
+    assert interpret_settings(live.current()).rules == ()
 
 
 async def _read(session: Session, path: str) -> tuple[Status, str]:
@@ -115,10 +115,10 @@ def test_settings_put_names_on_the_lists_and_take_them_off(tmp_path: Path) -> No
         "notSecretPaths": ["fake.pem"],
     }
     put(folders.home / ".claude" / "settings.json", {"permissions": lists})
-    found = understood(folders.live().current()).more_paths
+    found = interpret_settings(folders.live().current()).more_paths
 
-    changed = found.added_to(DEFAULT_LISTS)
-    guard = Guard(Places(cwd=("/w",), home=("/home/u",), roots=("/w",)), changed)
+    changed = found.add_to(DEFAULT_LISTS)
+    guard = PathGuard(Places(cwd=("/w",), home=("/home/u",), roots=("/w",)), changed)
 
     def concerned(touch: ReadsPath | WritesPath) -> bool:
         return any(guard.concerns(Effects.of(touch)))
@@ -142,7 +142,7 @@ def test_a_folder_that_nobody_trusts_only_adds_to_the_lists(tmp_path: Path) -> N
     }
     put(folders.project / ".claude" / "settings.json", {"permissions": lists})
 
-    found = understood(folders.live().current()).more_paths
+    found = interpret_settings(folders.live().current()).more_paths
 
     assert (found.protected, found.secrets) == (("deploy",), ("*.vault",))
     assert (found.unprotected, found.not_secrets) == ((), ())
@@ -168,6 +168,6 @@ def test_keys_of_other_programs_in_a_servers_file_are_let_be(tmp_path: Path, hoo
     folders = Folders.made(tmp_path)
     put(folders.project / ".mcp.json", {"mcpServers": {}, "hooks": hooks, "permissions": {"allow": ["Bash"]}})
 
-    found = understood(folders.live(trusting=True).current())
+    found = interpret_settings(folders.live(trusting=True).current())
 
     assert (found.rules, bool(found.hooks)) == ((), False)

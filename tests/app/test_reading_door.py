@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.app.opening import Opened, open_conversation
+from ferrule.app.opening import OpenedSession, open_conversation
 from ferrule.app.reading_door import ReadingDoor
 from ferrule.app.settings import Settings
 from ferrule.core.calls import ToolCall
 from ferrule.core.content import plain_text
 from ferrule.permissions.modes import Mode
 from ferrule.settings.levels import surroundings
-from ferrule.settings.pages import Pages
+from ferrule.settings.pages import DefinitionFiles
 from tests.permissions.scene import rules_of
 from tests.requirement import requirement
 
@@ -33,13 +33,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return workspace
 
 
-def opened(folder: Path, *, mode: Mode = Mode.DEFAULT, **rules: list[str]) -> Opened:
+def opened(folder: Path, *, mode: Mode = Mode.DEFAULT, **rules: list[str]) -> OpenedSession:
     settings = Settings(
         cwd=str(folder),
         rules=rules_of(rules),
         mode=mode,
         state_folder=folder.parent / "state",
-        pages=Pages(surroundings(str(folder), {"HOME": str(folder.parent / "home")})),
+        pages=DefinitionFiles(surroundings(str(folder), {"HOME": str(folder.parent / "home")})),
     )
     assert settings.pages is not None
     behind = settings.pages.behind(ReadingDoor(settings))

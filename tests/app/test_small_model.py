@@ -15,7 +15,7 @@ from ferrule.core.events import PermissionDecided, ToolFinished
 from ferrule.core.model import ModelError, ResultTurn, Usage, UserTurn
 from ferrule.core.verdicts import Behavior
 from ferrule.engine.session import Session
-from ferrule.permissions.classifier import Account, Assessment
+from ferrule.permissions.classifier import Assessment, ToolStatement
 from ferrule.permissions.modes import Mode
 from ferrule.permissions.rules import parse_rule
 from ferrule.providers.scripted import ScriptedModel, says
@@ -91,9 +91,9 @@ async def test_the_model_of_the_session_reads_where_there_is_no_smaller_one_and_
 class Fixed:
     def __init__(self, found: Assessment | Exception) -> None:
         self._found = found
-        self.asked: list[Account] = []
+        self.asked: list[ToolStatement] = []
 
-    async def classify(self, account: Account, /) -> Assessment:
+    async def classify(self, account: ToolStatement, /) -> Assessment:
         self.asked.append(account)
         if isinstance(self._found, Exception):
             raise self._found
@@ -146,7 +146,7 @@ async def test_its_time_is_hidden_behind_that_of_the_hooks(tmp_path: Path) -> No
     meeting = asyncio.Barrier(2)
 
     class Meets:
-        async def classify(self, account: Account, /) -> Assessment:
+        async def classify(self, account: ToolStatement, /) -> Assessment:
             await meeting.wait()
             return Assessment("safe")
 

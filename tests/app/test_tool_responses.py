@@ -11,13 +11,13 @@ import pytest
 from ferrule.app.asked_model import AskedModel
 from ferrule.app.build import Settings, open_session
 from ferrule.app.headless import Headless
-from ferrule.app.streams import known_shape, lines_of
-from ferrule.app.tool_responses import reshaped
+from ferrule.app.streams import lines_of, shape_if_known
+from ferrule.app.tool_responses import amend_output
 from ferrule.core.calls import Status, ToolCall, ToolOutcome
 from ferrule.core.content import Line, Text
 from ferrule.core.events import Envelope
 from ferrule.core.model import Usage
-from ferrule.output.stream_json import encoded
+from ferrule.output.stream_json import encode_json_line
 from ferrule.permissions.modes import Mode
 from ferrule.providers.scripted import ScriptedModel, says
 from ferrule.tools.agent import AgentOutput
@@ -42,7 +42,7 @@ async def results(folder: Path, *messages: list[ToolCall]) -> dict[str, Any]:
 
     def hear(envelope: Envelope) -> None:
         for line in stream.lines(envelope):
-            fits(json.loads(encoded(line)))
+            fits(json.loads(encode_json_line(line)))
             if line["type"] == "user":
                 found[line["message"]["content"][0]["tool_use_id"]] = line["tool_use_result"]
 
@@ -102,7 +102,7 @@ def agent_outcome() -> ToolOutcome:
 
 
 def test_what_an_agent_reports_has_its_shape_too() -> None:
-    shape = known_shape(agent_outcome())
+    shape = shape_if_known(agent_outcome())
 
     assert shape is not None
     assert set(shape) == FIELDS["Agent"]
@@ -111,7 +111,7 @@ def test_what_an_agent_reports_has_its_shape_too() -> None:
 
 
 def test_a_hook_may_put_other_words_in_the_place_of_a_report() -> None:
-    changed = reshaped(agent_outcome(), {"content": [{"type": "text", "text": "Hidden."}]})
+    changed = amend_output(agent_outcome(), {"content": [{"type": "text", "text": "Hidden."}]})
 
     assert changed is not None
     assert changed.output.content == "Hidden."
@@ -119,4 +119,4 @@ def test_a_hook_may_put_other_words_in_the_place_of_a_report() -> None:
 
 @pytest.mark.parametrize("given", ["words", {}, {"content": "words"}, {"content": [{"type": "image"}]}])
 def test_what_has_not_the_shape_of_a_report_changes_nothing(given: object) -> None:
-    assert reshaped(agent_outcome(), given) is None
+    assert amend_output(agent_outcome(), given) is None

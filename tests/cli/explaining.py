@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from ferrule.cli.commands.explain import Answering
+from ferrule.cli.commands.explain import LineExplainer
 from ferrule.cli.parser import make_parser
 
 
@@ -15,7 +15,7 @@ def answer_to(line: bytes) -> dict[str, Any]:
 
 
 async def _answer(line: bytes) -> dict[str, Any]:
-    answering = Answering(make_parser().parse_args(["explain", "--jsonl", "--setting-sources", ""]))
+    answering = LineExplainer(make_parser().parse_args(["explain", "--jsonl", "--setting-sources", ""]))
     try:
         return await answering.to(line, 1)
     finally:

@@ -11,9 +11,9 @@ from ferrule.app.opening import open_conversation
 from ferrule.app.sessions import begin_session
 from ferrule.core.calls import Status, ToolCall
 from ferrule.core.events import ToolFinished
-from ferrule.engine.restoring import restored
+from ferrule.engine.restoring import restore_conversation
 from ferrule.host.transcripts import lines_of as transcript_lines
-from ferrule.permissions.asking import Answer, Question, Reach
+from ferrule.permissions.asking import AnswerScope, ApprovalAnswer, ApprovalQuestion
 from ferrule.providers.scripted import says
 from tests.agents.cast import Cast, hire
 from tests.cli.prompting import ask, call, lines_of
@@ -117,8 +117,8 @@ async def test_the_conversation_of_an_agent_is_kept_beside_that_of_its_parent(tm
         _ = [one async for one in events]
 
     path = Path(session.transcript_path)
-    assert restored(transcript_lines(path)).turns == session.history
-    theirs = restored(transcript_lines(path), "main/Explore_1").turns
+    assert restore_conversation(transcript_lines(path)).turns == session.history
+    theirs = restore_conversation(transcript_lines(path), "main/Explore_1").turns
     assert len(theirs) == 4
     assert {json.loads(line)["agent"] for line in path.read_bytes().splitlines()} == {"main", "main/Explore_1"}
 
@@ -127,9 +127,9 @@ class OnceForAll:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    async def answer(self, question: Question, /) -> Answer:
+    async def answer(self, question: ApprovalQuestion, /) -> ApprovalAnswer:
         self.asked.append(question.proposal.ctx.facts.agent)
-        return Answer(allowed=True, reach=Reach.SESSION)
+        return ApprovalAnswer(allowed=True, reach=AnswerScope.SESSION)
 
 
 @requirement("TASK-1", "PERM-8")

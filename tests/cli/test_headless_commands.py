@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ferrule import Settings, ToolCall
-from ferrule.app.commands import Commands
+from ferrule.app.commands import SlashCommands
 from ferrule.app.opening import open_conversation
 from ferrule.core.model import ModelFacts, ResultTurn
 from ferrule.engine.session import Session
@@ -90,7 +90,7 @@ async def test_the_rules_of_a_skill_end_with_its_turn(tmp_path: Path) -> None:
     session = opened(tmp_path / "project", settings={"mode": Mode.DEFAULT, "pages": pages(tmp_path)}, skills=skills)
     write = ToolCall("w", "Write", {"file_path": "new", "content": "x"})
 
-    text = await Commands(session, skills).expanded("/greet all")
+    text = await SlashCommands(session, skills).expand("/greet all")
     assert text == "Greet all."
     first = await _statuses(session, text, [says("", write), says("")])
     second = await _statuses(session, "more", [says("", write), says("")])

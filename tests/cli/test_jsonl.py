@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferrule.cli.jsonl import Asked, Rejected, encoded, rejection, requests
+from ferrule.cli.jsonl import CallLine, Rejected, encode_line, rejection, requests
 from ferrule.tools.read import REMINDER
 from tests.cli.running import FERRULE, HANG, environment, ferrule, jsonl, text
 from tests.requirement import requirement
@@ -328,15 +328,15 @@ ANY_REQUEST = st.recursive(
 @given(st.binary(max_size=200))
 def test_any_line_is_either_asked_or_rejected(line: bytes) -> None:
     for part in requests(line, 3):
-        assert isinstance(part, Asked | Rejected)
+        assert isinstance(part, CallLine | Rejected)
         if isinstance(part, Rejected):
-            assert json.loads(encoded(rejection(part)))["line"] == 3
+            assert json.loads(encode_line(rejection(part)))["line"] == 3
 
 
 @given(ANY_REQUEST)
 def test_any_json_is_either_asked_or_rejected(content: Any) -> None:
     for part in requests(json.dumps(content).encode(), 1):
-        assert isinstance(part, Asked | Rejected)
+        assert isinstance(part, CallLine | Rejected)
 
 
 HANG_TOOL = """

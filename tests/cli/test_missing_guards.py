@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ferrule.sdk.errors import CannotOpen
-from ferrule.sdk.opening import opened
+from ferrule.sdk.opening import open_for_program
 from ferrule.sdk.options import Options
 from tests.cli.running import environment, ferrule
 from tests.requirement import requirement
@@ -130,10 +130,10 @@ def test_a_program_is_told_as_well_unless_it_leaves_the_project_out(
     script = f"scripted:{folder / 'script.json'}"
 
     with pytest.raises(CannotOpen, match="hooks that could refuse"):
-        opened(Options(cwd=str(folder), model=script))
-    opened(Options(cwd=str(folder), model=script, setting_sources=["user"]))
-    opened(Options(cwd=str(folder), model=script, trust=True))
-    opened(Options(cwd=str(folder), model=script, without_project_hooks=True))
+        open_for_program(Options(cwd=str(folder), model=script))
+    open_for_program(Options(cwd=str(folder), model=script, setting_sources=["user"]))
+    open_for_program(Options(cwd=str(folder), model=script, trust=True))
+    open_for_program(Options(cwd=str(folder), model=script, without_project_hooks=True))
 
 
 @requirement("HELD-3")

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import given
 
-from ferrule.cli.jsonl import Asked, Rejected, encoded, rejection, requests
+from ferrule.cli.jsonl import CallLine, Rejected, encode_line, rejection, requests
 from ferrule.core.calls import ToolCall
 from tests.cli.explaining import answer_to
 from tests.cli.odd_lines import DEPTHS, nested, odd_lines
@@ -56,9 +56,9 @@ def test_the_lines_that_once_ended_a_run_are_answered_and_the_next_one_too(tmp_p
 @given(odd_lines(*CALLS))
 def test_an_odd_call_is_asked_or_rejected(line: bytes) -> None:
     for part in requests(line, 1):
-        assert isinstance(part, Asked | Rejected)
+        assert isinstance(part, CallLine | Rejected)
         if isinstance(part, Rejected):
-            assert json.loads(encoded(rejection(part)))["is_error"]
+            assert json.loads(encode_line(rejection(part)))["is_error"]
 
 
 @requirement("FAULT-1")

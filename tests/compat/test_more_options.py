@@ -20,7 +20,7 @@ from ferrule.compat.claude_agent_sdk import (
     query,
 )
 from ferrule.core.calls import ToolCall
-from ferrule.providers.script import checked_script
+from ferrule.providers.script import check_script
 from ferrule.providers.scripted import ScriptedModel, says
 from ferrule.testing import ModelServer, RecordingModel
 
@@ -37,7 +37,7 @@ def _options(*messages: Any, **more: Any) -> ClaudeAgentOptions:
 
 async def _sent(*, turns: tuple[dict[str, Any], ...] = ({"text": "."},), **more: Any) -> tuple[Any, Any]:
     """The body and the headers of the first request to a service."""
-    async with ModelServer(checked_script({"turns": list(turns)}, "x")) as server:
+    async with ModelServer(check_script({"turns": list(turns)}, "x")) as server:
         env = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "key", **more.pop("env", {})}
         await read(query(prompt="x", options=ClaudeAgentOptions(env=env, setting_sources=[], **more)))
         request = server.requests[0]

@@ -30,7 +30,7 @@ from ferrule.compat.claude_agent_sdk import (
     tool,
 )
 from ferrule.core.calls import ToolCall
-from ferrule.instructions.prompt import built_in
+from ferrule.instructions.prompt import builtin_prompt
 from ferrule.providers.scripted import ScriptedModel, says
 from ferrule.testing import RecordingModel
 
@@ -161,11 +161,11 @@ async def test_the_system_prompt_is_none_one_s_own_ours_or_a_file(folder: Path) 
     async def system(given: Any) -> str:
         return (await _asked(system_prompt=given)).requests[0][0].system
 
-    assert built_in() not in await system(None)
+    assert builtin_prompt() not in await system(None)
     assert (await system("Be a pirate.")).startswith("Be a pirate.")
     assert (await system({"type": "file", "path": "prompt.md"})).startswith("From a file.")
     whole = await system(preset)
-    assert whole.startswith(built_in())
+    assert whole.startswith(builtin_prompt())
     assert "And be brief." in whole
     with pytest.raises(CLIConnectionError, match="cannot be read"):
         await system({"type": "file", "path": "missing.md"})

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ferrule.compat.claude_agent_sdk import ClaudeAgentOptions, ResultMessage, query
-from ferrule.providers.script import checked_script
+from ferrule.providers.script import check_script
 from ferrule.testing import ModelServer
 
 from ..requirement import requirement
@@ -42,7 +42,7 @@ class Ran:
 async def _run(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *turns: dict[str, Any]
 ) -> Ran:
-    async with ModelServer(checked_script({"turns": list(turns)}, name)) as server:
+    async with ModelServer(check_script({"turns": list(turns)}, name)) as server:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
         monkeypatch.setenv("ANTHROPIC_API_KEY", "key")
         async with asyncio.timeout(HANG):
@@ -238,7 +238,7 @@ async def test_deferred_call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
 @requirement("SDK-1")
 async def test_an_answer_of_the_last_turn_counts_although_the_turns_are_used_up() -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
-    async with ModelServer(checked_script({"turns": [_calls(("StructuredOutput", {"n": 5}))]}, "x")) as server:
+    async with ModelServer(check_script({"turns": [_calls(("StructuredOutput", {"n": 5}))]}, "x")) as server:
         env = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "key"}
         options = ClaudeAgentOptions(output_format={"type": "json_schema", "schema": schema}, max_turns=1, env=env)
         results = [one async for one in query(prompt="x", options=options) if isinstance(one, ResultMessage)]

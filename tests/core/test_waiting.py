@@ -6,23 +6,23 @@ import threading
 import pytest
 
 from ferrule.core.threads import in_a_thread
-from ferrule.core.waiting import outlasted
+from ferrule.core.waiting import wait_at_most
 
 
 async def test_a_wait_ends_with_what_is_waited_for() -> None:
     future = asyncio.get_running_loop().create_future()
     asyncio.get_running_loop().call_soon(future.set_result, None)
 
-    assert await outlasted(future, 20.0)
+    assert await wait_at_most(future, 20.0)
 
 
 async def test_a_wait_that_is_too_long_says_so() -> None:
-    assert not await outlasted(asyncio.get_running_loop().create_future(), 0.01)
+    assert not await wait_at_most(asyncio.get_running_loop().create_future(), 0.01)
 
 
 async def test_cancellations_are_raised_after_the_wait() -> None:
     future = asyncio.get_running_loop().create_future()
-    waiting = asyncio.create_task(outlasted(future))
+    waiting = asyncio.create_task(wait_at_most(future))
     for _ in range(3):
         await asyncio.sleep(0)
         waiting.cancel()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ferrule.core.content import Text, plain_text
 from ferrule.core.model import AssistantTurn, ModelError, ModelFacts, ResultTurn, Thought, ThoughtReady, UserTurn
 from ferrule.engine.compaction import shorter
-from ferrule.engine.conversation import GO_ON, Conversation
-from ferrule.engine.restoring import restored
+from ferrule.engine.conversation import GO_ON, MessageHistory
+from ferrule.engine.restoring import restore_conversation
 from ferrule.engine.transcript import Transcript
 from ferrule.providers.scripted import says, words
 from ferrule.testing import well_formed
@@ -24,7 +24,7 @@ def thinking(text: str, id: str) -> list[object]:
 async def test_reasoning_does_not_outlive_what_it_was_thought_behind() -> None:
     store = InMemory()
     at = stage(Act())
-    at.session.conversation = Conversation(transcript=Transcript(store, "s"))
+    at.session.conversation = MessageHistory(transcript=Transcript(store, "s"))
     at.session.compaction.is_automatic = False
     model = Faulty(
         thinking("first", "1"),
@@ -41,7 +41,7 @@ async def test_reasoning_does_not_outlive_what_it_was_thought_behind() -> None:
     assert [turn.calls[0].id for turn in kept if turn.calls] == ["1", "2"]
     assert not [part for turn in kept for part in turn.parts if isinstance(part, Thought)]
     assert well_formed(at.session.history)
-    assert restored(store.lines).turns == at.session.history
+    assert restore_conversation(store.lines).turns == at.session.history
 
 
 def test_a_message_that_was_nothing_but_reasoning_is_gone() -> None:
@@ -54,7 +54,7 @@ def test_a_message_that_was_nothing_but_reasoning_is_gone() -> None:
 async def test_a_model_is_not_asked_with_its_own_words_last() -> None:
     store = InMemory()
     at = stage(Act())
-    at.session.conversation = Conversation(transcript=Transcript(store, "s"))
+    at.session.conversation = MessageHistory(transcript=Transcript(store, "s"))
     too_long = ModelError("The conversation is too long.", "overflow")
     model = Faulty(
         says("Fine."),
@@ -72,4 +72,4 @@ async def test_a_model_is_not_asked_with_its_own_words_last() -> None:
     assert plain_text(last[-1].content) == GO_ON
     assert last[-2] == AssistantTurn((Text("I was about to"),))
     assert not [turn for turn in last if isinstance(turn, ResultTurn)]
-    assert restored(store.lines).turns == at.session.history
+    assert restore_conversation(store.lines).turns == at.session.history

@@ -25,7 +25,7 @@ from ferrule.core.model import (
     Usage,
     UserTurn,
 )
-from ferrule.engine.restoring import restored
+from ferrule.engine.restoring import restore_conversation
 from ferrule.engine.transcript import Transcript
 from ferrule.providers.scripted import says
 from ferrule.testing import RecordingModel, well_formed
@@ -85,7 +85,7 @@ async def test_an_old_record_with_one_id_twice_can_be_gone_on_with(ids: tuple[st
         transcript.assistant(turn, model="m", stopped="tool_use", usage=Usage())
         transcript.results(ResultTurn(tuple(result(id, f"{text} {at}") for at, id in enumerate(ids)), ("a note",)))
 
-    turns = restored(store.lines).turns
+    turns = restore_conversation(store.lines).turns
 
     assert told_apart(turns)
     assert well_formed(turns)

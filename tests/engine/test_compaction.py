@@ -28,13 +28,13 @@ from ferrule.engine.compaction import (
     LEFT_OUT,
     StateNotes,
     Trigger,
-    first_kept,
+    first_kept_turn,
     limit,
     shorter,
     standing,
 )
-from ferrule.engine.conversation import Conversation
-from ferrule.engine.restoring import restored
+from ferrule.engine.conversation import MessageHistory
+from ferrule.engine.restoring import restore_conversation
 from ferrule.engine.transcript import Transcript
 from ferrule.engine.window import Meter, estimate
 from ferrule.providers.scripted import says
@@ -126,7 +126,7 @@ async def test_what_providers_report_counts_for_more_than_an_estimate() -> None:
         says("the end"),
         facts=SMALL,
     )
-    at.session.conversation = Conversation([UserTurn.saying("old " * 2_000), AssistantTurn((Text("yes"),))])
+    at.session.conversation = MessageHistory([UserTurn.saying("old " * 2_000), AssistantTurn((Text("yes"),))])
 
     events = await ask(at, "go", model)
 
@@ -157,7 +157,7 @@ async def test_where_no_summary_is_to_be_had_older_results_give_way_to_a_mark(fa
 async def test_a_conversation_that_the_service_finds_too_long_is_compacted_once_and_asked_again() -> None:
     at = a_stage()
     overflow = [ModelError("Too long.", "overflow")]
-    at.session.conversation = Conversation([UserTurn.saying("old " * 2_000), AssistantTurn((Text("yes"),))])
+    at.session.conversation = MessageHistory([UserTurn.saying("old " * 2_000), AssistantTurn((Text("yes"),))])
     model = Faulty(overflow, says("A summary."), says("the end"), facts=SMALL)
 
     events = await ask(at, "go", model)
@@ -170,7 +170,7 @@ async def test_a_conversation_that_the_service_finds_too_long_is_compacted_once_
 async def test_a_conversation_that_stays_too_long_ends_the_turn_and_not_in_a_circle() -> None:
     at = a_stage()
     overflow = [ModelError("Too long.", "overflow")]
-    at.session.conversation = Conversation([UserTurn.saying("old " * 2_000), AssistantTurn((Text("yes"),))])
+    at.session.conversation = MessageHistory([UserTurn.saying("old " * 2_000), AssistantTurn((Text("yes"),))])
     model = Faulty(overflow, says("A summary."), overflow, facts=SMALL)
 
     events = await ask(at, "go", model)
@@ -280,13 +280,13 @@ async def test_a_person_may_ask_for_it_with_words_of_their_own() -> None:
 async def test_the_record_gives_the_compacted_conversation() -> None:
     for summaries in ([says("Summary."), says("Another.")], [says(""), says("")]):
         at, store = a_stage(), InMemory()
-        at.session.conversation = Conversation((), Transcript(store, "s"))
+        at.session.conversation = MessageHistory((), Transcript(store, "s"))
 
         await ask(at, "go", Summing(25, *summaries))
         await ask(at, "more", Summing(2))
 
         assert "compaction" in store.kinds()
-        assert restored(store.lines).turns == at.session.history
+        assert restore_conversation(store.lines).turns == at.session.history
 
 
 # The pieces
@@ -305,7 +305,7 @@ turns = st.lists(
 
 @given(turns, st.integers(0, 3_000))
 def test_wherever_it_is_cut_the_rest_is_well_formed_and_no_longer_than_before(history: list[Turn], tokens: int) -> None:
-    first = first_kept(history, tokens)
+    first = first_kept_turn(history, tokens)
     kept = len(history) - first
 
     summed = shorter(history, summary="s", kept=kept, whole=kept)
@@ -324,6 +324,6 @@ def test_wherever_it_is_cut_the_rest_is_well_formed_and_no_longer_than_before(hi
 def test_a_meter_that_goes_along_counts_what_one_look_would(history: list[Turn], step: int) -> None:
     meter = Meter()
     for end in range(step, len(history) + step, step):
-        measured = meter.measured(Request(history[:end], ()))
+        measured = meter.measure(Request(history[:end], ()))
 
     assert abs(measured - estimate(history)) <= len(history)  # type: ignore[possibly-undefined]

@@ -175,10 +175,10 @@ async def test_a_nested_call_knows_that_the_call_around_it_is_to_end() -> None:
 
 
 async def test_what_a_person_interrupts_is_not_kept_from_them() -> None:
-    from ferrule.engine.faults import told
+    from ferrule.engine.faults import outcome_of_error
 
     with pytest.raises(KeyboardInterrupt):
-        told(call(), KeyboardInterrupt())
+        outcome_of_error(call(), KeyboardInterrupt())
 
 
 async def test_the_log_is_silent_about_what_goes_well(caplog: pytest.LogCaptureFixture) -> None:

@@ -15,7 +15,7 @@ from ferrule.core.effects import ChangesState, Effects
 from ferrule.core.events import ToolFinished
 from ferrule.core.state import MovedTo, StateSet, ToolsFound
 from ferrule.core.tool import Result, ToolError
-from ferrule.engine.faults import contained, in_own_task
+from ferrule.engine.faults import contain_exit, in_own_task
 from ferrule.testing import FixedJudge, allow
 from tests.requirement import requirement
 
@@ -301,9 +301,9 @@ async def test_work_that_is_ended_before_its_first_step_leaves_no_warning_behind
     async def work() -> str:
         return "never"
 
-    ended = in_own_task(work(), contained)
+    ended = in_own_task(work(), contain_exit)
     ended.cancel()
     await asyncio.wait((ended,))
 
     assert ended.cancelled()
-    assert await in_own_task(work(), contained) == "never"
+    assert await in_own_task(work(), contain_exit) == "never"

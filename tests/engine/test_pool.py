@@ -78,7 +78,7 @@ def _names(tools: Any) -> list[str]:
 
 
 def _bytes(pool: ToolPool, found: tuple[str, ...] = ()) -> list[str]:
-    return [f"{spec.name}\n{spec.description}\n{spec.schema_json()}" for spec in pool.offered(found)]
+    return [f"{spec.name}\n{spec.description}\n{spec.schema_json()}" for spec in pool.specs_for_request(found)]
 
 
 # Layers
@@ -218,7 +218,7 @@ def test_the_cache_breakpoint_stands_behind_the_last_built_in_tool() -> None:
     )
 
     assert pool.cache_after == 2
-    assert [spec.name for spec in pool.offered()[: pool.cache_after]] == ["A", "C"]
+    assert [spec.name for spec in pool.specs_for_request()[: pool.cache_after]] == ["A", "C"]
 
 
 # Deferred
@@ -231,8 +231,8 @@ def test_a_deferred_tool_is_offered_once_it_was_found() -> None:
     )
 
     assert [spec.name for spec in pool.deferred] == ["B", "Y"]
-    assert [spec.name for spec in pool.offered()] == ["A", "X"]
-    assert [spec.name for spec in pool.offered(("Y", "gone", "B", "A"))] == ["A", "X", "Y", "B"]
+    assert [spec.name for spec in pool.specs_for_request()] == ["A", "X"]
+    assert [spec.name for spec in pool.specs_for_request(("Y", "gone", "B", "A"))] == ["A", "X", "Y", "B"]
 
 
 @requirement("POOL-4")

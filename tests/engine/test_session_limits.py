@@ -24,7 +24,7 @@ from ferrule.core.model import (
 from ferrule.core.ports import Note
 from ferrule.core.state import Queued
 from ferrule.core.tool import Result
-from ferrule.engine.spending import Limits, cost_of
+from ferrule.engine.spending import TurnLimits, cost_of
 from ferrule.providers.scripted import says
 from ferrule.testing import RecordingModel, well_formed
 from tests.requirement import requirement
@@ -82,7 +82,7 @@ def test_without_prices_nobody_knows_the_cost() -> None:
 
 async def test_a_turn_ends_after_as_many_messages_as_it_may_have() -> None:
     at = stage(Act(body=echo))
-    at.session.limits = Limits(max_turns=2)
+    at.session.limits = TurnLimits(max_turns=2)
     model = Faulty(*[says("", call("Act", str(number), text="x")) for number in range(5)])
 
     events = await ask(at, "go", model)
@@ -94,7 +94,7 @@ async def test_a_turn_ends_after_as_many_messages_as_it_may_have() -> None:
 
 async def test_the_limit_counts_for_each_prompt_anew() -> None:
     at = stage(Act())
-    at.session.limits = Limits(max_turns=1)
+    at.session.limits = TurnLimits(max_turns=1)
 
     first = await ask(at, "go", RecordingModel(says("one")))
     second = await ask(at, "go", RecordingModel(says("two")))
@@ -104,7 +104,7 @@ async def test_the_limit_counts_for_each_prompt_anew() -> None:
 
 async def test_a_turn_ends_when_the_budget_is_spent() -> None:
     at = stage(Act())
-    at.session.limits = Limits(max_budget=0.01)
+    at.session.limits = TurnLimits(max_budget=0.01)
     model = Faulty(*[costing(Usage(2_000), *says("", call("Act", str(number)))) for number in range(5)], facts=PRICED)
 
     events = await ask(at, "go", model)
@@ -117,7 +117,7 @@ async def test_a_turn_ends_when_the_budget_is_spent() -> None:
 
 async def test_a_budget_in_dollars_needs_prices() -> None:
     at = stage(Act())
-    at.session.limits = Limits(max_budget=1.0)
+    at.session.limits = TurnLimits(max_budget=1.0)
     model = RecordingModel(says("never"))
 
     events = await ask(at, "go", model)

@@ -30,7 +30,7 @@ from ferrule.core.model import (
 from ferrule.core.ports import Note
 from ferrule.core.state import MovedTo, StateSet, ToolsFound
 from ferrule.core.tool import Result
-from ferrule.engine.conversation import Conversation
+from ferrule.engine.conversation import MessageHistory
 from ferrule.engine.entries import (
     assistant_fields,
     assistant_turn,
@@ -41,7 +41,7 @@ from ferrule.engine.entries import (
     user_fields,
     user_turn,
 )
-from ferrule.engine.restoring import NO_RESULT, restored
+from ferrule.engine.restoring import NO_RESULT, restore_conversation
 from ferrule.engine.transcript import Transcript
 from ferrule.providers.scripted import says
 from ferrule.testing import RecordingModel, well_formed
@@ -53,7 +53,7 @@ from .stage import Act, Given, Stage, call, echo, stage, steps
 
 def recorded(at: Stage) -> InMemory:
     store = InMemory()
-    at.session.conversation = Conversation((), Transcript(store, "session-1", meta={"workspace": "/project"}))
+    at.session.conversation = MessageHistory((), Transcript(store, "session-1", meta={"workspace": "/project"}))
     return store
 
 
@@ -112,7 +112,7 @@ async def test_what_state_a_session_had_comes_back() -> None:
     await ask(at, "go", RecordingModel(says("", call()), says("ok")))
     await ask(at, "again", RecordingModel(says("", call()), says("ok")))
 
-    found = restored(store.lines)
+    found = restore_conversation(store.lines)
     assert (found.cwd, found.found_tools) == ("/project/sub", ("Zeta",))
     assert found.values == {"todos": [{"content": "a", "status": "x"}]}
     assert found.prompts == 2
@@ -131,7 +131,7 @@ async def test_a_value_that_is_no_json_costs_a_warning_and_not_the_turn(
         await ask(at, "go", RecordingModel(says("", call()), says("ok")))
 
     assert "object has no form in JSON" in caplog.text
-    assert restored(store.lines).turns == at.session.history
+    assert restore_conversation(store.lines).turns == at.session.history
 
 
 async def test_a_full_disk_costs_a_warning_and_not_the_turn(caplog: pytest.LogCaptureFixture) -> None:
@@ -140,7 +140,7 @@ async def test_a_full_disk_costs_a_warning_and_not_the_turn(caplog: pytest.LogCa
             raise OSError(28, "No space left on device")
 
     at = stage(Act())
-    at.session.conversation = Conversation((), Transcript(Full(), "session-1"))
+    at.session.conversation = MessageHistory((), Transcript(Full(), "session-1"))
     with caplog.at_level(logging.WARNING):
         events = await ask(at, "go", RecordingModel(says("", call()), says("ok")))
 
@@ -229,7 +229,7 @@ def conversation(messages: Sequence[Any], interrupted_after: int | None) -> tupl
 def test_the_record_of_any_conversation_gives_the_conversation(messages: list[Any], interrupted: int | None) -> None:
     at, store = conversation(messages, interrupted)
 
-    found = restored(store.lines)
+    found = restore_conversation(store.lines)
 
     assert found.turns == at.session.history
     assert not found.is_cut
@@ -249,9 +249,9 @@ def test_any_beginning_of_a_record_and_any_rest_of_it_is_well_formed(
     kept = data.draw(st.lists(st.booleans(), min_size=len(store.lines), max_size=len(store.lines)))
     rest = [line for line, keep in zip(store.lines, kept, strict=True) if keep]
 
-    from_beginning = restored(beginning.splitlines(keepends=True))
+    from_beginning = restore_conversation(beginning.splitlines(keepends=True))
     assert well_formed(from_beginning.turns)
-    assert well_formed(restored(rest).turns)
+    assert well_formed(restore_conversation(rest).turns)
     assert from_beginning.damaged <= 1
 
 
@@ -262,7 +262,7 @@ def test_a_call_whose_result_was_never_written_is_told_so() -> None:
     turn = AssistantTurn((call("Act", "1"), call("Act", "2")))
     transcript.assistant(turn, model="m", stopped="tool_use", usage=Usage())
 
-    found = restored([*store.lines, b'{"type":"results","agent":"main","resul'])
+    found = restore_conversation([*store.lines, b'{"type":"results","agent":"main","resul'])
 
     assert found.turns == [
         UserTurn.saying("go"),
@@ -275,7 +275,7 @@ def test_a_call_whose_result_was_never_written_is_told_so() -> None:
 
 @pytest.mark.parametrize("line", [b"", b"[]", b"nonsense", b'{"type":"user","agent":"main","content":7}', b"\xff\xfe"])
 def test_a_line_that_is_no_entry_is_counted_and_left_out(line: bytes) -> None:
-    assert (restored([line]).turns, restored([line]).damaged) == ([], 1)
+    assert (restore_conversation([line]).turns, restore_conversation([line]).damaged) == ([], 1)
 
 
 def test_entries_of_other_agents_and_of_later_versions_are_left_out() -> None:
@@ -286,6 +286,6 @@ def test_entries_of_other_agents_and_of_later_versions_are_left_out() -> None:
 
     lines = [*store.lines, line_of({"type": "mood", "agent": "main"})]
 
-    assert restored(lines).turns == [UserTurn.saying("go")]
-    assert restored(lines).damaged == 0
-    assert restored(lines, "explorer").turns == [UserTurn.saying("look")]
+    assert restore_conversation(lines).turns == [UserTurn.saying("go")]
+    assert restore_conversation(lines).damaged == 0
+    assert restore_conversation(lines, "explorer").turns == [UserTurn.saying("look")]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ferrule.core.events import HookRan
-from ferrule.hooks.answers import Answer
+from ferrule.hooks.answers import HookAnswer
 from ferrule.hooks.events import MOMENTS
 from ferrule.hooks.hook import Hook, HookBook, Program
 from ferrule.hooks.matching import everything
@@ -47,7 +47,7 @@ def runner(folder: Path, *hooks: Hook, seen: Recorder | None = None, **more: Any
     return Runner(lambda agent, chain: book, lambda: worker)
 
 
-async def answer_of(folder: Path, hook: Hook, payload: Mapping[str, Any] = PAYLOAD) -> Answer:
+async def answer_of(folder: Path, hook: Hook, payload: Mapping[str, Any] = PAYLOAD) -> HookAnswer:
     seen = Recorder()
     (answer,) = await runner(folder, hook, seen=seen).ask([hook], {"cwd": str(folder), **payload})
     (told,) = seen.of(HookRan)

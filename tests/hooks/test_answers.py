@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferrule.hooks.answers import LONGEST_TEXT, Answer, Reply, understood
+from ferrule.hooks.answers import LONGEST_TEXT, HookAnswer, Reply, parse_reply
 from ferrule.hooks.events import MOMENTS
 from ferrule.hooks.hook import Hook
 from tests.requirement import requirement
@@ -36,11 +36,11 @@ TELLING = st.sampled_from(["PreToolUse", "PermissionRequest", "PostToolUse", "Us
 EVENTS = st.sampled_from(sorted(MOMENTS))
 
 
-def read(hook: Hook, **reply: Any) -> Answer:
-    return understood(hook, Reply(**reply), lambda _: None)
+def read(hook: Hook, **reply: Any) -> HookAnswer:
+    return parse_reply(hook, Reply(**reply), lambda _: None)
 
 
-def said(event: str = "PreToolUse", **answer: Any) -> Answer:
+def said(event: str = "PreToolUse", **answer: Any) -> HookAnswer:
     return read(program("x", event), stdout=json.dumps(answer))
 
 
@@ -48,7 +48,7 @@ def said(event: str = "PreToolUse", **answer: Any) -> Answer:
 def test_no_output_of_any_kind_is_an_error(event: str, closed: bool, code: int, out: str, err: str) -> None:
     answer = read(program("x", event, fails_closed=closed), exit_code=code, stdout=out, stderr=err)
 
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, HookAnswer)
 
 
 @requirement("HOOK-4")
@@ -139,7 +139,7 @@ def test_a_text_that_is_too_long_is_saved_and_shown_in_part() -> None:
         return "/kept/hook.txt"
 
     text = "x" * (LONGEST_TEXT + 1)
-    answer = understood(program("x"), Reply(json={"systemMessage": text}), save)
+    answer = parse_reply(program("x"), Reply(json={"systemMessage": text}), save)
 
     assert saved == [text]
     assert answer.message.endswith("[... 8,001 characters left out; the whole of it is in /kept/hook.txt ...]")

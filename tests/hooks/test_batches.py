@@ -13,7 +13,7 @@ from ferrule.core.calls import Status
 from ferrule.core.content import plain_text
 from ferrule.core.events import TurnEnded
 from ferrule.core.model import ResultTurn
-from ferrule.permissions.classifier import Account, Assessment
+from ferrule.permissions.classifier import Assessment, ToolStatement
 from ferrule.permissions.modes import Mode
 from ferrule.providers.scripted import says
 from tests.agents.cast import Cast, hire, played
@@ -74,7 +74,7 @@ async def test_the_calls_of_an_agent_are_told_as_its_own(tmp_path: Path) -> None
 
 
 class Fears:
-    async def classify(self, account: Account, /) -> Assessment:
+    async def classify(self, account: ToolStatement, /) -> Assessment:
         return Assessment("unsafe", "it lies")
 
 

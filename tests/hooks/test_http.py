@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ferrule.hooks.answers import Answer
+from ferrule.hooks.answers import HookAnswer
 from ferrule.hooks.hook import Hook
 from ferrule.hooks.http import Addresses, posting
 from ferrule.hooks.loading import HookError
@@ -25,7 +25,9 @@ def response(body: str, status: str = "200 OK") -> bytes:
     return f"HTTP/1.1 {status}\r\ncontent-length: {len(body)}\r\n\r\n{body}".encode()
 
 
-async def asked(folder: Path, served: Served, *, closed: bool = False, seconds: float = 20.0, **said: Any) -> Answer:
+async def asked(
+    folder: Path, served: Served, *, closed: bool = False, seconds: float = 20.0, **said: Any
+) -> HookAnswer:
     work = posting({"url": str(served.url("/hook")), **said}, ANY, {"TOKEN": "abc", "OTHER": "def"})
     hook = Hook(event="PreToolUse", name="web", matches=everything, work=work, seconds=seconds, fails_closed=closed)
     return await answer_of(folder, hook)

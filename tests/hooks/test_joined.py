@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from ferrule import Settings, ToolCall, hook, open_session
-from ferrule.app.commands import Commands, NotExpanded
+from ferrule.app.commands import NotExpanded, SlashCommands
 from ferrule.app.sessions import begin_session, resume_session
 from ferrule.core.calls import Status
 from ferrule.core.content import plain_text
 from ferrule.core.events import HookRan, ToolFinished
 from ferrule.core.model import ModelFacts, UserTurn
 from ferrule.engine.session import Session
-from ferrule.permissions.asking import Answer, Question
+from ferrule.permissions.asking import ApprovalAnswer, ApprovalQuestion
 from ferrule.permissions.modes import Mode
 from ferrule.providers.scripted import ScriptedModel, says
 from ferrule.skills.catalog import Skills
@@ -147,8 +147,8 @@ async def test_hooks_are_asked_before_an_agents_own_compaction_and_told_after_it
 
 
 class Agreeable:
-    async def answer(self, question: Question, /) -> Answer:
-        return Answer(allowed=True)
+    async def answer(self, question: ApprovalQuestion, /) -> ApprovalAnswer:
+        return ApprovalAnswer(allowed=True)
 
 
 @requirement("HOOK-2")
@@ -243,12 +243,12 @@ async def test_hooks_are_asked_before_a_command_becomes_a_prompt(tmp_path: Path)
 
     skills = Skills(pages(tmp_path))
     session = opened(tmp_path / "project", hooks=[hook("UserPromptExpansion", guard, match="greet")], skills=skills)
-    commands = Commands(session, skills)
+    commands = SlashCommands(session, skills)
 
-    assert await commands.expanded("/greet all") == "Greet all."
+    assert await commands.expand("/greet all") == "Greet all."
     with pytest.raises(NotExpanded, match="not them"):
-        await commands.expanded("/greet them")
-    assert await commands.expanded("/etc/hosts") == "/etc/hosts"
+        await commands.expand("/greet them")
+    assert await commands.expand("/etc/hosts") == "/etc/hosts"
     await answered(session, "Greet all.", ScriptedModel([says("Hello.")]))
 
     (told, _) = seen

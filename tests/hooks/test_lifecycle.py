@@ -14,7 +14,7 @@ from ferrule.core.model import AssistantTurn, UserTurn
 from ferrule.engine.session import Session
 from ferrule.hooks.hook import Hook
 from ferrule.hooks.lifecycle import MOST_BLOCKS, Lifecycle
-from ferrule.hooks.payloads import Scene
+from ferrule.hooks.payloads import SessionFacts
 from ferrule.permissions.modes import Mode
 from ferrule.providers.scripted import ScriptedModel, says
 from ferrule.testing import well_formed
@@ -143,7 +143,7 @@ async def test_the_other_events_have_their_fields_and_their_matchers(tmp_path: P
         return program("cat >> got; echo >&2 no; exit 2", event, **more)
 
     events = ["SubagentStart", "SubagentStop", "PreCompact", "PostCompact"]
-    at = Lifecycle(runner(tmp_path, *map(noting, events)), Scene(session_id="s", project=str(tmp_path)))
+    at = Lifecycle(runner(tmp_path, *map(noting, events)), SessionFacts(session_id="s", project=str(tmp_path)))
     cwd = str(tmp_path)
 
     said = [
@@ -164,7 +164,7 @@ async def test_a_matcher_chooses_by_the_subject_of_the_event(tmp_path: Path) -> 
         hook("PreCompact", lambda event: ran.append("wanted"), match="manual"),
         hook("SessionStart", lambda event: ran.append("resume"), match="resume"),
     ]
-    at = Lifecycle(runner(tmp_path, *hooks), Scene(session_id="s", project=str(tmp_path)))
+    at = Lifecycle(runner(tmp_path, *hooks), SessionFacts(session_id="s", project=str(tmp_path)))
 
     await at.compacting(str(tmp_path), trigger="auto")
     await at.session_started(str(tmp_path))

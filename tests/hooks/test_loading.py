@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ferrule import Settings, ToolCall, hook, open_session
-from ferrule.app.layers import ReloadedPolicy, SettingsError, open_layers, understood
+from ferrule.app.layers import ReloadedPolicy, SettingsError, interpret_settings, open_layers
 from ferrule.core.calls import Status
 from ferrule.hooks.events import NEVER_TOLD
 from ferrule.hooks.hook import AgentPrompt, Condition, Hook, ModelPrompt, ServerTool
@@ -47,7 +47,7 @@ def live(folder: Path, **more: Any) -> LiveSettings:
 
 
 def hooks_of(folder: Path, content: Mapping[str, Any]) -> tuple[Hook, ...]:
-    found = understood(live(folder, settings=json.dumps(content)).current(), str(folder / "project"))
+    found = interpret_settings(live(folder, settings=json.dumps(content)).current(), str(folder / "project"))
     return found.hooks.of("PreToolUse")
 
 
@@ -157,7 +157,7 @@ def test_a_question_is_loaded_as_it_stands_and_fails_closed_at_a_gate_alone(
     (gate,) = hooks_of(tmp_path, saying(**handler))
     (open_one,) = hooks_of(tmp_path, saying(**handler, failClosed=False))
     later = live(tmp_path, settings=json.dumps(saying("PostToolUse", **handler))).current()
-    (after,) = understood(later, str(tmp_path)).hooks.of("PostToolUse")
+    (after,) = interpret_settings(later, str(tmp_path)).hooks.of("PostToolUse")
 
     assert (gate.work, gate.seconds) == (work, seconds)
     assert [hook.fails_closed for hook in (gate, open_one, after)] == [True, False, False]
@@ -166,14 +166,16 @@ def test_a_question_is_loaded_as_it_stands_and_fails_closed_at_a_gate_alone(
 def test_a_question_to_a_model_is_a_warning_where_the_event_takes_none(home: Path, tmp_path: Path) -> None:
     current = live(tmp_path, settings=json.dumps(saying("SessionStart", type="prompt", prompt="p"))).current()
 
-    assert "hooks of the type prompt are not run for this event" in "".join(understood(current).warnings)
+    assert "hooks of the type prompt are not run for this event" in "".join(interpret_settings(current).warnings)
 
 
 @pytest.mark.parametrize("event", sorted(NEVER_TOLD))
 def test_a_hook_for_an_event_that_no_session_tells_of_is_a_warning(event: str, home: Path, tmp_path: Path) -> None:
     current = live(tmp_path, settings=json.dumps(saying(event, type="command", command="x"))).current()
 
-    assert f"`{event}` cannot be run: this version never tells of that event." in "".join(understood(current).warnings)
+    assert f"`{event}` cannot be run: this version never tells of that event." in "".join(
+        interpret_settings(current).warnings
+    )
     with pytest.raises(ValueError, match="would never run"):
         hook(event, print)
 
@@ -250,7 +252,7 @@ async def test_a_condition_with_a_specifier_looks_into_a_command(
     put(home, saying(matcher="Bash", **REFUSE, **{"if": "Bash(git push *)"}))
     settings = live(tmp_path)
     base = Settings(cwd=str(tmp_path / "project"), state_folder=tmp_path / "state", mode=Mode.BYPASS)
-    async with open_session(replace(base, hooks=understood(settings.current(), base.cwd).hooks)) as session:
+    async with open_session(replace(base, hooks=interpret_settings(settings.current(), base.cwd).hooks)) as session:
         (outcome,) = await session.run([ToolCall("1", "Bash", {"command": command})])
 
     assert (outcome.status is Status.DENIED) is runs

@@ -58,4 +58,4 @@ def test_a_matcher_matches_or_is_refused(text: str, event: str, name: str) -> No
 def test_of_hooks_that_would_do_the_same_only_the_first_runs() -> None:
     one, same, other = program("x", name="one"), program("x", name="same"), program("y")
 
-    assert HookBook([one, same, other]).chosen("PreToolUse", "Bash") == (one, other)
+    assert HookBook([one, same, other]).choose("PreToolUse", "Bash") == (one, other)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ferrule import Settings, ToolCall, open_session
-from ferrule.app.layers import open_layers, understood
+from ferrule.app.layers import interpret_settings, open_layers
 from ferrule.app.sessions import begin_session
 from ferrule.core.calls import Status, ToolOutcome
 from ferrule.core.content import plain_text
@@ -43,7 +43,7 @@ YES = '{"ok": true}'
 def book(folder: Path, *handlers: Any, event: str = "PreToolUse", matcher: str = "Write") -> HookBook:
     said = {"hooks": {event: [{"matcher": matcher, "hooks": list(handlers)}]}}
     live = open_layers(str(folder), folder / ".state", settings=json.dumps(said), levels=frozenset())
-    return understood(live.current(), str(folder)).hooks
+    return interpret_settings(live.current(), str(folder)).hooks
 
 
 def settings(folder: Path, hooks: HookBook, **more: Any) -> Settings:

@@ -18,17 +18,17 @@ from uuid import uuid4
 import pytest
 
 from ferrule.host.command import Bounds, Command
-from ferrule.host.commands import Commands
-from ferrule.host.sandbox import Offers, Sandbox, tried
+from ferrule.host.commands import CommandRunner
+from ferrule.host.sandbox import Offers, Sandbox, try_sandbox
 
 PYTHON = f"{sys.executable} -I -S -c"
 GENEROUS = 30.0
 """Seconds that nothing takes unless it hangs."""
 
 
-def opened(folder: Path) -> Commands:
+def opened(folder: Path) -> CommandRunner:
     """Without a control group, which takes longer to make than most tests."""
-    return Commands(folder=folder / "output", environment=os.environ, bounds=Bounds(processes=0, memory=0))
+    return CommandRunner(folder=folder / "output", environment=os.environ, bounds=Bounds(processes=0, memory=0))
 
 
 def command(text: str, cwd: Path | str, **variables: str) -> Command:
@@ -70,7 +70,7 @@ def offers() -> Offers:
 
     async def ask(folder: Path) -> Offers:
         async with opened(folder) as commands:
-            return await tried(commands)
+            return await try_sandbox(commands)
 
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as thread:  # its own loop beside any other
         return thread.submit(asyncio.run, ask(Path(folder))).result()

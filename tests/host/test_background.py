@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.background import Background, NoSuchCommand, State
-from ferrule.host.commands import Commands
+from ferrule.host.background import Background, NoSuchCommand, TaskState
+from ferrule.host.commands import CommandRunner
 from ferrule.host.line_filter import BadPattern
 from tests.host.shell import GENEROUS, alive_with, command, opened, unique, until
 from tests.requirement import requirement
@@ -21,13 +21,13 @@ STEPS = "for name in a b c; do echo line-$name; while [ ! -e $name ]; do sleep 0
 
 
 @pytest.fixture
-async def commands(tmp_path: Path) -> AsyncIterator[Commands]:
+async def commands(tmp_path: Path) -> AsyncIterator[CommandRunner]:
     async with opened(tmp_path) as commands:
         yield commands
 
 
 @pytest.fixture
-async def background(commands: Commands) -> AsyncIterator[Background]:
+async def background(commands: CommandRunner) -> AsyncIterator[Background]:
     background = Background(commands)
     yield background
     await background.close(grace=0)
@@ -48,7 +48,7 @@ async def test_each_look_gives_what_is_new(background: Background, tmp_path: Pat
     assert [news.text for news in (first, nothing, second, again, last)] == [
         "line-a\n", "", "line-b\n", "line-a\nline-b\n", "line-c\n"
     ]  # fmt: skip
-    assert (first.status.state, last.status.state, last.status.exit_code) == (State.RUNNING, State.COMPLETED, 0)
+    assert (first.status.state, last.status.state, last.status.exit_code) == (TaskState.RUNNING, TaskState.COMPLETED, 0)
 
 
 @requirement("BASH-5")
@@ -89,7 +89,7 @@ async def test_killing_ends_the_tree_and_frees_it(background: Background, tmp_pa
 
     news = await background.kill(id)
 
-    assert (news.text, news.status.state, news.status.signal) == ("first\n", State.KILLED, "SIGTERM")
+    assert (news.text, news.status.state, news.status.signal) == ("first\n", TaskState.KILLED, "SIGTERM")
     assert not alive_with(marker)
     assert background.listing() == ()
     with pytest.raises(NoSuchCommand, match="none is running"):
@@ -102,11 +102,11 @@ async def test_an_end_is_told_once_and_only_if_nobody_saw_it(background: Backgro
     unseen = await background.start(command("exit 3", tmp_path))
     running = await background.start(command("sleep 1011", tmp_path))
     await background.output(seen, wait_for="end", seconds=GENEROUS)
-    await until(lambda: [status.state for status in background.listing()].count(State.RUNNING) == 1)
+    await until(lambda: [status.state for status in background.listing()].count(TaskState.RUNNING) == 1)
 
     (notice,) = background.notices()
 
-    assert (notice.id, notice.state, notice.exit_code) == (unseen, State.FAILED, 3)
+    assert (notice.id, notice.state, notice.exit_code) == (unseen, TaskState.FAILED, 3)
     assert background.notices() == ()
     assert [status.id for status in background.listing()] == [seen, unseen, running]
 
@@ -134,7 +134,7 @@ async def test_a_server_that_ends_or_is_slow_is_not_ready(background: Background
 
 @requirement("BASH-7")
 async def test_a_command_whose_time_was_up_goes_on_under_an_id(
-    background: Background, commands: Commands, tmp_path: Path
+    background: Background, commands: CommandRunner, tmp_path: Path
 ) -> None:
     running = await commands.start(command(STEPS, tmp_path))
     assert await running.within(0.01) is None
@@ -144,7 +144,7 @@ async def test_a_command_whose_time_was_up_goes_on_under_an_id(
         (tmp_path / name).touch()
 
     news = await background.output(id, wait_for="end", seconds=GENEROUS)
-    assert (news.text, news.status.state) == ("line-a\nline-b\nline-c\n", State.COMPLETED)
+    assert (news.text, news.status.state) == ("line-a\nline-b\nline-c\n", TaskState.COMPLETED)
 
 
 async def test_much_output_is_given_by_its_ends(background: Background, tmp_path: Path) -> None:
@@ -178,12 +178,12 @@ async def test_a_lost_command_is_said_to_be(background: Background, tmp_path: Pa
     os.kill(spawner, signal.SIGKILL)
 
     news = await background.output(id, wait_for="end", seconds=GENEROUS)
-    assert (news.status.state, news.text) == (State.LOST, "")
+    assert (news.status.state, news.text) == (TaskState.LOST, "")
     assert "Run it again" in news.status.trouble
 
 
 @requirement("BASH-4")
-async def test_closing_ends_them_all(commands: Commands, tmp_path: Path) -> None:
+async def test_closing_ends_them_all(commands: CommandRunner, tmp_path: Path) -> None:
     marker = unique()
     background = Background(commands)
     for _ in range(3):

@@ -12,8 +12,8 @@ import pytest
 from PIL import Image
 
 from ferrule.host.cells import CellPage, cell_page
-from ferrule.host.images import Picture
-from ferrule.text.notebooks import Notebook, parsed
+from ferrule.host.images import FittedPicture
+from ferrule.text.notebooks import Notebook, parse_notebook
 from tests.host.making import encoded, png
 from tests.requirement import requirement
 
@@ -33,7 +33,7 @@ def _notebook(*cells: list[str]) -> Notebook:
         }
         for number, pictures in enumerate(cells)
     ]
-    return parsed(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": told}))
+    return parse_notebook(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": told}))
 
 
 def _page(notebook: Notebook, **more: Any) -> CellPage:
@@ -44,7 +44,7 @@ def _page(notebook: Notebook, **more: Any) -> CellPage:
 def test_only_so_many_pixels_of_a_cell_are_unpacked() -> None:
     (cell,) = _page(_notebook([_large()] * 60)).cells
 
-    assert sum(isinstance(output, Picture) for output in cell.outputs) == 3
+    assert sum(isinstance(output, FittedPicture) for output in cell.outputs) == 3
     assert cell.outputs[-1] == "(one more picture, of 62,410,000 pixels; those before it are as much as a cell shows)"
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from ferrule.host.command import Bounds
-from ferrule.host.commands import Commands
+from ferrule.host.commands import CommandRunner
 from tests.host.shell import GENEROUS, alive_with, command, unique, until
 
 BOMB = "f() { while :; do sleep 1018 & done; }; f 2>/dev/null"
 
 
-def _bounded(folder: Path, bounds: Bounds) -> Commands:
-    return Commands(folder=folder, environment=os.environ, bounds=bounds)
+def _bounded(folder: Path, bounds: Bounds) -> CommandRunner:
+    return CommandRunner(folder=folder, environment=os.environ, bounds=bounds)
 
 
 async def test_a_fork_bomb_stays_within_its_bounds_and_ends_when_told(tmp_path: Path) -> None:

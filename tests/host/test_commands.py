@@ -12,24 +12,24 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.command import Command, CommandFailed, Limits, Ran
-from ferrule.host.commands import Commands
+from ferrule.host.command import Command, CommandFailed, ProcessLimits, Ran
+from ferrule.host.commands import CommandRunner
 from ferrule.host.environment import child_environment
 from tests.host.shell import GENEROUS, command, opened, until
 from tests.requirement import requirement
 
 
 @pytest.fixture
-async def commands(tmp_path: Path) -> AsyncIterator[Commands]:
+async def commands(tmp_path: Path) -> AsyncIterator[CommandRunner]:
     async with opened(tmp_path) as commands:
         yield commands
 
 
-async def _ran(commands: Commands, text: str, cwd: Path, **variables: str) -> Ran:
+async def _ran(commands: CommandRunner, text: str, cwd: Path, **variables: str) -> Ran:
     return await commands.run(command(text, cwd, **variables), timeout=GENEROUS)
 
 
-async def _printed(commands: Commands, text: str, cwd: Path, **variables: str) -> str:
+async def _printed(commands: CommandRunner, text: str, cwd: Path, **variables: str) -> str:
     return (await _ran(commands, text, cwd, **variables)).output.text()
 
 
@@ -37,7 +37,7 @@ async def _printed(commands: Commands, text: str, cwd: Path, **variables: str) -
 
 
 @requirement("BASH-1")
-async def test_output_and_errors_come_in_the_order_they_were_written(commands: Commands, tmp_path: Path) -> None:
+async def test_output_and_errors_come_in_the_order_they_were_written(commands: CommandRunner, tmp_path: Path) -> None:
     ran = await _ran(commands, "echo one; echo two >&2; echo three; exit 7", tmp_path)
 
     assert (ran.exit_code, ran.signal, ran.output.text()) == (7, None, "one\ntwo\nthree\n")
@@ -55,7 +55,7 @@ async def test_output_and_errors_come_in_the_order_they_were_written(commands: C
     ],
 )
 async def test_an_end_by_a_signal_is_named(
-    commands: Commands, tmp_path: Path, text: str, code: int | None, name: str | None
+    commands: CommandRunner, tmp_path: Path, text: str, code: int | None, name: str | None
 ) -> None:
     ran = await _ran(commands, text, tmp_path)
 
@@ -75,7 +75,7 @@ async def test_an_end_by_a_signal_is_named(
         "",
     ],
 )
-async def test_the_text_of_a_command_reaches_bash_untouched(commands: Commands, tmp_path: Path, text: str) -> None:
+async def test_the_text_of_a_command_reaches_bash_untouched(commands: CommandRunner, tmp_path: Path, text: str) -> None:
     plain = subprocess.run(  # noqa: ASYNC221 - the yardstick
         ["bash", "-c", text], cwd=tmp_path, capture_output=True, check=False, env=os.environ
     )
@@ -85,13 +85,15 @@ async def test_the_text_of_a_command_reaches_bash_untouched(commands: Commands, 
     assert (ran.exit_code, ran.output.head) == (plain.returncode, plain.stdout + plain.stderr)
 
 
-async def test_a_command_longer_than_an_argument_can_be_runs_all_the_same(commands: Commands, tmp_path: Path) -> None:
+async def test_a_command_longer_than_an_argument_can_be_runs_all_the_same(
+    commands: CommandRunner, tmp_path: Path
+) -> None:
     text = f"cat <<'END' | wc -c\n{'x' * 1_000_000}\nEND\necho $0 $#"
 
     assert (await _printed(commands, text, tmp_path)).split() == ["1000001", "bash", "0"]
 
 
-async def test_a_command_that_no_program_can_be_given_is_refused(commands: Commands, tmp_path: Path) -> None:
+async def test_a_command_that_no_program_can_be_given_is_refused(commands: CommandRunner, tmp_path: Path) -> None:
     for text, words in (("echo \0", "NUL"), ("echo \ud800", "surrogate")):
         with pytest.raises(CommandFailed, match=words):
             await _ran(commands, text, tmp_path)
@@ -120,7 +122,7 @@ async def test_a_command_that_no_program_can_be_given_is_refused(commands: Comma
         "cd sub; kill -TERM $$",
     ],
 )
-async def test_the_directory_where_a_command_ended_is_told(commands: Commands, tmp_path: Path, text: str) -> None:
+async def test_the_directory_where_a_command_ended_is_told(commands: CommandRunner, tmp_path: Path, text: str) -> None:
     (tmp_path / "sub").mkdir()
 
     assert (await _ran(commands, text, tmp_path)).cwd == str(tmp_path / "sub")
@@ -131,7 +133,9 @@ async def test_the_directory_where_a_command_ended_is_told(commands: Commands, t
     "text",
     ["(cd sub)", "bash -c 'cd sub'", "cd sub; cd ..", "echo hi", "cd nowhere"],
 )
-async def test_a_directory_that_only_a_part_of_it_went_to_is_not(commands: Commands, tmp_path: Path, text: str) -> None:
+async def test_a_directory_that_only_a_part_of_it_went_to_is_not(
+    commands: CommandRunner, tmp_path: Path, text: str
+) -> None:
     (tmp_path / "sub").mkdir()
 
     assert (await _ran(commands, text, tmp_path)).cwd == str(tmp_path)
@@ -150,20 +154,20 @@ async def test_a_directory_that_only_a_part_of_it_went_to_is_not(commands: Comma
     ],
 )
 async def test_a_shell_that_cannot_say_where_it_ended_says_nothing(
-    commands: Commands, tmp_path: Path, text: str
+    commands: CommandRunner, tmp_path: Path, text: str
 ) -> None:
     (tmp_path / "sub").mkdir()
 
     assert (await _ran(commands, text, tmp_path)).cwd is None
 
 
-async def test_the_environment_does_not_carry_over(commands: Commands, tmp_path: Path) -> None:
+async def test_the_environment_does_not_carry_over(commands: CommandRunner, tmp_path: Path) -> None:
     await _ran(commands, "export CARRIED=1; alias ll=ls; f() { :; }", tmp_path)
 
     assert await _printed(commands, "echo ${CARRIED-unset}${BASH_ENV-unset}; type -t f", tmp_path) == "unsetunset\n"
 
 
-async def test_a_directory_that_is_gone_is_said_to_be(commands: Commands, tmp_path: Path) -> None:
+async def test_a_directory_that_is_gone_is_said_to_be(commands: CommandRunner, tmp_path: Path) -> None:
     with pytest.raises(CommandFailed, match="is not a directory any more"):
         await _ran(commands, "true", tmp_path / "gone")
 
@@ -172,7 +176,9 @@ async def test_a_directory_that_is_gone_is_said_to_be(commands: Commands, tmp_pa
 
 
 @requirement("BASH-3")
-async def test_a_command_has_its_own_session_and_neither_terminal_nor_input(commands: Commands, tmp_path: Path) -> None:
+async def test_a_command_has_its_own_session_and_neither_terminal_nor_input(
+    commands: CommandRunner, tmp_path: Path
+) -> None:
     text = "ps -o sid= -p $$; echo $$; : < /dev/tty; cat; readlink /proc/self/fd/0; ls /proc/self/fd"
 
     words = (await _printed(commands, text, tmp_path)).split()
@@ -183,11 +189,11 @@ async def test_a_command_has_its_own_session_and_neither_terminal_nor_input(comm
     assert words[-5:-1] == ["0", "1", "198", "2"], "no descriptor of the spawner is inherited"
 
 
-async def test_no_descriptor_is_inherited_when_many_start_at_once(commands: Commands, tmp_path: Path) -> None:
+async def test_no_descriptor_is_inherited_when_many_start_at_once(commands: CommandRunner, tmp_path: Path) -> None:
     text = "for each in /proc/self/fd/*; do echo ${each##*/}; done"
 
     ran = await asyncio.gather(*(_ran(commands, text, tmp_path) for _ in range(30)))
-    confined = replace(command(text, tmp_path), limits=Limits(open_files=200))
+    confined = replace(command(text, tmp_path), limits=ProcessLimits(open_files=200))
     ran += await asyncio.gather(*(commands.run(confined, timeout=GENEROUS) for _ in range(10)))
 
     assert {one.output.text() for one in ran} <= {"0\n1\n198\n2\n", "0\n1\n198\n2\n3\n", "0\n1\n198\n2\n255\n3\n"}
@@ -211,7 +217,7 @@ INTERACTIVE = {
 
 @requirement("BASH-3")
 @pytest.mark.parametrize("program", INTERACTIVE)
-async def test_an_interactive_program_ends_by_itself(commands: Commands, tmp_path: Path, program: str) -> None:
+async def test_an_interactive_program_ends_by_itself(commands: CommandRunner, tmp_path: Path, program: str) -> None:
     if shutil.which(program) is None:
         pytest.skip(f"{program} is not installed")
     identity = {f"GIT_{who}_{what}": "a@b" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
@@ -223,7 +229,9 @@ async def test_an_interactive_program_ends_by_itself(commands: Commands, tmp_pat
 
 
 @requirement("BASH-3")
-async def test_signals_that_ferrule_ignores_are_not_ignored_by_commands(commands: Commands, tmp_path: Path) -> None:
+async def test_signals_that_ferrule_ignores_are_not_ignored_by_commands(
+    commands: CommandRunner, tmp_path: Path
+) -> None:
     ignored = await _printed(commands, "grep SigIgn /proc/self/status; yes | head -1", tmp_path)
 
     _, mask, printed = ignored.split()
@@ -234,7 +242,7 @@ async def test_signals_that_ferrule_ignores_are_not_ignored_by_commands(commands
 # Side by side
 
 
-async def test_commands_run_side_by_side(commands: Commands, tmp_path: Path) -> None:
+async def test_commands_run_side_by_side(commands: CommandRunner, tmp_path: Path) -> None:
     """Each waits for all the others, so that none ends unless all of them run."""
     number = 40
     text = f"touch $1.here; while [ $(ls *.here | wc -l) -lt {number} ]; do sleep 0.02; done"
@@ -244,7 +252,7 @@ async def test_commands_run_side_by_side(commands: Commands, tmp_path: Path) -> 
     assert [one.exit_code for one in ran] == [0] * number
 
 
-async def test_a_flood_does_not_hold_up_another_command(commands: Commands, tmp_path: Path) -> None:
+async def test_a_flood_does_not_hold_up_another_command(commands: CommandRunner, tmp_path: Path) -> None:
     flood = await commands.start(command("yes", tmp_path))
     await until(lambda: flood.output.total > 10_000_000)
 
@@ -254,7 +262,7 @@ async def test_a_flood_does_not_hold_up_another_command(commands: Commands, tmp_
 
 
 @requirement("BASH-6")
-async def test_output_is_given_out_while_the_command_runs(commands: Commands, tmp_path: Path) -> None:
+async def test_output_is_given_out_while_the_command_runs(commands: CommandRunner, tmp_path: Path) -> None:
     given: list[str] = []
     text = "printf '\\033[1mone\\033[0m\\n'; while [ ! -e go ]; do sleep 0.01; done; printf 'two \\xc3'; printf '\\xa9'"
     running = await commands.start(command(text, tmp_path), on_output=given.append)
@@ -267,7 +275,7 @@ async def test_output_is_given_out_while_the_command_runs(commands: Commands, tm
     assert "".join(given) == "one\ntwo é"
 
 
-async def test_whoever_comes_late_to_watch_misses_nothing(commands: Commands, tmp_path: Path) -> None:
+async def test_whoever_comes_late_to_watch_misses_nothing(commands: CommandRunner, tmp_path: Path) -> None:
     running = await commands.start(command("echo one; sleep 1020", tmp_path))
     await until(lambda: running.output.total)
     calls: list[int] = []
@@ -281,8 +289,8 @@ async def test_whoever_comes_late_to_watch_misses_nothing(commands: Commands, tm
 # Limits
 
 
-async def test_limits_hold(commands: Commands, tmp_path: Path) -> None:
-    limits = Limits(file_size=1_000, memory=300 << 20, open_files=20)
+async def test_limits_hold(commands: CommandRunner, tmp_path: Path) -> None:
+    limits = ProcessLimits(file_size=1_000, memory=300 << 20, open_files=20)
 
     size = await commands.run(replace(command("head -c 2000 /dev/zero > big; wc -c < big", tmp_path), limits=limits))
     memory = await commands.run(replace(command("python3 -c 'bytearray(1 << 30)'", tmp_path), limits=limits))
@@ -291,9 +299,9 @@ async def test_limits_hold(commands: Commands, tmp_path: Path) -> None:
     assert "MemoryError" in memory.output.text()
 
 
-async def test_a_limit_of_processes_holds_for_whom_the_kernel_counts(commands: Commands, tmp_path: Path) -> None:
+async def test_a_limit_of_processes_holds_for_whom_the_kernel_counts(commands: CommandRunner, tmp_path: Path) -> None:
     if os.geteuid() == 0:
         pytest.skip("the kernel does not count root's processes")
-    ran = await commands.run(replace(command("true | true", tmp_path), limits=Limits(processes=1)))
+    ran = await commands.run(replace(command("true | true", tmp_path), limits=ProcessLimits(processes=1)))
 
     assert "Resource temporarily unavailable" in ran.output.text()

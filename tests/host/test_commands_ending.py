@@ -12,27 +12,27 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.command import CommandFailed, LeftBehind, Limits, Ran
-from ferrule.host.commands import Commands
+from ferrule.host.command import CommandFailed, LeftBehind, ProcessLimits, Ran
+from ferrule.host.commands import CommandRunner
 from tests.host.shell import GENEROUS, alive_with, command, opened, unique, until
 from tests.requirement import requirement
 
 
 @pytest.fixture
-async def commands(tmp_path: Path) -> AsyncIterator[Commands]:
+async def commands(tmp_path: Path) -> AsyncIterator[CommandRunner]:
     async with opened(tmp_path) as commands:
         yield commands
 
 
-async def _ran(commands: Commands, text: str, cwd: Path, **variables: str) -> Ran:
+async def _ran(commands: CommandRunner, text: str, cwd: Path, **variables: str) -> Ran:
     return await commands.run(command(text, cwd, **variables), timeout=GENEROUS)
 
 
-async def _printed(commands: Commands, text: str, cwd: Path) -> str:
+async def _printed(commands: CommandRunner, text: str, cwd: Path) -> str:
     return (await _ran(commands, text, cwd)).output.text()
 
 
-async def test_a_call_is_over_when_its_shell_is(commands: Commands, tmp_path: Path) -> None:
+async def test_a_call_is_over_when_its_shell_is(commands: CommandRunner, tmp_path: Path) -> None:
     ran = await _ran(commands, "sleep 1001 & until grep -q sleep /proc/$!/comm; do :; done; echo x", tmp_path)
 
     (left,) = ran.left
@@ -40,7 +40,7 @@ async def test_a_call_is_over_when_its_shell_is(commands: Commands, tmp_path: Pa
     assert left.pid in alive_with("1001")
 
 
-async def test_what_is_left_behind_may_go_on_printing(commands: Commands, tmp_path: Path) -> None:
+async def test_what_is_left_behind_may_go_on_printing(commands: CommandRunner, tmp_path: Path) -> None:
     text = "{ while [ ! -e go ]; do sleep 0.01; done; head -c 1000000 /dev/zero; touch done; } & echo x"
     ran = await _ran(commands, text, tmp_path)
 
@@ -65,7 +65,7 @@ async def test_what_is_left_behind_may_go_on_printing(commands: Commands, tmp_pa
     ],
 )
 async def test_a_command_out_of_time_ends_with_all_that_it_started(
-    commands: Commands, tmp_path: Path, text: str
+    commands: CommandRunner, tmp_path: Path, text: str
 ) -> None:
     marker = unique()
     running = await commands.start(command(text, tmp_path, MARKED=marker))
@@ -78,7 +78,7 @@ async def test_a_command_out_of_time_ends_with_all_that_it_started(
 
 
 @requirement("BASH-4")
-async def test_a_cancelled_call_leaves_nothing(commands: Commands, tmp_path: Path) -> None:
+async def test_a_cancelled_call_leaves_nothing(commands: CommandRunner, tmp_path: Path) -> None:
     marker = unique()
     task = asyncio.create_task(_ran(commands, "sleep 1003 | sleep 1003", tmp_path, MARKED=marker))
     await until(lambda: len(alive_with(marker)) >= 2)
@@ -90,9 +90,9 @@ async def test_a_cancelled_call_leaves_nothing(commands: Commands, tmp_path: Pat
     assert not alive_with(marker)
 
 
-async def test_a_command_asked_to_end_as_it_starts_does_so_at_once(commands: Commands, tmp_path: Path) -> None:
+async def test_a_command_asked_to_end_as_it_starts_does_so_at_once(commands: CommandRunner, tmp_path: Path) -> None:
     """Also one for which a fork of the spawner waits: what the spawner does about a signal is not done there."""
-    for limits in (Limits(), Limits(open_files=100)):
+    for limits in (ProcessLimits(), ProcessLimits(open_files=100)):
         for _ in range(10):
             running = await commands.start(replace(command("sleep 1021", tmp_path), limits=limits))
             await running.end(grace=GENEROUS)
@@ -100,7 +100,7 @@ async def test_a_command_asked_to_end_as_it_starts_does_so_at_once(commands: Com
             assert (await running.wait()).signal != "SIGKILL"
 
 
-async def test_a_command_may_tidy_up_before_it_is_killed(commands: Commands, tmp_path: Path) -> None:
+async def test_a_command_may_tidy_up_before_it_is_killed(commands: CommandRunner, tmp_path: Path) -> None:
     text = "trap 'echo tidy; exit 5' TERM; echo ready; while :; do sleep 0.01; done"
     running = await commands.start(command(text, tmp_path))
     await until(lambda: running.output.total)
@@ -113,7 +113,7 @@ async def test_a_command_may_tidy_up_before_it_is_killed(commands: Commands, tmp
 
 
 @requirement("BASH-7")
-async def test_a_command_whose_time_is_up_can_go_on(commands: Commands, tmp_path: Path) -> None:
+async def test_a_command_whose_time_is_up_can_go_on(commands: CommandRunner, tmp_path: Path) -> None:
     running = await commands.start(command("while [ ! -e go ]; do sleep 0.01; done; echo done", tmp_path))
 
     assert await running.within(0.05) is None
@@ -125,7 +125,7 @@ async def test_a_command_whose_time_is_up_can_go_on(commands: Commands, tmp_path
 # Trouble
 
 
-async def test_a_start_that_is_cancelled_at_any_step_leaves_nothing(commands: Commands, tmp_path: Path) -> None:
+async def test_a_start_that_is_cancelled_at_any_step_leaves_nothing(commands: CommandRunner, tmp_path: Path) -> None:
     """With a message too large for the socket, so that it is cut off in its middle, too."""
     marker = unique()
     for text in ("sleep 1016", f"sleep 1016 # {'x' * 3_000_000}"):
@@ -150,7 +150,7 @@ async def test_a_session_that_is_closed_tells_who_still_waits(tmp_path: Path) ->
 
 
 @requirement("BASH-4")
-async def test_a_lost_spawner_is_said_and_replaced(commands: Commands, tmp_path: Path) -> None:
+async def test_a_lost_spawner_is_said_and_replaced(commands: CommandRunner, tmp_path: Path) -> None:
     marker = unique()
     text = "(setsid sleep 1004 &) ; sleep 1004"
     running = await commands.start(command(text, tmp_path, MARKED=marker))
@@ -167,6 +167,6 @@ async def test_a_lost_spawner_is_said_and_replaced(commands: Commands, tmp_path:
 
 
 async def test_a_shell_that_cannot_be_started_is_said_to_be(tmp_path: Path) -> None:
-    async with Commands(folder=tmp_path, environment={}, shell="/no/such/bash") as commands:
+    async with CommandRunner(folder=tmp_path, environment={}, shell="/no/such/bash") as commands:
         with pytest.raises(CommandFailed, match=r"could not be started: .*No such file"):
             await commands.run(command("true", tmp_path))

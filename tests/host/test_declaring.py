@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ferrule.engine.footprint import ground
-from ferrule.host.declaring import declared_writes, passed_over
+from ferrule.host.declaring import declared_writes, hidden_in_passing
 from ferrule.host.paths import LocalPaths
 from ferrule.shell.analysis import analyse
 from tests.requirement import requirement
@@ -136,6 +136,6 @@ def test_what_a_command_passes_over_is_told_from_what_it_does_not_mean(
     effects = ground(analyse(command, cwd=str(folder), home="/nowhere").effects, LocalPaths())
     root = os.path.realpath(folder)
 
-    found = passed_over(effects, [f"{root}/.env", f"{root}/dir/key.pem", "/etc/shadow"])
+    found = hidden_in_passing(effects, [f"{root}/.env", f"{root}/dir/key.pem", "/etc/shadow"])
 
     assert {os.path.relpath(path, root) for path in found} == named

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ferrule.host.command import Command
 from ferrule.host.environment import child_environment
-from ferrule.host.git_environment import CannotList, neutralised, reading_environment
+from ferrule.host.git_environment import CannotList, neutralise, reading_environment
 from tests.host.shell import GENEROUS, opened
 from tests.requirement import requirement
 
@@ -264,7 +264,7 @@ def test_settings_given_by_the_environment_stay_and_lose_to_the_neutral_ones(giv
     for number, (key, value) in enumerate(given_.items()):
         environment |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
 
-    made = neutralised(environment, ["filter.x.clean"])
+    made = neutralise(environment, ["filter.x.clean"])
 
     count = int(made["GIT_CONFIG_COUNT"])
     last = {made[f"GIT_CONFIG_KEY_{number}"]: made[f"GIT_CONFIG_VALUE_{number}"] for number in range(count)}

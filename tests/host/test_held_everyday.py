@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.commands import Commands
+from ferrule.host.commands import CommandRunner
 from tests.host.held import furnish, held, need_layers, seen
 from tests.host.shell import GENEROUS, opened
 from tests.requirement import requirement
@@ -97,14 +97,14 @@ def base(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.fixture
-async def commands(base: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Commands]:
+async def commands(base: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[CommandRunner]:
     async with opened(tmp_path_factory.mktemp("output")) as commands:
         yield commands
 
 
 @requirement("HELD-20")
 async def test_they_end_as_they_do_unheld(
-    commands: Commands, base: Path, tmp_path_factory: pytest.TempPathFactory
+    commands: CommandRunner, base: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     differing: list[object] = []
     for number, (text, names, trees) in enumerate(COMMANDS):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.commands import Commands
+from ferrule.host.commands import CommandRunner
 from tests.host.held import SECRET, TARGET, furnish, held, need_layers, reading, seen
 from tests.host.shell import GENEROUS, alive_with, opened, unique, until
 from tests.requirement import requirement
@@ -112,7 +112,7 @@ def base(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.fixture
-async def commands(base: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Commands]:
+async def commands(base: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[CommandRunner]:
     async with opened(tmp_path_factory.mktemp("output")) as commands:
         yield commands
 
@@ -140,7 +140,9 @@ def _canaries(base: Path) -> dict[str, object]:
 
 
 @requirement("HELD-20")
-async def test_only_the_declared_name_changes(commands: Commands, base: Path, victim: subprocess.Popen[bytes]) -> None:
+async def test_only_the_declared_name_changes(
+    commands: CommandRunner, base: Path, victim: subprocess.Popen[bytes]
+) -> None:
     for text in HOSTILE:
         before = _canaries(base)
         asked = held(text, base / "ws", [TARGET], (), root=_root(base), hidden=(), **_environment(base, victim))
@@ -209,7 +211,7 @@ READS = [
 @requirement("HELD-21")
 @pytest.mark.parametrize("writing", [False, True], ids=["reading", "writing"])
 async def test_nothing_is_read_that_was_not_granted(
-    commands: Commands, base: Path, victim: subprocess.Popen[bytes], writing: bool
+    commands: CommandRunner, base: Path, victim: subprocess.Popen[bytes], writing: bool
 ) -> None:
     ws = base / "ws"
     (ws / "hidden").mkdir()
@@ -232,7 +234,7 @@ async def test_nothing_is_read_that_was_not_granted(
 
 
 @requirement("HELD-20")
-async def test_a_folder_swapped_by_somebody_else_leads_nowhere(commands: Commands, base: Path) -> None:
+async def test_a_folder_swapped_by_somebody_else_leads_nowhere(commands: CommandRunner, base: Path) -> None:
     """A process outside swaps the folder for a link to canaries all the time."""
     ws, stop = base / "ws", threading.Event()
     before = seen(base / "outside", exact=True)
@@ -257,7 +259,7 @@ async def test_a_folder_swapped_by_somebody_else_leads_nowhere(commands: Command
 
 
 @requirement("HELD-20")
-async def test_a_declared_tree_with_something_protected_in_it_stays(commands: Commands, base: Path) -> None:
+async def test_a_declared_tree_with_something_protected_in_it_stays(commands: CommandRunner, base: Path) -> None:
     ws = base / "ws"
     (ws / "sub/deep/.git").mkdir(parents=True)
     (ws / "sub/first").write_text("here")
@@ -272,7 +274,7 @@ async def test_a_declared_tree_with_something_protected_in_it_stays(commands: Co
 
 @requirement("HELD-20")
 async def test_what_somebody_else_changed_meanwhile_stays_as_they_left_it(
-    commands: Commands, base: Path, tmp_path_factory: pytest.TempPathFactory
+    commands: CommandRunner, base: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     ws, go = base / "ws", tmp_path_factory.mktemp("signal") / "go"
     text = "echo mine > src/x.py; echo ready; while [ ! -e $GO ]; do sleep 0.01; done"
@@ -290,7 +292,7 @@ async def test_what_somebody_else_changed_meanwhile_stays_as_they_left_it(
 
 @requirement("HELD-20")
 async def test_nothing_is_carried_into_a_folder_that_took_the_place_of_the_workspace(
-    commands: Commands, base: Path, tmp_path_factory: pytest.TempPathFactory
+    commands: CommandRunner, base: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     ws, go = base / "ws", tmp_path_factory.mktemp("signal") / "go"
     text = "echo mine > src/x.py; echo ready; while [ ! -e $GO ]; do sleep 0.01; done"
@@ -308,7 +310,9 @@ async def test_nothing_is_carried_into_a_folder_that_took_the_place_of_the_works
 
 
 @requirement("HELD-20")
-async def test_a_layer_too_deep_to_be_read_costs_the_command_and_nobody_else(commands: Commands, base: Path) -> None:
+async def test_a_layer_too_deep_to_be_read_costs_the_command_and_nobody_else(
+    commands: CommandRunner, base: Path
+) -> None:
     ws = base / "ws"
     text = f'{PY} -c \'import os\nfor _ in range(1200): os.mkdir("d"); os.chdir("d")\'; echo new > src/x.py'
     before = seen(ws)
@@ -323,7 +327,7 @@ async def test_a_layer_too_deep_to_be_read_costs_the_command_and_nobody_else(com
     assert again.changes.done == (str(ws / TARGET),)
 
 
-async def test_one_that_is_ended_as_it_starts_does_so_at_once(commands: Commands, base: Path) -> None:
+async def test_one_that_is_ended_as_it_starts_does_so_at_once(commands: CommandRunner, base: Path) -> None:
     for asked in (held("sleep 1023", base / "ws", [TARGET], root=_root(base)), reading("sleep 1023", base / "ws")):
         for _ in range(4):
             running = await commands.start(asked)
@@ -333,7 +337,7 @@ async def test_one_that_is_ended_as_it_starts_does_so_at_once(commands: Commands
 
 
 @requirement("HELD-20")
-async def test_one_that_does_not_end_is_killed_and_keeps_what_it_did(commands: Commands, base: Path) -> None:
+async def test_one_that_does_not_end_is_killed_and_keeps_what_it_did(commands: CommandRunner, base: Path) -> None:
     marker = unique()
     text = "echo early > src/x.py; setsid sleep 1021 & sleep 1021"
 
@@ -344,7 +348,7 @@ async def test_one_that_does_not_end_is_killed_and_keeps_what_it_did(commands: C
     assert (base / "ws" / TARGET).read_text() == "early\n"
 
 
-async def test_nothing_of_a_held_command_is_left(commands: Commands, base: Path, tmp_path: Path) -> None:
+async def test_nothing_of_a_held_command_is_left(commands: CommandRunner, base: Path, tmp_path: Path) -> None:
     before = Path("/proc/self/mountinfo").read_text()
 
     ran = await commands.run(held("echo $TMPDIR; mkdir -m 0 $TMPDIR/closed; echo x > src/x.py", base / "ws", [TARGET]))

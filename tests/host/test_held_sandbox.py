@@ -48,8 +48,8 @@ def declaring(*touches: Touch) -> Effects:
 
 
 async def ran(shell: Shell, work: Path, text: str, effects: Effects, needed: Confinement | None = None) -> Ran:
-    needed = needed or Confinement(grants=Grants.declared_by(effects))
-    return await shell.commands.run(await shell.granted(text, str(work), needed, effects), timeout=30)
+    needed = needed or Confinement(grants=Grants.for_effects(effects))
+    return await shell.commands.run(await shell.hold_to_grants(text, str(work), needed, effects), timeout=30)
 
 
 @requirement("HELD-11")
@@ -74,7 +74,7 @@ async def test_a_denied_name_stays_though_a_tree_around_it_was_declared(shell: S
     for name in ("sub/kept", "sub/other"):
         (work / name).write_text("old\n")
     effects = Effects.of(RunsCommand(("rm", "-r"), "rm -r", accounted=True), WritesPath(f"{work}/sub", Change.UNLINKS))
-    needed = Confinement(grants=Grants.declared_by(effects), unwritable=(f"{work}/**/kept",))
+    needed = Confinement(grants=Grants.for_effects(effects), unwritable=(f"{work}/**/kept",))
 
     await ran(shell, work, "echo new > sub/kept; echo new > sub/other", effects, needed)
 
@@ -99,7 +99,7 @@ async def test_a_declared_home_is_not_opened_as_a_whole(shell: Shell, work: Path
     outside.write_text("xyzzy\n")
 
     granted = await ran(shell, work, f"cat {outside}", declaring(ReadsPath(str(outside))))
-    command = await shell.granted(
+    command = await shell.hold_to_grants(
         "true", str(work), Confinement(grants=Grants(reads=(home, "/"))), declaring(ReadsPath(home))
     )
 
@@ -112,8 +112,8 @@ async def test_a_declared_home_is_not_opened_as_a_whole(shell: Shell, work: Path
 async def test_a_name_outside_of_the_workspace_cannot_be_held(shell: Shell, work: Path) -> None:
     await shell.try_it()
 
-    inside = Grants.declared_by(declaring(WritesPath(f"{work}/a", Change.REPLACES)))
-    outside = Grants.declared_by(declaring(WritesPath(f"{work.parent}/x", Change.REPLACES)))
+    inside = Grants.for_effects(declaring(WritesPath(f"{work}/a", Change.REPLACES)))
+    outside = Grants.for_effects(declaring(WritesPath(f"{work.parent}/x", Change.REPLACES)))
 
     assert not shell.confines(Confinement(grants=outside))
     if (await shell.offers()).keep_for(str(work), background=False):

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from ferrule.host.images import LONG_SIDE, MOST_BYTES, BadImage, fitted_picture, image_type, thumbnail
+from ferrule.host.images import LONG_SIDE, MOST_BYTES, BadImage, fit_picture, image_type, thumbnail
 from tests.drawing import examples
 from tests.host.making import encoded, png
 from tests.requirement import requirement
@@ -32,7 +32,7 @@ FORMS = {"PNG": "image/png", "JPEG": "image/jpeg", "GIF": "image/gif", "WEBP": "
 def test_a_small_picture_stays_as_it_is_byte_for_byte(form: str) -> None:
     data = _drawn(form)
 
-    picture = fitted_picture(data)
+    picture = fit_picture(data)
 
     assert (picture.data, picture.media_type) == (data, FORMS[form])
     assert (picture.width, picture.height, picture.original_width, picture.original_height) == (64, 48, 64, 48)
@@ -41,7 +41,7 @@ def test_a_small_picture_stays_as_it_is_byte_for_byte(form: str) -> None:
 @requirement("READ-4", "BUD-5")
 @pytest.mark.parametrize(("form", "mode"), [(form, mode) for form, modes in MODES.items() for mode in modes.split()])
 def test_a_large_picture_of_any_kind_shrinks(form: str, mode: str) -> None:
-    picture = fitted_picture(encoded(Image.new(mode, (3 * LONG_SIDE, 48)), form))
+    picture = fit_picture(encoded(Image.new(mode, (3 * LONG_SIDE, 48)), form))
 
     assert (picture.width, picture.height) == (LONG_SIDE, 16)
     assert Image.open(BytesIO(picture.data)).size == (picture.width, picture.height)
@@ -51,14 +51,14 @@ def test_a_large_picture_of_any_kind_shrinks(form: str, mode: str) -> None:
 
 @requirement("READ-4")
 def test_a_picture_of_sixteen_bits_keeps_its_brightness() -> None:
-    picture = fitted_picture(encoded(Image.new("I;16", (2000, 10), 128 * 256), "PNG"))
+    picture = fit_picture(encoded(Image.new("I;16", (2000, 10), 128 * 256), "PNG"))
 
     assert Image.open(BytesIO(picture.data)).getpixel((0, 0)) == 128
 
 
 @requirement("READ-4")
 def test_a_photograph_of_12_000_pixels_shrinks() -> None:
-    picture = fitted_picture(encoded(Image.new("RGB", (12_000, 400), "teal"), "JPEG"))
+    picture = fit_picture(encoded(Image.new("RGB", (12_000, 400), "teal"), "JPEG"))
 
     assert (picture.media_type, picture.original_width, picture.width, picture.height) == (
         "image/jpeg",
@@ -72,7 +72,7 @@ def test_a_photograph_of_12_000_pixels_shrinks() -> None:
 def test_noise_that_no_compression_helps_fits_all_the_same() -> None:
     noise = Image.frombytes("RGB", (1100, 1100), random.Random(1).randbytes(1100 * 1100 * 3))
 
-    picture = fitted_picture(encoded(noise, "PNG"))
+    picture = fit_picture(encoded(noise, "PNG"))
 
     assert (picture.media_type, len(picture.data) <= MOST_BYTES) == ("image/jpeg", True)
 
@@ -82,7 +82,7 @@ def test_a_moving_picture_that_is_too_large_becomes_its_first_frame() -> None:
     frames = [Image.new("RGB", (2000, 20), colour) for colour in ("red", "lime", "blue")]
     data = encoded(frames[0], "GIF", save_all=True, append_images=frames[1:])
 
-    picture = fitted_picture(data)
+    picture = fit_picture(data)
 
     assert picture.media_type == "image/png"
     assert Image.open(BytesIO(picture.data)).convert("RGB").getpixel((5, 5)) == (255, 0, 0)
@@ -94,7 +94,7 @@ def test_a_photograph_taken_sideways_is_turned_upright() -> None:
     exif[0x0112] = 6
     data = encoded(Image.new("RGB", (40, 20)), "JPEG", exif=exif)
 
-    picture = fitted_picture(data)
+    picture = fit_picture(data)
 
     assert (picture.width, picture.height) == (20, 40)
 
@@ -105,7 +105,7 @@ def test_a_picture_that_ends_early_is_told_so(form: str) -> None:
     data = _drawn(form)
 
     with pytest.raises(BadImage, match="broken or incomplete"):
-        fitted_picture(data[: len(data) // 2])
+        fit_picture(data[: len(data) // 2])
 
 
 @requirement("READ-4")
@@ -113,7 +113,7 @@ def test_a_picture_loses_an_extra_whose_checksum_is_wrong_and_is_shown() -> None
     sound = _drawn("PNG")
     extra = struct.pack(">I", 4) + b"teXt" + b"a\0bc" + struct.pack(">I", 1)
 
-    picture = fitted_picture(sound[:33] + extra + sound[33:])
+    picture = fit_picture(sound[:33] + extra + sound[33:])
 
     assert picture.data == sound
 
@@ -124,7 +124,7 @@ def test_a_picture_is_not_mended_where_its_own_data_is_damaged() -> None:
     damaged = sound[:at] + bytes([sound[at] ^ 1]) + sound[at + 1 :]
 
     with pytest.raises(BadImage):
-        fitted_picture(damaged)
+        fit_picture(damaged)
 
 
 @requirement("READ-4")
@@ -136,7 +136,7 @@ def test_a_picture_that_would_fill_the_memory_is_not_unpacked() -> None:
     )
 
     with pytest.raises(BadImage, match="60,000 by 60,000 pixels"):
-        fitted_picture(data)
+        fit_picture(data)
 
 
 @requirement("READ-4")
@@ -148,7 +148,7 @@ def test_damage_is_told_or_harmless(form: str, damage: list[tuple[int, int]]) ->
         data[place % len(data)] = byte
 
     try:
-        picture = fitted_picture(bytes(data))
+        picture = fit_picture(bytes(data))
     except BadImage:
         return
 
@@ -167,4 +167,4 @@ def test_a_thumbnail_is_small() -> None:
 def test_other_bytes_are_no_picture(data: bytes) -> None:
     assert image_type(data) is None
     with pytest.raises(BadImage, match="no PNG, JPEG, GIF or WebP"):
-        fitted_picture(data)
+        fit_picture(data)

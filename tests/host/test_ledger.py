@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from ferrule.host.files import FileIdentity, FileSnapshot
 from ferrule.host.ledger import KEPT_IN_MEMORY, Knowledge, Ledger, Ledgers, NotSeen, Stamp, lines_of
-from ferrule.host.shelf import OnDisk, Shelf
-from ferrule.host.text import Document
-from ferrule.text.matching import Edit
+from ferrule.host.shelf import OnDisk, TextStore
+from ferrule.host.text import TextDocument
+from ferrule.text.matching import TextEdit
 from tests.host.seeing import see, see_lines, snapshot_of
 from tests.requirement import requirement
 
@@ -22,7 +22,7 @@ TEN = "".join(f"line {n}\n" for n in range(1, 11))
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
-    return Ledgers(Shelf(tmp_path / "seen")).of("main")
+    return Ledgers(TextStore(tmp_path / "seen")).of("main")
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_what_changed_is_a_diff_from_what_was_seen(ledger: Ledger, path: Path) -
     see(ledger, path)
     path.write_text(TEN.replace("line 7", "line seven"))
 
-    assert "-line 7\n+line seven\n" in ledger.what_changed("a.txt", snapshot_of(path))
+    assert "-line 7\n+line seven\n" in ledger.diff_since_seen("a.txt", snapshot_of(path))
 
 
 # Parts
@@ -148,7 +148,7 @@ def test_a_change_inside_of_a_part_is_seen_and_shown(ledger: Ledger, path: Path)
     path.write_text(TEN.replace("line 2", "line two"))
 
     assert knows(ledger, path) == STALE
-    assert "-line 2\n+line two\n" in ledger.what_changed("a.txt", snapshot_of(path))
+    assert "-line 2\n+line two\n" in ledger.diff_since_seen("a.txt", snapshot_of(path))
 
 
 def test_lines_seen_after_a_change_make_up_the_whole_with_those_that_still_stand(ledger: Ledger, path: Path) -> None:
@@ -165,7 +165,7 @@ def test_looking_at_one_change_does_not_hide_another(ledger: Ledger, path: Path)
     see_lines(ledger, path, 1, 3)
 
     assert knows(ledger, path) == STALE
-    assert "-line 9\n+line nine\n" in ledger.what_changed("a.txt", snapshot_of(path))
+    assert "-line 9\n+line nine\n" in ledger.diff_since_seen("a.txt", snapshot_of(path))
 
 
 @requirement("FILE-2")
@@ -182,7 +182,7 @@ def test_an_edited_line_that_no_diff_shows_whole_is_not_known(ledger: Ledger, pa
     see_lines(ledger, path, 1, 1)
     path.write_text("ok\nbegin " + "y" * 5_000 + "\n")
 
-    ledger.edited(before, [Edit(3, 8, "begin")], snapshot_of(path))
+    ledger.note_edit(before, [TextEdit(3, 8, "begin")], snapshot_of(path))
 
     assert knows(ledger, path) == SOME
 
@@ -190,12 +190,12 @@ def test_an_edited_line_that_no_diff_shows_whole_is_not_known(ledger: Ledger, pa
 @requirement("FILE-2", "BUD-2")
 def test_what_a_call_showed_is_forgotten_when_its_result_was_cut(ledger: Ledger, path: Path) -> None:
     see(ledger, path)
-    ledger.showed(str(path), "lines 1 None", "v1", "call-1")
+    ledger.note_form(str(path), "lines 1 None", "v1", "call-1")
 
     ledger.not_shown("call-1")
 
     assert knows(ledger, path) is None
-    assert ledger.shown_by(str(path), "lines 1 None", "v1") is None
+    assert ledger.call_that_showed(str(path), "lines 1 None", "v1") is None
 
 
 def test_lines_seen_again_take_nothing_from_the_whole(ledger: Ledger, path: Path) -> None:
@@ -225,7 +225,7 @@ def test_after_its_own_write_an_agent_knows_the_whole_file(ledger: Ledger, path:
 
 @given(st.data())
 def test_after_an_edit_every_part_that_is_known_stands_where_it_is_said_to(data: st.DataObject) -> None:
-    ledger = Ledger(Shelf())
+    ledger = Ledger(TextStore())
     text = "".join(data.draw(st.lists(st.sampled_from(["a\n", "b\n", "c\n", "\n"]), min_size=1, max_size=12)))
     before = _document(text)
     lines = lines_of(text)
@@ -233,10 +233,12 @@ def test_after_an_edit_every_part_that_is_known_stands_where_it_is_said_to(data:
     last = data.draw(st.integers(first, len(lines)))
     ledger.saw_lines("/f", Stamp(0, 0, 0), first=first, lines=lines[first - 1 : last])
     start = data.draw(st.integers(0, len(text)))
-    edit = Edit(start, data.draw(st.integers(start, len(text))), data.draw(st.sampled_from(["", "x", "y\nz\n", "\n"])))
+    edit = TextEdit(
+        start, data.draw(st.integers(start, len(text))), data.draw(st.sampled_from(["", "x", "y\nz\n", "\n"]))
+    )
     after = _document(text[: edit.start] + edit.new + text[edit.end :])
 
-    ledger.edited(before, [edit], after)
+    ledger.note_edit(before, [edit], after)
 
     knowledge = ledger.knows(after)
     assert knowledge is None or not knowledge.changed
@@ -252,7 +254,7 @@ def _line(text: str, position: int) -> int:
 def _document(text: str) -> FileSnapshot:
     data = text.encode()
     status = os.stat("/")
-    return FileSnapshot(Document(text, "utf-8", b"", data), FileIdentity.of("/f", status, data))
+    return FileSnapshot(TextDocument(text, "utf-8", b"", data), FileIdentity.of("/f", status, data))
 
 
 # Agents, and what is too much
@@ -282,18 +284,18 @@ def test_content_beyond_a_mebibyte_is_kept_on_disk_for_this_user_alone(ledger: L
     assert seen.whole.content.path.stat().st_mode & 0o077 == 0
     large.write_text("z\n" + large.read_text()[2:])
     assert knows(ledger, large) == STALE
-    assert "+z\n" in ledger.what_changed("large.txt", snapshot_of(large))
+    assert "+z\n" in ledger.diff_since_seen("large.txt", snapshot_of(large))
 
 
 def test_where_nothing_can_be_kept_a_change_is_seen_all_the_same(tmp_path: Path) -> None:
-    ledger = Ledger(Shelf())
+    ledger = Ledger(TextStore())
     large = tmp_path / "large.txt"
     large.write_text("y\n" * KEPT_IN_MEMORY)
     see(ledger, large)
     large.write_text("z\n" * KEPT_IN_MEMORY)
 
     assert knows(ledger, large) == STALE
-    assert ledger.what_changed("large.txt", snapshot_of(large)) == ""
+    assert ledger.diff_since_seen("large.txt", snapshot_of(large)) == ""
 
 
 def test_paging_through_a_large_file_keeps_a_bounded_amount_in_memory(ledger: Ledger) -> None:
@@ -313,20 +315,20 @@ def test_paging_through_a_large_file_keeps_a_bounded_amount_in_memory(ledger: Le
 @requirement("READ-3")
 def test_a_form_shown_before_is_known_by_its_call_until_the_agent_changes_the_file(ledger: Ledger, path: Path) -> None:
     now = snapshot_of(path)
-    ledger.showed(str(path), "lines 1 3", "v1", "call-1")
+    ledger.note_form(str(path), "lines 1 3", "v1", "call-1")
 
-    assert ledger.shown_by(str(path), "lines 1 3", "v1") == "call-1"
-    assert ledger.shown_by(str(path), "lines 1 3", "v2") is None
-    assert ledger.shown_by(str(path), "lines 2 3", "v1") is None
+    assert ledger.call_that_showed(str(path), "lines 1 3", "v1") == "call-1"
+    assert ledger.call_that_showed(str(path), "lines 1 3", "v2") is None
+    assert ledger.call_that_showed(str(path), "lines 2 3", "v1") is None
 
     ledger.wrote(now.identity, now.document.text)
-    assert ledger.shown_by(str(path), "lines 1 3", "v1") is None
+    assert ledger.call_that_showed(str(path), "lines 1 3", "v1") is None
 
 
 def test_a_forgotten_file_has_not_been_seen(ledger: Ledger, path: Path) -> None:
     see(ledger, path)
-    ledger.showed(str(path), "whole", "v1", "call-1")
+    ledger.note_form(str(path), "whole", "v1", "call-1")
     ledger.forget(str(path))
 
     assert list(ledger) == []
-    assert ledger.shown_by(str(path), "whole", "v1") is None
+    assert ledger.call_that_showed(str(path), "whole", "v1") is None

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferrule.host.output_ring import HEAD, TAIL, OutputRing, decoded
-from ferrule.host.terminal_text import TerminalStream, cleaned
+from ferrule.host.output_ring import HEAD, TAIL, OutputRing, decode_output
+from ferrule.host.terminal_text import TerminalStream, clean_output
 from tests.host.shell import GENEROUS, command, opened
 from tests.requirement import requirement
 
@@ -112,7 +112,7 @@ def test_a_character_cut_in_two_is_not_made_into_something_else(text: str, data:
     start = data.draw(st.integers(0, len(content)))
     stop = data.draw(st.integers(start, len(content)))
 
-    assert decoded(content[start:stop]) in text
+    assert decode_output(content[start:stop]) in text
 
 
 @pytest.mark.parametrize("content", [b"caf\xe9", b"\x80abc", b"\xf0\x9f\x98"])
@@ -125,7 +125,7 @@ def test_of_a_whole_output_no_broken_character_is_left_out(content: bytes) -> No
 
 @given(st.binary())
 def test_any_bytes_can_be_shown(content: bytes) -> None:
-    shown = cleaned(decoded(content))
+    shown = clean_output(decode_output(content))
 
     assert not [character for character in shown if ord(character) < 32 and character not in "\t\n"]
     assert "\x1b" not in shown
@@ -140,18 +140,18 @@ def test_a_stream_cut_anywhere_reads_like_the_whole(parts: list[str], data: st.D
     pieces = [content[start:stop] for start, stop in zip([0, *cuts], [*cuts, len(content)], strict=True)]
     shown = "".join(stream.feed(piece) for piece in pieces) + stream.rest()
 
-    assert shown == cleaned(content.decode())
+    assert shown == clean_output(content.decode())
 
 
 def test_a_line_written_over_shows_what_stood_there_last() -> None:
-    assert cleaned("10%\r50%\r100%\r\nabc\x08\x08XY\n\x1b[2Kdone\r") == "100%\naXY\ndone"
+    assert clean_output("10%\r50%\r100%\r\nabc\x08\x08XY\n\x1b[2Kdone\r") == "100%\naXY\ndone"
 
 
 @pytest.mark.parametrize("begun", ["\x1b]0;title", "\x1bP", "\x1b_"])
 def test_a_title_that_never_ends_hides_no_other_line(begun: str) -> None:
     stream = TerminalStream()
 
-    assert cleaned(f"{begun}\nseen\n") == "\nseen\n"
+    assert clean_output(f"{begun}\nseen\n") == "\nseen\n"
     assert stream.feed(begun.encode()) + stream.feed(b"\nseen\n") == "\nseen\n"
 
 
@@ -163,7 +163,7 @@ def test_hostile_output_takes_no_time() -> None:
         "\x1b[" * 100_000,
         "\r" * 200_000,
     ):
-        cleaned(text)  # seconds or more if it were not linear
+        clean_output(text)  # seconds or more if it were not linear
         TerminalStream().feed(text.encode())
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferrule.host import pages
-from ferrule.host.files import HEAD, opened_file
+from ferrule.host.files import HEAD, open_file
 from ferrule.host.filling import LINE_CHARS, Wanted, cut_line, weight
 from ferrule.host.ledger import lines_of
 from ferrule.host.pages import LongLine, PastEnd, TextPage, line_pieces, read_page
@@ -24,7 +24,7 @@ FILLING = ("word " * 12 + "\n") * (HEAD // 60 + 1)
 
 
 def _read(path: Path, **wanted: int) -> TextPage | LongLine:
-    with opened_file(str(path)) as file:
+    with open_file(str(path)) as file:
         return read_page(file, Wanted(**{"room": ROOM, **wanted}))
 
 
@@ -121,7 +121,7 @@ def test_a_page_ends_before_a_line_that_is_more_than_a_page(tmp_path: Path) -> N
     assert (page.lines, page.before_long, page.total) == (("short",), True, 3)
     assert isinstance(line, LongLine)
     assert (line.number, line.total) == (2, 3)
-    with opened_file(str(path)) as file:
+    with open_file(str(path)) as file:
         assert "".join(line_pieces(file, line)) == "x" * 300_000
 
 
@@ -134,7 +134,7 @@ def test_a_long_line_comes_in_pieces_without_its_ending(tmp_path: Path, encoding
     line = _read(path)
 
     assert isinstance(line, LongLine)
-    with opened_file(str(path)) as file:
+    with open_file(str(path)) as file:
         assert "".join(line_pieces(file, line)) == "漢" * 200_000
 
 
@@ -146,7 +146,7 @@ def test_a_long_line_that_is_no_text_is_told(tmp_path: Path) -> None:
     line = _read(path)
 
     assert isinstance(line, LongLine)
-    with opened_file(str(path)) as file, pytest.raises(NotText, match="no text in utf-8"):
+    with open_file(str(path)) as file, pytest.raises(NotText, match="no text in utf-8"):
         list(line_pieces(file, line))
 
 
@@ -187,7 +187,7 @@ def test_lines_beyond_a_bound_are_not_counted(tmp_path: Path, monkeypatch: pytes
 def test_going_through_a_file_can_be_interrupted(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(FILLING * 4)
 
-    with opened_file(str(tmp_path / "a.txt"), interrupted=lambda: True) as file, pytest.raises(InterruptedError):
+    with open_file(str(tmp_path / "a.txt"), interrupted=lambda: True) as file, pytest.raises(InterruptedError):
         read_page(file, Wanted(ROOM, first=10**9))
 
 

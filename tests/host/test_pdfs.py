@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from ferrule.host.images import LONG_SIDE
-from ferrule.host.own_process import Limits
-from ferrule.host.pdfs import LIMITS, BadPages, BadPdf, PageRange, TooManyPages, is_pdf, parsed_pages, read_pdf
+from ferrule.host.own_process import WorkLimits
+from ferrule.host.pdfs import LIMITS, BadPages, BadPdf, PageRange, TooManyPages, is_pdf, parse_pages, read_pdf
 from tests.host.making import encoded, nested_pdf, pdf
 from tests.requirement import requirement
 
@@ -28,7 +28,7 @@ BOOK = pdf([f"This is page {number}." for number in range(1, 41)])
     ("text", "first", "last"), [("3", 3, 3), ("1-5", 1, 5), ("10-20", 10, 20), (" 2 - 4 ", 2, 4), ("21-40", 21, 40)]
 )
 def test_a_page_or_a_range_of_pages(text: str, first: int, last: int) -> None:
-    assert parsed_pages(text) == PageRange(first, last)
+    assert parse_pages(text) == PageRange(first, last)
 
 
 @requirement("READ-5")
@@ -50,7 +50,7 @@ def test_a_page_or_a_range_of_pages(text: str, first: int, last: int) -> None:
 )
 def test_what_are_no_pages_is_told(text: str, words: str) -> None:
     with pytest.raises(BadPages, match=words):
-        parsed_pages(text)
+        parse_pages(text)
 
 
 @requirement("READ-5")
@@ -151,7 +151,7 @@ def test_many_threads_read_at_once() -> None:
     ],
     ids=["time", "memory"],
 )
-def test_a_document_that_would_never_end_is_given_up(limits: Limits, words: str) -> None:
+def test_a_document_that_would_never_end_is_given_up(limits: WorkLimits, words: str) -> None:
     with pytest.raises(BadPdf, match=f"cannot be taken apart: .*{words}"):
         read_pdf(nested_pdf(12, 10), None, limits=limits)
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferrule.host.commands import Commands
+from ferrule.host.commands import CommandRunner
 from ferrule.host.sandbox import CannotConfine, Offers, Profile, Sandbox
 from ferrule.host.spawner.read_grants import SETTLED, ReadGrants
 from tests.host.held import furnish, reading
@@ -68,7 +68,7 @@ def _settle(folder: Path) -> None:
 
 
 @pytest.fixture
-async def commands(tmp_path: Path) -> AsyncIterator[Commands]:
+async def commands(tmp_path: Path) -> AsyncIterator[CommandRunner]:
     need_sandbox()
     if not offers().reads:
         pytest.skip("; ".join(offers().gaps()))
@@ -77,7 +77,9 @@ async def commands(tmp_path: Path) -> AsyncIterator[Commands]:
 
 
 @requirement("HELD-21")
-async def test_what_was_made_since_the_last_command_can_be_read_by_the_next(commands: Commands, tmp_path: Path) -> None:
+async def test_what_was_made_since_the_last_command_can_be_read_by_the_next(
+    commands: CommandRunner, tmp_path: Path
+) -> None:
     ws = furnish(tmp_path)
     (ws / ".env").write_text("hidden")
     for number in range(5):

@@ -12,20 +12,20 @@ from pathlib import Path
 import pytest
 
 from ferrule.host.command import Ran
-from ferrule.host.commands import Commands
+from ferrule.host.commands import CommandRunner
 from ferrule.host.sandbox import READ_ONLY
 from tests.host.shell import GENEROUS, PYTHON, command, confined, need_sandbox, offers, opened
 from tests.requirement import requirement
 
 
 @pytest.fixture
-async def commands(tmp_path: Path) -> AsyncIterator[Commands]:
+async def commands(tmp_path: Path) -> AsyncIterator[CommandRunner]:
     need_sandbox()
     async with opened(tmp_path) as commands:
         yield commands
 
 
-async def _ran(commands: Commands, text: str, cwd: Path) -> Ran:
+async def _ran(commands: CommandRunner, text: str, cwd: Path) -> Ran:
     return await commands.run(confined(text, cwd, READ_ONLY), timeout=GENEROUS)
 
 
@@ -40,7 +40,7 @@ def _connecting(family: str, kind: str, address: str) -> str:
 @requirement("BOX-1")
 @pytest.mark.parametrize("kind", ["SOCK_STREAM", "SOCK_DGRAM"])
 @pytest.mark.parametrize("family", ["AF_INET", "AF_INET6"])
-async def test_no_server_is_reached(commands: Commands, tmp_path: Path, family: str, kind: str) -> None:
+async def test_no_server_is_reached(commands: CommandRunner, tmp_path: Path, family: str, kind: str) -> None:
     host = "127.0.0.1" if family == "AF_INET" else "::1"
     with socket.socket(getattr(socket, family), getattr(socket, kind)) as server:
         try:
@@ -55,14 +55,14 @@ async def test_no_server_is_reached(commands: Commands, tmp_path: Path, family: 
 @requirement("BOX-1")
 @pytest.mark.parametrize("kind", ["SOCK_STREAM", "SOCK_DGRAM"])
 @pytest.mark.parametrize("place", ["path", "abstract"])
-async def test_no_unix_socket_is_reached(commands: Commands, tmp_path: Path, place: str, kind: str) -> None:
+async def test_no_unix_socket_is_reached(commands: CommandRunner, tmp_path: Path, place: str, kind: str) -> None:
     name = f"{tmp_path}/s" if place == "path" else f"\\0ferrule-{os.getpid()}-{kind}"
     with socket.socket(socket.AF_UNIX, getattr(socket, kind)) as server:
         server.bind(name.replace("\\0", "\0"))
         await _unreached(commands, tmp_path, server, _connecting("AF_UNIX", kind, f"'{name}'"))
 
 
-async def _unreached(commands: Commands, tmp_path: Path, server: socket.socket, text: str) -> None:
+async def _unreached(commands: CommandRunner, tmp_path: Path, server: socket.socket, text: str) -> None:
     server.settimeout(0)
     if server.type is socket.SOCK_STREAM:
         server.listen()
@@ -77,7 +77,7 @@ async def _unreached(commands: Commands, tmp_path: Path, server: socket.socket, 
 
 @requirement("BOX-1")
 @pytest.mark.parametrize("family", ["AF_NETLINK", "AF_PACKET", "AF_VSOCK", "AF_ALG", "AF_BLUETOOTH"])
-async def test_no_other_kind_of_socket_can_be_made(commands: Commands, tmp_path: Path, family: str) -> None:
+async def test_no_other_kind_of_socket_can_be_made(commands: CommandRunner, tmp_path: Path, family: str) -> None:
     ran = await _ran(
         commands, f'{PYTHON} "import socket; socket.socket({int(getattr(socket, family, 16))}, 3)"', tmp_path
     )
@@ -86,7 +86,7 @@ async def test_no_other_kind_of_socket_can_be_made(commands: Commands, tmp_path:
 
 
 @requirement("BOX-1")
-async def test_a_pair_of_sockets_leads_nowhere_else(commands: Commands, tmp_path: Path) -> None:
+async def test_a_pair_of_sockets_leads_nowhere_else(commands: CommandRunner, tmp_path: Path) -> None:
     pair = f"{PYTHON} \"import socket; a, b = socket.socketpair(); a.send(b'x'); print(b.recv(1))\""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as server:
         server.bind(f"{tmp_path}/s")
@@ -105,7 +105,7 @@ async def test_a_pair_of_sockets_leads_nowhere_else(commands: Commands, tmp_path
 
 
 @requirement("BOX-1")
-async def test_nothing_is_shared_that_has_no_file(commands: Commands, tmp_path: Path) -> None:
+async def test_nothing_is_shared_that_has_no_file(commands: CommandRunner, tmp_path: Path) -> None:
     if os.uname().machine != "x86_64":
         pytest.skip("the numbers are those of x86_64")
     calls = {"shmget": "29, 4711, 4096, 0o1600", "semget": "64, 4711, 1, 0o1600", "msgget": "68, 4711, 0o1600"}
@@ -117,7 +117,7 @@ async def test_nothing_is_shared_that_has_no_file(commands: Commands, tmp_path: 
 
 
 @requirement("BOX-3")
-async def test_what_is_granted_of_the_network_is_granted_and_no_more(commands: Commands, tmp_path: Path) -> None:
+async def test_what_is_granted_of_the_network_is_granted_and_no_more(commands: CommandRunner, tmp_path: Path) -> None:
     async def reached(server: socket.socket, family: str, address: str, **granted: bool) -> bool:
         server.listen()
         sandbox = replace(READ_ONLY, **granted)
@@ -139,7 +139,7 @@ async def test_what_is_granted_of_the_network_is_granted_and_no_more(commands: C
 
 
 @requirement("BOX-1")
-async def test_other_processes_are_out_of_reach(commands: Commands, tmp_path: Path) -> None:
+async def test_other_processes_are_out_of_reach(commands: CommandRunner, tmp_path: Path) -> None:
     with subprocess.Popen(["sleep", "1008"], env={"SECRET": "of-another"}) as other:  # noqa: ASYNC220
         there = f"/proc/{other.pid}"
         looks = f"cat {there}/environ {there}/maps; ls {there}/root {there}/fd"
@@ -157,7 +157,7 @@ async def test_other_processes_are_out_of_reach(commands: Commands, tmp_path: Pa
 
 
 @requirement("BOX-1")
-async def test_what_reaches_around_the_sandbox_is_refused(commands: Commands, tmp_path: Path) -> None:
+async def test_what_reaches_around_the_sandbox_is_refused(commands: CommandRunner, tmp_path: Path) -> None:
     calls = {
         "io_uring_setup": (425, "1, 0"),
         "mount": (165, "0, 0, 0, 0, 0"),
@@ -172,7 +172,7 @@ async def test_what_reaches_around_the_sandbox_is_refused(commands: Commands, tm
         assert (await _ran(commands, text, tmp_path)).output.text() == "1\n"
 
 
-async def test_nobody_gains_a_power(commands: Commands, tmp_path: Path) -> None:
+async def test_nobody_gains_a_power(commands: CommandRunner, tmp_path: Path) -> None:
     ran = await _ran(commands, "grep -E 'NoNewPrivs|CapEff' /proc/self/status", tmp_path)
 
     _, effective, _, no_new = ran.output.text().split()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ferrule.host.command import Ran
-from ferrule.host.commands import Commands
+from ferrule.host.commands import CommandRunner
 from ferrule.host.ripgrep import find_ripgrep
 from ferrule.host.sandbox import READ_ONLY, Offers
 from tests.host.shell import GENEROUS, PYTHON, command, confined, make_workspace, need_sandbox, offers, opened
@@ -20,7 +20,7 @@ from tests.requirement import requirement
 
 
 @pytest.fixture
-async def commands(tmp_path: Path) -> AsyncIterator[Commands]:
+async def commands(tmp_path: Path) -> AsyncIterator[CommandRunner]:
     need_sandbox()
     async with opened(tmp_path) as commands:
         yield commands
@@ -31,7 +31,7 @@ def workspace(tmp_path: Path) -> Path:
     return make_workspace(tmp_path / "work")
 
 
-async def _ran(commands: Commands, text: str, cwd: Path, **variables: str) -> Ran:
+async def _ran(commands: CommandRunner, text: str, cwd: Path, **variables: str) -> Ran:
     return await commands.run(confined(text, cwd, READ_ONLY, **variables), timeout=GENEROUS)
 
 
@@ -102,7 +102,7 @@ WRITES = {
 
 
 @requirement("BOX-1", "BOX-2")
-async def test_every_write_fails_and_changes_nothing(commands: Commands, workspace: Path) -> None:
+async def test_every_write_fails_and_changes_nothing(commands: CommandRunner, workspace: Path) -> None:
     before = _state(workspace)
     through: list[str] = []
 
@@ -116,7 +116,7 @@ async def test_every_write_fails_and_changes_nothing(commands: Commands, workspa
 
 
 @requirement("BOX-1")
-async def test_the_writes_would_work_without_the_sandbox(commands: Commands, workspace: Path) -> None:
+async def test_the_writes_would_work_without_the_sandbox(commands: CommandRunner, workspace: Path) -> None:
     """The tests above cannot pass by chance: most of these succeed where nothing forbids them."""
     works: list[str] = []
     for way in ("redirection", "python", "mode of an open file", "times", "attributes", "hard link", "git init"):
@@ -127,7 +127,7 @@ async def test_the_writes_would_work_without_the_sandbox(commands: Commands, wor
 
 
 @requirement("BOX-1")
-async def test_nothing_can_be_written_anywhere_else(commands: Commands, workspace: Path) -> None:
+async def test_nothing_can_be_written_anywhere_else(commands: CommandRunner, workspace: Path) -> None:
     for place in ("$HOME", "/tmp", "/var/tmp", "/dev/shm", "/etc", "/proc/sys/kernel", "/sys/kernel"):
         path = f"{place}/ferrule-{os.getpid()}"
 
@@ -137,7 +137,7 @@ async def test_nothing_can_be_written_anywhere_else(commands: Commands, workspac
         assert not os.path.exists(os.path.expandvars(path))
 
 
-async def test_a_blocked_write_can_be_told(commands: Commands, workspace: Path) -> None:
+async def test_a_blocked_write_can_be_told(commands: CommandRunner, workspace: Path) -> None:
     ran = await _ran(commands, "echo fine; echo x > new; chmod 777 kept.txt", workspace)
 
     assert ran.blocked == (
@@ -172,7 +172,7 @@ WORKS = {
 
 
 @requirement("BOX-1")
-async def test_reading_goes_on_working(commands: Commands, workspace: Path) -> None:
+async def test_reading_goes_on_working(commands: CommandRunner, workspace: Path) -> None:
     broken: list[str] = []
 
     for what, (text, wanted) in WORKS.items():
@@ -185,7 +185,7 @@ async def test_reading_goes_on_working(commands: Commands, workspace: Path) -> N
 
 @pytest.mark.slow
 @requirement("BOX-1")
-async def test_a_large_file_can_be_sorted(commands: Commands, workspace: Path) -> None:
+async def test_a_large_file_can_be_sorted(commands: CommandRunner, workspace: Path) -> None:
     large = workspace / "large"
     numbers = [number * 7919 % 10**7 for number in range(10_000)]
     part = b"".join(b"%07d%s\n" % (number, b" long" * 200) for number in numbers)
@@ -212,7 +212,9 @@ async def test_a_large_file_can_be_sorted(commands: Commands, workspace: Path) -
         "rmdir $TMPDIR",
     ],
 )
-async def test_the_temporary_folder_is_private_and_goes_away(commands: Commands, workspace: Path, filling: str) -> None:
+async def test_the_temporary_folder_is_private_and_goes_away(
+    commands: CommandRunner, workspace: Path, filling: str
+) -> None:
     ran = await _ran(commands, f"stat -c %a $TMPDIR; echo $TMPDIR; {filling}", workspace)
 
     mode, folder = ran.output.text().split()[:2]
@@ -224,7 +226,7 @@ async def test_the_temporary_folder_is_private_and_goes_away(commands: Commands,
     raise AssertionError(f"{folder} is still there")
 
 
-async def test_what_was_left_behind_keeps_its_folder(commands: Commands, workspace: Path) -> None:
+async def test_what_was_left_behind_keeps_its_folder(commands: CommandRunner, workspace: Path) -> None:
     ran = await _ran(commands, "echo $TMPDIR; sleep 1009 &", workspace)
     folder = ran.output.text().strip()
     assert os.path.isdir(folder)
@@ -236,7 +238,7 @@ async def test_what_was_left_behind_keeps_its_folder(commands: Commands, workspa
         await asyncio.sleep(0.005)
 
 
-async def test_each_command_has_a_temporary_folder_of_its_own(commands: Commands, workspace: Path) -> None:
+async def test_each_command_has_a_temporary_folder_of_its_own(commands: CommandRunner, workspace: Path) -> None:
     """Though they sit in the same jail, which is entered ahead, each finds nothing of the one before."""
     folders: set[str] = set()
     for _ in range(4):
@@ -253,7 +255,9 @@ async def test_each_command_has_a_temporary_folder_of_its_own(commands: Commands
 
 @requirement("BOX-3")
 @pytest.mark.parametrize("version", [1, 2, 3, 4, 5, 6])
-async def test_an_older_landlock_keeps_files_safe_as_well(commands: Commands, workspace: Path, version: int) -> None:
+async def test_an_older_landlock_keeps_files_safe_as_well(
+    commands: CommandRunner, workspace: Path, version: int
+) -> None:
     if offers().landlock < version:
         pytest.skip("this kernel is older")
     older = Offers(landlock=version, filter=True)

@@ -15,7 +15,7 @@ import pytest
 
 import ferrule
 from ferrule.host.command import Ran
-from ferrule.host.commands import Commands
+from ferrule.host.commands import CommandRunner
 from ferrule.host.sandbox import (
     OFF,
     READ_ONLY,
@@ -23,8 +23,8 @@ from ferrule.host.sandbox import (
     Offers,
     Profile,
     Sandbox,
-    protected_in,
-    tried,
+    protected_paths_in,
+    try_sandbox,
     workspace_write,
 )
 from tests.host.shell import GENEROUS, PYTHON, confined, make_workspace, need_mounts, offers, opened
@@ -32,7 +32,7 @@ from tests.requirement import requirement
 
 
 @pytest.fixture
-async def commands(tmp_path: Path) -> AsyncIterator[Commands]:
+async def commands(tmp_path: Path) -> AsyncIterator[CommandRunner]:
     need_mounts()
     async with opened(tmp_path) as commands:
         yield commands
@@ -49,7 +49,7 @@ def workspace(tmp_path: Path) -> Path:
     return folder
 
 
-async def _ran(commands: Commands, text: str, cwd: Path, sandbox: Sandbox) -> Ran:
+async def _ran(commands: CommandRunner, text: str, cwd: Path, sandbox: Sandbox) -> Ran:
     return await commands.run(confined(text, cwd, sandbox), timeout=GENEROUS)
 
 
@@ -61,7 +61,7 @@ def _hiding(*paths: Path) -> Sandbox:
 
 
 @requirement("BOX-3")
-async def test_work_in_the_workspace_goes_on(commands: Commands, workspace: Path) -> None:
+async def test_work_in_the_workspace_goes_on(commands: CommandRunner, workspace: Path) -> None:
     works = (
         "echo x > new && chmod +x new && mv new newer && touch -d 2001-01-01 newer && mkdir d && mv newer d && rm -r d",
         f'{PYTHON} \'import os; os.setxattr("kept.txt", "user.a", b"b")\'',
@@ -79,7 +79,7 @@ async def test_work_in_the_workspace_goes_on(commands: Commands, workspace: Path
 
 
 @requirement("BOX-3")
-async def test_nothing_else_can_be_written(commands: Commands, workspace: Path, tmp_path: Path) -> None:
+async def test_nothing_else_can_be_written(commands: CommandRunner, workspace: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside.txt"
     outside.write_text("as it was")
     facts = outside.stat()
@@ -107,7 +107,7 @@ async def test_nothing_else_can_be_written(commands: Commands, workspace: Path, 
 
 @requirement("BOX-3")
 async def test_what_was_declared_can_be_written_and_its_neighbours_cannot(
-    commands: Commands, workspace: Path, tmp_path: Path
+    commands: CommandRunner, workspace: Path, tmp_path: Path
 ) -> None:
     for name in ("declared.txt", "neighbour.txt"):
         (tmp_path / name).write_text("old")
@@ -122,7 +122,7 @@ async def test_what_was_declared_can_be_written_and_its_neighbours_cannot(
     assert ran.exit_code != 0
 
 
-async def test_a_link_put_in_place_of_a_writable_folder_grants_nothing(commands: Commands, tmp_path: Path) -> None:
+async def test_a_link_put_in_place_of_a_writable_folder_grants_nothing(commands: CommandRunner, tmp_path: Path) -> None:
     (tmp_path / "target").mkdir()
     (tmp_path / "build").mkdir()
     asked = confined("echo x > target/through; echo x > build/through", tmp_path, Sandbox(
@@ -141,7 +141,7 @@ async def test_a_link_put_in_place_of_a_writable_folder_grants_nothing(commands:
 
 
 @requirement("BOX-4")
-async def test_protected_paths_cannot_be_written(commands: Commands, workspace: Path) -> None:
+async def test_protected_paths_cannot_be_written(commands: CommandRunner, workspace: Path) -> None:
     attempts = (
         "echo x > .git/hooks/pre-commit",
         "echo x >> .git/config",
@@ -168,7 +168,7 @@ async def test_protected_paths_cannot_be_written(commands: Commands, workspace: 
 
 
 @requirement("BOX-4")
-async def test_a_protected_path_that_does_not_exist_is_never_made(commands: Commands, workspace: Path) -> None:
+async def test_a_protected_path_that_does_not_exist_is_never_made(commands: CommandRunner, workspace: Path) -> None:
     text = (
         "echo '{}' > .mcp.json; mv package gone; mkdir -p package/.husky a/b/.GIT; echo x > package/.husky/h;"
         "echo x > a/b/.GIT/config; echo x > kept.txt; mkdir .Vscode2 .idea; touch .Vscode2/fine"
@@ -184,7 +184,7 @@ async def test_a_protected_path_that_does_not_exist_is_never_made(commands: Comm
     assert (workspace / ".Vscode2/fine").exists()
 
 
-async def test_worktrees_in_a_protected_folder_can_be_written(commands: Commands, workspace: Path) -> None:
+async def test_worktrees_in_a_protected_folder_can_be_written(commands: CommandRunner, workspace: Path) -> None:
     (workspace / ".claude/worktrees/one").mkdir(parents=True)
     text = "echo x > .claude/worktrees/one/made; echo x > .claude/settings.json"
 
@@ -196,7 +196,7 @@ async def test_worktrees_in_a_protected_folder_can_be_written(commands: Commands
 
 
 def test_the_protected_paths_are_known(workspace: Path) -> None:
-    found = {os.path.relpath(path, workspace) for path in protected_in(str(workspace))}
+    found = {os.path.relpath(path, workspace) for path in protected_paths_in(str(workspace))}
 
     assert {".git", ".config/git", ".bashrc", ".mcp.json", "package/.husky", ".claude"} <= found
     assert "kept.txt" not in found
@@ -206,7 +206,7 @@ def test_the_protected_paths_are_known(workspace: Path) -> None:
 
 
 @requirement("BOX-4")
-async def test_what_is_hidden_cannot_be_read(commands: Commands, workspace: Path, tmp_path: Path) -> None:
+async def test_what_is_hidden_cannot_be_read(commands: CommandRunner, workspace: Path, tmp_path: Path) -> None:
     (workspace / "secrets").mkdir()
     (workspace / "secrets/key").write_text("hush-hush")
     (workspace / ".env").write_text("hush-hush")
@@ -235,7 +235,7 @@ async def test_what_is_hidden_cannot_be_read(commands: Commands, workspace: Path
 
 
 @requirement("BOX-4")
-async def test_what_is_hidden_is_hidden_from_what_may_write_around_it(commands: Commands, workspace: Path) -> None:
+async def test_what_is_hidden_is_hidden_from_what_may_write_around_it(commands: CommandRunner, workspace: Path) -> None:
     (workspace / ".env").write_text("hush-hush")
     hiding = replace(workspace_write(str(workspace)), hidden=(f"{workspace}/.env",))
 
@@ -246,7 +246,7 @@ async def test_what_is_hidden_is_hidden_from_what_may_write_around_it(commands: 
 
 
 @requirement("BOX-4")
-async def test_even_the_folder_of_the_temporary_files_can_be_hidden(commands: Commands, workspace: Path) -> None:
+async def test_even_the_folder_of_the_temporary_files_can_be_hidden(commands: CommandRunner, workspace: Path) -> None:
     above = Path(tempfile.gettempdir())
     (workspace / ".env").write_text("hush-hush")
 
@@ -257,7 +257,7 @@ async def test_even_the_folder_of_the_temporary_files_can_be_hidden(commands: Co
 
 
 @requirement("BOX-4")
-async def test_root_cannot_read_past_the_covers_from_the_disk(commands: Commands, workspace: Path) -> None:
+async def test_root_cannot_read_past_the_covers_from_the_disk(commands: CommandRunner, workspace: Path) -> None:
     disks = [str(path) for path in Path("/dev").iterdir() if path.is_block_device()]
     if os.geteuid() != 0 or not disks:
         pytest.skip("this needs root and a disk")
@@ -270,7 +270,7 @@ async def test_root_cannot_read_past_the_covers_from_the_disk(commands: Commands
     assert hiding.exit_code == 0
 
 
-async def test_the_covers_leave_no_trace(commands: Commands, workspace: Path) -> None:
+async def test_the_covers_leave_no_trace(commands: CommandRunner, workspace: Path) -> None:
     before = Path("/proc/self/mountinfo").read_text()
 
     await _ran(commands, "true", workspace, workspace_write(str(workspace)))
@@ -284,7 +284,7 @@ async def test_the_covers_leave_no_trace(commands: Commands, workspace: Path) ->
 @requirement("BOX-3")
 async def test_what_the_machine_offers_is_tried(tmp_path: Path) -> None:
     async with opened(tmp_path) as commands:
-        found = await tried(commands)
+        found = await try_sandbox(commands)
 
     assert found == offers()
     assert found.confines or found.trouble

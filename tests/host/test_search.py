@@ -18,10 +18,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ferrule.host import matched_lines
-from ferrule.host.globs import anywhere, compiled
-from ferrule.host.matched_lines import LineCollector, MatchedLine, clipped
+from ferrule.host.globs import anywhere, compile_glob
+from ferrule.host.matched_lines import LineCollector, MatchedLine, clip_line
 from ferrule.host.ripgrep import End, find_ripgrep
-from ferrule.host.search import Place, Query, Search, SearchFailed
+from ferrule.host.search import Query, Search, SearchFailed, SearchPlace
 from tests.host.slow_ripgrep import HANGING_SECONDS, hanging_after, pid_file
 from tests.requirement import requirement
 
@@ -58,13 +58,13 @@ def _rg(root: Path, *arguments: str) -> set[str]:
 
 
 async def _files(root: Path, glob: str, **more: Any) -> set[str]:
-    found = await Search().files(Place(path=str(root), glob=glob, **more), keep=10_000)
+    found = await Search().files(SearchPlace(path=str(root), glob=glob, **more), keep=10_000)
     assert len(found.hits) == found.total
     return {hit.path for hit in found.hits}
 
 
 async def _matching(root: Path, pattern: str, glob: str | None = None) -> set[str]:
-    found = await Search().files_with_matches(Place(path=str(root), glob=glob), Query(pattern=pattern), keep=None)
+    found = await Search().files_with_matches(SearchPlace(path=str(root), glob=glob), Query(pattern=pattern), keep=None)
     return {hit.path for hit in found.hits}
 
 
@@ -104,7 +104,7 @@ def test_lines_are_those_that_rg_prints(texts: list[str], pattern: str, context:
         for number, text in enumerate(texts):
             (root / str(number)).write_text(text)
         query = Query(pattern=pattern, before=context, after=context)
-        found = asyncio.run(Search().lines(Place(path=str(root)), query, offset=0, limit=None))
+        found = asyncio.run(Search().lines(SearchPlace(path=str(root)), query, offset=0, limit=None))
         printed = subprocess.run(
             [RG, "--no-config", "--no-heading", "-n", f"-C{context}", pattern, str(root)],
             capture_output=True,
@@ -139,7 +139,7 @@ def test_lines_come_in_the_order_of_their_paths_whole_or_in_pages(paths: list[st
 
 
 async def _page(root: Path, offset: int, limit: int | None) -> list[tuple[str, int, str]]:
-    found = await Search().lines(Place(path=str(root)), Query(pattern="x"), offset=offset, limit=limit)
+    found = await Search().lines(SearchPlace(path=str(root)), Query(pattern="x"), offset=offset, limit=limit)
     return [(line.path, line.number, line.text) for line in found.lines]
 
 
@@ -212,7 +212,7 @@ async def test_a_configuration_of_ripgrep_is_not_read(tmp_path: Path, monkeypatc
     ],
 )
 def test_a_pattern_means_what_it_says(glob: str, path: str, wanted: bool) -> None:
-    assert bool(compiled(glob).fullmatch(path)) is wanted
+    assert bool(compile_glob(glob).fullmatch(path)) is wanted
 
 
 @requirement("GREP-1")
@@ -228,7 +228,7 @@ def test_a_glob_never_lets_in_what_is_ignored() -> None:
 @requirement("GREP-1", "GLOB-1")
 async def test_a_cancelled_search_leaves_no_process(tmp_path: Path) -> None:
     program = hanging_after(tmp_path, b"")
-    task = asyncio.create_task(Search(program=program).files(Place(path=str(tmp_path)), keep=1))
+    task = asyncio.create_task(Search(program=program).files(SearchPlace(path=str(tmp_path)), keep=1))
     while not pid_file(program).exists():  # noqa: ASYNC110 - made by another process
         await asyncio.sleep(0)
     pid = int(pid_file(program).read_text())
@@ -246,7 +246,7 @@ async def test_a_search_out_of_time_leaves_no_process_and_keeps_what_it_found(tm
     (tmp_path / "a").touch()
     program = hanging_after(tmp_path, rb"./a\0./half")
 
-    found = await Search(program=program, seconds=HANGING_SECONDS).files(Place(path=str(tmp_path)), keep=9)
+    found = await Search(program=program, seconds=HANGING_SECONDS).files(SearchPlace(path=str(tmp_path)), keep=9)
 
     assert ([hit.path for hit in found.hits], found.ending.end) == ([f"{tmp_path}/a"], End.TIME)
     assert not _is_running(int(pid_file(program).read_text()))
@@ -259,7 +259,7 @@ async def test_a_search_that_has_enough_leaves_no_process(tmp_path: Path) -> Non
     (tmp_path / "a").write_text("x")
     program = hanging_after(tmp_path, rb"\n".join([record] * 500))
 
-    found = await Search(program=program).lines(Place(path=str(tmp_path)), Query(pattern="x"), offset=1, limit=2)
+    found = await Search(program=program).lines(SearchPlace(path=str(tmp_path)), Query(pattern="x"), offset=1, limit=2)
 
     assert (len(found.lines), found.seen, found.ending.end) == (2, 4, End.ENOUGH)
     assert not _is_running(int(pid_file(program).read_text()))
@@ -278,7 +278,7 @@ async def test_when_there_is_no_time_to_search_in_order_what_was_found_is_given(
     program.chmod(0o700)
 
     search = Search(program=str(program), seconds=HANGING_SECONDS)
-    found = await search.lines(Place(path=str(tmp_path)), Query(pattern="x"), offset=0, limit=2)
+    found = await search.lines(SearchPlace(path=str(tmp_path)), Query(pattern="x"), offset=0, limit=2)
 
     assert [line.path for line in found.lines] == [f"{tmp_path}/a", f"{tmp_path}/c"]
     assert (found.seen, found.ending.end) == (2, End.TIME)
@@ -291,7 +291,7 @@ async def test_a_killed_search_is_said_to_have_failed(tmp_path: Path) -> None:
     program.chmod(0o700)
 
     with pytest.raises(SearchFailed, match="ripgrep ended with code -9"):
-        await Search(program=str(program)).files(Place(path=str(tmp_path)), keep=1)
+        await Search(program=str(program)).files(SearchPlace(path=str(tmp_path)), keep=1)
 
 
 @requirement("GREP-1")
@@ -300,7 +300,7 @@ async def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     program.write_text("#!/bin/sh\nexit 2\n")
     program.chmod(0o700)
 
-    found = await Search(program=str(program)).files(Place(path=str(tmp_path)), keep=1)
+    found = await Search(program=str(program)).files(SearchPlace(path=str(tmp_path)), keep=1)
 
     assert found.ending.notes(1) == ("Some files or folders could not be read and were left out.",)
 
@@ -313,7 +313,7 @@ async def test_a_search_is_told_nothing_of_the_environment(tmp_path: Path, monke
     program.chmod(0o700)
 
     with pytest.raises(SearchFailed) as caught:
-        await Search(program=str(program)).files(Place(path=str(tmp_path)), keep=1)
+        await Search(program=str(program)).files(SearchPlace(path=str(tmp_path)), keep=1)
 
     assert not re.search("SECRET|RIPGREP|PYTHON", str(caught.value))
 
@@ -326,7 +326,7 @@ async def test_only_the_newest_are_kept_of_very_many(tmp_path: Path, monkeypatch
         path.touch()
         os.utime(path, (number, number))
 
-    found = await Search().files(Place(path=str(tmp_path)), keep=3)
+    found = await Search().files(SearchPlace(path=str(tmp_path)), keep=3)
 
     assert [os.path.basename(hit.path)[:4] for hit in found.hits] == ["1999", "1998", "1997"]
     assert found.total == 2_000
@@ -356,7 +356,7 @@ async def test_a_line_beyond_all_measure_is_named_and_not_kept(tmp_path: Path, m
     monkeypatch.setattr(matched_lines, "MOST_RECORD", 1 << 20)
     (tmp_path / "a").write_text("x" + "y" * (3 << 20) + "\nx\n")
 
-    found = await Search().lines(Place(path=str(tmp_path)), Query(pattern="x"), offset=0, limit=None)
+    found = await Search().lines(SearchPlace(path=str(tmp_path)), Query(pattern="x"), offset=0, limit=None)
 
     assert found.lines == (
         MatchedLine(
@@ -371,7 +371,7 @@ async def test_what_is_kept_is_bounded_whatever_was_asked(tmp_path: Path, monkey
     monkeypatch.setattr(matched_lines, "MOST_TEXT", 100)
     (tmp_path / "a").write_text("x" * 9 + "\n" + "x" * 9 + "\n" * 2 + ("x" * 9 + "\n") * 50)
 
-    found = await Search().lines(Place(path=str(tmp_path)), Query(pattern="x"), offset=0, limit=None)
+    found = await Search().lines(SearchPlace(path=str(tmp_path)), Query(pattern="x"), offset=0, limit=None)
 
     assert (len(found.lines), found.seen, found.ending.end) == (11, 12, End.ENOUGH)
 
@@ -379,7 +379,7 @@ async def test_what_is_kept_is_bounded_whatever_was_asked(tmp_path: Path, monkey
 @requirement("GREP-1")
 @given(st.text(max_size=2_000), st.integers(0, 2_000))
 def test_a_clipped_line_says_exactly_what_it_leaves_out(line: str, start: int) -> None:
-    shown = clipped(line, min(start, len(line)))
+    shown = clip_line(line, min(start, len(line)))
     left_out = [int(number.replace(",", "")) for number in re.findall(r"\[([\d,]+) characters\]", shown)]
 
     if len(line) <= 500:

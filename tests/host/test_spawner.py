@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from ferrule.host import spawner_link
-from ferrule.host.command import Limits
-from ferrule.host.commands import Commands
-from ferrule.host.spawner.protocol import Frames, packed
+from ferrule.host.command import ProcessLimits
+from ferrule.host.commands import CommandRunner
+from ferrule.host.spawner.protocol import Frames, pack
 from tests.host.shell import GENEROUS, alive_with, command, opened, unique, until
 from tests.requirement import requirement
 
@@ -125,7 +125,7 @@ async def test_the_spawner_tells_its_children_nothing_of_ferrule(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "key-of-ferrule-itself")
-    async with Commands(folder=tmp_path, environment=os.environ) as commands:
+    async with CommandRunner(folder=tmp_path, environment=os.environ) as commands:
         ran = await commands.run(command("tr '\\0' '\\n' < /proc/$PPID/environ; ls /proc/$PPID/fd", tmp_path))
 
     assert "PATH=" in ran.output.text()
@@ -159,7 +159,7 @@ async def test_a_spawner_that_is_told_to_end_ends_all_first(tmp_path: Path, othe
 
 
 async def test_a_forerunner_that_was_killed_is_replaced(tmp_path: Path, others: list[int]) -> None:
-    limited = replace(command("echo on", tmp_path), limits=Limits(open_files=100))
+    limited = replace(command("echo on", tmp_path), limits=ProcessLimits(open_files=100))
     async with opened(tmp_path) as commands:
         await commands.run(limited)
         (spawner,) = _new_children(others)
@@ -192,7 +192,7 @@ def test_the_spawner_imports_nothing_of_ferrule() -> None:
 
 
 def test_frames_survive_any_cut() -> None:
-    messages = [packed({"do": "end", "id": number, "grace": 0.5}) for number in range(3)]
+    messages = [pack({"do": "end", "id": number, "grace": 0.5}) for number in range(3)]
     frames = Frames()
 
     found = [message["id"] for byte in b"".join(messages) for message in frames.feed(bytes([byte]))]

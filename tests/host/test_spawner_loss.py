@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ferrule.host.command import CommandFailed
-from ferrule.host.commands import Commands
+from ferrule.host.commands import CommandRunner
 from ferrule.host.spawner import homes
 from tests.host.held import TARGET, furnish, held, need_layers
 from tests.host.shell import GENEROUS, alive_with, command, opened, unique, until
@@ -24,8 +24,8 @@ def _stray(marker: str) -> str:
     return f"env -i PATH=$PATH setsid bash -c 'exec -a {marker} sleep 1022' & sleep 0.1; echo ready; "
 
 
-async def _bounded(folder: Path) -> Commands:
-    commands = Commands(folder=folder / "output", environment=os.environ)
+async def _bounded(folder: Path) -> CommandRunner:
+    commands = CommandRunner(folder=folder / "output", environment=os.environ)
     if not await commands.control_groups():
         await commands.close()
         pytest.skip("no control group can be made here")
@@ -103,7 +103,7 @@ async def test_spawners_that_start_at_once_all_have_their_bounds(tmp_path: Path)
         pass
 
     async def groups(number: int) -> int:
-        async with Commands(folder=tmp_path / str(number), environment=os.environ) as commands:
+        async with CommandRunner(folder=tmp_path / str(number), environment=os.environ) as commands:
             return len(await commands.control_groups())
 
     found = await asyncio.gather(*map(groups, range(12)))

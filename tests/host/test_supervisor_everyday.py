@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.commands import Commands
+from ferrule.host.commands import CommandRunner
 from tests.host.holding import furnish, need_supervisor, run_unheld, snapshot, supervised
 from tests.host.shell import GENEROUS, opened
 from tests.requirement import requirement
@@ -81,14 +81,14 @@ EVERYDAY = [  # a command, the names it declared, and the trees
 
 
 @pytest.fixture
-async def commands(tmp_path: Path) -> AsyncIterator[Commands]:
+async def commands(tmp_path: Path) -> AsyncIterator[CommandRunner]:
     need_supervisor()
     async with opened(tmp_path) as commands:
         yield commands
 
 
 @requirement("HELD-22")
-async def test_everyday_commands_end_as_they_do_unheld(commands: Commands, tmp_path: Path) -> None:
+async def test_everyday_commands_end_as_they_do_unheld(commands: CommandRunner, tmp_path: Path) -> None:
     wrong: list[object] = []
     for number, (text, names, trees) in enumerate(EVERYDAY):
         held, free = furnish(tmp_path / f"held{number}"), furnish(tmp_path / f"free{number}")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ferrule.host.command import Ran
-from ferrule.host.commands import Commands
+from ferrule.host.commands import CommandRunner
 from tests.host.holding import furnish, held_sandbox, need_supervisor, run_unheld, snapshot, supervised
 from tests.host.shell import GENEROUS, alive_with, confined, opened, unique, until
 from tests.requirement import requirement
@@ -94,7 +94,7 @@ HOSTILE = [
 
 
 @pytest.fixture
-async def commands(tmp_path: Path) -> AsyncIterator[Commands]:
+async def commands(tmp_path: Path) -> AsyncIterator[CommandRunner]:
     need_supervisor()
     async with opened(tmp_path) as commands:
         yield commands
@@ -119,14 +119,14 @@ def _places(base: Path) -> dict[str, dict[str, tuple[object, ...]]]:
     return places
 
 
-async def _run(commands: Commands, text: str, workspace: Path, *names: str, **variables: str) -> Ran:
+async def _run(commands: CommandRunner, text: str, workspace: Path, *names: str, **variables: str) -> Ran:
     held = supervised(text, workspace, *(names or (DECLARED,)), trees=(), **variables)
     return await commands.run(held, timeout=GENEROUS)
 
 
 @requirement("HELD-22")
 async def test_only_the_declared_name_changes(
-    commands: Commands, tmp_path: Path, victim: subprocess.Popen[bytes]
+    commands: CommandRunner, tmp_path: Path, victim: subprocess.Popen[bytes]
 ) -> None:
     changed: list[object] = []
     for number, text in enumerate(HOSTILE):
@@ -160,7 +160,7 @@ def test_the_same_commands_do_harm_when_nobody_holds_them(tmp_path: Path) -> Non
     assert not harmless
 
 
-async def test_what_was_refused_is_named(commands: Commands, workspace: Path) -> None:
+async def test_what_was_refused_is_named(commands: CommandRunner, workspace: Path) -> None:
     ran = await _run(commands, "echo a > src/main.py; echo b > notes.txt; rm -f src/util.py; mkdir -p docs", workspace)
 
     assert ran.changes is not None
@@ -169,7 +169,7 @@ async def test_what_was_refused_is_named(commands: Commands, workspace: Path) ->
     assert ran.changes.totals == {"done": 1, "dropped": 0, "failed": 0, "refused": 2}
 
 
-async def test_protected_names_are_never_made_even_if_declared(commands: Commands, workspace: Path) -> None:
+async def test_protected_names_are_never_made_even_if_declared(commands: CommandRunner, workspace: Path) -> None:
     before = snapshot(workspace / ".git", exact=True)
     text = (
         "mkdir -p src/.GIT; echo e > src/.GIT/config; echo e > .git/hooks/h; rm -rf .git; mv src/x .envrc; echo a > b"
@@ -183,7 +183,7 @@ async def test_protected_names_are_never_made_even_if_declared(commands: Command
     assert not (workspace / "src/.GIT").exists()
 
 
-async def test_a_folder_swapped_by_somebody_else_leads_nowhere(commands: Commands, workspace: Path) -> None:
+async def test_a_folder_swapped_by_somebody_else_leads_nowhere(commands: CommandRunner, workspace: Path) -> None:
     stop, outside = threading.Event(), workspace.parent / "outside"
     before = snapshot(outside, exact=True)
 
@@ -230,7 +230,7 @@ os.chmod("src/main.py", 0o640)
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="numbers of x86_64")
 async def test_a_path_that_changes_while_it_is_looked_at_changes_nothing_else(
-    commands: Commands, workspace: Path
+    commands: CommandRunner, workspace: Path
 ) -> None:
     before = _places(workspace.parent)
 
@@ -262,7 +262,7 @@ say("alive", call(90, b"src/main.py", 0o4711))
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="numbers of x86_64")
 async def test_nonsense_is_answered_as_the_kernel_would_and_the_supervisor_goes_on(
-    commands: Commands, workspace: Path
+    commands: CommandRunner, workspace: Path
 ) -> None:
     ran = await _run(commands, f"{PY} '{STRANGE}'", workspace)
 
@@ -278,7 +278,7 @@ async def test_nonsense_is_answered_as_the_kernel_would_and_the_supervisor_goes_
     assert (workspace / DECLARED).stat().st_mode & 0o7777 == 0o711
 
 
-async def test_a_pipe_at_a_declared_name_makes_nobody_wait(commands: Commands, workspace: Path) -> None:
+async def test_a_pipe_at_a_declared_name_makes_nobody_wait(commands: CommandRunner, workspace: Path) -> None:
     os.mkfifo(workspace / "pipe")
 
     ran = await _run(
@@ -289,7 +289,9 @@ async def test_a_pipe_at_a_declared_name_makes_nobody_wait(commands: Commands, w
     assert (workspace / DECLARED).read_text() == "went on\n"
 
 
-async def test_with_a_killed_supervisor_calls_fail_and_the_command_ends(commands: Commands, workspace: Path) -> None:
+async def test_with_a_killed_supervisor_calls_fail_and_the_command_ends(
+    commands: CommandRunner, workspace: Path
+) -> None:
     word = unique()
     left = workspace / f"src/.left-{word}"
     text = f"touch {left}; while ! rm src/.never 2>&1 | grep implemented; do :; done; echo > src/main.py"
@@ -307,7 +309,7 @@ async def test_with_a_killed_supervisor_calls_fail_and_the_command_ends(commands
     await until(lambda: not left.exists())
 
 
-async def test_what_a_command_leaves_running_is_held_as_well(commands: Commands, workspace: Path) -> None:
+async def test_what_a_command_leaves_running_is_held_as_well(commands: CommandRunner, workspace: Path) -> None:
     text = (
         "(while [ ! -e $GO ]; do sleep 0.01; done; echo late > src/main.py; echo late > notes.txt; touch src/.t) "
         "> /dev/null 2>&1 & true"
@@ -325,7 +327,9 @@ async def test_what_a_command_leaves_running_is_held_as_well(commands: Commands,
     await until(lambda: _places(workspace.parent) == before)
 
 
-async def test_a_command_that_does_not_end_is_ended_with_all_its_processes(commands: Commands, workspace: Path) -> None:
+async def test_a_command_that_does_not_end_is_ended_with_all_its_processes(
+    commands: CommandRunner, workspace: Path
+) -> None:
     word = unique()
     text = (
         "touch src/.temporary; echo early > src/main.py; setsid sleep 300 & trap '' TERM; while :; do sleep 0.01; done"
@@ -339,7 +343,7 @@ async def test_a_command_that_does_not_end_is_ended_with_all_its_processes(comma
 
 
 async def test_what_is_hidden_beside_a_declared_name_stays_hidden_and_new_files_can_be_read(
-    commands: Commands, workspace: Path
+    commands: CommandRunner, workspace: Path
 ) -> None:
     """Landlock cannot grant the folder as a whole then, so the supervisor opens what the command has made."""
     (workspace / ".env").write_text("CANARY\n")
@@ -368,7 +372,7 @@ async def test_what_is_hidden_beside_a_declared_name_stays_hidden_and_new_files_
 
 
 async def test_a_folder_is_not_moved_if_that_would_move_or_make_something_protected(
-    commands: Commands, workspace: Path
+    commands: CommandRunner, workspace: Path
 ) -> None:
     (workspace / "src/deep/.git").mkdir()
     before = snapshot(workspace, exact=True)
@@ -381,7 +385,7 @@ async def test_a_folder_is_not_moved_if_that_would_move_or_make_something_protec
     assert snapshot(workspace, exact=True) == before
 
 
-async def test_a_command_asked_to_end_as_it_starts_does_so(commands: Commands, workspace: Path) -> None:
+async def test_a_command_asked_to_end_as_it_starts_does_so(commands: CommandRunner, workspace: Path) -> None:
     word = unique()
     for _ in range(10):
         running = await commands.start(supervised("sleep 300", workspace, DECLARED, MARK=word))

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ferrule.host.text import Document, Endings, NotEditable, NotText, Unencodable
-from ferrule.text.matching import Edit
+from ferrule.host.text import Endings, NotEditable, NotText, TextDocument, Unencodable
+from ferrule.text.matching import TextEdit
 from tests.requirement import requirement
 
 ENCODINGS = (
@@ -65,7 +65,7 @@ SAMPLES = [
 
 def _reason(data: bytes) -> str:
     with pytest.raises(NotText) as caught:
-        Document.decode(data)
+        TextDocument.decode(data)
     return str(caught.value)
 
 
@@ -88,21 +88,21 @@ def _lines(encoding: str) -> st.SearchStrategy[str]:
 
 
 @st.composite
-def documents(draw: st.DrawFn) -> Document:
+def documents(draw: st.DrawFn) -> TextDocument:
     """In any encoding, as if it had been detected: whether it would be is another question."""
     encoding = draw(st.sampled_from(ENCODINGS))
     text = draw(_lines(encoding))
     bom = draw(st.sampled_from([b"", BOMS.get(encoding, b"")]))
     body = text.encode(encoding)
     assume(body.decode(encoding) == text)
-    return Document(text, encoding, bom, bom + body)
+    return TextDocument(text, encoding, bom, bom + body)
 
 
 @st.composite
-def edits_of(draw: st.DrawFn, document: Document) -> list[Edit]:
+def edits_of(draw: st.DrawFn, document: TextDocument) -> list[TextEdit]:
     cuts = sorted(draw(st.lists(st.integers(0, len(document.text)), max_size=6)))
     spans = zip(cuts[::2], cuts[1::2], strict=False)
-    return [Edit(start, end, draw(st.text(_held_by(document.encoding), max_size=5))) for start, end in spans]
+    return [TextEdit(start, end, draw(st.text(_held_by(document.encoding), max_size=5))) for start, end in spans]
 
 
 # A change
@@ -133,7 +133,7 @@ def test_a_change_and_its_inverse_give_the_same_bytes(data: st.DataObject) -> No
     document = data.draw(documents())
     edits = data.draw(edits_of(document))
     try:
-        edited = document.edited(edits)
+        edited = document.edit(edits)
         restored = edited.splice(_inverse(document, edits))
     except NotEditable:
         assert document.encoding == "big5hkscs"
@@ -142,22 +142,22 @@ def test_a_change_and_its_inverse_give_the_same_bytes(data: st.DataObject) -> No
     assert restored == document.data
 
 
-def _inverse(document: Document, edits: list[Edit]) -> list[Edit]:
-    inverse: list[Edit] = []
+def _inverse(document: TextDocument, edits: list[TextEdit]) -> list[TextEdit]:
+    inverse: list[TextEdit] = []
     shift = 0
     for edit in edits:
         start = edit.start + shift
-        inverse.append(Edit(start, start + len(edit.new), document.text[edit.start : edit.end]))
+        inverse.append(TextEdit(start, start + len(edit.new), document.text[edit.start : edit.end]))
         shift += len(edit.new) - (edit.end - edit.start)
     return inverse
 
 
 @requirement("FILE-6")
 def test_text_the_encoding_cannot_hold_is_refused_by_name() -> None:
-    document = Document.decode(CHINESE.encode("gbk"))
+    document = TextDocument.decode(CHINESE.encode("gbk"))
 
     with pytest.raises(Unencodable) as caught:
-        document.splice([Edit(0, 0, "fine "), Edit(3, 3, "5 €")])
+        document.splice([TextEdit(0, 0, "fine "), TextEdit(3, 3, "5 €")])
 
     assert str(caught.value) == (
         "the file's encoding, gbk, has no way to write € (U+20AC EURO SIGN). "
@@ -168,10 +168,10 @@ def test_text_the_encoding_cannot_hold_is_refused_by_name() -> None:
 
 @requirement("FILE-6")
 def test_text_that_would_be_read_back_as_something_else_is_refused() -> None:
-    document = Document("テスト", "shift_jis", b"", "テスト".encode("shift_jis"))
+    document = TextDocument("テスト", "shift_jis", b"", "テスト".encode("shift_jis"))
 
     with pytest.raises(Unencodable) as caught:
-        document.splice([Edit(0, 0, "\xa5")])  # Python writes the yen sign as a backslash
+        document.splice([TextEdit(0, 0, "\xa5")])  # Python writes the yen sign as a backslash
 
     assert caught.value.character == "\xa5"
 
@@ -179,34 +179,36 @@ def test_text_that_would_be_read_back_as_something_else_is_refused() -> None:
 @requirement("FILE-6")
 def test_half_a_character_is_refused_in_any_encoding() -> None:
     with pytest.raises(Unencodable, match=r"utf-8, has no way to write \\ud800 \(U\+D800\). It is half of"):
-        Document.decode(b"text").splice([Edit(0, 0, "\ud800")])
+        TextDocument.decode(b"text").splice([TextEdit(0, 0, "\ud800")])
 
 
 @requirement("FILE-6")
 def test_two_characters_with_one_code_are_changed_together_or_not_at_all() -> None:
     text = "\xca\u0304 x"
-    document = Document(text, "big5hkscs", b"", text.encode("big5hkscs"))
+    document = TextDocument(text, "big5hkscs", b"", text.encode("big5hkscs"))
 
     with pytest.raises(NotEditable, match="characters 0 and 1 of the file share one code"):
-        document.splice([Edit(1, 2, "")])
+        document.splice([TextEdit(1, 2, "")])
 
-    assert document.splice([Edit(0, 2, "y")]) == b"y x"
+    assert document.splice([TextEdit(0, 2, "y")]) == b"y x"
 
 
-@pytest.mark.parametrize("edits", [[Edit(2, 1, "")], [Edit(0, 9, "")], [Edit(1, 2, ""), Edit(0, 1, "")]])
-def test_spans_out_of_order_are_a_mistake_of_the_caller(edits: list[Edit]) -> None:
+@pytest.mark.parametrize(
+    "edits", [[TextEdit(2, 1, "")], [TextEdit(0, 9, "")], [TextEdit(1, 2, ""), TextEdit(0, 1, "")]]
+)
+def test_spans_out_of_order_are_a_mistake_of_the_caller(edits: list[TextEdit]) -> None:
     with pytest.raises(ValueError, match="out of order or outside"):
-        Document.decode(b"text").splice(edits)
+        TextDocument.decode(b"text").splice(edits)
 
 
 @requirement("FILE-6")
 @pytest.mark.parametrize("encoding", ["iso2022_jp", "utf-7"])
 def test_an_encoding_with_a_memory_is_read_and_not_edited(encoding: str) -> None:
     text = ("\ufeff" if encoding == "utf-7" else "") + JAPANESE
-    document = Document.decode(text.encode(encoding))
+    document = TextDocument.decode(text.encode(encoding))
 
     with pytest.raises(NotEditable, match="Convert it to UTF-8 first, then edit"):
-        document.splice([Edit(0, 0, "x")])
+        document.splice([TextEdit(0, 0, "x")])
 
     assert (document.text, document.encoding, document.is_editable) == (text, encoding, False)
 
@@ -219,7 +221,7 @@ def test_an_encoding_with_a_memory_is_read_and_not_edited(encoding: str) -> None
 def test_usual_text_is_read_in_its_encoding(text: str, encoding: str) -> None:
     data = text.encode(encoding)
 
-    document = Document.decode(data)
+    document = TextDocument.decode(data)
 
     assert (document.text, document.data) == (text, data)
 
@@ -231,7 +233,7 @@ def test_usual_text_is_read_in_its_encoding(text: str, encoding: str) -> None:
      "\u201cquoted\u201d \u2014 dash\u2026", "don\u2019t", "¿Qué?", "coração"],
 )  # fmt: skip
 def test_a_few_western_letters_are_read_as_such(text: str) -> None:
-    document = Document.decode(text.encode("cp1252"))
+    document = TextDocument.decode(text.encode("cp1252"))
 
     assert (document.text, document.encoding) == (text, "cp1252")
 
@@ -240,7 +242,7 @@ def test_a_few_western_letters_are_read_as_such(text: str) -> None:
 def test_a_comment_in_a_large_file_is_enough_to_tell() -> None:
     text = "int x = 1;\n" * 50_000 + RUSSIAN + "int y = 2;\n" * 50_000
 
-    document = Document.decode(text.encode("koi8-r"))
+    document = TextDocument.decode(text.encode("koi8-r"))
 
     assert (document.text, document.encoding) == (text, "koi8-r")
 
@@ -249,7 +251,7 @@ def test_a_comment_in_a_large_file_is_enough_to_tell() -> None:
 @given(st.one_of(st.binary(max_size=200), st.text(max_size=60).map(lambda text: text.encode("gb18030", "ignore"))))
 def test_whatever_is_read_gives_the_same_bytes_back(data: bytes) -> None:
     try:
-        document = Document.decode(data)
+        document = TextDocument.decode(data)
     except NotText:
         return
 
@@ -263,9 +265,9 @@ def test_utf_8_is_always_read_as_utf_8(text: str, marked: bool) -> None:
     bom = codecs.BOM_UTF8 if marked or text.startswith("\ufeff") else b""
     data = bom + text.removeprefix("\ufeff").encode()
 
-    document = Document.decode(data)
+    document = TextDocument.decode(data)
 
-    assert document == Document(text.removeprefix("\ufeff"), "utf-8", bom, data)
+    assert document == TextDocument(text.removeprefix("\ufeff"), "utf-8", bom, data)
 
 
 @requirement("FILE-6")
@@ -283,7 +285,7 @@ def test_utf_8_is_always_read_as_utf_8(text: str, marked: bool) -> None:
     ],
 )
 def test_what_an_ascii_file_says_of_itself_holds_for_what_is_added(head: bytes, encoding: str) -> None:
-    document = Document.decode(head)
+    document = TextDocument.decode(head)
 
     assert (document.text, document.encoding) == (head.decode(), encoding)
 
@@ -292,7 +294,7 @@ def test_what_an_ascii_file_says_of_itself_holds_for_what_is_added(head: bytes, 
 def test_what_a_file_says_of_itself_comes_before_any_guess() -> None:
     data = b"# coding: iso8859-2\n" + "Árvíztűrő tükörfúrógép".encode("iso8859-2")
 
-    assert Document.decode(data).text.endswith("Árvíztűrő tükörfúrógép")
+    assert TextDocument.decode(data).text.endswith("Árvíztűrő tükörfúrógép")
 
 
 @requirement("FILE-6")
@@ -301,7 +303,7 @@ def test_what_a_file_says_of_itself_comes_before_any_guess() -> None:
 def test_a_sign_with_two_codes_is_never_written_back_as_the_other(declared: str, pairs: list[bytes]) -> None:
     data = f"# coding: {declared}\n".encode() + b"".join(pairs)
     try:
-        document = Document.decode(data)
+        document = TextDocument.decode(data)
     except NotText:
         return
 
@@ -358,19 +360,19 @@ def test_binary_data_is_refused(data: bytes) -> None:
     ],
 )
 def test_line_endings_are_counted(data: bytes, endings: Endings, dominant: str, mixed: bool, ends: bool) -> None:
-    document = Document.decode(data)
+    document = TextDocument.decode(data)
 
     assert document.endings == endings
-    assert (endings.dominant, endings.mixed, document.ends_with_newline) == (dominant, mixed, ends)
+    assert (endings.dominant, endings.is_mixed, document.ends_with_newline) == (dominant, mixed, ends)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "gbk", "utf-16-le"])
 def test_many_changes_of_a_large_file_do_not_hang(encoding: str) -> None:
     text = (FRENCH if encoding == "cp1252" else CHINESE) * 12_000
-    document = Document(text, encoding, b"", text.encode(encoding))
+    document = TextDocument(text, encoding, b"", text.encode(encoding))
     started = time.perf_counter()
 
-    spliced = document.splice([Edit(500_000 + 100 * n, 500_001 + 100 * n, "x") for n in range(100)])
+    spliced = document.splice([TextEdit(500_000 + 100 * n, 500_001 + 100 * n, "x") for n in range(100)])
 
     assert time.perf_counter() - started < 30  # a bound on a hang, not a measure
     assert len(spliced) <= len(document.data)

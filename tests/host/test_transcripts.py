@@ -56,7 +56,7 @@ async def test_half_a_last_line_is_cut_off_when_the_file_is_gone_on_with(
     path = tmp_path / "a.jsonl"
     path.write_bytes(left)
 
-    file = TranscriptFile.resumed(path)
+    file = TranscriptFile.resume(path)
     file.append(b"new\n")
     file.sync()
     await file.close()
@@ -70,7 +70,7 @@ async def test_no_link_is_followed_and_no_missing_file_made(tmp_path: Path) -> N
 
     for name in ("link.jsonl", "missing.jsonl"):
         with pytest.raises(TranscriptError, match="cannot be opened"):
-            TranscriptFile.resumed(tmp_path / name)
+            TranscriptFile.resume(tmp_path / name)
     with pytest.raises(TranscriptError, match="cannot be opened"):
         TranscriptFile(tmp_path / "link.jsonl").append(b"x\n")
     assert (tmp_path / "target").read_text() == "precious\n"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ferrule.host import tree_index
 from ferrule.host.covering import HiddenPaths
-from ferrule.host.tree_index import TooMany, TreeIndex
+from ferrule.host.tree_index import TooManyEntries, TreeIndex
 from tests.requirement import requirement
 
 
@@ -93,7 +93,7 @@ def test_a_search_ends_where_there_is_too_much(tmp_path: Path, monkeypatch: pyte
     for number in range(6):
         (tmp_path / str(number)).write_text("")
 
-    with pytest.raises(TooMany, match="more below"):
+    with pytest.raises(TooManyEntries, match="more below"):
         TreeIndex(str(tmp_path), wanted).find()
 
 

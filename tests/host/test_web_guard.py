@@ -13,8 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferrule.core.verdicts import Behavior
-from ferrule.host.web.addresses import Reach, reach_of
-from ferrule.host.web.guard import Followed, HandedBack, Refused, admitted, checked, explain_fetch, redirected
+from ferrule.host.web.addresses import AddressReach, reach_of
+from ferrule.host.web.guard import (
+    Followed,
+    HandedBack,
+    Refused,
+    admit_url,
+    check_addresses,
+    explain_fetch,
+    follow_redirect,
+)
 from tests.requirement import requirement
 
 CORPUS = Path(__file__).parent.parent / "corpus"
@@ -108,7 +116,7 @@ def test_the_corpus_is_decided_as_it_says(case: dict[str, Any]) -> None:
 @requirement("WEB-2")
 def test_a_tricky_url_is_refused(url: str) -> None:
     with pytest.raises(Refused):
-        admitted(url)
+        admit_url(url)
 
 
 @requirement("WEB-1")
@@ -127,7 +135,7 @@ def test_a_tricky_url_is_refused(url: str) -> None:
     ],
 )
 def test_a_url_is_fetched_over_https_in_one_spelling(url: str, fetched: str) -> None:
-    assert str(admitted(url)) == fetched
+    assert str(admit_url(url)) == fetched
 
 
 @requirement("WEB-1")
@@ -145,44 +153,44 @@ def test_a_rule_that_names_a_local_host_opens_it_and_leaves_it_on_http(url: str,
     host = url.split("/")[2].rsplit(":", 1)[0].strip("[]") if "[" in url else url.split("/")[2].split(":")[0]
     rule = naming(host)
 
-    place = admitted(url, rule)
+    place = admit_url(url, rule)
 
     assert str(place) == url
-    assert checked(place, answers, rule) == tuple(map(ip_address, answers))
+    assert check_addresses(place, answers, rule) == tuple(map(ip_address, answers))
 
 
 @requirement("WEB-2")
 def test_a_rule_for_a_public_name_opens_a_private_network_and_never_this_machine() -> None:
     rule = naming("git.example.com")
-    place = admitted("http://git.example.com/", rule)
+    place = admit_url("http://git.example.com/", rule)
 
     assert str(place) == "https://git.example.com/"
-    assert checked(place, ["10.0.0.5"], rule) == (ip_address("10.0.0.5"),)
+    assert check_addresses(place, ["10.0.0.5"], rule) == (ip_address("10.0.0.5"),)
     for inside in ("127.0.0.1", "169.254.169.254", "::1", "0.0.0.0"):
         with pytest.raises(Refused):
-            checked(place, [inside], rule)
+            check_addresses(place, [inside], rule)
 
 
 def test_a_rule_for_one_local_host_opens_no_other() -> None:
     rule = naming("localhost")
 
     with pytest.raises(Refused):
-        admitted("http://127.0.0.1/", rule)
+        admit_url("http://127.0.0.1/", rule)
     with pytest.raises(Refused):
-        checked(admitted("http://localhost/", rule), ["169.254.169.254"], rule)
+        check_addresses(admit_url("http://localhost/", rule), ["169.254.169.254"], rule)
 
 
 @requirement("WEB-2")
 def test_one_answer_that_leads_inside_refuses_all_of_them() -> None:
-    place = admitted("https://example.com/")
+    place = admit_url("https://example.com/")
 
-    assert checked(place, PUBLIC) == (ip_address(PUBLIC[0]),)
+    assert check_addresses(place, PUBLIC) == (ip_address(PUBLIC[0]),)
     with pytest.raises(Refused, match=r"leads to 10\.0\.0\.1, an address of a private network"):
-        checked(place, [*PUBLIC, "10.0.0.1"])
+        check_addresses(place, [*PUBLIC, "10.0.0.1"])
     with pytest.raises(Refused, match="no address"):
-        checked(place, [])
+        check_addresses(place, [])
     with pytest.raises(Refused, match="no address"):
-        checked(place, ["nonsense"])
+        check_addresses(place, ["nonsense"])
 
 
 @requirement("WEB-2")
@@ -213,13 +221,13 @@ def test_a_name_whose_second_answer_leads_inside_is_explained_as_refused() -> No
     ],
 )
 def test_a_redirect_is_followed_within_its_host_and_handed_back_beyond(location: str, outcome: object) -> None:
-    place = admitted("https://example.com/x/a")
+    place = admit_url("https://example.com/x/a")
 
     if outcome is Refused:
         with pytest.raises(Refused, match="redirects to"):
-            redirected(place, location)
+            follow_redirect(place, location)
     else:
-        hop = redirected(place, location)
+        hop = follow_redirect(place, location)
         assert str(hop.place) == outcome if isinstance(hop, Followed) else type(hop) is outcome
 
 
@@ -287,5 +295,5 @@ def test_no_spelling_of_a_private_address_passes(
 def test_an_ipv6_address_beyond_global_unicast_is_public_only_where_it_carries_a_public_one(
     address: IPv6Address,
 ) -> None:
-    if reach_of(address) is Reach.PUBLIC and address not in IPv6Network("2000::/3"):
+    if reach_of(address) is AddressReach.PUBLIC and address not in IPv6Network("2000::/3"):
         assert address.ipv4_mapped or address in IPv6Network("64:ff9b::/96")

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.own_process import Limits
+from ferrule.host.own_process import WorkLimits
 from ferrule.host.text import NotText
 from ferrule.host.web.cache import Recent
-from ferrule.host.web.decoding import decoded
+from ferrule.host.web.decoding import decode_page
 from ferrule.host.web.fetching import Fetcher, FetchFailed
 from ferrule.host.web.html import MOST, read_html
-from ferrule.host.web.pages import Page, Pages
+from ferrule.host.web.pages import WebPage, WebPages
 from tests.host.http_serving import serving, whole
 from tests.host.making import pdf, png
 from tests.requirement import requirement
@@ -37,10 +37,10 @@ PAGE = """<!doctype html><html><head><title>A  title</title><base href="/docs/">
 FETCHER = Fetcher(local_hosts=lambda host: host == "127.0.0.1", environ={})
 
 
-async def page_of(body: bytes, content_type: str, *, folder: Path | None = None, target: str = "/") -> Page:
+async def page_of(body: bytes, content_type: str, *, folder: Path | None = None, target: str = "/") -> WebPage:
     async with serving(whole(body, f"Content-Type: {content_type}")) as served:
-        page = await Pages(fetcher=FETCHER, folder=folder).page(str(served.url(target)))
-    assert isinstance(page, Page)
+        page = await WebPages(fetcher=FETCHER, folder=folder).page(str(served.url(target)))
+    assert isinstance(page, WebPage)
     return page
 
 
@@ -74,7 +74,7 @@ def test_deep_nesting_is_read_to_the_bottom(html: str) -> None:
 def test_a_page_that_cannot_be_parsed_in_time_is_shown_as_it_is() -> None:
     html = "<p>text" + "<!--" * 500_000
 
-    reading = read_html(html, "https://example.com/", limits=Limits(0.5, 1 << 30, 1 << 20))
+    reading = read_html(html, "https://example.com/", limits=WorkLimits(0.5, 1 << 30, 1 << 20))
 
     assert reading.markdown == html
     assert "longer than 0.5 seconds" in reading.note
@@ -113,16 +113,16 @@ def test_nobody_waits_for_a_page_that_nobody_wants_any_more() -> None:
     ],
 )
 def test_a_charset_is_believed_where_it_fits(data: bytes, content_type: str, text: str) -> None:
-    assert decoded(data, content_type) == text
+    assert decode_page(data, content_type) == text
 
 
 def test_a_character_that_the_cut_split_is_left_out() -> None:
-    assert decoded("aü".encode()[:-1], "text/plain; charset=utf-8", is_cut=True) == "a"
+    assert decode_page("aü".encode()[:-1], "text/plain; charset=utf-8", is_cut=True) == "a"
 
 
 def test_bytes_are_no_text() -> None:
     with pytest.raises(NotText):
-        decoded(bytes(range(256)) * 4, "text/html")
+        decode_page(bytes(range(256)) * 4, "text/html")
 
 
 @requirement("WEB-1")
@@ -175,7 +175,7 @@ async def test_a_file_that_cannot_be_saved_is_refused_in_words() -> None:
 @requirement("WEB-1")
 async def test_a_page_is_fetched_once_in_a_while() -> None:
     now = [0.0]
-    web = Pages(fetcher=FETCHER, recent=Recent[Page](clock=lambda: now[0]))
+    web = WebPages(fetcher=FETCHER, recent=Recent[WebPage](clock=lambda: now[0]))
     async with serving(whole(b"text", "Content-Type: text/plain")) as served:
         first = await web.page(str(served.url("/a")))
         again = await web.page(str(served.url("/a#part")))
@@ -184,14 +184,14 @@ async def test_a_page_is_fetched_once_in_a_while() -> None:
         later = await web.page(str(served.url("/a")))
 
     assert [asked.line.split()[1] for asked in served.asked] == ["/a", "/b", "/a"]
-    assert isinstance(first, Page)
-    assert isinstance(again, Page)
-    assert isinstance(later, Page)
+    assert isinstance(first, WebPage)
+    assert isinstance(again, WebPage)
+    assert isinstance(later, WebPage)
     assert (first.is_cached, again.is_cached, later.is_cached) == (False, True, False)
 
 
 async def test_failures_are_not_kept() -> None:
-    web = Pages(fetcher=FETCHER)
+    web = WebPages(fetcher=FETCHER)
     async with serving(whole(b"", status="500 Oops")) as served:
         for _ in range(2):
             with pytest.raises(FetchFailed):
@@ -201,11 +201,11 @@ async def test_failures_are_not_kept() -> None:
 
 
 async def test_a_page_whose_end_is_missing_is_not_kept() -> None:
-    web = Pages(fetcher=replace(FETCHER, seconds=0.5))
+    web = WebPages(fetcher=replace(FETCHER, seconds=0.5))
     async with serving(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf") as served:
         for _ in range(2):
             page = await web.page(str(served.url()))
-            assert isinstance(page, Page)
+            assert isinstance(page, WebPage)
             assert page.text == "half"
             assert "its end did not come within 0.5 seconds" in page.notes[0]
 

@@ -13,7 +13,7 @@ import pytest
 from ferrule.cli.commands import demo, doctor
 from ferrule.cli.exits import Failed
 from ferrule.cli.parser import make_parser
-from ferrule.host.own_process import Limits, RanAway, in_own_process
+from ferrule.host.own_process import RanAway, WorkLimits, in_own_process
 from ferrule.host.spawner_link import SpawnerFailed, SpawnerLink
 
 WORDS = "there is no folder for temporary files that can be written"
@@ -28,14 +28,14 @@ async def test_no_command_starts_and_nothing_stays_open() -> None:
     before = len(os.listdir("/proc/self/fd"))
 
     with pytest.raises(SpawnerFailed, match=WORDS):
-        SpawnerLink.opened({}, processes=100, memory=1 << 30)
+        SpawnerLink.open({}, processes=100, memory=1 << 30)
 
     assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_nothing_is_read_in_a_process_of_its_own() -> None:
     with pytest.raises(RanAway, match=WORDS):
-        in_own_process("ferrule.host.pdf_process", "", b"", Limits(memory=1 << 30, seconds=1, answer=1))
+        in_own_process("ferrule.host.pdf_process", "", b"", WorkLimits(memory=1 << 30, seconds=1, answer=1))
 
 
 @pytest.mark.parametrize(("name", "run"), [("demo", demo.run), ("doctor", doctor.run)])

@@ -11,7 +11,7 @@ import pytest
 
 from ferrule.host.files import read_document
 from ferrule.host.writing import Written, write_file
-from ferrule.text.matching import Edit
+from ferrule.text.matching import TextEdit
 from tests.requirement import requirement
 
 from .rewriting import NOBODY, names, rewritten
@@ -134,7 +134,7 @@ def test_an_edit_of_a_file_changes_its_span_only(tmp_path: Path) -> None:
     path.write_bytes("größer\r\nkleiner\n".encode("latin-1"))
     before = read_document(str(path))
 
-    write_file(str(path), before.document.splice([Edit(8, 15, "kürzer")]), expected=before.identity)
+    write_file(str(path), before.document.splice([TextEdit(8, 15, "kürzer")]), expected=before.identity)
 
     assert path.read_bytes() == "größer\r\nkürzer\n".encode("latin-1")
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ferrule.app.build import Settings
-from ferrule.app.opening import Opened, open_conversation
+from ferrule.app.opening import OpenedSession, open_conversation
 from ferrule.core.calls import ToolCall
 from ferrule.core.model import ResultTurn
 from ferrule.providers.scripted import says
@@ -11,7 +11,7 @@ from ferrule.testing import RecordingModel
 from tests.requirement import requirement
 
 
-def opened(folder: Path) -> Opened:
+def opened(folder: Path) -> OpenedSession:
     return open_conversation(Settings(cwd=str(folder), state_folder=folder.parent / "state"))
 
 

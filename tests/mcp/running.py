@@ -16,9 +16,9 @@ from ferrule.core.ports import Questioner
 from ferrule.engine.session import Session
 from ferrule.mcp.around import Around, Timing
 from ferrule.mcp.config import ServerConfig, Stdio, Transport
-from ferrule.mcp.connection import Connection
+from ferrule.mcp.connection import ServerConnection
 from ferrule.mcp.hooks import SignIn
-from ferrule.mcp.servers import Limits, McpServers
+from ferrule.mcp.servers import McpServers, ServerLimits
 from ferrule.permissions.modes import Mode
 
 RAW = Path(__file__).parent / "servers" / "raw.py"
@@ -45,9 +45,9 @@ async def connected(
     roots: tuple[str, ...] = ("file:///project",),
     timing: Timing = QUICK,
     **terms: Any,
-) -> AsyncGenerator[Connection]:
+) -> AsyncGenerator[ServerConnection]:
     around = Around(state_folder=folder, timing=timing, questioner=questioner, sign_in=sign_in, roots=roots)
-    connection = Connection(config(transport, **terms), around, lambda connection, kind: None)
+    connection = ServerConnection(config(transport, **terms), around, lambda connection, kind: None)
     try:
         yield connection
     finally:
@@ -56,7 +56,7 @@ async def connected(
 
 @asynccontextmanager
 async def session(
-    folder: Path, *servers: ServerConfig, limits: Limits | None = None, timing: Timing = QUICK, **settings: Any
+    folder: Path, *servers: ServerConfig, limits: ServerLimits | None = None, timing: Timing = QUICK, **settings: Any
 ) -> AsyncGenerator[tuple[Session, McpServers]]:
     """Nothing is forbidden in it, unless the settings say so."""
     chosen: dict[str, Any] = {"mode": Mode.BYPASS, "state_folder": folder / "state", **settings}
@@ -74,7 +74,7 @@ def words(outcome: ToolOutcome) -> str:
     return plain_text(outcome.content)
 
 
-async def text_of(connection: Connection, tool: str, arguments: Mapping[str, Any] | None = None) -> str:
+async def text_of(connection: ServerConnection, tool: str, arguments: Mapping[str, Any] | None = None) -> str:
     result = await connection.call(tool, arguments or {}, nothing)
     return "\n".join(part["text"] for part in result["content"])
 

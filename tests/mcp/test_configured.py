@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferrule.app.layers import SettingsError, open_layers
-from ferrule.app.servers import claude_servers, given_servers
+from ferrule.app.servers import claude_servers, load_given_servers
 from ferrule.mcp.config import Remote, Stdio
-from ferrule.mcp.configured import Configured, configured
+from ferrule.mcp.configured import Configured, read_configured
 from ferrule.mcp.naming import LONGEST, server_parts, split, tool_name
-from ferrule.mcp.schemas import flattened
+from ferrule.mcp.schemas import flatten_schema
 from tests.requirement import requirement
 from tests.settings.folders import put
 
@@ -32,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def found(folder: Path, *, trusting: bool = True, strict: bool = False, more: Any = (), **variables: str) -> Configured:
     cwd = str(folder / "project")
     live = open_layers(cwd, folder / "state", trusting=trusting, more=more)
-    return configured(live.current().layered, cwd=cwd, environment=variables, strict=strict)
+    return read_configured(live.current().layered, cwd=cwd, environment=variables, strict=strict)
 
 
 def names(configured: Configured) -> list[str]:
@@ -105,16 +105,16 @@ def test_lists_say_which_are_started(folder: Path, settings: dict[str, Any], lef
 def test_the_command_line_stands_over_the_files_and_can_stand_alone(folder: Path) -> None:
     put(folder / "home" / ".claude" / "settings.json", {"mcpServers": {"a": {"command": "old"}, "b": {"command": "b"}}})
     file = put(folder / "given.json", {"mcpServers": {"a": {"command": "new"}}})
-    more = tuple(given_servers([str(file), '{"mcpServers": {"c": {"command": "c"}}}']))
+    more = tuple(load_given_servers([str(file), '{"mcpServers": {"c": {"command": "c"}}}']))
 
     both = found(folder, more=more)
 
     assert {server.name: str(server.transport) for server in both.servers} == {"a": "new", "b": "b", "c": "c"}
     assert names(found(folder, more=more, strict=True)) == ["a", "c"]
     with pytest.raises(SettingsError, match="no such file"):
-        list(given_servers(["missing.json"]))
+        list(load_given_servers(["missing.json"]))
     with pytest.raises(SettingsError, match="--mcp-config"):
-        list(given_servers(["{no json"]))
+        list(load_given_servers(["{no json"]))
 
 
 @requirement("MCP-1")
@@ -178,7 +178,7 @@ def test_a_name_that_is_too_long_is_cut_and_still_its_own() -> None:
 def test_choices_at_the_root_of_a_schema_become_one_object(
     schema: dict[str, Any], properties: set[str], required: list[str] | None
 ) -> None:
-    flat = flattened(schema)
+    flat = flatten_schema(schema)
 
     assert (flat["type"], set(flat["properties"])) == ("object", properties)
     assert not {"anyOf", "oneOf", "allOf", "$ref"} & flat.keys()

@@ -37,7 +37,7 @@ def crooked(**answers: Any) -> Stdio:
 @asynccontextmanager
 async def working(folder: Path, **answers: Any) -> AsyncGenerator[tuple[Session, McpServers]]:
     async with session(folder, config(crooked(**answers), "it", timeout=HANG)) as (running, servers):
-        await servers.settled(HANG)
+        await servers.wait_until_known(HANG)
         yield running, servers
 
 

@@ -67,7 +67,7 @@ async def test_a_server_neither_reads_nor_writes_what_rules_deny_and_its_calls_r
     chosen = rules(deny=("Read(./secrets/**)", "Edit(./fixed)"), allow=("mcp__srv",) if mode is Mode.DEFAULT else ())
 
     async with session(place, reaching(), mode=mode, rules=chosen) as (running, servers):
-        await servers.settled(HANG)
+        await servers.wait_until_known(HANG)
 
         assert await said(running, "look", path=str(place / "open")) == "for all"
         assert await said(running, "look", path=str(place / "fixed")) == "as it was"
@@ -90,7 +90,7 @@ async def test_what_git_keeps_of_a_denied_path_is_kept_from_a_server(tmp_path: P
     show = {"argv": ["git", "show", "HEAD:secrets/key"], "cwd": str(place)}
 
     async with session(place, reaching()) as (running, servers):
-        await servers.settled(HANG)
+        await servers.wait_until_known(HANG)
         assert "hush" in await said(running, "run", **show)
     async with session(place, reaching(), rules=rules(deny=("Read(./secrets/**)",))) as (running, _):
         assert "hush" not in await said(running, "run", **show)
@@ -102,7 +102,7 @@ async def test_a_deny_that_comes_while_a_server_runs_holds_from_its_next_call_on
     policies = [Policy((), Mode.BYPASS)]
 
     async with session(place, reaching(), reload=lambda: policies[-1]) as (running, servers):
-        await servers.settled(HANG)
+        await servers.wait_until_known(HANG)
         before = await said(running, "pid")
         assert await said(running, "look", path=str(place / "secrets" / "key")) == "hush"
 
@@ -121,7 +121,7 @@ async def test_a_denied_file_that_is_made_or_replaced_later_is_kept_from_a_serve
     chosen = rules(deny=("Read(**/*.pem)", "Read(./open)"))
 
     async with session(place, reaching(), rules=chosen) as (running, servers):
-        await servers.settled(HANG)
+        await servers.wait_until_known(HANG)
         assert "for all" not in await said(running, "look", path=str(place / "open"))
         (place / "open.new").write_text("another")
         os.replace(place / "open.new", place / "open")
@@ -140,14 +140,14 @@ async def test_where_nothing_holds_a_server_a_rule_that_names_its_tool_settles_i
     mine = in_process(mine=make())
     denied = ("Read(./secrets/**)",)
     async with session(tmp_path, *mine, rules=rules(deny=denied)) as (running, servers):
-        await servers.settled(HANG)
+        await servers.wait_until_known(HANG)
         tool, given = "mcp__mine__add", {"a": 1, "b": 2}
         asked = await run(running, tool, given)
     async with session(tmp_path, *mine, rules=rules(deny=denied, allow=(tool,)), mode=Mode.DEFAULT) as (
         running,
         servers,
     ):
-        await servers.settled(HANG)
+        await servers.wait_until_known(HANG)
         settled = await run(running, tool, given)
 
     assert asked.status is Status.DENIED
@@ -176,7 +176,7 @@ async def test_nothing_is_left_of_a_held_server_after_a_close(tmp_path: Path) ->
     chosen = rules(deny=("Read(./secrets/**)",))
 
     async with session(place, reaching(f"child={child}"), rules=chosen) as (running, servers):
-        await servers.settled(HANG)
+        await servers.wait_until_known(HANG)
         pid = int(await said(running, "pid"))
         await until(child.exists)
         started = int(child.read_text())
@@ -189,7 +189,7 @@ async def test_nothing_is_left_of_a_held_server_after_a_close(tmp_path: Path) ->
 async def test_a_held_server_is_started_again_when_what_started_it_is_killed(tmp_path: Path) -> None:
     place = filled(tmp_path)
     async with session(place, reaching(), rules=rules(deny=("Read(./secrets/**)",))) as (running, servers):
-        await servers.settled(HANG)
+        await servers.wait_until_known(HANG)
         pid = int(await said(running, "pid"))
         starter = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
         assert starter != os.getpid()
@@ -231,7 +231,7 @@ async def test_calls_side_by_side_start_a_server_again_once(tmp_path: Path) -> N
     one = replace(reaching(), concurrent=True)
 
     async with session(place, one, reload=lambda: policies[-1]) as (running, servers):
-        await servers.settled(HANG)
+        await servers.wait_until_known(HANG)
         policies.append(Policy(rules(deny=("Read(./secrets/**)",)), Mode.BYPASS))
         calls = [ToolCall(f"call-{at}", "mcp__srv__pid", {}) for at in range(8)]
         outcomes = await running.run(calls)

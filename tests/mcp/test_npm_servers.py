@@ -21,7 +21,7 @@ from ferrule.core.ports import Answer, Question, Unanswered
 from ferrule.engine.session import Session
 from ferrule.mcp.around import ServerTrouble
 from ferrule.mcp.config import Stdio
-from ferrule.mcp.connection import Connection
+from ferrule.mcp.connection import ServerConnection
 from ferrule.permissions.modes import Mode
 from tests.mcp.running import HANG, config, connected, nothing, run, text_of, until, words
 from tests.mcp.servers.raw import PNG
@@ -78,7 +78,7 @@ class Person:
 
 
 @asynccontextmanager
-async def everything(npm: Path, folder: Path, person: Person | None = None) -> AsyncGenerator[Connection]:
+async def everything(npm: Path, folder: Path, person: Person | None = None) -> AsyncGenerator[ServerConnection]:
     transport = program(npm, "server-everything", "stdio")
     async with connected(folder, transport, questioner=person, roots=(folder.as_uri(),)) as server:
         yield server

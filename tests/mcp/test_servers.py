@@ -22,7 +22,7 @@ from ferrule.core.tool import Exposure
 from ferrule.mcp.around import Phase, Timing
 from ferrule.mcp.config import ServerConfig, Stdio
 from ferrule.mcp.naming import split
-from ferrule.mcp.servers import Limits, limits_from
+from ferrule.mcp.servers import ServerLimits, limits_from
 from ferrule.permissions.modes import Mode
 from ferrule.testing import Recorder, bare_context
 from tests.mcp.running import QUICK, config, raw, run, session, until, words
@@ -47,7 +47,7 @@ class Builtin(Tool[Mapping[str, Any], str]):
 @requirement("MCP-1", "BUD-5")
 async def test_every_kind_of_part_comes_as_what_it_is(tmp_path: Path) -> None:
     async with session(tmp_path, config(raw())) as (running, servers):
-        await servers.settled(60)
+        await servers.wait_until_known(60)
         outcome = await run(running, "mcp__raw__parts")
 
     shown = words(outcome)
@@ -74,7 +74,7 @@ async def test_every_kind_of_part_comes_as_what_it_is(tmp_path: Path) -> None:
 @requirement("MCP-1", "BUD-5")
 async def test_structured_content_is_shown_once_and_without_data_that_nobody_can_read(tmp_path: Path) -> None:
     async with session(tmp_path, config(raw())) as (running, servers):
-        await servers.settled(60)
+        await servers.wait_until_known(60)
         alone, both = await run(running, "mcp__raw__structured"), await run(running, "mcp__raw__both")
         twice = await run(running, "mcp__raw__twice")
 
@@ -85,9 +85,9 @@ async def test_structured_content_is_shown_once_and_without_data_that_nobody_can
 
 @requirement("BUD-2", "MCP-1")
 async def test_a_long_result_is_cut_at_the_limit_and_saved_whole(tmp_path: Path) -> None:
-    limits = Limits(result_tokens=500)
+    limits = ServerLimits(result_tokens=500)
     async with session(tmp_path, config(raw()), limits=limits) as (running, servers):
-        await servers.settled(60)
+        await servers.wait_until_known(60)
         huge, sized = await run(running, "mcp__raw__huge"), await run(running, "mcp__raw__sized")
 
     assert (len(words(huge)) <= 2000, len(words(sized)) <= 1000) == (True, True)
@@ -97,10 +97,12 @@ async def test_a_long_result_is_cut_at_the_limit_and_saved_whole(tmp_path: Path)
 
 @requirement("BUD-2")
 def test_the_limits_come_from_the_environment() -> None:
-    assert limits_from({}) == Limits(window=200_000, defer_beyond=0.1, result_tokens=25_000)
+    assert limits_from({}) == ServerLimits(window=200_000, defer_beyond=0.1, result_tokens=25_000)
     assert limits_from({"MAX_MCP_OUTPUT_TOKENS": "7", "ENABLE_TOOL_SEARCH": "false"}).result_tokens == 7
     assert limits_from({"ENABLE_TOOL_SEARCH": "false"}).defer_beyond is None
-    assert limits_from({"ENABLE_TOOL_SEARCH": "true", "MAX_MCP_OUTPUT_TOKENS": "many"}) == Limits(defer_beyond=0.0)
+    assert limits_from({"ENABLE_TOOL_SEARCH": "true", "MAX_MCP_OUTPUT_TOKENS": "many"}) == ServerLimits(
+        defer_beyond=0.0
+    )
 
 
 @requirement("MCP-1")
@@ -108,7 +110,7 @@ async def test_a_call_begins_and_ends_with_events_and_reports_between(tmp_path: 
     async with session(tmp_path, config(raw())) as (running, servers):
         recorder = Recorder()
         with running.bus.listen(lambda envelope: recorder(envelope.event)):
-            await servers.settled(60)
+            await servers.wait_until_known(60)
             await run(running, "mcp__raw__steps")
 
     kinds = recorder.kinds()
@@ -120,7 +122,7 @@ async def test_a_call_begins_and_ends_with_events_and_reports_between(tmp_path: 
 
 async def test_a_tools_own_failure_and_wrong_arguments_are_told_in_words(tmp_path: Path) -> None:
     async with session(tmp_path, config(raw())) as (running, servers):
-        await servers.settled(60)
+        await servers.wait_until_known(60)
         failed = await run(running, "mcp__raw__fail")
         wrong = await run(running, "mcp__raw__echo", {"txt": 1})
 
@@ -137,7 +139,7 @@ async def test_a_dead_server_stops_nobody_and_a_slow_one_is_waited_for_only_by_i
     async with session(tmp_path, slow, quick):
         pass  # nobody knows their tools yet
     async with session(tmp_path, dead, slow, quick) as (_, servers):
-        await servers.settled(60)
+        await servers.wait_until_known(60)
     async with session(tmp_path, dead, slow, quick) as (running, servers):
         assert (await run(running, "mcp__quick__echo", {"text": "a"})).status is Status.OK
         assert servers.get("slow").phase is not Phase.UP
@@ -167,7 +169,7 @@ async def test_tools_come_and_go_and_the_bytes_of_the_built_in_part_stay(tmp_pat
         recorder = Recorder()
         with running.bus.listen(lambda envelope: recorder(envelope.event)):
             before = running.registry.pool
-            await servers.settled(60)
+            await servers.wait_until_known(60)
             known = running.registry.pool
             await run(running, "mcp__raw__grow")
             await until(lambda: running.registry.pool.get("mcp__raw__more_0") is not None)
@@ -176,9 +178,9 @@ async def test_tools_come_and_go_and_the_bytes_of_the_built_in_part_stay(tmp_pat
             await run(running, "mcp__raw__echo", {"text": "the list could not be fetched"})
 
         assert running.registry.pool.specs == grown.specs
-    built_in = [spec for spec in before.offered() if split(spec.name) is None]
+    built_in = [spec for spec in before.specs_for_request() if split(spec.name) is None]
     for pool in (known, grown):
-        assert list(pool.offered())[: len(built_in)] == built_in
+        assert list(pool.specs_for_request())[: len(built_in)] == built_in
         assert [tool.name for tool in pool.remote] == sorted(tool.name for tool in pool.remote)
     assert ListChanged("tools", ("mcp__raw__more_0",)) in recorder.events
 
@@ -188,7 +190,7 @@ async def test_on_a_clash_of_names_the_built_in_tool_wins(tmp_path: Path) -> Non
     held = config(raw())
     async with session(tmp_path, held) as (running, servers):
         running.registry.add(Builtin())
-        await servers.settled(60)
+        await servers.wait_until_known(60)
 
         assert words(await run(running, "mcp__raw__echo", {"text": "theirs"})) == "ours"
 
@@ -197,12 +199,12 @@ async def test_on_a_clash_of_names_the_built_in_tool_wins(tmp_path: Path) -> Non
 async def test_once_their_schemas_pass_a_tenth_of_the_window_tools_cost_only_their_names(tmp_path: Path) -> None:
     small, large = config(raw(), "small"), config(raw("huge-list=200"), "large")
     kept = config(raw(), "kept", always_load=True)
-    async with session(tmp_path, small, limits=Limits(window=40_000)) as (running, servers):
-        await servers.settled(60)
+    async with session(tmp_path, small, limits=ServerLimits(window=40_000)) as (running, servers):
+        await servers.wait_until_known(60)
         assert {tool.exposure for tool in servers.tools()} == {Exposure.DIRECT}
-    async with session(tmp_path, small, large, kept, limits=Limits(window=40_000)) as (running, servers):
-        await servers.settled(60)
-        offered = {spec.name for spec in running.registry.pool.offered()}
+    async with session(tmp_path, small, large, kept, limits=ServerLimits(window=40_000)) as (running, servers):
+        await servers.wait_until_known(60)
+        offered = {spec.name for spec in running.registry.pool.specs_for_request()}
         deferred = {spec.name for spec in running.registry.pool.deferred}
 
         assert {"mcp__small__echo", "mcp__large__tool_7"} <= deferred
@@ -216,7 +218,7 @@ async def test_once_their_schemas_pass_a_tenth_of_the_window_tools_cost_only_the
 @pytest.mark.parametrize("trusted", [True, False])
 async def test_a_servers_word_counts_only_if_a_person_trusts_it(tmp_path: Path, *, trusted: bool) -> None:
     async with session(tmp_path, config(raw(), trusted=trusted), mode=Mode.DEFAULT) as (running, servers):
-        await servers.settled(60)
+        await servers.wait_until_known(60)
         tools = {tool.info.name: tool for tool in servers.tools()}
         ctx = bare_context(tmp_path)
         reading, writing = tools["echo"].effects({}, ctx), tools["write"].effects({}, ctx)
@@ -232,7 +234,7 @@ async def test_a_person_can_say_that_a_servers_calls_may_run_together_and_they_a
     tmp_path: Path,
 ) -> None:
     async with session(tmp_path, config(raw(), concurrent=True)) as (running, servers):
-        await servers.settled(60)
+        await servers.wait_until_known(60)
         recorder = Recorder()
         with running.bus.listen(lambda envelope: recorder(envelope.event)):
             calls = [ToolCall("1", "mcp__raw__hang", {}), ToolCall("2", "mcp__raw__write", {})]
@@ -262,7 +264,7 @@ async def test_a_server_is_told_of_the_folder_and_of_those_that_were_added(tmp_p
 @requirement("MCP-1")
 async def test_a_prompt_is_listed_under_a_name_that_a_person_can_call(tmp_path: Path) -> None:
     async with session(tmp_path, config(raw(), "my server", part="my_server")) as (_, servers):
-        await servers.settled(60)
+        await servers.wait_until_known(60)
         (prompt,) = servers.prompts()
         result = await servers.get("my server").prompt("greet", {"who": "Ada"})
 
@@ -273,7 +275,7 @@ async def test_a_prompt_is_listed_under_a_name_that_a_person_can_call(tmp_path: 
 async def test_a_session_that_is_not_entered_starts_a_server_with_the_first_call(tmp_path: Path) -> None:
     server: ServerConfig = config(raw())
     async with session(tmp_path, server) as (_, servers):
-        await servers.settled(60)
+        await servers.wait_until_known(60)
     running = open_session(
         Settings(cwd=str(tmp_path), mode=Mode.BYPASS, state_folder=tmp_path / "state", servers=(server,))
     )

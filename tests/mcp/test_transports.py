@@ -14,7 +14,7 @@ import pytest
 from ferrule.core.calls import Status
 from ferrule.mcp.around import ServerTrouble
 from ferrule.mcp.config import InProcess, Remote, in_process
-from ferrule.mcp.connection import Connection
+from ferrule.mcp.connection import ServerConnection
 from tests.host.forking import Forks, forks
 from tests.mcp.running import HANG, config, connected, run, session, text_of, words
 from tests.requirement import requirement
@@ -67,7 +67,7 @@ async def listens(port: int) -> None:
                 return
 
 
-async def answered(server: Connection, tool: str, arguments: Mapping[str, Any]) -> str:
+async def answered(server: ServerConnection, tool: str, arguments: Mapping[str, Any]) -> str:
     """Once it is up again: until then every call is refused at once."""
     async with asyncio.timeout(HANG):
         while True:
@@ -104,7 +104,7 @@ async def test_a_server_object_runs_in_this_process(tmp_path: Path) -> None:
     from tests.mcp.servers.packaged import make
 
     async with session(tmp_path, *in_process(**{"my.own": make()})) as (running, servers):
-        await servers.settled(HANG)
+        await servers.wait_until_known(HANG)
         added = await run(running, "mcp__my_own__add", {"a": 2, "b": 40})
         odd = await run(running, "mcp__my_own__odd_name_with_signs")
         broken = await run(running, "mcp__my_own__broken")

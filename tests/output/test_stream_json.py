@@ -33,9 +33,9 @@ from ferrule.core.events import (
     UsageReported,
 )
 from ferrule.core.model import AssistantTurn, Retrying, Thought, Usage
-from ferrule.output.answers import Answer, Ending
+from ferrule.output.answers import Ending, RunAnswer
 from ferrule.output.stream_input import BadLine, read_line
-from ferrule.output.stream_json import StreamJson, encoded
+from ferrule.output.stream_json import StreamJson, encode_json_line
 from ferrule.permissions.modes import Mode
 from ferrule.providers.scripted import ScriptedModel, says
 from tests.cli.prompting import fits, kinds
@@ -48,7 +48,7 @@ def stream(*events: Event, partial: bool = False) -> list[dict[str, Any]]:
     translator = StreamJson("s", model=lambda: "m", partial=partial, new_id=lambda: f"id-{next(numbers)}")
     lines = [line for event in events for line in translator.lines(Envelope(0, 0.0, "main", event))]
     for line in lines:
-        fits(json.loads(encoded(line)))
+        fits(json.loads(encode_json_line(line)))
     return lines
 
 
@@ -172,7 +172,7 @@ def test_pictures_and_outputs_of_any_kind_are_json() -> None:
         if line["type"] == "user"
     ]
 
-    assert json.loads(encoded(line))["tool_use_result"] == {"bytes": "_w==", "nan": "nan"}
+    assert json.loads(encode_json_line(line))["tool_use_result"] == {"bytes": "_w==", "nan": "nan"}
 
 
 @given(st.binary(max_size=200), st.integers(1, 3))
@@ -203,7 +203,7 @@ def test_a_bad_line_is_named_by_its_number() -> None:
 
 
 def test_refused_calls_give_way_to_other_ends() -> None:
-    assert [Answer(ending=ending).exit_code for ending in Ending] == [0, 4, 4, 4, 1]
+    assert [RunAnswer(ending=ending).exit_code for ending in Ending] == [0, 4, 4, 4, 1]
 
 
 async def test_the_model_waits_for_a_slow_reader(tmp_path: Path) -> None:

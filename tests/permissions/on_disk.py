@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ferrule.core.calls import ToolCall
-from ferrule.engine.preparing import prepared
+from ferrule.engine.preparing import prepare_call
 from ferrule.host.paths import LocalPaths
 from ferrule.permissions.judge import RuleJudge
 from ferrule.permissions.modes import Mode
@@ -27,6 +27,6 @@ def decided_in(
     places = Places(cwd=(str(folder),), home=(home,), roots=(str(folder),))
     arguments = {"command": command}
     call = ToolCall("1", "Bash", arguments)
-    ready = prepared(call, tool_named("Bash"), arguments, bare_context(str(folder)), LocalPaths())
+    ready = prepare_call(call, tool_named("Bash"), arguments, bare_context(str(folder)), LocalPaths())
     verdict = RuleJudge(rules_of(rules or {}), mode, places).judge(ready.proposal)
     return "ask" if verdict is None else verdict.behavior.name.lower()

@@ -14,7 +14,7 @@ from ferrule.core.inputs import ToolInput
 from ferrule.core.ports import Proposal
 from ferrule.core.tool import Alias, AnyTool, Tool
 from ferrule.core.verdicts import Behavior, Verdict
-from ferrule.engine.preparing import prepared
+from ferrule.engine.preparing import prepare_call
 from ferrule.permissions.judge import RuleJudge
 from ferrule.permissions.modes import Mode
 from ferrule.permissions.paths import Places
@@ -124,7 +124,7 @@ def proposed(
     """As the engine would put the call before a judge. Raises `Refusal` for what it would refuse before."""
     call = ToolCall("1", tool.name, arguments)
     filled = {**FILLED_IN.get(tool.name, {}), **arguments}
-    return prepared(call, tool, filled, bare_context(cwd), PathsAsWritten(HOME, links or {})).proposal
+    return prepare_call(call, tool, filled, bare_context(cwd), PathsAsWritten(HOME, links or {})).proposal
 
 
 def judged(

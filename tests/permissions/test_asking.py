@@ -12,7 +12,7 @@ from ferrule.app.build import Settings, open_session
 from ferrule.core.calls import Status, ToolCall
 from ferrule.core.content import Diff, plain_text
 from ferrule.engine.session import Session
-from ferrule.permissions.asking import Answer, Question, Reach
+from ferrule.permissions.asking import AnswerScope, ApprovalAnswer, ApprovalQuestion
 from tests.permissions.scene import rules_of
 from tests.requirement import requirement
 
@@ -20,13 +20,13 @@ from tests.requirement import requirement
 class Waiting:
     """Answers when it is told to, and remembers what it was asked."""
 
-    def __init__(self, *answers: Answer) -> None:
-        self.asked: list[Question] = []
+    def __init__(self, *answers: ApprovalAnswer) -> None:
+        self.asked: list[ApprovalQuestion] = []
         self.at_once = 0
         self.most_at_once = 0
         self._answers = list(answers)
 
-    async def answer(self, question: Question, /) -> Answer:
+    async def answer(self, question: ApprovalQuestion, /) -> ApprovalAnswer:
         self.asked.append(question)
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
@@ -62,7 +62,7 @@ async def said(session: Session, *calls: ToolCall) -> list[tuple[Status, str]]:
 
 @requirement("PERM-8")
 async def test_an_always_answers_the_same_call_that_waits_behind_it(folder: Path, closing: list[Session]) -> None:
-    person = Waiting(Answer(allowed=True, reach=Reach.SESSION))
+    person = Waiting(ApprovalAnswer(allowed=True, reach=AnswerScope.SESSION))
     closing.append(session := opened(folder, person))
     calls = [ToolCall(str(number), "Bash", {"command": "mkdir -p made"}) for number in range(3)]
 
@@ -74,7 +74,7 @@ async def test_an_always_answers_the_same_call_that_waits_behind_it(folder: Path
 
 
 async def test_questions_come_one_at_a_time(folder: Path, closing: list[Session]) -> None:
-    person = Waiting(*[Answer(allowed=True)] * 4)
+    person = Waiting(*[ApprovalAnswer(allowed=True)] * 4)
     closing.append(session := opened(folder, person))
 
     await said(session, *(ToolCall(str(n), "Write", {"file_path": f"{n}.txt", "content": "x\n"}) for n in range(4)))
@@ -83,7 +83,7 @@ async def test_questions_come_one_at_a_time(folder: Path, closing: list[Session]
 
 
 async def test_the_question_for_an_edit_shows_the_diff(folder: Path, closing: list[Session]) -> None:
-    person = Waiting(Answer(allowed=True))
+    person = Waiting(ApprovalAnswer(allowed=True))
     closing.append(session := opened(folder, person))
     edit = {"file_path": "a.txt", "old_string": "one", "new_string": "two"}
 
@@ -96,7 +96,7 @@ async def test_the_question_for_an_edit_shows_the_diff(folder: Path, closing: li
 
 
 async def test_what_the_person_says_with_a_no_is_what_the_model_reads(folder: Path, closing: list[Session]) -> None:
-    person = Waiting(Answer(allowed=False, words="the person said no, and: use git rm"))
+    person = Waiting(ApprovalAnswer(allowed=False, words="the person said no, and: use git rm"))
     closing.append(session := opened(folder, person))
 
     ((status, words),) = await said(session, ToolCall("1", "Bash", {"command": "rm a.txt"}))
@@ -107,7 +107,7 @@ async def test_what_the_person_says_with_a_no_is_what_the_model_reads(folder: Pa
 
 
 async def test_an_input_that_the_person_changed_is_what_runs(folder: Path, closing: list[Session]) -> None:
-    person = Waiting(Answer(allowed=True, arguments={"command": "touch other"}))
+    person = Waiting(ApprovalAnswer(allowed=True, arguments={"command": "touch other"}))
     closing.append(session := opened(folder, person))
 
     await said(session, ToolCall("1", "Bash", {"command": "rm a.txt"}))
@@ -117,7 +117,7 @@ async def test_an_input_that_the_person_changed_is_what_runs(folder: Path, closi
 
 
 async def test_a_critical_risk_is_asked_about_whatever_was_granted(folder: Path, closing: list[Session]) -> None:
-    person = Waiting(Answer(allowed=False))
+    person = Waiting(ApprovalAnswer(allowed=False))
     closing.append(session := opened(folder, person, allow=["Bash"]))
 
     await said(session, ToolCall("1", "Bash", {"command": f"rm -rf {folder}"}))
@@ -130,7 +130,7 @@ async def test_a_critical_risk_is_asked_about_whatever_was_granted(folder: Path,
 
 @requirement("PERM-8")
 async def test_a_saved_always_holds_in_the_next_session_too(folder: Path, closing: list[Session]) -> None:
-    person = Waiting(Answer(allowed=True, reach=Reach.SAVED))
+    person = Waiting(ApprovalAnswer(allowed=True, reach=AnswerScope.SAVED))
     closing.append(session := opened(folder, person))
 
     await said(session, ToolCall("1", "Bash", {"command": "mkdir -p made"}))

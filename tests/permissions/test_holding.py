@@ -72,17 +72,17 @@ def test_the_grants_are_the_effects_and_nothing_else() -> None:
         ReachesHost("docs.rs", sends=False),
     )
 
-    grants = Grants.declared_by(effects)
+    grants = Grants.for_effects(effects)
 
     assert grants.reads == ("/srv/repo/a",)
     assert {one.path for one in grants.writes} == {"/srv/repo/b", "/srv/repo/l", "/srv/repo/c"}
-    assert (grants.network, Grants.declared_by(Effects.of())) == (True, Grants())
+    assert (grants.network, Grants.for_effects(Effects.of())) == (True, Grants())
 
 
 @requirement("HELD-10")
 def test_a_path_that_is_not_known_is_granted_to_nobody() -> None:
-    assert Grants.declared_by(Effects.of(ReadsPath("/", "/"), ReadsPath("/"))).reads == ()
-    assert Grants.declared_by(Effects.of(ReadsPath("/srv", "/data"))).reads == ("/data",)
+    assert Grants.for_effects(Effects.of(ReadsPath("/", "/"), ReadsPath("/"))).reads == ()
+    assert Grants.for_effects(Effects.of(ReadsPath("/srv", "/data"))).reads == ("/data",)
 
 
 @requirement("HELD-10")

@@ -14,7 +14,7 @@ import pytest
 from ferrule.app.build import Settings, open_session
 from ferrule.core.calls import ToolCall
 from ferrule.core.content import plain_text
-from ferrule.host.search import Place, Query, Search, SearchFailed
+from ferrule.host.search import Query, Search, SearchFailed, SearchPlace
 from ferrule.permissions.modes import Mode
 from ferrule.testing import Answering, allow
 from tests.permissions.on_disk import decided_in
@@ -207,7 +207,7 @@ async def test_no_search_is_led_out_by_a_folder_that_is_swapped_for_a_link(tmp_p
     (outside / "only.txt").write_text("needle outside\n")
     (place / "a.txt").write_text("needle inside\n")
     searched = place.parent if deep else place
-    search, at = Search(), Place(path=str(searched), judged=str(searched))
+    search, at = Search(), SearchPlace(path=str(searched), judged=str(searched))
 
     found: list[str] = []
     with swapping(place, tmp_path / "workspace" / "aside", outside):
@@ -230,7 +230,7 @@ async def test_a_folder_that_leads_elsewhere_since_it_was_judged_is_not_searched
     (tmp_path / "link").symlink_to("other")
 
     with pytest.raises(SearchFailed, match="leads to"):
-        await Search().files(Place(path=str(tmp_path / "link"), judged=str(tmp_path / "link")), keep=1)
+        await Search().files(SearchPlace(path=str(tmp_path / "link"), judged=str(tmp_path / "link")), keep=1)
 
 
 @requirement("HELD-5")
@@ -238,7 +238,7 @@ async def test_a_folder_that_leads_elsewhere_since_it_was_judged_is_not_searched
 async def test_what_is_found_is_found_in_every_coding(tmp_path: Path, coding: str) -> None:
     (tmp_path / "a.txt").write_text("one\nnäedle here\nthree", encoding=coding)
 
-    found = await Search().lines(Place(path=str(tmp_path)), Query(pattern="dle here"), offset=0, limit=None)
+    found = await Search().lines(SearchPlace(path=str(tmp_path)), Query(pattern="dle here"), offset=0, limit=None)
 
     assert [line.number for line in found.lines] == [2]
     assert not found.left_out.changed
@@ -250,6 +250,8 @@ async def test_a_link_to_a_file_is_searched_under_the_name_it_leads_to(tmp_path:
     (tmp_path / "sub" / "real.txt").write_text("needle\n")
     (tmp_path / "link.txt").symlink_to("sub/real.txt")
 
-    found = await Search().lines(Place(path=str(tmp_path / "link.txt")), Query(pattern="needle"), offset=0, limit=None)
+    found = await Search().lines(
+        SearchPlace(path=str(tmp_path / "link.txt")), Query(pattern="needle"), offset=0, limit=None
+    )
 
     assert [(line.path, line.text) for line in found.lines] == [(str(tmp_path / "sub" / "real.txt"), "needle")]

@@ -14,7 +14,7 @@ from ferrule.core.verdicts import Behavior
 from ferrule.permissions.judge import RuleJudge
 from ferrule.permissions.modes import Mode
 from ferrule.permissions.rules import parse_rule
-from ferrule.permissions.suggesting import suggested
+from ferrule.permissions.suggesting import suggest_rules
 from tests.permissions.scene import CWD, places, proposed, tool_named
 from tests.requirement import requirement
 
@@ -27,7 +27,7 @@ def allowed(rules: tuple[str, ...], tool: str, arguments: Mapping[str, Any]) -> 
 
 def offered(tool: str, **arguments: Any) -> tuple[str, ...]:
     proposal = proposed(tool_named(tool), arguments)
-    return suggested(proposal, CWD, lambda texts: allowed(texts, tool, arguments))
+    return suggest_rules(proposal, CWD, lambda texts: allowed(texts, tool, arguments))
 
 
 @pytest.mark.parametrize(

@@ -26,13 +26,13 @@ from ferrule.host.http.client import HttpClient
 from ferrule.host.http.urls import Url
 from ferrule.providers.catalog import open_model
 from ferrule.providers.retry import Retries
-from ferrule.providers.trouble import Service
+from ferrule.providers.trouble import ServiceAddress
 from ferrule.testing.model_server import ModelServer
 
 PICTURE = Image("image/png", "aGVsbG8=")
 PAPER = Document("application/pdf", "aGVsbG8=", "a paper")
 HELLO = Request([UserTurn.saying("hello")], ())
-SERVICE = Service(
+SERVICE = ServiceAddress(
     name="The service",
     url=Url.parse("http://127.0.0.1/"),
     headers=(),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferrule.core.model import Turn, UserTurn
-from ferrule.providers.fragments import MOST_CONVERSATIONS, TurnFragments, enclosed, encoded
+from ferrule.providers.fragments import MOST_CONVERSATIONS, TurnFragments, encode_json, join_fragments
 
 
 class Counting:
@@ -63,16 +63,16 @@ values = st.recursive(
 
 @given(values)
 def test_anything_a_model_may_have_written_can_be_sent_as_json(value: Any) -> None:
-    assert json.loads(encoded([value])) is not None
+    assert json.loads(encode_json([value])) is not None
 
 
 @given(st.text(st.characters()))
 def test_half_characters_are_replaced_and_the_rest_stays(text: str) -> None:
-    (back,) = json.loads(encoded([text]))
+    (back,) = json.loads(encode_json([text]))
 
     assert back == text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def test_fragments_that_are_empty_leave_no_trace() -> None:
-    assert enclosed(b"[", [b"", b"1", b"", b"2", b""], b"]") == b"[1,2]"
-    assert enclosed(b"[", [b""], b"]") == b"[]"
+    assert join_fragments(b"[", [b"", b"1", b"", b"2", b""], b"]") == b"[1,2]"
+    assert join_fragments(b"[", [b""], b"]") == b"[]"

@@ -32,7 +32,7 @@ from ferrule.core.model import (
     UserTurn,
 )
 from ferrule.providers.catalog import open_model
-from ferrule.providers.script import SCHEMA_FILE, BadScript, ScriptedError, checked_script, load_script, schema
+from ferrule.providers.script import SCHEMA_FILE, BadScript, ScriptedError, check_script, load_script, schema
 from tests.providers.hearing import calls_of, heard, heard_until_error
 from tests.requirement import requirement
 
@@ -139,7 +139,7 @@ def test_the_schema_takes_what_the_loader_takes_and_refuses_what_it_refuses() ->
     valid = fastjsonschema.compile(schema())
 
     assert valid(WHOLE) == WHOLE
-    assert checked_script(WHOLE, "x").turns[0].text == "Two words"
+    assert check_script(WHOLE, "x").turns[0].text == "Two words"
     for bad in ({}, {"turns": [{"txt": "x"}]}, {"turns": [{"calls": [{}]}]}):
         with pytest.raises(fastjsonschema.JsonSchemaValueException):
             valid(bad)
@@ -156,5 +156,5 @@ def test_the_script_and_the_program_of_the_documentation_work() -> None:
 
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
 
-    assert len(checked_script(json.loads(script), "the page").turns) == 3
+    assert len(check_script(json.loads(script), "the page").turns) == 3
     assert done.stdout == "Hello.\nHi\n", done.stderr

@@ -12,7 +12,7 @@ import ferrule
 from ferrule.core.calls import ToolCall
 from ferrule.core.tool import ToolDefinitionError
 from ferrule.hooks.hook import hook
-from ferrule.providers.script import checked_script
+from ferrule.providers.script import check_script
 from ferrule.providers.scripted import says
 from ferrule.sdk.client import FerruleClient, query
 from ferrule.sdk.errors import CannotOpen, NotDone
@@ -116,7 +116,7 @@ async def test_a_conversation_is_resumed_and_forked(tmp_path: Path) -> None:
 
 
 async def test_a_model_of_a_service_is_chosen_by_its_name(tmp_path: Path) -> None:
-    async with ModelServer(checked_script({"turns": [{"text": "Hello there."}]}, "a test")) as server:
+    async with ModelServer(check_script({"turns": [{"text": "Hello there."}]}, "a test")) as server:
         env = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "key"}
         chosen = options(tmp_path, model="anthropic:claude-sonnet-5-5", env=env)
         messages = await read(query(prompt="x", options=chosen))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ferrule.core.model import FailureKind, ModelError, TextDelta
-from ferrule.providers.script import checked_script
+from ferrule.providers.script import check_script
 from ferrule.providers.scripted import ScriptedModel, says
 from ferrule.sdk.client import query
 from ferrule.sdk.fallback import MOST_TRIES, FallbackModel
@@ -22,7 +22,7 @@ OVERLOADED: dict[str, Any] = {"fault": {"status": 529, "retry_after": "0"}}
 
 
 async def test_the_second_model_answers_where_the_first_cannot(tmp_path: Path) -> None:
-    async with ModelServer(checked_script({"turns": [OVERLOADED] * MOST_TRIES + [ANSWER]}, "x")) as server:
+    async with ModelServer(check_script({"turns": [OVERLOADED] * MOST_TRIES + [ANSWER]}, "x")) as server:
         env = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "k"}
         chosen = options(tmp_path, model="claude-opus-5-5", fallback_model="claude-haiku-5-5", env=env)
         messages = await read(query(prompt="x", options=chosen))

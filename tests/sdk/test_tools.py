@@ -54,7 +54,7 @@ async def fail(args: dict[str, Any]) -> dict[str, Any]:
 
 async def _outcome(folder: Path, definition: SdkMcpTool, **arguments: Any) -> tuple[Status, tuple[Any, ...]]:
     (made,) = create_sdk_mcp_server("calc", tools=[definition])["instance"].tools
-    outcome = await run_call(folder, made.renamed(f"mcp__calc__{made.name}"), arguments)
+    outcome = await run_call(folder, made.rename(f"mcp__calc__{made.name}"), arguments)
     return outcome.status, outcome.content
 
 

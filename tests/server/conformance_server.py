@@ -18,7 +18,7 @@ from ferrule.permissions.modes import Mode
 from ferrule.sdk.own_server import OwnServer
 from ferrule.sdk.tools import SdkServer, create_sdk_mcp_server, tool
 from ferrule.server.asking import ClientPerson
-from ferrule.server.guard import Guard
+from ferrule.server.guard import RequestGuard
 from ferrule.server.http import PATH, listen, serve_http
 from ferrule.server.protocol import Desk
 
@@ -67,7 +67,7 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as folder, listen("127.0.0.1", 0) as listening:
         suite = Suite(Settings(cwd=folder, state_folder=Path(folder) / "state", mode=Mode.BYPASS))
         desk = Desk(suite.open, prompts=SuitePrompts(), resources=SuiteResources(), callers=CALLERS)
-        guard = Guard(host="127.0.0.1", port=listening.getsockname()[1])
+        guard = RequestGuard(host="127.0.0.1", port=listening.getsockname()[1])
         print(f"listening at http://{guard.authority}{PATH}", file=sys.stderr, flush=True)
         server = desk.server(name=suite.own.name, version=suite.own.version)
         await serve_http(desk, server, listening, guard)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from ferrule.server.guard import Guard
+from ferrule.server.guard import RequestGuard
 
 from ..requirement import requirement
 
-LOCAL = Guard(host="127.0.0.1", port=8000)
-OPEN = Guard(host="0.0.0.0", port=8000, token="correct horse".replace(" ", "-"), names=("Tools.example.org",))
+LOCAL = RequestGuard(host="127.0.0.1", port=8000)
+OPEN = RequestGuard(host="0.0.0.0", port=8000, token="correct horse".replace(" ", "-"), names=("Tools.example.org",))
 
 
-def _status(guard: Guard, **headers: str | list[str]) -> int | None:
+def _status(guard: RequestGuard, **headers: str | list[str]) -> int | None:
     given = [
         (name.encode(), value.encode("latin-1"))
         for name, values in headers.items()

@@ -36,7 +36,7 @@ from ferrule.server.caller import Caller
 from ferrule.server.skills import SkillPrompts
 from ferrule.server.sources import Contents, NoSuchPrompt, NoSuchResource
 from ferrule.settings.levels import surroundings
-from ferrule.settings.pages import Pages
+from ferrule.settings.pages import DefinitionFiles
 
 from ..requirement import requirement
 from .desks import ERAS, HANG, MODERN, Office, text
@@ -215,7 +215,7 @@ async def test_resources_of_ones_own_stand_beside_what_calls_leave(tmp_path: Pat
 @requirement("MCP-5")
 async def test_a_skill_that_comes_while_a_client_is_there_is_told_and_offered(tmp_path: Path) -> None:
     settings = Settings(cwd=str(tmp_path), state_folder=tmp_path / "state")
-    pages = Pages(surroundings(str(tmp_path), {"HOME": str(tmp_path / "home")}))
+    pages = DefinitionFiles(surroundings(str(tmp_path), {"HOME": str(tmp_path / "home")}))
     prompts = SkillPrompts(pages, lambda: open_session(settings))
     path = tmp_path / ".claude/skills/greet/SKILL.md"
     heard = Heard()

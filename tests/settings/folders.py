@@ -10,8 +10,8 @@ from typing import Any
 
 from ferrule.core.verdicts import Behavior
 from ferrule.settings.entries import entries_of
-from ferrule.settings.layers import Layered, merged
-from ferrule.settings.levels import Surroundings, settings_paths, surroundings
+from ferrule.settings.layers import Layered, merge_entries
+from ferrule.settings.levels import SettingsContext, settings_paths, surroundings
 from ferrule.settings.loading import load
 from ferrule.settings.reload import LiveSettings
 from ferrule.settings.trust import TrustStore
@@ -48,7 +48,7 @@ class Folders:
     def store(self) -> TrustStore:
         return TrustStore(self.root / "state")
 
-    def around(self, cwd: Path | None = None, **environment: str) -> Surroundings:
+    def around(self, cwd: Path | None = None, **environment: str) -> SettingsContext:
         return surroundings(
             str(cwd or self.project),
             {"HOME": str(self.home), **environment},
@@ -61,7 +61,7 @@ class Folders:
     def all_of_it(self, cwd: Path | None = None) -> Layered:
         """As if everything were trusted."""
         loaded = [load(place) for place in settings_paths(self.around(cwd))]
-        return merged(
+        return merge_entries(
             (entry for one in loaded for entry in entries_of(one)), (note for one in loaded for note in one.skipped)
         )
 

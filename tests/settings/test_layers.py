@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ferrule.core.verdicts import Behavior
 from ferrule.settings.entries import entries_of
 from ferrule.settings.files import SettingsKind
-from ferrule.settings.layers import Layered, merged
+from ferrule.settings.layers import Layered, merge_entries
 from ferrule.settings.levels import Level, SettingsPath, Source
 from ferrule.settings.loading import Loaded, load_text
 from tests.requirement import requirement
@@ -214,7 +214,7 @@ def test_damage_never_adds_a_rule_that_allows(files: dict[Level, tuple[list[Any]
         loaded.append(_loaded(level, text))
         written += texts
 
-    found = merged(entry for one in loaded for entry in entries_of(one))
+    found = merge_entries(entry for one in loaded for entry in entries_of(one))
 
     assert set(rules(found, Behavior.ALLOW)) <= {text for text in written if text not in (5, None, "Bash(")}
 
@@ -229,7 +229,7 @@ def _merged(*files: dict[Level, dict[str, Any]]) -> Layered:
         key=lambda one: one.at.level,
     )
     assert [note for one in loaded for note in one.skipped] == []
-    return merged(entry for one in loaded for entry in entries_of(one))
+    return merge_entries(entry for one in loaded for entry in entries_of(one))
 
 
 def _values(layered: Layered, *key: str) -> list[Any]:

@@ -17,9 +17,9 @@ import pytest
 from ferrule.settings.checking import violations_in
 from ferrule.settings.files import SettingsKind, kind_of
 from ferrule.settings.hooks import CommandHook, FlatHook, HookGroup
-from ferrule.settings.models import OversizedResults, Permissions, Settings
+from ferrule.settings.models import OversizedResults, Permissions, SettingsFile
 from ferrule.settings.rules import why_no_rule
-from ferrule.settings.schemas import schema_file, schema_of, written_schema
+from ferrule.settings.schemas import schema_file, schema_of, schema_text
 from ferrule.settings.strict_json import NotJson, parse
 from tests.settings.cases import CASES, Case
 
@@ -29,7 +29,7 @@ ONLY_IN_CODE = ("parenthesis", "space in the tool's name", "reserved", "stands t
 
 
 def test_a_settings_file_becomes_a_value_whose_missing_keys_are_none() -> None:
-    settings = Settings.model_validate(
+    settings = SettingsFile.model_validate(
         {
             "permissions": {"deny": ["Bash(rm *)"], "allowed_tools": []},
             "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x", "if": "Bash(git *)", "async": True}]}]},
@@ -51,14 +51,14 @@ def test_a_settings_file_becomes_a_value_whose_missing_keys_are_none() -> None:
 def test_hooks_as_a_list_become_flat_hooks() -> None:
     flat = {"event": "PreToolUse", "command": "x", "timeout_sec": 5, "tool_matcher": "Bash"}
 
-    assert Settings.model_validate({"hooks": [flat]}).hooks == (FlatHook.model_validate(flat),)
+    assert SettingsFile.model_validate({"hooks": [flat]}).hooks == (FlatHook.model_validate(flat),)
 
 
 @pytest.mark.parametrize("kind", SettingsKind)
 def test_the_shipped_schema_is_what_the_model_says(kind: SettingsKind) -> None:
     shipped = schema_file(kind).read_text(encoding="utf-8")
 
-    assert shipped == written_schema(kind), "run python -m ferrule.settings.schemas"
+    assert shipped == schema_text(kind), "run python -m ferrule.settings.schemas"
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -16,7 +16,7 @@ from ferrule.core.verdicts import Behavior
 from ferrule.settings.levels import Level
 from ferrule.settings.rule_edits import NotEdited, adding, removing
 from ferrule.settings.writing import NotSaved, add_rule, remove_rule, save_rule
-from ferrule.text.matching import Edit
+from ferrule.text.matching import TextEdit
 from tests.requirement import requirement
 from tests.settings.folders import Folders, allow, git, hook, put, rules
 
@@ -218,7 +218,7 @@ def test_a_link_in_the_folder_does_not_turn_its_rule_into_one_for_all(tmp_path: 
     assert mine.read_text() == "{}"
 
 
-def _applied(text: str, edits: tuple[Edit, ...]) -> str:
+def _applied(text: str, edits: tuple[TextEdit, ...]) -> str:
     for edit in reversed(edits):
         text = text[: edit.start] + edit.new + text[edit.end :]
     return text

@@ -12,17 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from ferrule.app.layers import SettingsError, Understood, understood
+from ferrule.app.layers import SettingsError, Understood, interpret_settings
 from ferrule.app.live_rules import LiveRules
 from ferrule.app.sandboxing import SandboxPolicy
-from ferrule.app.servers import configured_servers
+from ferrule.app.servers import load_configured_servers
 from ferrule.core.ports import Proposal
 from ferrule.core.state import SessionState
 from ferrule.core.verdicts import Behavior, Confinement
 from ferrule.permissions.modes import Mode
 from ferrule.settings.hooks import DescribedHooks
 from ferrule.settings.levels import Level
-from ferrule.settings.models import FileSuggestion, PermissionsFile, Settings, StatusLine
+from ferrule.settings.models import FileSuggestion, PermissionsFile, SettingsFile, StatusLine
 from ferrule.settings.reload import EVERY_LEVEL, LiveSettings
 from ferrule.settings.untrusted_keys import KEYS, in_words
 from tests.permissions.scene import CWD, Bash, CommandInput, places, proposed, tool_named
@@ -80,7 +80,7 @@ def keys_of(model: type[BaseModel], above: str = "") -> Iterator[str]:
             yield f"{above}{field.alias}"
 
 
-EVERY_KEY: Final = sorted({*keys_of(Settings), *keys_of(PermissionsFile, "permissions."), *keys_of(DescribedHooks)})
+EVERY_KEY: Final = sorted({*keys_of(SettingsFile), *keys_of(PermissionsFile, "permissions."), *keys_of(DescribedHooks)})
 
 
 @requirement("HELD-2")
@@ -135,7 +135,7 @@ def understood_alone(folders: Folders, own: dict[str, Any]) -> Understood:
 
 
 def understood_in(folders: Folders) -> Understood:
-    return understood(LiveSettings(folders.around(), folders.store).current(), str(folders.project))
+    return interpret_settings(LiveSettings(folders.around(), folders.store).current(), str(folders.project))
 
 
 def require_at_most(folders: Folders, without: Understood) -> None:
@@ -165,7 +165,7 @@ def servers_of(folders: Folders, *, project: bool = True) -> set[str]:
     """The servers that would be started, by name."""
     levels = EVERY_LEVEL if project else frozenset({Level.USER})
     layered = LiveSettings(folders.around(), folders.store, levels=levels).current().layered
-    servers, _ = configured_servers(layered, str(folders.project))
+    servers, _ = load_configured_servers(layered, str(folders.project))
     return {one.name for one in servers}
 
 

@@ -16,11 +16,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferrule.shell.budget import Budget
-from ferrule.shell.state import State
-from ferrule.shell.syntax import parsed
+from ferrule.shell.budget import AnalysisBudget
+from ferrule.shell.state import ShellState
+from ferrule.shell.syntax import parse_command
 from ferrule.shell.tokens import Unreadable
-from ferrule.shell.walk import walked
+from ferrule.shell.walk import walk_syntax
 from ferrule.shell.words import Word
 from tests.drawing import examples
 from tests.requirement import requirement
@@ -110,18 +110,18 @@ def test_ordinary_commands_are_read_as_bash_reads_them(command: str) -> None:
 
 def understood(command: str) -> list[list[str | None]] | None:
     """The simple commands, an uncertain word as `None`; `None` where the analysis says it cannot tell."""
-    state = State(("/",), {name: Word.known(value) for name, value in VALUES.items()} | HOME, "/home/u")
+    state = ShellState(("/",), {name: Word.of_text(value) for name, value in VALUES.items()} | HOME, "/home/u")
     try:
-        syntax = parsed(command)
+        syntax = parse_command(command)
     except Unreadable:
         return None
-    simples, doubts = walked(syntax, state, Budget())
+    simples, doubts = walk_syntax(syntax, state, AnalysisBudget())
     if syntax.doubts or doubts:
         return None
     return [[None if word.many else word.text for word in simple.words] for simple in simples if simple.words]
 
 
-HOME = {"HOME": Word.known("/home/u")}
+HOME = {"HOME": Word.of_text("/home/u")}
 
 
 def is_like(words: list[str], simple: list[str | None]) -> bool:

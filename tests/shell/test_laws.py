@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferrule.shell.budget import Budget
+from ferrule.shell.budget import AnalysisBudget
 from ferrule.shell.effects import ENTRIES
-from ferrule.shell.explain import explained
+from ferrule.shell.explain import explain_analysis
 from tests.drawing import examples
 from tests.requirement import requirement
 from tests.shell.looking import is_read_only, look
@@ -82,7 +82,7 @@ def test_any_text_gets_an_answer_that_agrees_with_itself(text: str) -> None:
     analysis = look(text)
 
     assert analysis.effects.unknown == bool(analysis.reasons)
-    assert explained(analysis)
+    assert explain_analysis(analysis)
     assert not (analysis.effects.read_only and analysis.effects.unknown)
 
 
@@ -143,9 +143,9 @@ def test_hostile_texts_are_answered_at_once(text: str) -> None:
 
 
 def test_a_budget_ends() -> None:
-    budget = Budget()
+    budget = AnalysisBudget()
 
     assert sum(budget.simple() for _ in range(1000)) < 1000
     assert sum(budget.script(1) for _ in range(1000)) < 50
-    assert not Budget().script(100_000)
+    assert not AnalysisBudget().script(100_000)
     assert not budget.words(1000)

@@ -58,7 +58,7 @@ def test_arguments_are_told_apart_by_the_rules_of_getopt() -> None:
     known = usage("-ab -o:write -n: --long --output=write --color? | reads | digits")
 
     given = arguments(
-        [Word.known(text) for text in ["-abofile", "x", "-n", "5", "--output=y", "--color", "-7", "--", "-a"]], known
+        [Word.of_text(text) for text in ["-abofile", "x", "-n", "5", "--output=y", "--color", "-7", "--", "-a"]], known
     )
 
     assert [(option.name, option.value.text if option.value else None) for option in given.options] == [
@@ -81,11 +81,11 @@ def test_arguments_are_told_apart_by_the_rules_of_getopt() -> None:
 def test_what_getopt_might_read_otherwise_is_a_doubt(words: str) -> None:
     known = usage("-a -o:write -n: --long --output=write --color? | reads")
 
-    assert arguments([Word.known(text) for text in words.split()], known).doubt
+    assert arguments([Word.of_text(text) for text in words.split()], known).doubt
 
 
 def test_a_shortened_option_that_writes_is_believed() -> None:
-    given = arguments([Word.known("--outp=x")], usage("--output=write --outer | reads"))
+    given = arguments([Word.of_text("--outp=x")], usage("--output=write --outer | reads"))
 
     assert given.options[0].role == "write"
 
@@ -131,7 +131,7 @@ def test_a_script_of_sed_that_only_edits_passes(script: str) -> None:
     ],
 )
 def test_a_script_of_sed_that_does_more_does_not(script: str) -> None:
-    with pytest.raises(sed.Unsafe):
+    with pytest.raises(sed.UnsafeSed):
         sed.check_script(script)
 
 
@@ -165,5 +165,5 @@ def test_a_program_of_awk_that_only_prints_passes(program: str) -> None:
     ],
 )
 def test_a_program_of_awk_that_does_more_does_not(program: str) -> None:
-    with pytest.raises(awk.Unsafe):
+    with pytest.raises(awk.UnsafeAwk):
         awk.check_program(program)

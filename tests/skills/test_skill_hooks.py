@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ferrule.app.commands import Commands, NotExpanded
+from ferrule.app.commands import NotExpanded, SlashCommands
 from ferrule.core.calls import Status, ToolCall
 from ferrule.core.content import plain_text
 from ferrule.engine.session import Session
@@ -94,7 +94,7 @@ async def test_hooks_of_a_skill_that_a_person_uses_hold_for_the_turn_that_follow
     session = _session(tmp_path)
     model = Cast(main=[says("", _make("during", "1")), says("Done."), says("", _make("after", "2")), says("")])
 
-    prompt = await Commands(session, Skills(pages(tmp_path, trusted=True))).expanded("/careful")
+    prompt = await SlashCommands(session, Skills(pages(tmp_path, trusted=True))).expand("/careful")
     assert isinstance(prompt, str)
     await played(session, model, prompt)
     said = await played(session, model, "go on")
@@ -175,7 +175,7 @@ async def test_a_skill_whose_hooks_would_not_run_is_used_by_nobody(
 
     (outcome,) = await session.run([_use("guarded")])
     with pytest.raises(NotExpanded, match=words):
-        await Commands(session, Skills(pages(tmp_path, trusted=trusted))).expanded("/guarded")
+        await SlashCommands(session, Skills(pages(tmp_path, trusted=trusted))).expand("/guarded")
 
     assert outcome.status is Status.FAILED
     assert words in plain_text(outcome.content)

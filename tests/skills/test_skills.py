@@ -64,7 +64,7 @@ def test_only_names_and_descriptions_are_listed_within_the_budget(tmp_path: Path
     _skill(tmp_path, "later", "x", "paths: '*.vue'\n")
     skills = Skills(pages(tmp_path))
 
-    listed, short = skills.listed(), skills.listed(200)
+    listed, short = skills.list_for_model(), skills.list_for_model(200)
 
     assert len(listed) <= 8000
     assert len(short) <= 260
@@ -121,7 +121,7 @@ def test_a_file_that_is_read_makes_known_the_skills_for_its_path(tmp_path: Path)
     workspace = str(tmp_path / "project")
 
     def known(path: str) -> list[str]:
-        return [skill.name for skill in skills.activated_by(f"{workspace}/{path}", workspace)]
+        return [skill.name for skill in skills.find_for_file(f"{workspace}/{path}", workspace)]
 
     assert known("deep/a.vue") == known("web/x/y.ts") == ["vue"]
     assert known("a.ts") == known("../a.vue") == []

@@ -14,9 +14,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from ferrule.text.changes import changes, common, paired
-from ferrule.text.diffs import of_edits, preview, unified
-from ferrule.text.matching import Edit, spliced
+from ferrule.text.changes import changes, common, pair_lines
+from ferrule.text.diffs import of_edits, preview, unified_diff
+from ferrule.text.matching import TextEdit, splice_edits
 from tests.drawing import examples
 from tests.requirement import requirement
 
@@ -35,7 +35,7 @@ def test_git_makes_the_new_text_of_the_old_one_and_the_diff(
     before, after = before + before_end, after + after_end
     assume(before != after and "\n" in before + after)
 
-    assert applied_by_git(before, unified(before, after, "some/file.txt", context=context)) == after
+    assert applied_by_git(before, unified_diff(before, after, "some/file.txt", context=context)) == after
 
 
 @given(files, unfinished, st.data())
@@ -47,8 +47,8 @@ def test_git_makes_the_edited_text_of_the_old_one_and_the_diff_of_its_edits(
     text += end
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), min_size=2, max_size=6)))
     news = data.draw(st.lists(st.sampled_from(["", "x", "y\nz", "\n", "q\r\n"]), min_size=3, max_size=3))
-    edits = [Edit(low, high, new) for low, high, new in zip(cuts[::2], cuts[1::2], news, strict=False)]
-    after = spliced(text, edits)
+    edits = [TextEdit(low, high, new) for low, high, new in zip(cuts[::2], cuts[1::2], news, strict=False)]
+    after = splice_edits(text, edits)
     assume(text != after and "\n" in text)
 
     assert applied_by_git(text, of_edits(text, edits, "some/file.txt")) == after
@@ -56,13 +56,13 @@ def test_git_makes_the_edited_text_of_the_old_one_and_the_diff_of_its_edits(
 
 def test_the_diff_of_an_edit_has_the_line_numbers_of_the_whole_text() -> None:
     text = "".join(f"line {n}\n" for n in range(1, 1001))
-    edits = [Edit(at, at + 8, f"new {n}\nmore") for n in (500, 900) for at in [text.index(f"line {n}")]]
+    edits = [TextEdit(at, at + 8, f"new {n}\nmore") for n in (500, 900) for at in [text.index(f"line {n}")]]
 
-    assert of_edits(text, edits, "f") == unified(text, spliced(text, edits), "f")
+    assert of_edits(text, edits, "f") == unified_diff(text, splice_edits(text, edits), "f")
 
 
 def test_a_long_line_is_clipped_where_the_diff_is_limited() -> None:
-    patch = unified("a" * 5_000, "b" * 5_000, "f", limit=10)
+    patch = unified_diff("a" * 5_000, "b" * 5_000, "f", limit=10)
 
     assert max(map(len, patch.splitlines())) < 2_100
 
@@ -71,9 +71,9 @@ def test_a_long_line_is_clipped_where_the_diff_is_limited() -> None:
 def test_what_two_lists_have_in_common_is_in_both_and_in_order(a: list[str], b: list[str]) -> None:
     same = common(a, b)
 
-    assert all(a[i] == b[j] for i, j in paired(same))
-    assert sorted(paired(same)) == list(paired(same))
-    assert len({j for _, j in paired(same)}) == sum(part.size for part in same)
+    assert all(a[i] == b[j] for i, j in pair_lines(same))
+    assert sorted(pair_lines(same)) == list(pair_lines(same))
+    assert len({j for _, j in pair_lines(same)}) == sum(part.size for part in same)
 
 
 @given(line_lists, line_lists)
@@ -103,7 +103,7 @@ def test_a_large_part_without_anything_unique_is_one_change() -> None:
 def test_the_line_numbers_are_those_of_the_file() -> None:
     before = "".join(f"line {n}\n" for n in range(1, 101))
 
-    assert unified(before, before.replace("line 50\n", "new\nnewer\n"), "/srv/a.txt", context=1) == snapshot("""\
+    assert unified_diff(before, before.replace("line 50\n", "new\nnewer\n"), "/srv/a.txt", context=1) == snapshot("""\
 --- a/srv/a.txt
 +++ b/srv/a.txt
 @@ -49,3 +49,4 @@
@@ -119,7 +119,7 @@ def test_the_line_numbers_are_those_of_the_file() -> None:
 def test_distant_changes_are_hunks_of_their_own() -> None:
     before = "".join(f"{n}\n" for n in range(20))
 
-    diff = unified(before, before.replace("2\n", "two\n", 1).replace("\n17\n", "\n"), "f", context=1)
+    diff = unified_diff(before, before.replace("2\n", "two\n", 1).replace("\n17\n", "\n"), "f", context=1)
 
     assert diff == snapshot("""\
 --- a/f
@@ -137,7 +137,7 @@ def test_distant_changes_are_hunks_of_their_own() -> None:
 
 
 def test_a_missing_last_newline_is_said() -> None:
-    assert unified("a", "a\n", "f") == snapshot("""\
+    assert unified_diff("a", "a\n", "f") == snapshot("""\
 --- a/f
 +++ b/f
 @@ -1 +1 @@
@@ -148,7 +148,7 @@ def test_a_missing_last_newline_is_said() -> None:
 
 
 def test_a_carriage_return_can_be_shown() -> None:
-    assert unified("a\r\nb\r\n", "a\nb\r\n", "f", show_cr=True) == snapshot("""\
+    assert unified_diff("a\r\nb\r\n", "a\nb\r\n", "f", show_cr=True) == snapshot("""\
 --- a/f
 +++ b/f
 @@ -1,2 +1,2 @@
@@ -156,7 +156,7 @@ def test_a_carriage_return_can_be_shown() -> None:
 +a
  b␍
 """)
-    assert unified("a\rb\rc", "a\rB\rc", "f", context=1) == snapshot("""\
+    assert unified_diff("a\rb\rc", "a\rB\rc", "f", context=1) == snapshot("""\
 --- a/f
 +++ b/f
 @@ -1,3 +1,3 @@
@@ -169,13 +169,13 @@ def test_a_carriage_return_can_be_shown() -> None:
 
 
 def test_equal_texts_have_no_diff() -> None:
-    assert unified("a\n", "a\n", "f") == ""
+    assert unified_diff("a\n", "a\n", "f") == ""
 
 
 @given(files, files, st.integers(1, 12))
 def test_a_limit_is_kept_and_what_is_missing_is_counted(before: str, after: str, limit: int) -> None:
-    whole = unified(before, after, "f").split("\n")[:-1]
-    cut = unified(before, after, "f", limit=limit).split("\n")[:-1]
+    whole = unified_diff(before, after, "f").split("\n")[:-1]
+    cut = unified_diff(before, after, "f", limit=limit).split("\n")[:-1]
 
     if len(whole) <= limit:
         assert cut == whole

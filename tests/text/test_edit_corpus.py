@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ferrule.text.matching import Ambiguous, Edited, NoChange, NotFound, apply, spliced
+from ferrule.text.matching import Ambiguous, Edited, NoChange, NotFound, apply, splice_edits
 from tests.requirement import requirement
 
 CORPUS = Path(__file__).parent.parent / "corpus" / "edit.jsonl"
@@ -63,7 +63,7 @@ def test_every_case_is_tested_here_or_has_a_reason_not_to_be() -> None:
 def outcome(text: str, old: str, new: str, replace_all: bool) -> tuple[str, str]:
     match apply(text, old, new, replace_all=replace_all):
         case Edited(edits=edits):
-            return "ok", spliced(text, edits)
+            return "ok", splice_edits(text, edits)
         case NotFound():
             return "not_found", text
         case Ambiguous():

@@ -14,17 +14,17 @@ from hypothesis import strategies as st
 from ferrule.text.lines import to_lf
 from ferrule.text.matching import (
     Ambiguous,
-    Edit,
     Edited,
     How,
-    Match,
     NoChange,
     NotFound,
     Span,
+    TextEdit,
+    TextMatch,
     apply,
     find,
     replacement,
-    spliced,
+    splice_edits,
 )
 from ferrule.text.styles import straight
 from tests.requirement import requirement
@@ -74,7 +74,7 @@ def test_the_same_words_match_whatever_their_quotes(quotes: list[str], data: st.
     others = [data.draw(st.sampled_from([q for q in QUOTES if straight(q) == straight(quote)])) for quote in quotes]
     text, old = (f"x{'y'.join(chars)}z" for chars in (quotes, others))
 
-    assert find(text, old) == Match((Span(0, len(text)),), How.EXACT if text == old else How.QUOTES)
+    assert find(text, old) == TextMatch((Span(0, len(text)),), How.EXACT if text == old else How.QUOTES)
 
 
 @given(held() | held(tiny), texts, st.booleans())
@@ -85,9 +85,12 @@ def test_nothing_outside_the_spans_changes(place: tuple[str, str], new: str, rep
     if not isinstance(done, Edited):
         return
 
-    result = spliced(text, done.edits)
+    result = splice_edits(text, done.edits)
 
-    gaps = [text[one.end : two.start] for one, two in pairwise([Edit(0, 0, ""), *done.edits, Edit(len(text), 0, "")])]
+    gaps = [
+        text[one.end : two.start]
+        for one, two in pairwise([TextEdit(0, 0, ""), *done.edits, TextEdit(len(text), 0, "")])
+    ]
     assert result != text
     assert result == gaps[0] + "".join(edit.new + gap for edit, gap in zip(done.edits, gaps[1:], strict=True))
     assert all(edit.start <= edit.end for edit in done.edits)
@@ -104,7 +107,7 @@ def test_replacing_all_replaces_every_span(parts: list[str], old: str, new: str)
 
     assert isinstance(done, Edited)
     assert done.count == len(done.edits) == len(find(text, old).spans) == text.count(old)
-    assert spliced(text, done.edits) == text.replace(old, new)
+    assert splice_edits(text, done.edits) == text.replace(old, new)
 
 
 @given(st.lists(contents, min_size=1, max_size=6), endings, plain, st.data())
@@ -121,11 +124,11 @@ def test_an_edit_and_its_inverse_give_back_the_text(
     if not isinstance(done, Edited):
         return
     (edit,) = done.edits
-    result = spliced(text, done.edits)
+    result = splice_edits(text, done.edits)
     back = apply(result, edit.new, old, replace_all=False)
 
     assert isinstance(back, Edited)
-    assert spliced(result, back.edits) == text
+    assert splice_edits(result, back.edits) == text
 
 
 @given(texts, texts, st.booleans())
@@ -203,7 +206,7 @@ def test_whitespace_is_not_guessed(old: str) -> None:
 
 @requirement("EDIT-7")
 def test_an_empty_old_text_stands_in_an_empty_text_only() -> None:
-    assert apply("", "", "new", replace_all=False) == Edited(edits=(Edit(0, 0, "new"),), count=1, how=How.EXACT)
+    assert apply("", "", "new", replace_all=False) == Edited(edits=(TextEdit(0, 0, "new"),), count=1, how=How.EXACT)
     assert apply("text", "", "new", replace_all=True) == NotFound()
 
 
@@ -261,7 +264,7 @@ def test_quotes_stay_those_of_the_place(text: str, old: str, new: str, result: s
 
     assert isinstance(done, Edited)
     assert done.how is How.QUOTES
-    assert spliced(text, done.edits) == result
+    assert splice_edits(text, done.edits) == result
 
 
 @requirement("EDIT-3")
@@ -294,7 +297,7 @@ def test_finding_takes_time_in_proportion() -> None:
 def edited(text: str, old: str, new: str, *, replace_all: bool = False) -> str:
     done = apply(text, old, new, replace_all=replace_all)
     assert isinstance(done, Edited), done
-    return spliced(text, done.edits)
+    return splice_edits(text, done.edits)
 
 
 def plain_search(text: str, old: str, how: How) -> tuple[Span, ...]:

@@ -13,9 +13,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from ferrule.text.matching import Edit, spliced
-from ferrule.text.notebook_edits import deleted, inserted, replaced
-from ferrule.text.notebooks import Cell, CellType, Notebook, parsed
+from ferrule.text.matching import TextEdit, splice_edits
+from ferrule.text.notebook_edits import delete_cell, insert_cell, replace_cell
+from ferrule.text.notebooks import Cell, CellType, Notebook, parse_notebook
 from tests.drawing import examples
 from tests.requirement import requirement
 from tests.text.notebook_strategies import by_nbformat, kinds, metadata, models, sources, written
@@ -28,7 +28,7 @@ class Case(NamedTuple):
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    notebook = parsed(draw(written(draw(models(min_cells=1)))))
+    notebook = parse_notebook(draw(written(draw(models(min_cells=1)))))
     return Case(notebook, draw(st.sampled_from(notebook.cells)))
 
 
@@ -37,7 +37,7 @@ def cases(draw: st.DrawFn) -> Case:
 @requirement("NB-1")
 def test_a_replaced_cell_is_what_nbformat_makes_of_it(case: Case, source: str, type: CellType | None) -> None:
     notebook, cell = case
-    after = edited(notebook, replaced(notebook, cell, source, type))
+    after = edited(notebook, replace_cell(notebook, cell, source, type))
 
     expected = by_nbformat(notebook.text)
     if source != cell.source or (type or cell.type) != cell.type:
@@ -51,7 +51,7 @@ def test_a_replaced_cell_is_what_nbformat_makes_of_it(case: Case, source: str, t
 @requirement("NB-1")
 def test_an_inserted_cell_is_what_nbformat_makes_of_it(case: Case, first: bool, source: str, type: CellType) -> None:
     notebook, cell = case
-    after = edited(notebook, inserted(notebook, None if first else cell, source, type))
+    after = edited(notebook, insert_cell(notebook, None if first else cell, source, type))
 
     expected, at = by_nbformat(notebook.text), 0 if first else cell.index + 1
     expected.cells.insert(at, _new_cell(after.cells[at].id, source, type))
@@ -66,7 +66,7 @@ def test_an_inserted_cell_is_what_nbformat_makes_of_it(case: Case, first: bool, 
 @requirement("NB-1")
 def test_a_deleted_cell_is_gone_and_no_other(case: Case) -> None:
     notebook, cell = case
-    after = edited(notebook, deleted(notebook, cell))
+    after = edited(notebook, delete_cell(notebook, cell))
 
     expected = by_nbformat(notebook.text)
     del expected.cells[cell.index]
@@ -81,13 +81,13 @@ def test_a_deleted_cell_is_gone_and_no_other(case: Case) -> None:
 def test_to_insert_and_then_to_delete_changes_nothing(data: st.DataObject, source: str, type: CellType) -> None:
     text = data.draw(written(data.draw(models())))
     text = re.sub(r'("cells"\s*:\s*)\[\s*\]', r"\1[]", text)  # an emptied list keeps no whitespace
-    notebook = parsed(text)
+    notebook = parse_notebook(text)
     after = data.draw(st.sampled_from([None, *notebook.cells]))
 
-    grown = edited(notebook, inserted(notebook, after, source, type))
+    grown = edited(notebook, insert_cell(notebook, after, source, type))
     at = after.index + 1 if after else 0
 
-    assert edited(grown, deleted(grown, grown.cells[at])).text == notebook.text
+    assert edited(grown, delete_cell(grown, grown.cells[at])).text == notebook.text
 
 
 @given(cases(), sources)
@@ -95,9 +95,9 @@ def test_to_insert_and_then_to_delete_changes_nothing(data: st.DataObject, sourc
 @requirement("NB-1")
 def test_a_source_can_be_put_back(case: Case, source: str) -> None:
     notebook, cell = case
-    changed = edited(notebook, replaced(notebook, cell, source))
+    changed = edited(notebook, replace_cell(notebook, cell, source))
 
-    back = edited(changed, replaced(changed, changed.cells[cell.index], cell.source))
+    back = edited(changed, replace_cell(changed, changed.cells[cell.index], cell.source))
 
     assert back.cells[cell.index].source == cell.source
 
@@ -142,19 +142,19 @@ def uniform(draw: st.DrawFn) -> dict[str, Any]:
 def test_what_is_new_looks_as_its_writer_would_have_written_it(
     model: dict[str, Any], style: Style, source: str, type: CellType, data: st.DataObject
 ) -> None:
-    notebook = parsed(style.write(model))
+    notebook = parse_notebook(style.write(model))
     cell = data.draw(st.sampled_from(notebook.cells))
     as_list = isinstance(model["cells"][0]["source"], list)
     expected = copy.deepcopy(model)
 
-    after = edited(notebook, inserted(notebook, cell, source, type))
+    after = edited(notebook, insert_cell(notebook, cell, source, type))
     new: dict[str, Any] = {"cell_type": type, "metadata": {}, "source": form(source, as_list=as_list)}
     new |= {"execution_count": None, "outputs": []} if type == "code" else {}
     new |= {"id": after.cells[cell.index + 1].id} if notebook.minor == 5 else {}
     expected["cells"].insert(cell.index + 1, dict(sorted(new.items())))
     assert after.text == style.write(expected)
 
-    again = edited(after, replaced(after, after.cells[cell.index], source, type))
+    again = edited(after, replace_cell(after, after.cells[cell.index], source, type))
     if source != cell.source or type != cell.type:
         changed = {**expected["cells"][cell.index], "cell_type": type, "source": new["source"]}
         kept = {key: value for key, value in changed.items() if key not in ("outputs", "execution_count")}
@@ -162,7 +162,7 @@ def test_what_is_new_looks_as_its_writer_would_have_written_it(
         expected["cells"][cell.index] = dict(sorted(kept.items()))
     assert again.text == style.write(expected)
 
-    fewer = edited(again, deleted(again, again.cells[cell.index + 1]))
+    fewer = edited(again, delete_cell(again, again.cells[cell.index + 1]))
     del expected["cells"][cell.index + 1]
     assert fewer.text == style.write(expected)
 
@@ -173,9 +173,9 @@ def test_what_is_new_looks_as_its_writer_would_have_written_it(
 @requirement("NB-1")
 def test_a_first_cell_is_laid_out_as_the_rest_of_the_file(style: Style, source: str, type: CellType) -> None:
     model: dict[str, Any] = {"cells": [], "metadata": {"é": 1}, "nbformat": 4, "nbformat_minor": 4}
-    notebook = parsed(style.write(model))
+    notebook = parse_notebook(style.write(model))
 
-    after = edited(notebook, inserted(notebook, None, source, type))
+    after = edited(notebook, insert_cell(notebook, None, source, type))
 
     cell: dict[str, Any] = {"cell_type": type, "metadata": {}, "source": form(source, as_list=True)}
     cell |= {"execution_count": None, "outputs": []} if type == "code" else {}
@@ -215,9 +215,9 @@ JUPYTER = """\
 
 @requirement("NB-1")
 def test_of_a_changed_source_only_the_changed_lines_and_stale_results_are_written() -> None:
-    notebook = parsed(JUPYTER)
+    notebook = parse_notebook(JUPYTER)
 
-    edits = replaced(notebook, notebook.cells[0], "a = 2\nb = 'é'\nprint(a)")
+    edits = replace_cell(notebook, notebook.cells[0], "a = 2\nb = 'é'\nprint(a)")
 
     assert [(JUPYTER[edit.start : edit.end], edit.new) for edit in edits] == [
         ("3", "null"),
@@ -229,9 +229,9 @@ def test_of_a_changed_source_only_the_changed_lines_and_stale_results_are_writte
 @requirement("NB-1")
 def test_lines_that_stay_between_changed_ones_keep_their_escapes() -> None:
     for text in (JUPYTER.replace("print", "prünt"), JUPYTER.replace("print", "prünt").replace(",\n    ", ", ")):
-        notebook = parsed(text)
+        notebook = parse_notebook(text)
 
-        after = edited(notebook, replaced(notebook, notebook.cells[0], "ä\nb = 'é'\nö"))
+        after = edited(notebook, replace_cell(notebook, notebook.cells[0], "ä\nb = 'é'\nö"))
 
         assert re.search(r"""\[\s+"ä\\n",\s+"b = '\\u00e9'\\n",\s+"ö"\s+\]""", after.text)
 
@@ -239,9 +239,9 @@ def test_lines_that_stay_between_changed_ones_keep_their_escapes() -> None:
 @requirement("NB-1")
 def test_lines_of_a_string_keep_their_escapes_too() -> None:
     text = '{"cells": [{"cell_type": "raw", "metadata": {}, "source": "a\\nü \\/ \\u00fc\\nb"}], "nbformat": 4}'
-    notebook = parsed(text)
+    notebook = parse_notebook(text)
 
-    after = edited(notebook, replaced(notebook, notebook.cells[0], "A\nü / ü\nB\nC"))
+    after = edited(notebook, replace_cell(notebook, notebook.cells[0], "A\nü / ü\nB\nC"))
 
     assert after.text == text.replace("a\\n", "A\\n").replace("\\nb", "\\nB\\nC")
 
@@ -250,27 +250,27 @@ def test_lines_of_a_string_keep_their_escapes_too() -> None:
 def test_a_new_cell_has_its_keys_in_the_order_of_the_nearest_of_its_type() -> None:
     code = '{"outputs": [], "source": "x", "metadata": {}, "cell_type": "code", "execution_count": null}'
     text = '{"source": "y", "metadata": {}, "cell_type": "markdown"}'
-    notebook = parsed(f'{{"cells": [{code}, {text}], "metadata": {{}}, "nbformat": 4, "nbformat_minor": 4}}')
+    notebook = parse_notebook(f'{{"cells": [{code}, {text}], "metadata": {{}}, "nbformat": 4, "nbformat_minor": 4}}')
 
-    new = edited(notebook, inserted(notebook, notebook.cells[1], "z", "code")).cells[2]
+    new = edited(notebook, insert_cell(notebook, notebook.cells[1], "z", "code")).cells[2]
 
     assert list(new.members) == ["outputs", "source", "metadata", "cell_type", "execution_count"]
 
 
 @requirement("NB-1")
 def test_the_same_source_and_type_are_no_change() -> None:
-    notebook = parsed(JUPYTER)
+    notebook = parse_notebook(JUPYTER)
 
-    assert replaced(notebook, notebook.cells[0], notebook.cells[0].source) == ()
-    assert replaced(notebook, notebook.cells[0], notebook.cells[0].source, "code") == ()
+    assert replace_cell(notebook, notebook.cells[0], notebook.cells[0].source) == ()
+    assert replace_cell(notebook, notebook.cells[0], notebook.cells[0].source, "code") == ()
 
 
 @requirement("NB-1")
 def test_code_that_becomes_text_and_code_again() -> None:
-    notebook = parsed(JUPYTER)
+    notebook = parse_notebook(JUPYTER)
 
-    text = edited(notebook, replaced(notebook, notebook.cells[0], "# Title", "markdown"))
-    code = edited(text, replaced(text, text.cells[0], "x", "code"))
+    text = edited(notebook, replace_cell(notebook, notebook.cells[0], "# Title", "markdown"))
+    code = edited(text, replace_cell(text, text.cells[0], "x", "code"))
 
     assert text.text == snapshot("""\
 {
@@ -315,9 +315,9 @@ def test_keys_that_come_twice_go_together() -> None:
         '{"cells": [{"outputs": [1], "cell_type": "raw", "cell_type": "code", "outputs": [], "metadata": {}, '
         '"execution_count": 1, "source": "a", "source": "b"}], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}'
     )
-    notebook = parsed(text)
+    notebook = parse_notebook(text)
 
-    after = edited(notebook, replaced(notebook, notebook.cells[0], "c", "markdown"))
+    after = edited(notebook, replace_cell(notebook, notebook.cells[0], "c", "markdown"))
 
     assert after.text == snapshot(
         '{"cells": [{"cell_type": "raw", "cell_type": "markdown", "metadata": {}, '
@@ -326,10 +326,10 @@ def test_keys_that_come_twice_go_together() -> None:
 
 
 def test_a_cell_without_a_source_gets_one() -> None:
-    notebook = parsed('{"cells": [{"cell_type": "raw"}, {"outputs": [], "cell_type": "code"}], "nbformat": 4}')
+    notebook = parse_notebook('{"cells": [{"cell_type": "raw"}, {"outputs": [], "cell_type": "code"}], "nbformat": 4}')
 
-    first = edited(notebook, replaced(notebook, notebook.cells[0], "a"))
-    second = edited(first, replaced(first, first.cells[1], "b", "raw"))
+    first = edited(notebook, replace_cell(notebook, notebook.cells[0], "a"))
+    second = edited(first, replace_cell(first, first.cells[1], "b", "raw"))
 
     assert second.text == (
         '{"cells": [{"cell_type": "raw", "source": ["a"]}, {"cell_type": "raw", "source": ["b"]}], "nbformat": 4}'
@@ -337,9 +337,9 @@ def test_a_cell_without_a_source_gets_one() -> None:
 
 
 def test_half_a_surrogate_pair_is_written_as_an_escape() -> None:
-    notebook = parsed(JUPYTER.replace("print", "prünt"))
+    notebook = parse_notebook(JUPYTER.replace("print", "prünt"))
 
-    after = edited(notebook, inserted(notebook, None, "\ud800", "raw"))
+    after = edited(notebook, insert_cell(notebook, None, "\ud800", "raw"))
 
     assert '"\\ud800"' in after.text
     assert after.text.encode()
@@ -347,20 +347,20 @@ def test_half_a_surrogate_pair_is_written_as_an_escape() -> None:
 
 
 def test_a_new_id_is_none_of_those_there() -> None:
-    notebook = parsed(JUPYTER)
-    taken = edited(notebook, inserted(notebook, None, "x", "raw")).cells[0].id
+    notebook = parse_notebook(JUPYTER)
+    taken = edited(notebook, insert_cell(notebook, None, "x", "raw")).cells[0].id
     assert taken is not None
-    twin = parsed(JUPYTER.replace("first", taken))
+    twin = parse_notebook(JUPYTER.replace("first", taken))
 
-    new = edited(twin, inserted(twin, None, "x", "raw")).cells[0].id
+    new = edited(twin, insert_cell(twin, None, "x", "raw")).cells[0].id
 
     assert new is not None
     assert new != taken
     assert re.fullmatch(r"[A-Za-z0-9_-]{1,64}", new)
 
 
-def edited(notebook: Notebook, edits: Sequence[Edit]) -> Notebook:
-    return parsed(spliced(notebook.text, edits))
+def edited(notebook: Notebook, edits: Sequence[TextEdit]) -> Notebook:
+    return parse_notebook(splice_edits(notebook.text, edits))
 
 
 def form(source: str, *, as_list: bool) -> list[str] | str:

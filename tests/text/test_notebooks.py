@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferrule.text.json_spans import Object, object_at
-from ferrule.text.notebooks import NotNotebook, parsed
+from ferrule.text.notebooks import NotNotebook, parse_notebook
 from tests.drawing import examples
 from tests.requirement import requirement
 from tests.text.notebook_strategies import by_nbformat, models, written
@@ -22,7 +22,7 @@ from tests.text.notebook_strategies import by_nbformat, models, written
 def test_it_says_what_nbformat_reads(data: st.DataObject) -> None:
     text = data.draw(data.draw(models().map(written)))
 
-    notebook, oracle = parsed(text), by_nbformat(text)
+    notebook, oracle = parse_notebook(text), by_nbformat(text)
 
     assert (notebook.minor, notebook.metadata) == (oracle.nbformat_minor, oracle.metadata)
     assert [(cell.id, cell.type, cell.source) for cell in notebook.cells] == [
@@ -36,7 +36,7 @@ def test_it_says_what_nbformat_reads(data: st.DataObject) -> None:
 @examples(25)
 def test_the_spans_are_those_of_the_cells_and_their_members(data: st.DataObject) -> None:
     text = data.draw(data.draw(models().map(written)))
-    notebook = parsed(text)
+    notebook = parse_notebook(text)
 
     assert json.loads(text[notebook.list_span.start : notebook.list_span.end]) == json.loads(text)["cells"]
     for cell in notebook.cells:
@@ -51,30 +51,30 @@ def test_the_spans_are_those_of_the_cells_and_their_members(data: st.DataObject)
 def test_of_a_key_that_comes_twice_the_last_counts() -> None:
     text = '{"cells": [], "cells": [{"cell_type": "raw", "source": "a", "source": "b"}], "nbformat": 4, "metadata": 1}'
 
-    assert [cell.source for cell in parsed(text).cells] == ["b"]
+    assert [cell.source for cell in parse_notebook(text).cells] == ["b"]
 
 
 def test_a_cell_is_called_by_its_id_or_else_by_its_index() -> None:
-    notebook = parsed(json.dumps(with_cells({"id": "1"}, {"id": "a"}, {}, {"id": "twice"}, {"id": "twice"})))
+    notebook = parse_notebook(json.dumps(with_cells({"id": "1"}, {"id": "a"}, {}, {"id": "twice"}, {"id": "twice"})))
 
-    assert [cell.index for cell in notebook.called("a")] == [1]
-    assert [cell.index for cell in notebook.called("1")] == [0]
-    assert [cell.index for cell in notebook.called("cell-1")] == [1]
-    assert [cell.index for cell in notebook.called("2")] == [2]
-    assert [cell.index for cell in notebook.called("twice")] == [3, 4]
-    assert not notebook.called("5")
-    assert not notebook.called("-1")
-    assert not notebook.called("cell-²")
+    assert [cell.index for cell in notebook.find_cells("a")] == [1]
+    assert [cell.index for cell in notebook.find_cells("1")] == [0]
+    assert [cell.index for cell in notebook.find_cells("cell-1")] == [1]
+    assert [cell.index for cell in notebook.find_cells("2")] == [2]
+    assert [cell.index for cell in notebook.find_cells("twice")] == [3, 4]
+    assert not notebook.find_cells("5")
+    assert not notebook.find_cells("-1")
+    assert not notebook.find_cells("cell-²")
     assert [cell.name for cell in notebook.cells] == ["1", "a", "cell-2", "twice", "twice"]
 
 
 def test_an_id_that_the_format_does_not_allow_is_no_name() -> None:
-    notebook = parsed(
+    notebook = parse_notebook(
         json.dumps(with_cells({"id": "two\nlines"}, {"id": ""}, {"id": 3}, {"id": "a" * 65}, {"id": "a-Z_9"}))
     )
 
     assert [cell.name for cell in notebook.cells] == ["cell-0", "cell-1", "cell-2", "cell-3", "a-Z_9"]
-    assert [cell.index for cell in notebook.called("two\nlines")] == [0]
+    assert [cell.index for cell in notebook.find_cells("two\nlines")] == [0]
 
 
 def test_the_language_is_that_of_the_kernel() -> None:
@@ -83,7 +83,7 @@ def test_the_language_is_that_of_the_kernel() -> None:
         ({"kernelspec": {"language": "julia"}}, "julia"),
         ({"kernelspec": None}, ""),
     ):
-        assert parsed(json.dumps({**with_cells(), "metadata": metadata})).language == language
+        assert parse_notebook(json.dumps({**with_cells(), "metadata": metadata})).language == language
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_the_language_is_that_of_the_kernel() -> None:
 )
 def test_what_is_no_notebook_is_refused_with_the_reason(text: str, reason: str) -> None:
     with pytest.raises(NotNotebook) as caught:
-        parsed(text)
+        parse_notebook(text)
 
     assert str(caught.value) == reason
 
@@ -121,12 +121,12 @@ def test_what_is_no_notebook_is_refused_with_the_reason(text: str, reason: str) 
 @pytest.mark.parametrize("text", ['{"nbformat": 3, "worksheets": []}', '{"worksheets": [1]}', '{"nbformat": 2}'])
 def test_a_notebook_of_worksheets_is_to_be_converted_first(text: str) -> None:
     with pytest.raises(NotNotebook, match=r"outdated\. Convert it first: jupyter nbconvert"):
-        parsed(text)
+        parse_notebook(text)
 
 
 def test_a_number_of_too_many_digits_is_no_crash() -> None:
     with pytest.raises(NotNotebook, match="digits"):
-        parsed(f'{{"nbformat": {"9" * 5_000}}}')
+        parse_notebook(f'{{"nbformat": {"9" * 5_000}}}')
 
 
 def with_cells(*cells: dict[str, Any]) -> dict[str, Any]:

@@ -251,7 +251,7 @@ def test_a_message_is_short_whatever_it_is_about(text: str, old: str, times: int
 
 
 def test_how_a_text_was_matched_is_said() -> None:
-    assert [words.how_matched(how) for how in How] == snapshot(
+    assert [words.describe_match(how) for how in How] == snapshot(
         [
             "",
             "Matched apart from line endings; those of the file were kept.",

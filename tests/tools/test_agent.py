@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ferrule.agents.catalog import Agents
-from ferrule.agents.spawner import Spawner
+from ferrule.agents.spawner import AgentLauncher
 from ferrule.providers.scripted import says
 from ferrule.testing import bare_context
 from ferrule.testing.tool_contract import ToolContract
@@ -26,7 +26,7 @@ class TestAgentContract(ToolContract):
         self.folder = tmp_path_factory.mktemp("parent")
 
     def make(self) -> Agent:
-        spawner = Spawner(Agents())
+        spawner = AgentLauncher(Agents())
         if self.folder is not None:
             session = opened(self.folder)
             session.provider = Cast(task=[says("Done.")])
@@ -52,4 +52,4 @@ def test_a_rule_names_the_kind_of_agent() -> None:
 
 def test_without_a_spawner_it_is_off_and_with_one_it_lists_the_kinds() -> None:
     assert Agent().unavailable() == "this session starts no agents"
-    assert "- Explore (Glob, Grep, Read): Finds out" in Agent(Spawner(Agents())).spec.description
+    assert "- Explore (Glob, Grep, Read): Finds out" in Agent(AgentLauncher(Agents())).spec.description

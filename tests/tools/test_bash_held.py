@@ -14,7 +14,7 @@ from ferrule.app.build import Settings, open_session
 from ferrule.core.calls import Status, ToolCall, ToolOutcome
 from ferrule.core.content import plain_text
 from ferrule.core.effects import Change, Effects, ReadsPath, RunsCommand, WritesPath
-from ferrule.permissions.classifier import Account, Assessment
+from ferrule.permissions.classifier import Assessment, ToolStatement
 from ferrule.permissions.modes import Mode
 from ferrule.shell.analysis import Analysis
 from ferrule.testing import Answering, allow
@@ -146,7 +146,7 @@ async def test_a_classifiers_yes_is_no_approval(work: Path) -> None:
     need_mounts()
 
     class Safe:
-        async def classify(self, account: Account, /) -> Assessment:
+        async def classify(self, account: ToolStatement, /) -> Assessment:
             return Assessment("safe")
 
     program = "open('made.txt','w').write('x'); print(open('../.bashrc').read())"

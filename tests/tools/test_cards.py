@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from ferrule.agents.catalog import Agents
-from ferrule.agents.spawner import Spawner
+from ferrule.agents.spawner import AgentLauncher
 from ferrule.core.on_demand import OnDemand
 from ferrule.host.shell import Shell
-from ferrule.tools import CARDS, Services, builtin_tools, tools_on_demand, written_cards
+from ferrule.tools import CARDS, Services, builtin_tools, render_cards, tools_on_demand
 
 TOLD = ("name", "title", "hint", "aliases", "exposure", "feature", "server")
 KNOWN = ("result_limit", "keep", "time_limit", "only_reads")
@@ -20,12 +20,12 @@ KNOWN = ("result_limit", "keep", "time_limit", "only_reads")
 
 def test_the_cards_are_what_the_tools_say() -> None:
     """Write them anew with `python -m ferrule.tools`."""
-    assert CARDS.read_text(encoding="utf-8") == written_cards()
+    assert CARDS.read_text(encoding="utf-8") == render_cards()
 
 
 @pytest.mark.parametrize("equipped", [False, True])
 def test_a_tool_on_demand_says_what_the_tool_says(tmp_path: Path, equipped: bool) -> None:
-    services = Services(shell=lambda: Shell(tmp_path), spawner=Spawner(Agents(None))) if equipped else Services()
+    services = Services(shell=lambda: Shell(tmp_path), spawner=AgentLauncher(Agents(None))) if equipped else Services()
 
     for shown, real in zip(tools_on_demand(services), builtin_tools(services), strict=True):
         assert [getattr(shown, name) for name in (*TOLD, *KNOWN)] == [getattr(real, name) for name in (*TOLD, *KNOWN)]
@@ -39,8 +39,8 @@ def test_tools_are_loaded_once_and_together() -> None:
     assert isinstance(first, OnDemand)
     assert isinstance(second, OnDemand)
 
-    assert first.loaded is first.loaded
-    assert type(second.loaded).__name__ == second.name
+    assert first.tool is first.tool
+    assert type(second.tool).__name__ == second.name
 
 
 def test_a_session_can_make_its_first_request_without_pydantic(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from ferrule.core.content import plain_text
 from ferrule.permissions.modes import Mode
 from ferrule.text.diffs import MORE_CHANGES, of_edits
 from ferrule.text.lines import CHUNK, LineView, content, split_lines
-from ferrule.text.matching import MOST_PLACES, Edit, Edited, TooMany, apply
+from ferrule.text.matching import MOST_PLACES, Edited, TextEdit, TooMany, apply
 from ferrule.text.nearest import MOST_LINES
 from ferrule.text.words import not_found
 from ferrule.tools.edit import MOST_EDITED
@@ -99,7 +99,7 @@ def test_in_a_very_long_text_nothing_like_it_is_looked_for() -> None:
 
 def test_the_patch_of_very_many_edits_is_made_of_the_first_of_them() -> None:
     text = "ab\n" * 100_000
-    edits = [Edit(at, at + 2, "c") for at in range(0, len(text), 3)]
+    edits = [TextEdit(at, at + 2, "c") for at in range(0, len(text), 3)]
 
     lines = of_edits(text, edits, "a.txt", limit=200).splitlines()
 

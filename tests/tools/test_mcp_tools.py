@@ -15,7 +15,7 @@ from ferrule.core.effects import Effects, ReachesHost, ReadsPath, ReadsState
 from ferrule.engine.session import Session
 from ferrule.mcp.around import Around
 from ferrule.mcp.config import Stdio, in_process
-from ferrule.mcp.listing import Listing, ToolInfo
+from ferrule.mcp.listing import ServerListing, ToolInfo
 from ferrule.mcp.servers import McpServers
 from ferrule.permissions.modes import Mode
 from ferrule.testing import bare_context
@@ -81,13 +81,13 @@ def test_a_file_is_a_file_through_this_door_too(tmp_path: Path, uri: str, effect
 @requirement("MCP-4")
 async def test_any_tool_can_be_called_by_server_and_name_or_by_a_name_that_is_unique(tmp_path: Path) -> None:
     async with session(tmp_path, config(raw(), "one")) as (running, servers):
-        await servers.settled(60)
+        await servers.wait_until_known(60)
         alone = await run(running, "CallMcpTool", {"tool": "echo", "arguments": {"text": "a"}})
         old_name = await run(running, "McpInput", {"server": "one", "tool_name": "echo", "input": {"text": "b"}})
         near = await run(running, "CallMcpTool", {"tool": "ecko"})
         wrong = await run(running, "CallMcpTool", {"tool": "echo", "arguments": {}})
     async with session(tmp_path, config(raw(), "one"), config(raw(), "two")) as (running, servers):
-        await servers.settled(60)
+        await servers.wait_until_known(60)
         several = await run(running, "CallMcpTool", {"tool": "echo", "arguments": {"text": "c"}})
 
     assert (words(alone), words(old_name)) == ("a", "b")
@@ -99,7 +99,7 @@ async def test_any_tool_can_be_called_by_server_and_name_or_by_a_name_that_is_un
 @requirement("MCP-4")
 async def test_a_call_by_name_needs_the_permission_that_the_tool_needs(tmp_path: Path) -> None:
     async with session(tmp_path, config(raw()), mode=Mode.DEFAULT) as (running, servers):
-        await servers.settled(60)
+        await servers.wait_until_known(60)
         outcome = await run(running, "CallMcpTool", {"tool": "write"})
 
     assert (outcome.status, "mcp__raw__write was not allowed" in words(outcome)) == (Status.DENIED, True)
@@ -113,7 +113,7 @@ async def test_without_servers_these_tools_are_off(tmp_path: Path) -> None:
         assert "there is no MCP server" in words(await run(running, "ListMcpResources"))
 
 
-KNOWN = Listing((ToolInfo(name="add", description="Add two numbers.", schema={"type": "object"}),))
+KNOWN = ServerListing((ToolInfo(name="add", description="Add two numbers.", schema={"type": "object"}),))
 """What the last session has left to know: the tool is there before the server is up."""
 
 

@@ -18,7 +18,7 @@ from ferrule.core.tool import Exposure
 from ferrule.core.verdicts import Behavior
 from ferrule.engine.session import Session
 from ferrule.host.web.fetching import Fetcher
-from ferrule.host.web.pages import Pages
+from ferrule.host.web.pages import WebPages
 from ferrule.permissions.modes import Mode
 from ferrule.permissions.rules import parse_rule
 from ferrule.testing import bare_context, run_call
@@ -32,9 +32,9 @@ from tests.tools.page_server import page_server
 HTML = "Content-Type: text/html; charset=utf-8"
 
 
-def web() -> Pages:
+def web() -> WebPages:
     """Pages of this machine, as if a rule named it."""
-    return Pages(fetcher=Fetcher(local_hosts=lambda host: host == "127.0.0.1", environ={}))
+    return WebPages(fetcher=Fetcher(local_hosts=lambda host: host == "127.0.0.1", environ={}))
 
 
 class TestWebFetchContract(ToolContract):

@@ -15,7 +15,7 @@ from ferrule.core.content import plain_text
 from ferrule.core.effects import Effects, ReachesHost
 from ferrule.core.tool import Exposure
 from ferrule.host.http.urls import Url
-from ferrule.host.web.backends import Brave, SearxNg, Tavily, backend_from, configured
+from ferrule.host.web.backends import Brave, SearxNg, Tavily, backend_from, load_searches
 from ferrule.host.web.searching import Backend, WebSearches
 from ferrule.testing import bare_context, run_call
 from ferrule.testing.tool_contract import ToolContract
@@ -158,7 +158,7 @@ async def test_the_searches_of_a_session_are_counted(tmp_path: Path) -> None:
 
 @requirement("WEB-3", "CON-6")
 async def test_without_a_service_it_is_off_and_says_what_to_configure(tmp_path: Path) -> None:
-    tool = WebSearch(configured({}))
+    tool = WebSearch(load_searches({}))
     outcome = await searched(tmp_path, tool)
 
     assert outcome.status is not Status.OK
@@ -173,7 +173,7 @@ def test_the_environment_chooses_the_service() -> None:
     assert backend_from(every) == SearxNg(Url.parse("http://localhost:8080/"))
     assert backend_from({**every, "FERRULE_SEARCH_URL": " "}) == Brave("b")
     assert backend_from({"TAVILY_API_KEY": "t"}) == Tavily("t")
-    assert "FERRULE_SEARCH_URL is no URL" in configured({"FERRULE_SEARCH_URL": "localhost"}).wrong
+    assert "FERRULE_SEARCH_URL is no URL" in load_searches({"FERRULE_SEARCH_URL": "localhost"}).wrong
 
 
 @requirement("WEB-3")

@@ -11,7 +11,7 @@ from ..core.events import TurnEnded
 from ..engine.faults import end
 from ..host.command import CommandFailed, Ran
 from ..host.output_ring import OutputRing
-from .spawner import Report
+from .spawner import AgentReport
 
 WELL = frozenset({"end", "max_tokens", "refusal"})
 
@@ -20,7 +20,7 @@ class AgentAtWork:
     """Satisfies `host.background.Work`. What it prints is its report, once it has ended."""
 
     def __init__(
-        self, work: Coroutine[Any, Any, Report], told: Callable[[Report], str], dismissed: Callable[[], None]
+        self, work: Coroutine[Any, Any, AgentReport], told: Callable[[AgentReport], str], dismissed: Callable[[], None]
     ) -> None:
         """`told` makes a text of the report. `dismissed` is called at the end, also of one that never began."""
         self.output = OutputRing()
@@ -29,7 +29,7 @@ class AgentAtWork:
         self._told = told
         self._watchers: list[Callable[[], None]] = []
         self._task = asyncio.create_task(work)
-        self._task.add_done_callback(self._done)
+        self._task.add_done_callback(self._on_done)
 
     @property
     def seconds(self) -> float:
@@ -41,7 +41,7 @@ class AgentAtWork:
             return self._ran(1, "SIGTERM")
         if error := self._task.exception():
             raise CommandFailed(f"The agent failed: {error}")
-        return self._ran(0 if ended_well(self._task.result().ended) else 1)
+        return self._ran(0 if succeeded(self._task.result().ended) else 1)
 
     async def end(self, *, grace: float) -> None:
         if not self._task.done():
@@ -61,7 +61,7 @@ class AgentAtWork:
             seconds=self.seconds,
         )
 
-    def _done(self, task: asyncio.Task[Report]) -> None:
+    def _on_done(self, task: asyncio.Task[AgentReport]) -> None:
         self._dismissed()
         if not task.cancelled() and task.exception() is None:
             self.output.feed(self._told(task.result()).encode("utf-8", "replace"))
@@ -69,5 +69,5 @@ class AgentAtWork:
             watcher()
 
 
-def ended_well(ended: TurnEnded) -> bool:
+def succeeded(ended: TurnEnded) -> bool:
     return ended.reason in WELL

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Final
 
 from ..settings.brought import markdown_below
-from ..settings.grants import Kind
-from ..settings.pages import BadPage, Pages
+from ..settings.grants import ItemKind
+from ..settings.pages import BadPage, DefinitionFiles
 from .kinds import BUILT_IN, AgentKind, kind_of
 
 MOST: Final = 200
@@ -19,7 +19,7 @@ LISTING: Final = 8000
 class Agents:
     """The kinds of one session: those given by a program, then an administrator's, the folder's, the user's, ours."""
 
-    def __init__(self, pages: Pages | None = None, given: Iterable[AgentKind] = ()) -> None:
+    def __init__(self, pages: DefinitionFiles | None = None, given: Iterable[AgentKind] = ()) -> None:
         self._pages = pages
         self._given = {kind.name: kind for kind in given}
         self.warnings: list[str] = []
@@ -27,7 +27,7 @@ class Agents:
     @cached_property
     def all(self) -> Mapping[str, AgentKind]:
         found = dict(self._given)
-        for kind in self._written():
+        for kind in self._kinds_from_files():
             if len(found) == MOST:
                 self.warnings.append(f"There are more than {MOST} agents; {kind.path} and what follows is skipped.")
                 break
@@ -42,16 +42,16 @@ class Agents:
             (kind for known, kind in self.all.items() if known.lower() == name.lower()), None
         )
 
-    def listed(self, budget: int = LISTING) -> str:
+    def list_for_model(self, budget: int = LISTING) -> str:
         kinds = list(self.all.values())
         each = budget // len(kinds)
         return "\n".join(_line(kind)[:each] for kind in kinds)
 
-    def _written(self) -> Iterator[AgentKind]:
+    def _kinds_from_files(self) -> Iterator[AgentKind]:
         pages = self._pages
         if pages is None:
             return
-        for shelf in pages.shelves(Kind.AGENT):
+        for shelf in pages.shelves(ItemKind.AGENT):
             for path in markdown_below(shelf.path):
                 try:
                     yield kind_of(pages.read(shelf, path))

@@ -21,21 +21,21 @@ def tools_of(kind: AgentKind, *, deepest: bool) -> Layer:
     """The tools that an agent of this kind has; `deepest` ones start no further agents."""
 
     def why(tool: AnyTool) -> str | None:
-        if _named(tool, NOT_FOR_AGENTS):
+        if _is_named(tool, NOT_FOR_AGENTS):
             return "only the conversation with the person has it"
         if deepest and tool.name == AGENT:
             return "agents are nested as deep as they may be"
-        if _named(tool, kind.without) or (kind.tools is not None and not _named(tool, kind.tools)):
+        if _is_named(tool, kind.without) or (kind.tools is not None and not _is_named(tool, kind.tools)):
             return f"an agent of the kind {kind.name} does not have it"
         return None
 
-    def narrowed(selection: Selection) -> Selection:
+    def narrow(selection: Selection) -> Selection:
         return selection.dropping(why)
 
-    return narrowed
+    return narrow
 
 
-def _named(tool: AnyTool, names: Sequence[str]) -> bool:
+def _is_named(tool: AnyTool, names: Sequence[str]) -> bool:
     """`mcp__server` stands for all tools of a server, and `*` for any characters."""
     own = (tool.name, *(alias.name for alias in tool.aliases))
     return any(fnmatchcase(one, name) or one.startswith(f"{name}__") for one in own for name in names)

@@ -20,11 +20,11 @@ from ..core.ports import AfterCall, Approver, Judge, NoteSource, TurnHooks
 from ..core.state import SessionState
 from ..core.values import named_value
 from ..engine.compaction import Compaction
-from ..engine.conversation import Conversation
+from ..engine.conversation import MessageHistory
 from ..engine.gate import Ticket
 from ..engine.pool import Registry
 from ..engine.session import Session
-from ..engine.spending import Limits, Spending
+from ..engine.spending import Spending, TurnLimits
 from .caps import COUNT_VARIABLE, DEPTH_VARIABLES, Caps
 from .catalog import Agents
 from .kinds import AgentKind
@@ -49,7 +49,7 @@ class Errand:
 
 
 @named_value
-class Report:
+class AgentReport:
     """What came of an errand."""
 
     id: str
@@ -62,7 +62,7 @@ class Report:
     seconds: float
 
 
-class Models(Protocol):
+class ModelSource(Protocol):
     """Gives a provider for the name of a model. Raises `ValueError`, with words, for one that there is not."""
 
     def __call__(self, name: str, /) -> ModelProvider: ...
@@ -105,7 +105,7 @@ class SharedSpending(Spending):
         return self.of_session.dollars
 
 
-class Spawner:
+class AgentLauncher:
     """One per session. `states` is filled with the state of each agent at work, by its name."""
 
     def __init__(
@@ -113,7 +113,7 @@ class Spawner:
         agents: Agents,
         *,
         caps: Caps | None = None,
-        models: Models | None = None,
+        models: ModelSource | None = None,
         brief: Brief = lambda kind: "",
         skill_text: SkillText = lambda name: None,
         note_sources: tuple[NoteSource, ...] = (),
@@ -147,12 +147,12 @@ class Spawner:
         """Of an agent that was started, by its name. Others are named after their kind, with a number."""
         return self._kinds.get(agent) or agent.rpartition("/")[2].rpartition("_")[0] or agent
 
-    async def run(self, errand: Errand, ctx: ToolContext) -> Report:
+    async def run(self, errand: Errand, ctx: ToolContext) -> AgentReport:
         """Carry it out inside of the call. Raises `NotStarted`."""
-        child = self.prepared(errand, ctx, inside=True)
-        return await self.carried_out(errand, child)
+        child = self.open_session_for(errand, ctx, inside=True)
+        return await self.carry_out(errand, child)
 
-    def prepared(self, errand: Errand, ctx: ToolContext, *, inside: bool) -> Session:
+    def open_session_for(self, errand: Errand, ctx: ToolContext, *, inside: bool) -> Session:
         """The session of a new agent, and its number taken. Whoever asks for it must carry it out.
 
         `inside` of the call its calls stand at that call's place in the order; otherwise each at its own.
@@ -181,7 +181,7 @@ class Spawner:
         self.states[child.agent] = child.state
         return child
 
-    async def carried_out(self, errand: Errand, child: Session) -> Report:
+    async def carry_out(self, errand: Errand, child: Session) -> AgentReport:
         assert child.provider is not None, "a prepared agent has a model"
         began = time.monotonic()
         try:
@@ -192,7 +192,7 @@ class Spawner:
         finally:
             self.dismiss(child)
             await child.close()
-        return Report(
+        return AgentReport(
             id=child.agent.rpartition("/")[2],
             kind=errand.kind.name,
             text=_last_words(child.history),
@@ -238,7 +238,7 @@ class Spawner:
             state=state,
             bus=parent.bus,
             gate=parent.gate,
-            conversation=Conversation(transcript=parent.transcript.of_agent(agent) if parent.transcript else None),
+            conversation=MessageHistory(transcript=parent.transcript.of_agent(agent) if parent.transcript else None),
             transcript_path=parent.transcript_path,
             compaction=Compaction(before=parent.compaction.before, only_these_stand=parent.compaction.only_these_stand),
             hooks=parts.turns,
@@ -249,16 +249,16 @@ class Spawner:
             max_tokens=parent.max_tokens,
             thinking_tokens=parent.thinking_tokens,
             effort=parent.effort,
-            limits=Limits(max_turns=kind.max_turns or self.caps.turns, max_budget=parent.limits.max_budget),
+            limits=TurnLimits(max_turns=kind.max_turns or self.caps.turns, max_budget=parent.limits.max_budget),
             spending=SharedSpending(of_session=of_session),
             note_sources=self._note_sources,
             agents=parent.agents,
-            provider=self._chosen(errand, parent),
+            provider=self._choose_model(errand, parent),
         )
         parts.attach(child)
         return child
 
-    def _chosen(self, errand: Errand, parent: Session) -> ModelProvider | None:
+    def _choose_model(self, errand: Errand, parent: Session) -> ModelProvider | None:
         name = errand.model or errand.kind.model
         if not name or name == "inherit":
             return parent.provider

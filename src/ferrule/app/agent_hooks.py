@@ -11,15 +11,15 @@ from ..agents.spawner import AgentParts
 from ..hooks.agents import AgentLifecycle
 from ..hooks.hook import NO_HOOKS, HookBook
 from ..hooks.lifecycle import Lifecycle
-from ..hooks.payloads import Scene
+from ..hooks.payloads import SessionFacts
 from ..permissions.approvers import NobodyToAsk
 from ..skills.catalog import Skills
-from ..skills.definition import Skill
+from ..skills.definition import SkillDefinition
 from .hooks import HookParts, MakeParts, tell_of_agents_compactions
 
 
 def agent_hooks(
-    session: HookParts | None, make: MakeParts, scene: Scene, skills: Skills | None
+    session: HookParts | None, make: MakeParts, scene: SessionFacts, skills: Skills | None
 ) -> Callable[[AgentKind, str], AgentParts]:
     """For each agent its own; raises `ValueError` for one whose hooks cannot be run."""
 
@@ -45,7 +45,7 @@ def agent_hooks(
     return parts
 
 
-def _book(kind: AgentKind, skills: Mapping[str, Skill], workspace: str) -> HookBook:
+def _book(kind: AgentKind, skills: Mapping[str, SkillDefinition], workspace: str) -> HookBook:
     """Its own, and those of the skills whose text it begins with."""
     without = f"{kind.name} is not started"
     files = [(kind.path, kind.hooks, kind.counts)] if kind.hooks else []
@@ -56,10 +56,10 @@ def _book(kind: AgentKind, skills: Mapping[str, Skill], workspace: str) -> HookB
     )
     if not files:
         return NO_HOOKS
-    from .brought_hooks import Brought, brought_hooks
+    from .brought_hooks import Brought, hooks_from_head
 
     book = NO_HOOKS
     for path, given, is_trusted in files:
         brought = Brought(path=path, given=given, is_trusted=is_trusted, without=without, by_agent=True)
-        book = book.joined(brought_hooks(brought, workspace).all)
+        book = book.join(hooks_from_head(brought, workspace).all)
     return book

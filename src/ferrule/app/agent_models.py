@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..core.model import ModelError, ModelProvider
 from ..providers.catalog import is_short, speaks_anthropic
-from .choosing import chosen_model
+from .choosing import choose_model
 from .model_choice import ModelChoice
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class AgentModels:
             return self._own
         if name not in self._opened:
             try:
-                self._opened[name] = chosen_model(name, self._environ, self._choice)
+                self._opened[name] = choose_model(name, self._environ, self._choice)
             except ModelError as error:
                 raise ValueError(str(error)) from None
         return self._opened[name]

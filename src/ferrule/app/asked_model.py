@@ -48,12 +48,12 @@ class AskedModel:
         began = monotonic()
         try:
             async with self.model.stream(request) as events:
-                yield self._paced(events)
+                yield self._pace(events)
         finally:
             self.facts_by_name[self.name] = self.facts  # another one may have answered in its place
             self.seconds += monotonic() - began
 
-    async def _paced(self, events: AsyncIterator[ModelEvent]) -> AsyncIterator[ModelEvent]:
+    async def _pace(self, events: AsyncIterator[ModelEvent]) -> AsyncIterator[ModelEvent]:
         async for event in events:
             await self.ready()
             yield event

@@ -37,7 +37,7 @@ class Brought:
     """Whether a hook of it may say that it runs once in a session."""
 
 
-def brought_hooks(brought: Brought, workspace: str) -> HookBook:
+def hooks_from_head(brought: Brought, workspace: str) -> HookBook:
     """Raises `ValueError`, with words, where one of them cannot be run."""
     if not brought.is_trusted:
         raise ValueError(
@@ -45,7 +45,7 @@ def brought_hooks(brought: Brought, workspace: str) -> HookBook:
             "A person can look at it with `ferrule trust --show` and agree with `ferrule trust`."
         )
     at = SettingsPath(Level.PROJECT, brought.path, SettingsKind.SETTINGS)
-    loaded = load_text(at, json.dumps({"hooks": _typed(brought.given)}))
+    loaded = load_text(at, json.dumps({"hooks": _convert_value(brought.given)}))
     using = Loading(
         workspace=workspace,
         condition=lambda text: condition(text, workspace),
@@ -70,13 +70,13 @@ def brought_hooks(brought: Brought, workspace: str) -> HookBook:
     return hooks.book
 
 
-def _typed(value: Any, key: str = "") -> Any:
+def _convert_value(value: Any, key: str = "") -> Any:
     """The head of a file holds texts; where hooks have numbers and truths, they are made of these."""
     match value:
         case dict():
-            return {name: _typed(inner, name) for name, inner in cast(Mapping[str, Any], value).items()}
+            return {name: _convert_value(inner, name) for name, inner in cast(Mapping[str, Any], value).items()}
         case list():
-            return [_typed(inner) for inner in cast(list[Any], value)]
+            return [_convert_value(inner) for inner in cast(list[Any], value)]
         case str() if key in _NUMBERS and value.replace(".", "", 1).isdecimal():
             return float(value)
         case str() if key in _TRUTHS and value.lower() in ("true", "false"):

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 from ..agents.catalog import Agents
-from ..agents.spawner import Spawner
+from ..agents.spawner import AgentLauncher
 from ..core.events import ListChanged
 from ..core.ports import Approver
 from ..core.state import SessionState
@@ -22,7 +22,7 @@ from ..engine.gate import Gate
 from ..engine.pipeline import Pipeline
 from ..engine.pool import Layer, Registry, available, features, hiding, without
 from ..engine.session import Session
-from ..hooks.payloads import Scene
+from ..hooks.payloads import SessionFacts
 from ..host.search import Search
 from ..host.web.search_variables import SEARCH_VARIABLES
 from ..permissions.approvers import NobodyToAsk
@@ -34,15 +34,15 @@ from ..skills.catalog import Skills
 from ..skills.turn_rules import TurnRules
 from ..tools import Services, tools_on_demand
 from .agent_hooks import agent_hooks
-from .ground import Ground, prepared
+from .ground import SessionServices, build_services
 from .hooks import HookParts, MakeParts, answering_for, keeping_for, session_hooks, suggesting_for, tell_of_compactions
 from .modes import SessionModes, judging_for
-from .settings import Parts, Settings
-from .skill_hooks import HooksOfSkills, loaded
+from .settings import SessionParts, Settings
+from .skill_hooks import HooksOfSkills, load_hooks
 from .small_model import CallReader, PageReader, SmallModel
 
 if TYPE_CHECKING:
-    from ..host.web.pages import Pages
+    from ..host.web.pages import WebPages
     from ..host.web.searching import WebSearches
 
 __all__ = ["Settings", "new_session_id", "open_session"]
@@ -53,15 +53,17 @@ LASTING_STATE = {"todos": "todo_list", "plan": "approved_plan"}
 """The state that a compaction must not lose, and what the model is told that it is."""
 
 
-def open_session(settings: Settings | None = None, *, session_id: str | None = None, **parts: Unpack[Parts]) -> Session:
+def open_session(
+    settings: Settings | None = None, *, session_id: str | None = None, **parts: Unpack[SessionParts]
+) -> Session:
     """A session with the built-in tools and yours, under one policy.
 
     What can be plugged in, and what holds without it, is said in `Parts`. For
     a session that is kept and can be resumed see `app.sessions`.
     """
     settings = settings or Settings()
-    ground = prepared(settings, session_id or new_session_id(), parts)
-    delegated = _delegated(settings, ground, parts)
+    ground = build_services(settings, session_id or new_session_id(), parts)
+    delegated = _build_delegation(settings, ground, parts)
     small = SmallModel(
         lambda: parts.get("small_model") or session.provider,
         lambda model, usage: session.spending.add(model.name, usage, model.facts),
@@ -70,7 +72,7 @@ def open_session(settings: Settings | None = None, *, session_id: str | None = N
         tools_on_demand(_services(settings, ground, delegated, small, parts)) if parts.get("builtin", True) else ()
     )
     all_tools = (*builtin, *parts.get("tools", ()))
-    scene = Scene(
+    scene = SessionFacts(
         session_id=ground.session_id,
         project=ground.cwd,
         transcript=lambda: session.transcript_path,
@@ -116,7 +118,7 @@ def open_session(settings: Settings | None = None, *, session_id: str | None = N
             *ground.changes,
         ),
         opening=(servers.start,) if servers else (),
-        settling=(servers.settled,) if servers else (),
+        settling=(servers.wait_until_known,) if servers else (),
         closing=(
             *((hooks.runner.close,) if hooks else ()),
             *((servers.close,) if servers else ()),
@@ -145,7 +147,7 @@ class _Delegated:
     turn_rules: TurnRules
     skills: Skills | None
     activated: ActivatedSkills | None
-    spawner: Spawner
+    spawner: AgentLauncher
 
     def keep_only(self, agent: str, call_ids: frozenset[str]) -> None:
         """Only the results of these calls can still be read."""
@@ -153,10 +155,10 @@ class _Delegated:
             self.activated.keep_only(agent, call_ids)
 
 
-def _delegated(settings: Settings, ground: Ground, parts: Parts) -> _Delegated:
+def _build_delegation(settings: Settings, ground: SessionServices, parts: SessionParts) -> _Delegated:
     states: dict[str, SessionState] = {}
     skills = parts.get("skills") or (Skills(settings.pages) if settings.pages else None)
-    spawner = Spawner(
+    spawner = AgentLauncher(
         Agents(settings.pages, settings.agents),
         caps=settings.agent_caps,
         models=parts.get("models"),
@@ -171,7 +173,7 @@ def _delegated(settings: Settings, ground: Ground, parts: Parts) -> _Delegated:
             states,
             judging_for(ground.places),
             turn_of=lambda agent: spawner.at_work[agent].turn,
-            check=lambda hooks: loaded(hooks, ground.cwd),
+            check=lambda hooks: load_hooks(hooks, ground.cwd),
         ),
         skills=skills,
         activated=ActivatedSkills(skills, ground.cwd) if skills else None,
@@ -179,11 +181,13 @@ def _delegated(settings: Settings, ground: Ground, parts: Parts) -> _Delegated:
     )
 
 
-def _services(settings: Settings, ground: Ground, delegated: _Delegated, small: SmallModel, parts: Parts) -> Services:
+def _services(
+    settings: Settings, ground: SessionServices, delegated: _Delegated, small: SmallModel, parts: SessionParts
+) -> Services:
     folder = ground.folder.path
     return Services(
         files=ground.files,
-        search=Search(hidden=ground.rules.hidden, secrets=ground.rules.secrets),
+        search=Search(hidden=ground.rules.hides, secrets=ground.rules.secrets),
         shell=ground.shell.get,
         analyse=parts.get("analyse"),
         mcp=ground.servers,
@@ -203,37 +207,39 @@ def _services(settings: Settings, ground: Ground, delegated: _Delegated, small: 
     )
 
 
-def _web_pages(ground: Ground) -> Pages:
+def _web_pages(ground: SessionServices) -> WebPages:
     """Made when WebFetch is, as few sessions fetch anything."""
     from ..host.web.fetching import Fetcher
-    from ..host.web.pages import Pages
+    from ..host.web.pages import WebPages
 
-    return Pages(fetcher=Fetcher(local_hosts=ground.rules.names_host), folder=ground.folder.path / "web")
+    return WebPages(fetcher=Fetcher(local_hosts=ground.rules.names_host), folder=ground.folder.path / "web")
 
 
-def _registry(settings: Settings, ground: Ground, builtin: Iterable[AnyTool], all_tools: Iterable[AnyTool]) -> Registry:
+def _registry(
+    settings: Settings, ground: SessionServices, builtin: Iterable[AnyTool], all_tools: Iterable[AnyTool]
+) -> Registry:
     emit = ground.emit
     return Registry(
         all_tools,
         features(settings.features),
-        _chosen(settings, builtin),
+        _chosen_layer(settings, builtin),
         hiding(hidden_tools(settings.rules, ground.places)),
         available(),
         changed=lambda names: emit(ListChanged("tools", names)),
     )
 
 
-def _approver(settings: Settings, ground: Ground, parts: Parts) -> Approver:
+def _approver(settings: Settings, ground: SessionServices, parts: SessionParts) -> Approver:
     approver, person = parts.get("approver"), parts.get("person")
     if approver is None and person is not None:
-        from .person import person_asked
+        from .person import make_approver
 
-        return person_asked(person, ground.rules, ground.state, ground.cwd, TrustStore(settings.state_folder))
+        return make_approver(person, ground.rules, ground.state, ground.cwd, TrustStore(settings.state_folder))
     return approver or NobodyToAsk()
 
 
 def _hooks(
-    settings: Settings, ground: Ground, delegated: _Delegated, parts: Parts, make: MakeParts
+    settings: Settings, ground: SessionServices, delegated: _Delegated, parts: SessionParts, make: MakeParts
 ) -> HookParts | None:
     """Without any there never will be any, so they cost nothing."""
     own = tuple(parts.get("hooks", ()))
@@ -245,12 +251,12 @@ def _hooks(
 
 def _pipeline(
     settings: Settings,
-    ground: Ground,
+    ground: SessionServices,
     delegated: _Delegated,
     hooks: HookParts | None,
     classifier: ClassifierJudge,
     tools: Iterable[AnyTool],
-    parts: Parts,
+    parts: SessionParts,
 ) -> Pipeline:
     ledgers = ground.files.ledgers
     return Pipeline(
@@ -280,7 +286,7 @@ def _pipeline(
     )
 
 
-def _classifier(ground: Ground, small: SmallModel, parts: Parts) -> ClassifierJudge:
+def _classifier(ground: SessionServices, small: SmallModel, parts: SessionParts) -> ClassifierJudge:
     """That of the program; else a small model, which only the mode `auto` asks."""
     plugged, rules = parts.get("classifier"), ground.rules
     return ClassifierJudge(
@@ -303,7 +309,7 @@ def _skill_text(skills: Skills | None, name: str) -> str | None:
     return skill.body if skill else None
 
 
-def _chosen(settings: Settings, builtin: Iterable[AnyTool]) -> Layer:
+def _chosen_layer(settings: Settings, builtin: Iterable[AnyTool]) -> Layer:
     """Only built-in tools are chosen from: a tool that somebody passes to the session is wanted by that."""
     kept = settings.only_tools
     named = {tool.name: {tool.name, *(alias.name for alias in tool.aliases)} for tool in builtin}
@@ -315,9 +321,9 @@ def _searches(environ: Mapping[str, str]) -> WebSearches | None:
     """The services are loaded only where one is configured."""
     if not any(environ.get(name) for name in SEARCH_VARIABLES):
         return None
-    from ..host.web.backends import configured
+    from ..host.web.backends import load_searches
 
-    return configured(environ)
+    return load_searches(environ)
 
 
 def _limits(settings: Settings, tools: Iterable[AnyTool]) -> Mapping[str, int | None]:

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from ..providers.catalog import OpenedModel
 
 
-def chosen_model(name: str | None, environ: Mapping[str, str], choice: ModelChoice | None = None) -> OpenedModel:
+def choose_model(name: str | None, environ: Mapping[str, str], choice: ModelChoice | None = None) -> OpenedModel:
     """By this name, or as the environment or the settings choose, or that of whoever has a key. Raises `ModelError`."""
     from ..providers.catalog import open_model
 
     choice = choice or ModelChoice()
-    named = choice.named(name, environ)
+    named = choice.choose_name(name, environ)
     return open_model(named, choice.reaching(named, environ))

@@ -17,10 +17,10 @@ from ..hooks.lifecycle import Lifecycle
 from ..mcp.around import ServerTrouble
 from ..settings.pages import BadPage
 from ..skills.catalog import Skills
-from ..skills.definition import Skill
-from ..skills.rendering import NotRendered, Surrounding, rendered
+from ..skills.definition import SkillDefinition
+from ..skills.rendering import NotRendered, Surrounding, render_skill
 from ..skills.turn_rules import KEY, NotActivated, SkillRules, no_hooks
-from .skill_hooks import loaded
+from .skill_hooks import load_hooks
 
 if TYPE_CHECKING:
     from ..mcp.servers import McpServers, Prompt
@@ -36,7 +36,7 @@ class NotExpanded(Exception):
     """The command cannot be carried out. The message says why, and what to do."""
 
 
-class Commands:
+class SlashCommands:
     """Those of one session. A text that begins with a slash and names none of them is an ordinary prompt."""
 
     def __init__(self, session: Session, skills: Skills | None = None, servers: McpServers | None = None) -> None:
@@ -46,9 +46,9 @@ class Commands:
         self._numbers = count(1)
 
     def names(self) -> tuple[str, ...]:
-        return tuple(name for name, _, _ in self.described())
+        return tuple(name for name, _, _ in self.describe_all())
 
-    def described(self) -> Iterator[tuple[str, str, str]]:
+    def describe_all(self) -> Iterator[tuple[str, str, str]]:
         """Each with what it is for, and a hint of its arguments."""
         for skill in self.skills():
             yield skill.name, skill.description, skill.argument_hint
@@ -56,11 +56,11 @@ class Commands:
             hint = " ".join(f"<{name}>" if needed else f"[{name}]" for name, needed in prompt.info.arguments)
             yield prompt.name, prompt.info.description, hint
 
-    def skills(self) -> tuple[Skill, ...]:
+    def skills(self) -> tuple[SkillDefinition, ...]:
         """Those that a person may use."""
         return tuple(skill for skill in self._skills.all.values() if skill.for_user) if self._skills else ()
 
-    async def expanded(self, text: str) -> str | tuple[Block, ...]:
+    async def expand(self, text: str) -> str | tuple[Block, ...]:
         """What the model is to read in the place of the text. Raises `NotExpanded`."""
         found = _COMMAND.fullmatch(text)
         if found is None:
@@ -68,7 +68,7 @@ class Commands:
         name, arguments = found[1], (found[2] or "").strip()
         known = {skill.name: skill for skill in self.skills()}
         if name in known:
-            names, arguments = _stacked(name, arguments, known.keys())
+            names, arguments = _split_stack(name, arguments, known.keys())
             for one in names:
                 source = known[one].level.name.lower()
                 await self._let_by_hooks(text, kind="slash_command", name=one, args=arguments, source=source)
@@ -103,34 +103,34 @@ class Commands:
             skill = self._read(name)
             rules = self._rules_of(skill)
             if rules or KEY in values:
-                values[KEY] = rules.saved(turn, None)
-            texts.append(await self._rendered(skill, arguments))
-            for_turn = rules.saved(turn + 1, for_turn)
+                values[KEY] = rules.as_state(turn, None)
+            texts.append(await self._render(skill, arguments))
+            for_turn = rules.as_state(turn + 1, for_turn)
         if KEY in values:
             values[KEY] = for_turn
         return "\n\n".join(texts)
 
-    def _rules_of(self, skill: Skill) -> SkillRules:
+    def _rules_of(self, skill: SkillDefinition) -> SkillRules:
         rules = SkillRules.of(skill)
         try:
             for hooks in rules.hooks:
-                loaded(hooks, self._session.workspace) if self._session.hooks else no_hooks(hooks)
+                load_hooks(hooks, self._session.workspace) if self._session.hooks else no_hooks(hooks)
         except NotActivated as reason:
             raise NotExpanded(str(reason)) from None
         return rules
 
-    def _read(self, name: str) -> Skill:
+    def _read(self, name: str) -> SkillDefinition:
         assert self._skills is not None, "the skill was found in it"
         try:
             return self._skills.read(name)
         except BadPage as reason:
             raise NotExpanded(str(reason)) from None
 
-    async def _rendered(self, skill: Skill, arguments: str) -> str:
+    async def _render(self, skill: SkillDefinition, arguments: str) -> str:
         session = self._session
         around = Surrounding(session_id=session.id, project=session.workspace, cwd=session.state.cwd)
         try:
-            text = await rendered(skill, arguments, around, self._invoke)
+            text = await render_skill(skill, arguments, around, self._invoke)
         except NotRendered as reason:
             raise NotExpanded(str(reason)) from None
         return _for_agent(skill, text) if skill.forks else text
@@ -151,10 +151,10 @@ class Commands:
         return (await asyncio.to_thread(answer_of, {"content": content}, self._servers.files)).blocks
 
 
-def _stacked(name: str, arguments: str, known: Collection[str]) -> tuple[list[str], str]:
+def _split_stack(name: str, arguments: str, known: Collection[str]) -> tuple[list[str], str]:
     """The skills that are named one after another, and what is left for all of them to work on.
 
-    >>> _stacked("a", "/b /c x", {"a", "b"})
+    >>> _split_stack("a", "/b /c x", {"a", "b"})
     (['a', 'b'], '/c x')
     """
     names = [name]
@@ -181,6 +181,6 @@ def _by_name(prompt: Prompt, text: str) -> dict[str, str]:
     return taken
 
 
-def _for_agent(skill: Skill, text: str) -> str:
+def _for_agent(skill: SkillDefinition, text: str) -> str:
     kind = f" of the kind {skill.agent}" if skill.agent else ""
     return f"Have an agent{kind} do what follows, with the Agent tool, and give me its answer.\n\n{text}"

@@ -20,17 +20,17 @@ from ..core.values import named_value
 from ..core.verdicts import Behavior, Confinement, Risk, Verdict, strictest
 from ..engine.pipeline import Pipeline
 from ..engine.pool import ToolPool, assemble, select
-from ..engine.preparing import looked_up, prepared
+from ..engine.preparing import look_up, prepare_call
 from ..hooks.judge import HookJudge
 from ..hooks.memory import CallMemory
-from ..hooks.payloads import Scene
+from ..hooks.payloads import SessionFacts
 from ..host.command import CommandFailed
 from ..host.web.fetching import Fetcher
 from ..host.web.guard import Explained, explain_fetch
-from ..host.web.pages import Pages
+from ..host.web.pages import WebPages
 from ..permissions.approvers import NobodyToAsk
 from ..permissions.forms import NAMED_BY, PRIMARY
-from ..shell.explain import explained as command_lines
+from ..shell.explain import explain_analysis as command_lines
 from ..tools import builtin_tools
 from ..tools.bash import Bash
 from ..tools.notebook_edit import NotebookEdit
@@ -163,9 +163,9 @@ async def explain(
     try:
         tool, adapted = _tool(call, scene, server)
         filled = _completed(tool, adapted)
-        empty = next((name for name in _required(tool) if name in PRIMARY and filled.get(name) == ""), None)
+        empty = next((name for name in _required_parameters(tool) if name in PRIMARY and filled.get(name) == ""), None)
         if empty is not None:
-            return _refused(f"`{empty}` is empty.")
+            return _refusal(f"`{empty}` is empty.")
         tool.parse(filled)
     except (Refusal, ToolDefinitionError) as refusal:
         raise CannotExplain(str(refusal)) from None
@@ -174,9 +174,9 @@ async def explain(
     judges = (scene.rules, *((_hook_judge(hook, tool, scene),) if hook else ()))
     pipeline = Pipeline(paths=scene.paths, approver=NobodyToAsk(), emit=lambda event: None, judges=judges)
     try:
-        ready, verdict = await pipeline.decide(prepared(call, tool, filled, ctx, scene.paths))
+        ready, verdict = await pipeline.decide(prepare_call(call, tool, filled, ctx, scene.paths))
     except (Refusal, ToolError) as refusal:
-        return _refused(str(refusal).partition("\n")[0])
+        return _refusal(str(refusal).partition("\n")[0])
     proposal = ready.proposal
     verdict = answers.applied_to(verdict, proposal, scene)
     return await _explanation(proposal, verdict, scene)
@@ -184,7 +184,7 @@ async def explain(
 
 async def _explanation(proposal: Proposal, verdict: Verdict, scene: CallScene) -> Explanation:
     tool, effects = proposal.tool, proposal.effects
-    hooks = scene.rules.hooks.chosen("PreToolUse", tool.name, proposal)
+    hooks = scene.rules.hooks.choose("PreToolUse", tool.name, proposal)
     explanation = Explanation(
         effects=effects,
         verdict=verdict,
@@ -195,7 +195,7 @@ async def _explanation(proposal: Proposal, verdict: Verdict, scene: CallScene) -
     )
     if not isinstance(tool, Bash):
         return explanation
-    analysis = tool.analysed(proposal.input, proposal.ctx)
+    analysis = tool.analyse(proposal.input, proposal.ctx)
     return replace(
         explanation,
         effects=analysis.effects,
@@ -239,7 +239,7 @@ def _suggestions(proposal: Proposal, verdict: Verdict, scene: CallScene) -> tupl
 
 def _hook_judge(said: Mapping[str, Any], tool: AnyTool, scene: CallScene) -> Judge:
     runner = HookThatSaid(said, lambda arguments: _completed(tool, arguments))
-    return HookJudge(runner, Scene(session_id="explain", project=scene.workspace), CallMemory())
+    return HookJudge(runner, SessionFacts(session_id="explain", project=scene.workspace), CallMemory())
 
 
 def _of_fetch(fetched: Explained) -> Verdict:
@@ -251,13 +251,13 @@ def _lines(effects: Effects) -> list[str]:
     return [first or "This changes something.", *(f"  {describe_touch(touch)}" for touch in effects.touches)]
 
 
-def _refused(words: str) -> Explanation:
+def _refusal(words: str) -> Explanation:
     """Of a call that nobody judges: it is refused for what it is."""
     verdict = Verdict(behavior=Behavior.DENY, source="tool", reason=words.rstrip("."))
     return Explanation(effects=Effects(), verdict=verdict, reasons=(words,), does=("It never gets so far.",))
 
 
-def _required(tool: AnyTool) -> tuple[str, ...]:
+def _required_parameters(tool: AnyTool) -> tuple[str, ...]:
     return tuple(tool.spec.input_schema.get("required", ()))
 
 
@@ -266,7 +266,7 @@ def _completed(tool: AnyTool, arguments: Mapping[str, Any]) -> Mapping[str, Any]
     if isinstance(tool, NotebookEdit) and not arguments.keys() - {"notebook_path"}:
         return {**_ANY_CELL, **arguments}
     properties: Mapping[str, Mapping[str, Any]] = tool.spec.input_schema.get("properties", {})
-    left_out = (name for name in _required(tool) if name not in arguments and name not in _DECIDING)
+    left_out = (name for name in _required_parameters(tool) if name not in arguments and name not in _DECIDING)
     missing = {name: _PLACEHOLDERS.get(properties.get(name, {}).get("type", "string"), name) for name in left_out}
     return {**missing, **arguments}
 
@@ -278,9 +278,9 @@ def _tool(call: ToolCall, scene: CallScene, server: str | None) -> tuple[AnyTool
         return foreign, call.arguments
     if call.name in ELSEWHERE:
         return Elsewhere(call.name), call.arguments
-    tool, arguments = looked_up(call, _pool(scene.home, is_told=scene.shell is None))
+    tool, arguments = look_up(call, _pool(scene.home, is_told=scene.shell is None))
     if isinstance(tool, WebFetch):
-        return Fetching(Pages(fetcher=Fetcher(local_hosts=scene.rules.names_host))), arguments
+        return Fetching(WebPages(fetcher=Fetcher(local_hosts=scene.rules.names_host))), arguments
     return (UnseenSkill() if isinstance(tool, Skill) else tool), arguments
 
 

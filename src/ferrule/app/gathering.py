@@ -11,11 +11,11 @@ from ..core.values import named_value
 from ..permissions.rules import Rule
 from ..settings.levels import Level, surroundings
 from ..settings.loading import Loaded
-from ..settings.pages import Pages
+from ..settings.pages import DefinitionFiles
 from ..settings.reload import EVERY_LEVEL, LiveSettings
-from .layers import ReloadedPolicy, open_layers, require_guards, understood
+from .layers import ReloadedPolicy, interpret_settings, open_layers, require_guards
 from .reading_door import ReadingDoor
-from .servers import claude_servers, configured_servers, given_servers
+from .servers import claude_servers, load_configured_servers, load_given_servers
 from .settings import Settings
 
 TRUST_VARIABLE: Final = "FERRULE_TRUST"
@@ -39,7 +39,7 @@ class Gathered:
     """For a person: what was left out, and why."""
 
 
-def gathered(
+def load_session_settings(
     base: Settings,
     *,
     settings: str | None = None,
@@ -71,14 +71,14 @@ def gathered(
         trusting=trusting,
         mode=base.mode,
         project_hooks=project_hooks,
-        more=(*own, *given_servers(server_sources), *more),
+        more=(*own, *load_given_servers(server_sources), *more),
     )
     if look is not None:
         look(live)
     if ways_on is not None:
         require_guards(live.current(), ways_on)
-    found = understood(live.current(), base.cwd)
-    servers, notes = configured_servers(live.current().layered, base.cwd, strict=strict_servers)
+    found = interpret_settings(live.current(), base.cwd)
+    servers, notes = load_configured_servers(live.current().layered, base.cwd, strict=strict_servers)
     made = replace(
         base,
         added_directories=found.directories,
@@ -94,7 +94,7 @@ def gathered(
         model=found.model,
         pre_approval=replace(base.pre_approval, https=found.approves_https),
         reload=ReloadedPolicy(live, base.mode, base.cwd),
-        pages=Pages(
+        pages=DefinitionFiles(
             surroundings(base.cwd, os.environ),
             lambda item: live.current().standing.counts(item),  # noqa: PLW0108 - of the moment it is asked
             levels=levels,

@@ -19,7 +19,7 @@ from ..host.held_sandbox import HeldPlaces
 from ..host.journal import Journal, recover
 from ..host.ledger import Ledgers
 from ..host.paths import LocalPaths
-from ..host.shelf import Shelf
+from ..host.shelf import TextStore
 from ..host.spill import SessionFolder
 from ..host.workfiles import Objection, Workfiles
 from ..mcp.around import Around, timing_from
@@ -30,7 +30,7 @@ from ..settings.files import kind_of
 from .deciding_files import with_deciding_files
 from .late_shell import LateShell
 from .live_rules import LiveRules, Policy, PolicyLost
-from .settings import Parts, Settings
+from .settings import SessionParts, Settings
 
 if TYPE_CHECKING:
     from ..host.checkpoints import Checkpoints
@@ -79,7 +79,7 @@ def build_policy(settings: Settings, folder: Path) -> PolicyParts:
 
 
 @named_value
-class Ground:
+class SessionServices:
     session_id: str
     bus: Bus
     emit: Emit
@@ -100,13 +100,13 @@ class Ground:
         self.files.ledgers.of(agent).keep_only(call_ids)
 
 
-def prepared(settings: Settings, session_id: str, parts: Parts) -> Ground:
+def build_services(settings: Settings, session_id: str, parts: SessionParts) -> SessionServices:
     bus = Bus()
     folder = SessionFolder(sessions_folder(settings), session_id, cleanup_days=settings.cleanup_days)
     policy = build_policy(settings, folder.path)
     paths, cwd = policy.paths, policy.cwd
     files = _workfiles(settings.state_folder, folder, cwd, parts.get("checkpoints"))
-    return Ground(
+    return SessionServices(
         session_id=session_id,
         bus=bus,
         emit=bus.emitter(),
@@ -125,7 +125,7 @@ def prepared(settings: Settings, session_id: str, parts: Parts) -> Ground:
 
 def _lists_at_the_start(current: Callable[[], Policy], lists: PathLists) -> PathLists:
     with suppress(PolicyLost):  # then nothing runs that could read a secret
-        return current().more_paths.added_to(lists)
+        return current().more_paths.add_to(lists)
     return lists
 
 
@@ -163,7 +163,7 @@ def _workfiles(state_folder: Path, folder: SessionFolder, workspace: str, checkp
         log.warning("a process was killed while it wrote a file with several hard links; its old content is %s", saved)
     if checkpoints is not None:
         checkpoints.open(folder.path / "checkpoints")
-    ledgers = Ledgers(Shelf(folder.path / "seen"))
+    ledgers = Ledgers(TextStore(folder.path / "seen"))
     return Workfiles(ledgers, Journal(journals), settings_objection(workspace), checkpoints)
 
 

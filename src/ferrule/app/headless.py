@@ -14,8 +14,8 @@ from ..core.content import Block, Text
 from ..core.events import Envelope, Event, MessageEnded, MessageStarted, TextStreamed, ToolFinished, TurnEnded
 from ..core.model import ModelFacts, StopReason, Usage
 from ..engine.session import Session
-from ..engine.spending import added
-from ..output.answers import Answer, Denial, Ending, Spent
+from ..engine.spending import add_usage
+from ..output.answers import Denial, Ending, RunAnswer, Spent
 from ..output.stream_json import STOP_REASONS
 from .asked_model import AskedModel
 from .commands import Expand, NotExpanded
@@ -51,9 +51,9 @@ class _Heard:
             case MessageEnded(reason, turn, usage):
                 self.stopped = reason if turn is not None else None
                 self.turns += turn is not None
-                self.usage = added(self.usage, usage)
+                self.usage = add_usage(self.usage, usage)
             case ToolFinished(outcome) if outcome.status is Status.DENIED:
-                self._denied(outcome)
+                self._note_denial(outcome)
             case TurnEnded() as ended:
                 self.ended = ended
             case _:
@@ -63,13 +63,13 @@ class _Heard:
         """What an agent uses and is refused is the prompt's; its words are for whoever started it."""
         match event:
             case MessageEnded(_, _, usage):
-                self.usage = added(self.usage, usage)
+                self.usage = add_usage(self.usage, usage)
             case ToolFinished(outcome) if outcome.status is Status.DENIED:
-                self._denied(outcome)
+                self._note_denial(outcome)
             case _:
                 pass
 
-    def _denied(self, outcome: ToolOutcome) -> None:
+    def _note_denial(self, outcome: ToolOutcome) -> None:
         verdict = outcome.record.verdict if outcome.record else None
         self.denials.append(Denial(outcome.call, verdict.reason if verdict else ""))
 
@@ -103,7 +103,7 @@ class Headless:
         if structured is not None:
             model.is_finished = lambda: structured.given or structured.refused >= MOST_TRIES
 
-    async def ask(self, prompt: Prompt) -> Answer:
+    async def ask(self, prompt: Prompt) -> RunAnswer:
         """A cancellation is an interrupt here: it ends the turn, and the answer says so instead of an exception."""
         began, asked = monotonic(), self._model.seconds
         heard = _Heard()
@@ -112,17 +112,17 @@ class Headless:
             try:
                 prompt = await self._expand(text)
             except NotExpanded as reason:
-                return Answer(ending=Ending.FAILED, errors=(str(reason),), seconds=monotonic() - began)
+                return RunAnswer(ending=Ending.FAILED, errors=(str(reason),), seconds=monotonic() - began)
             except asyncio.CancelledError:
                 _forgive()
-                return Answer(ending=Ending.FAILED, errors=("Interrupted.",), seconds=monotonic() - began)
+                return RunAnswer(ending=Ending.FAILED, errors=("Interrupted.",), seconds=monotonic() - began)
         if self._structured is None:
             await self._turn(prompt, heard)
         else:
-            await self._until_structured(prompt, heard, self._structured)
+            await self._ask_until_structured(prompt, heard, self._structured)
         return self._answer(heard, monotonic() - began, self._model.seconds - asked)
 
-    async def _until_structured(self, prompt: Prompt, heard: _Heard, structured: StructuredOutput) -> None:
+    async def _ask_until_structured(self, prompt: Prompt, heard: _Heard, structured: StructuredOutput) -> None:
         structured.begin()
         await self._turn(prompt, heard)
         for _ in range(MOST_TRIES - 1):
@@ -139,7 +139,7 @@ class Headless:
             async with asking as events:
                 async for envelope in events:
                     heard.hear(envelope)
-                    await self._shown(envelope)
+                    await self._show(envelope)
         except asyncio.CancelledError:
             _forgive()
             if events is not None:
@@ -152,7 +152,7 @@ class Headless:
         await asyncio.sleep(0)
         await self._free.wait()
 
-    async def _shown(self, envelope: Envelope) -> None:
+    async def _show(self, envelope: Envelope) -> None:
         """While this takes its time, the model's stream stands still."""
         self._free.clear()
         try:
@@ -160,13 +160,13 @@ class Headless:
         finally:
             self._free.set()
 
-    def _answer(self, heard: _Heard, seconds: float, api_seconds: float) -> Answer:
+    def _answer(self, heard: _Heard, seconds: float, api_seconds: float) -> RunAnswer:
         ending, errors = self._ending(heard)
         text = "".join(heard.text)
         structured = self._structured.answer if self._structured is not None else None
         if structured is not None and ending is Ending.SUCCESS:
             text = json.dumps(structured, ensure_ascii=False)
-        return Answer(
+        return RunAnswer(
             ending=ending,
             text=text,
             errors=errors,
@@ -176,11 +176,11 @@ class Headless:
             seconds=seconds,
             api_seconds=api_seconds,
             usage=heard.usage,
-            spent=self._spent(),
+            spent=self._spending_by_model(),
             structured=structured if ending is Ending.SUCCESS else None,
         )
 
-    def _spent(self) -> dict[str, Spent]:
+    def _spending_by_model(self) -> dict[str, Spent]:
         facts = self._model.facts_by_name
         spending = self._session.spending.by_model
         return {

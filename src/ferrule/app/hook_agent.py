@@ -22,7 +22,7 @@ from ..core.verdicts import Behavior, Verdict
 from ..engine.bus import Bus
 from ..engine.pool import Registry, Selection
 from ..engine.session import Session
-from ..engine.spending import Limits
+from ..engine.spending import TurnLimits
 from ..hooks.after import HookAfter
 from ..hooks.hook import Payload, ServiceFailed
 from ..hooks.judge import HookJudge
@@ -44,7 +44,7 @@ Look at files with Glob, Grep and Read until you know enough; `transcript_path`,
 conversation so far. You change nothing, and nobody answers questions."""
 
 
-async def looked_into(session: Session, model: ModelProvider, prompt: str, payload: Payload, number: int) -> str:
+async def ask_agent(session: Session, model: ModelProvider, prompt: str, payload: Payload, number: int) -> str:
     """The agent's last words. Raises `ServiceFailed`."""
     agent = _agent_of(session, model, payload, f"{session.agent}/{KIND}_{number}")
     if not len(agent.registry.pool):
@@ -79,7 +79,7 @@ def _agent_of(session: Session, model: ModelProvider, payload: Payload, name: st
         bus=bus,
         agent=name,
         system=f"{CHECKING}\n\n{LOOKING}\n\n{ANSWERING}",
-        limits=Limits(max_turns=MOST_TURNS, max_budget=session.limits.max_budget),
+        limits=TurnLimits(max_turns=MOST_TURNS, max_budget=session.limits.max_budget),
         spending=SharedSpending(of_session=of_session),
         provider=model,
     )

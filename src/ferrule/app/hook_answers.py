@@ -7,19 +7,19 @@ from collections.abc import Callable
 from itertools import count
 from typing import Final, assert_never
 
-from ..agents.spawner import Models
+from ..agents.spawner import ModelSource
 from ..core.content import plain_text
 from ..core.model import ModelError, ModelProvider
 from ..core.threads import in_a_thread
 from ..engine.session import Session
-from ..hooks.filling import arguments_for, asked_about
+from ..hooks.filling import arguments_for, fill_prompt
 from ..hooks.hook import AgentPrompt, Asked, ModelPrompt, Payload, ServerTool, ServiceFailed
-from ..hooks.payloads import written
+from ..hooks.payloads import encode_payload
 from ..mcp.around import ServerTrouble
 from ..mcp.results import answer_of
 from ..mcp.servers import McpServers
-from .hook_agent import ANSWERING, CHECKING, looked_into
-from .small_model import SmallModel, framed
+from .hook_agent import ANSWERING, CHECKING, ask_agent
+from .small_model import SmallModel, frame_text
 
 MOST_TOKENS: Final = 1_000
 
@@ -28,7 +28,7 @@ class HookAnswers:
     """Those of one session. Satisfies `hooks.hook.Answering`."""
 
     def __init__(
-        self, session: Callable[[], Session], small: SmallModel, servers: McpServers | None, models: Models | None
+        self, session: Callable[[], Session], small: SmallModel, servers: McpServers | None, models: ModelSource | None
     ) -> None:
         """`models` gives other models than the session's, by name."""
         self._session = session
@@ -51,7 +51,7 @@ class HookAnswers:
     async def _of_model(self, asked: ModelPrompt, payload: Payload) -> str:
         small = self._small
         if asked.model:
-            small = small.of(self._named(asked.model))
+            small = small.of(self._model_named(asked.model))
         elif not small.is_there:
             raise ServiceFailed("there is no model here to ask")
         try:
@@ -62,10 +62,10 @@ class HookAnswers:
 
     async def _of_agent(self, asked: AgentPrompt, payload: Payload) -> str:
         session = self._session()
-        model = self._named(asked.model) if asked.model else session.provider
+        model = self._model_named(asked.model) if asked.model else session.provider
         if model is None:
             raise ServiceFailed("there is no model here that an agent could work with")
-        return await looked_into(session, model, _about(asked.prompt, payload), payload, next(self._numbers))
+        return await ask_agent(session, model, _about(asked.prompt, payload), payload, next(self._numbers))
 
     async def _of_server(self, asked: ServerTool, payload: Payload) -> str:
         if self._servers is None:
@@ -81,7 +81,7 @@ class HookAnswers:
             raise ServiceFailed(f"`{asked.tool}` of the server `{asked.server}` failed: {text}")
         return text
 
-    def _named(self, name: str) -> ModelProvider:
+    def _model_named(self, name: str) -> ModelProvider:
         if self._models is None:
             raise ServiceFailed(f"the model {name} cannot be chosen here. Leave `model` out of the hook")
         try:
@@ -91,8 +91,8 @@ class HookAnswers:
 
 
 def _about(prompt: str, payload: Payload) -> str:
-    readable = json.dumps(json.loads(written(payload)), ensure_ascii=False, indent=1)
-    return asked_about(prompt, framed(readable))
+    readable = json.dumps(json.loads(encode_payload(payload)), ensure_ascii=False, indent=1)
+    return fill_prompt(prompt, frame_text(readable))
 
 
 async def _unheard(progress: float, total: float | None, message: str | None) -> None:

@@ -57,14 +57,14 @@ def _posting(layered: Layered) -> MakeService:
     def make(said: Mapping[str, Any]) -> Service:
         from ..hooks.http import Addresses, posting
 
-        allowed, variables = _listed(layered, "allowedHttpHookUrls"), _listed(layered, "httpHookAllowedEnvVars")
+        allowed, variables = _texts_of(layered, "allowedHttpHookUrls"), _texts_of(layered, "httpHookAllowedEnvVars")
         known = None if variables is None else frozenset(variables)
         return posting(said, Addresses(allowed=allowed, variables=known))
 
     return make
 
 
-def _listed(layered: Layered, key: str) -> tuple[str, ...] | None:
+def _texts_of(layered: Layered, key: str) -> tuple[str, ...] | None:
     """The texts of a list; `None` where no file has one."""
     found = layered.limit(key)
     return None if found is None else tuple(item.value for item in found)

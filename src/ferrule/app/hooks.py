@@ -8,7 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..agents.spawner import Models
+from ..agents.spawner import ModelSource
 from ..core.calls import ToolOutcome
 from ..core.content import plain_text
 from ..core.events import Emit
@@ -19,20 +19,20 @@ from ..engine.compaction import Trigger
 from ..engine.session import Session
 from ..hooks.after import HookAfter
 from ..hooks.agents import AgentLifecycle
-from ..hooks.asking import HookApprover, Keep, Suggest, nothing_kept
+from ..hooks.asking import HookApprover, Keep, Suggest, keep_nothing
 from ..hooks.denied import HookDenied
 from ..hooks.hook import NO_HOOKS, Answering, Asked, Books, Hook, HookBook, Payload
 from ..hooks.judge import HookJudge
 from ..hooks.lifecycle import Lifecycle
 from ..hooks.memory import CallMemory
 from ..hooks.moving import HookMoved
-from ..hooks.payloads import Scene
+from ..hooks.payloads import SessionFacts
 from ..hooks.runner import Runner
 from ..permissions.approvers import NobodyToAsk
 from .live_rules import LiveRules, PolicyLost
 from .skill_hooks import HooksOfSkills
 from .small_model import SmallModel
-from .streams import known_shape
+from .streams import shape_if_known
 
 if TYPE_CHECKING:
     from ..hooks.answers import Save
@@ -55,13 +55,13 @@ class HookParts:
 
 def _response(proposal: Proposal, outcome: ToolOutcome) -> Any:
     """`tool_response` of PostToolUse: in the shape that others know, or what the model reads."""
-    return plain_text(outcome.content) if (known := known_shape(outcome)) is None else known
+    return plain_text(outcome.content) if (known := shape_if_known(outcome)) is None else known
 
 
-def _reshaped(proposal: Proposal, outcome: ToolOutcome, given: object) -> Amendment | None:
-    from .tool_responses import reshaped
+def _reshape(proposal: Proposal, outcome: ToolOutcome, given: object) -> Amendment | None:
+    from .tool_responses import amend_output
 
-    return reshaped(outcome, given)
+    return amend_output(outcome, given)
 
 
 class MakeParts:
@@ -69,7 +69,7 @@ class MakeParts:
 
     def __init__(
         self,
-        scene: Scene,
+        scene: SessionFacts,
         emit: Emit,
         spill: SpillStore,
         environment: Mapping[str, str],
@@ -77,7 +77,7 @@ class MakeParts:
         variables: Path,
         take: Callable[[Mapping[str, str]], None],
         answering: Answering | None = None,
-        keep: Keep = nothing_kept,
+        keep: Keep = keep_nothing,
         suggest: Suggest = lambda proposal: (),
     ) -> None:
         """`answering` puts hooks that are questions to whomever the session has for them.
@@ -115,7 +115,7 @@ class MakeParts:
                 keep=self._keep,
                 suggest=self._suggest,
             ),
-            (HookAfter(runner, scene, memory, response=_response, reshape=_reshaped), HookMoved(runner, scene)),
+            (HookAfter(runner, scene, memory, response=_response, reshape=_reshape), HookMoved(runner, scene)),
             Lifecycle(runner, scene, look),
             partial(HookDenied, runner, scene),
         )
@@ -141,7 +141,7 @@ class MakeParts:
 
 
 def answering_for(
-    session: Callable[[], Session], small: SmallModel, servers: McpServers | None, models: Models | None
+    session: Callable[[], Session], small: SmallModel, servers: McpServers | None, models: ModelSource | None
 ) -> Answering:
     """Loaded with the first hook that is a question: few sessions have one."""
 
@@ -173,10 +173,10 @@ def suggesting_for(rules: LiveRules, cwd: str) -> Suggest:
     """Loaded with the first hook that is asked for a permission."""
 
     def suggest(proposal: Proposal) -> tuple[str, ...]:
-        from ..permissions.suggesting import suggested
+        from ..permissions.suggesting import suggest_rules
 
         try:
-            return suggested(proposal, cwd, lambda texts: rules.would_allow(proposal, texts))
+            return suggest_rules(proposal, cwd, lambda texts: rules.would_allow(proposal, texts))
         except PolicyLost:
             return ()
 
@@ -231,9 +231,9 @@ class _SessionHooks:
     def __call__(self, agent: str, chain: Sequence[str] | None) -> HookBook:
         found = self._rules.hooks
         if found is not self._seen:
-            self._seen, self._joined = found, found.joined(self._own)
+            self._seen, self._joined = found, found.join(self._own)
         more = self._skills(agent, chain) if self._skills else ()
-        return self._joined.joined(more) if more else self._joined
+        return self._joined.join(more) if more else self._joined
 
 
 def _saving(spill: SpillStore) -> Save:

@@ -33,7 +33,7 @@ class LateShell:
             from ..host.shell import Shell
 
             self._made = Shell(
-                self._folder, environment=self._environment, hidden=self._rules.plain_hidden, places=self._places
+                self._folder, environment=self._environment, hidden=self._rules.plain_hidden_paths, places=self._places
             )
         return self._made
 

@@ -22,7 +22,7 @@ from ..host.state_folder import state_folder
 from ..permissions.modes import Mode
 from ..permissions.rules import Origin, Rule, RuleError, parse_rule
 from ..settings.files import SettingsKind
-from ..settings.grants import Kind, printable, shortened
+from ..settings.grants import ItemKind, printable, shorten
 from ..settings.layers import DIRECTORIES, MODE, Layered
 from ..settings.levels import Level, SettingsPath, Source, surroundings
 from ..settings.loading import Loaded, Skipped, load, load_text
@@ -58,7 +58,7 @@ _USED: Final = frozenset(
     }
 )
 _HTTPS: Final = (("permissions", "auto_approve_https"), ("permissions", "pre_approval", "auto_approve_https"))
-_NOT_LOADED: Final = frozenset({Kind.AGENT, Kind.SKILL, Kind.COMMAND})
+_NOT_LOADED: Final = frozenset({ItemKind.AGENT, ItemKind.SKILL, ItemKind.COMMAND})
 _MOST_NAMED: Final = 3
 _LONGEST: Final = 80
 
@@ -117,7 +117,7 @@ def open_layers(
     that belong to a level and are none of its own. `mode` counts where no
     file chooses one; without `project_hooks` those of the folder do not.
     """
-    given = [*more] if settings is None else [*more, _given(settings)]
+    given = [*more] if settings is None else [*more, _load_given(settings)]
     for flag, content in (flags or {}).items():
         given.append(Loaded(SettingsPath(Level.COMMAND_LINE, flag, SettingsKind.SETTINGS), content))
     around = surroundings(cwd, os.environ)
@@ -132,7 +132,7 @@ def open_layers(
     )
 
 
-def understood(current: Current, workspace: str | None = None) -> Understood:
+def interpret_settings(current: Current, workspace: str | None = None) -> Understood:
     """For a session in `workspace`, this folder if not given. Raises `SettingsError`."""
     layered = current.layered
     workspace = workspace or os.getcwd()
@@ -147,8 +147,8 @@ def understood(current: Current, workspace: str | None = None) -> Understood:
         result_limit=_value(layered, "oversized_results", "max_chars"),
         result_keep=_KEEPS.get(_value(layered, "oversized_results", "truncation_strategy")),
         results_folder=_folder(layered),
-        given_rules=tuple(rule for rule in rules if str(rule.origin) in _given_origins(layered)),
-        lost=_lost(layered),
+        given_rules=tuple(rule for rule in rules if str(rule.origin) in _origins_of_given(layered)),
+        lost=_unreadable_guard(layered),
         hooks=hooks,
         environment={name: one.value for name, one in layered.environment.items()},
         model=_model(layered),
@@ -156,7 +156,7 @@ def understood(current: Current, workspace: str | None = None) -> Understood:
         sandbox=_sandbox(layered, workspace),
         readable=allowed_reads(layered, workspace),
         more_paths=_more_paths(layered),
-        warnings=(*warnings, *_unused(layered), *_untrusted(current.standing)),
+        warnings=(*warnings, *_unused_keys(layered), *_describe_untrusted(current.standing)),
     )
 
 
@@ -165,7 +165,7 @@ def require_guards(current: Current, ways_on: str) -> None:
     missing = current.missing_guards
     if not missing:
         return
-    named = "; ".join(f"{shortened(item.words, _LONGEST)} ({printable(item.file)})" for item in missing[:_MOST_NAMED])
+    named = "; ".join(f"{shorten(item.words, _LONGEST)} ({printable(item.file)})" for item in missing[:_MOST_NAMED])
     more = f"; and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
     raise SettingsError(
         f"this folder is not trusted, and it has hooks that could refuse what is to run: {named}{more}. "
@@ -189,7 +189,7 @@ class ReloadedPolicy:
         if current is not self._seen or self._policy is None:
             self._seen = current
             try:
-                self._policy = understood(current, self._workspace).policy(self._mode)
+                self._policy = interpret_settings(current, self._workspace).policy(self._mode)
             except SettingsError as error:
                 self._policy = error
         if isinstance(self._policy, SettingsError):
@@ -197,7 +197,7 @@ class ReloadedPolicy:
         return self._policy
 
 
-def _given(source: str) -> Loaded:
+def _load_given(source: str) -> Loaded:
     if source.lstrip().startswith("{"):
         loaded = load_text(SettingsPath(Level.COMMAND_LINE, "--settings", SettingsKind.SETTINGS), source)
     elif not os.path.exists(source):
@@ -222,7 +222,7 @@ def _warnings_about(skipped: Iterable[Skipped]) -> Iterator[str]:
         yield f"{first}{more}"
 
 
-def _lost(layered: Layered) -> str | None:
+def _unreadable_guard(layered: Layered) -> str | None:
     """Raises `SettingsError` where it is what an administrator says: nobody here can decide to go on without that."""
     lost = [note for note in layered.skipped if note.may_forbid]
     for note in lost:
@@ -320,25 +320,25 @@ def _value(layered: Layered, *key: str) -> Any:
     return found.value if found else None
 
 
-def _given_origins(layered: Layered) -> frozenset[str]:
+def _origins_of_given(layered: Layered) -> frozenset[str]:
     return frozenset(str(rule.source) for rule in layered.rules if rule.source.level is Level.COMMAND_LINE)
 
 
-def _unused(layered: Layered) -> Iterator[str]:
+def _unused_keys(layered: Layered) -> Iterator[str]:
     """Of what was given for this very run. Files for every run may hold what other programs use."""
     for key, value in layered.values.items():
         if value.source.level is Level.COMMAND_LINE and key[0] not in _USED:
             yield f"{value.source}: `{'.'.join(key)}` is not used by this version."
 
 
-def _untrusted(standing: Standing) -> Iterator[str]:
+def _describe_untrusted(standing: Standing) -> Iterator[str]:
     if standing.gone:
         yield (
             f"{printable(standing.gone[0].file)} has lost a {standing.gone[0].kind} since this folder was trusted, "
             "so nothing that the folder allows or runs counts. See `ferrule trust --show`."
         )
     elif new := [item for item in standing.new if item.kind not in _NOT_LOADED]:
-        named = ", ".join(f"{item.kind} `{shortened(item.words, _LONGEST)}`" for item in new[:_MOST_NAMED])
+        named = ", ".join(f"{item.kind} `{shorten(item.words, _LONGEST)}`" for item in new[:_MOST_NAMED])
         more = f" and {len(new) - _MOST_NAMED} more" if len(new) > _MOST_NAMED else ""
         yield (
             f"not trusted, and so not counted: {named}{more}. "

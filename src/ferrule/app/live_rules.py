@@ -22,7 +22,7 @@ from ..permissions.paths import Places
 from ..permissions.protected import DEFAULT_LISTS, PathLists
 from ..permissions.rules import Origin, Rule, RuleError, parse_rule
 from ..permissions.secrets import SecretFiles
-from .sandboxing import SandboxPolicy, boxed, wanted_by
+from .sandboxing import SandboxPolicy, apply_sandbox_policy, confinement_wanted_by
 
 log = logging.getLogger(__name__)
 
@@ -36,10 +36,10 @@ class MorePaths:
     secrets: tuple[str, ...] = ()
     not_secrets: tuple[str, ...] = ()
 
-    def added_to(self, lists: PathLists) -> PathLists:
+    def add_to(self, lists: PathLists) -> PathLists:
         if self == NO_MORE_PATHS:
             return lists
-        return lists.changed(
+        return lists.change(
             protected=self.protected,
             unprotected=self.unprotected,
             secrets=self.secrets,
@@ -125,8 +125,8 @@ class LiveRules:
         if verdict is not None and verdict.needs_confinement is not None:
             needs_box = True
         if needs_box and self.box and not self.box.is_tried:
-            return self._tried(self.box, proposal)
-        return _unless_lost(policy, self._boxed(policy, proposal, verdict))
+            return self._judge_once_tried(self.box, proposal)
+        return _ask_if_lost(policy, self._apply_sandbox_policy(policy, proposal, verdict))
 
     async def hold(self, proposal: Proposal, verdict: Verdict, /) -> Opinion:
         """A verdict that approves nothing, with what a command is held to; a question where it cannot be held."""
@@ -141,12 +141,12 @@ class LiveRules:
             writable=self._roots(proposal) if unknown else None,
             then=Behavior.ALLOW,
         )
-        needed = join_confinements(own, join_confinements(self._judge.denied_paths, wanted_by(policy.sandbox)))
+        needed = join_confinements(
+            own, join_confinements(self._judge.denied_paths, confinement_wanted_by(policy.sandbox))
+        )
         if self._confines(needed):
             return replace(verdict, needs_confinement=needed)
-        return self._explained(
-            Verdict(behavior=Behavior.ASK, source="default", reason=UNHELD, needs_confinement=needed)
-        )
+        return self._explain(Verdict(behavior=Behavior.ASK, source="default", reason=UNHELD, needs_confinement=needed))
 
     def readable(self) -> tuple[str, ...]:
         """What settings let every command read."""
@@ -160,10 +160,10 @@ class LiveRules:
     @property
     def mode(self) -> Mode:
         """What counts now."""
-        return Mode(self._state.mode) if self._state.mode else self.configured
+        return Mode(self._state.mode) if self._state.mode else self.configured_mode
 
     @property
-    def configured(self) -> Mode:
+    def configured_mode(self) -> Mode:
         """What the settings say, whatever was chosen since."""
         return self._policy().mode
 
@@ -187,19 +187,19 @@ class LiveRules:
     def would_allow(self, proposal: Proposal, more: tuple[str, ...]) -> bool:
         """Whether these rules, beside those there are, would let the call be."""
         policy = self._current()
-        granted = _granted((*self._state.grants, *more))
+        granted = _parse_grants((*self._state.grants, *more))
         judge = RuleJudge(
             (*policy.rules, *granted),
             self.mode,
             self._places,
-            lists=policy.more_paths.added_to(self._lists),
+            lists=policy.more_paths.add_to(self._lists),
             domains=self._domains,
             keeps_from_paths=self._keeps_from_paths,
         )
-        verdict = _unless_lost(policy, judge.judge(proposal))
+        verdict = _ask_if_lost(policy, judge.judge(proposal))
         return verdict is not None and verdict.behavior is Behavior.ALLOW
 
-    def hidden(self) -> Callable[[str], bool] | None:
+    def hides(self) -> Callable[[str], bool] | None:
         """Whether an absolute path is to be in no result of a search; `None` where no rule hides any."""
         try:
             self._current()
@@ -213,9 +213,9 @@ class LiveRules:
             self._current()
         return self._judge.secrets
 
-    def plain_hidden(self) -> tuple[str, ...]:
+    def plain_hidden_paths(self) -> tuple[str, ...]:
         """The hidden paths that need no search to be found."""
-        self.hidden()
+        self.hides()
         return self._plain
 
     def denied_paths(self) -> Confinement | None:
@@ -231,23 +231,25 @@ class LiveRules:
             return False
         return self._judge.names_host(host)
 
-    async def _tried(self, box: Box, proposal: Proposal) -> Opinion:
+    async def _judge_once_tried(self, box: Box, proposal: Proposal) -> Opinion:
         """Once more, when it is known what the sandbox of this machine can enforce."""
         await box.try_it()
         policy = self._current()
-        return _unless_lost(policy, self._boxed(policy, proposal, self._judge.judge(proposal)))
+        return _ask_if_lost(policy, self._apply_sandbox_policy(policy, proposal, self._judge.judge(proposal)))
 
-    def _boxed(self, policy: Policy, proposal: Proposal, verdict: Opinion) -> Opinion:
+    def _apply_sandbox_policy(self, policy: Policy, proposal: Proposal, verdict: Opinion) -> Opinion:
         if policy.sandbox is not None:
             roots, mode = self._roots(proposal), self.last_mode
-            verdict = boxed(policy.sandbox, proposal, verdict, roots=roots, mode=mode, confines=self._confines)
-        return self._explained(verdict)
+            verdict = apply_sandbox_policy(
+                policy.sandbox, proposal, verdict, roots=roots, mode=mode, confines=self._confines
+            )
+        return self._explain(verdict)
 
     def _roots(self, proposal: Proposal) -> tuple[str, ...]:
         """The folders that are worked in."""
         return (proposal.ctx.facts.workspace or proposal.ctx.cwd, *self._state.added_directories)
 
-    def _explained(self, verdict: Opinion) -> Opinion:
+    def _explain(self, verdict: Opinion) -> Opinion:
         """With the reason why this machine cannot hold a command; one line of warning says it too."""
         if verdict is None or self.box is None or verdict.reason != UNHELD:
             return verdict
@@ -261,12 +263,12 @@ class LiveRules:
         policy = self._policy()
         known = (policy, self._state.mode, self._state.grants)
         if self._known is None or any(one is not other for one, other in zip(self._known, known, strict=True)):
-            rules = (*policy.rules, *_granted(self._state.grants))
+            rules = (*policy.rules, *_parse_grants(self._state.grants))
             self._judge = RuleJudge(
                 rules,
                 Mode(self._state.mode) if self._state.mode else policy.mode,
                 self._places,
-                lists=policy.more_paths.added_to(self._lists),
+                lists=policy.more_paths.add_to(self._lists),
                 domains=self._domains,
                 confines=self._confines if self.box else None,
                 keeps_from_paths=self._keeps_from_paths,
@@ -287,7 +289,7 @@ def _no_server(server: str) -> bool:
     return False
 
 
-def _granted(texts: tuple[str, ...]) -> tuple[Rule, ...]:
+def _parse_grants(texts: tuple[str, ...]) -> tuple[Rule, ...]:
     rules: list[Rule] = []
     for text in texts:
         try:
@@ -297,7 +299,7 @@ def _granted(texts: tuple[str, ...]) -> tuple[Rule, ...]:
     return tuple(rules)
 
 
-def _unless_lost(policy: Policy, verdict: Opinion) -> Opinion:
+def _ask_if_lost(policy: Policy, verdict: Opinion) -> Opinion:
     if policy.lost is None or (verdict and verdict.behavior is Behavior.DENY):
         return verdict
     return Verdict(behavior=Behavior.ASK, source="rule", reason=policy.lost)

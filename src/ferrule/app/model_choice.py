@@ -20,11 +20,11 @@ class ModelChoice:
     api_key: str = ""
     api_url: str = ""
 
-    def named(self, given: str | None, environ: Mapping[str, str]) -> str | None:
+    def choose_name(self, given: str | None, environ: Mapping[str, str]) -> str | None:
         """What was given, then the environment, then the settings; `None` leaves it to whoever has a key."""
         return given or _first(environ, MODEL_VARIABLES) or self.name or None
 
-    def small_named(self, environ: Mapping[str, str]) -> str:
+    def choose_small_name(self, environ: Mapping[str, str]) -> str:
         return _first(environ, SMALL_VARIABLES) or self.small
 
     def thinking(self, environ: Mapping[str, str]) -> int | None:

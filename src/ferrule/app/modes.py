@@ -38,7 +38,7 @@ class SessionModes:
         return before if before and before != Mode.PLAN else self._at_start()
 
     def _at_start(self) -> str:
-        mode = self._rules.configured
+        mode = self._rules.configured_mode
         return str(Mode.DEFAULT if mode is Mode.PLAN else mode)
 
     async def notes(self, agent: str) -> tuple[Note, ...]:
@@ -54,13 +54,13 @@ class SessionModes:
 def judging_for(places: Places) -> MakeJudge:
     """Rules of skills, matched as those of settings are."""
 
-    def made(rules: SkillRules) -> Judging:
-        return RuleJudge(tuple(_parsed(rules)), Mode.DEFAULT, places).judge
+    def make(rules: SkillRules) -> Judging:
+        return RuleJudge(tuple(_parse_rules(rules)), Mode.DEFAULT, places).judge
 
-    return made
+    return make
 
 
-def _parsed(rules: SkillRules) -> Iterator[Rule]:
+def _parse_rules(rules: SkillRules) -> Iterator[Rule]:
     """One that allows and cannot be read allows nothing. One that denies raises, and a judge that raises denies."""
     origin = Origin(rules.origin)
     for text in rules.allow:

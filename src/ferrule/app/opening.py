@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 from ..agents.kinds import AgentKind
 from ..core.values import named_value
 from ..engine.session import Session
-from ..engine.spending import Limits
+from ..engine.spending import TurnLimits
 from ..host.checkouts import checkout_of
 from ..instructions.environment import environment
 from ..instructions.loading import Reader
@@ -21,19 +21,19 @@ from ..instructions.prompt import system_prompt
 from ..settings.levels import Level, surroundings
 from ..settings.reload import EVERY_LEVEL
 from ..skills.catalog import Skills
-from .commands import Commands
+from .commands import SlashCommands
 from .ground import servers_if_any
 from .reading_door import ReadingDoor
 from .sessions import begin_session, last_session, resume_session
-from .settings import Parts, Settings
+from .settings import SessionParts, Settings
 
 if TYPE_CHECKING:
-    from ..mcp.connection import Connection
+    from ..mcp.connection import ServerConnection
     from ..mcp.servers import McpServers
 
 
 @named_value
-class Telling:
+class ModelBriefing:
     """What the model is told besides the prompt."""
 
     base: str | None = None
@@ -61,10 +61,10 @@ class Which:
 
 
 @named_value
-class Opened:
+class OpenedSession:
     session: Session
     servers: McpServers | None
-    commands: Commands
+    commands: SlashCommands
     """What a person may ask for with a slash."""
     tell: Callable[[], None]
     """Tell the model what there is now: tools of servers may have come since the session was opened."""
@@ -72,11 +72,11 @@ class Opened:
     """For a person: instructions and skills that were left out, and why."""
 
     @property
-    def connections(self) -> tuple[Connection, ...]:
+    def connections(self) -> tuple[ServerConnection, ...]:
         """To the servers."""
         return self.servers.connections if self.servers else ()
 
-    async def settled(self, seconds: float) -> None:
+    async def wait_for_servers(self, seconds: float) -> None:
         """Wait for servers whose tools nobody knows yet, but not longer. For before the first request, not later."""
         if any(server.is_awaited for server in self.connections):
             await self.session.settled(seconds)
@@ -85,14 +85,14 @@ class Opened:
 
 def open_conversation(
     settings: Settings,
-    telling: Telling | None = None,
+    telling: ModelBriefing | None = None,
     which: Which | None = None,
     *,
-    limits: Limits | None = None,
-    **parts: Unpack[Parts],
-) -> Opened:
+    limits: TurnLimits | None = None,
+    **parts: Unpack[SessionParts],
+) -> OpenedSession:
     """Raises `TranscriptError` where the conversation is not there, or its id is taken."""
-    telling = telling or Telling()
+    telling = telling or ModelBriefing()
     checkout = checkout_of(settings.cwd)
     inside = (settings.cwd, *settings.added_directories, *((checkout.root,) if checkout else ()))
     door = ReadingDoor(settings)
@@ -109,7 +109,7 @@ def open_conversation(
     def brief(kind: AgentKind) -> str:
         return told_around(always, surrounding) if kind.knows_project else told_around((), alone)
 
-    own: Parts = {
+    own: SessionParts = {
         **parts,
         "after": (nested, *parts.get("after", ())),
         "mcp": servers,
@@ -118,7 +118,7 @@ def open_conversation(
     }
     session = _session(settings, which or Which(), own)
     door.follow(session.state)
-    session.limits = limits or Limits()
+    session.limits = limits or TurnLimits()
     session.compaction.only_these_stand += (nested.keep_only,)
 
     def tell() -> None:
@@ -131,8 +131,8 @@ def open_conversation(
         )
 
     tell()
-    commands = Commands(session, skills, servers)
-    return Opened(
+    commands = SlashCommands(session, skills, servers)
+    return OpenedSession(
         session=session,
         servers=servers,
         commands=commands,
@@ -141,7 +141,7 @@ def open_conversation(
     )
 
 
-def _session(settings: Settings, which: Which, parts: Parts) -> Session:
+def _session(settings: Settings, which: Which, parts: SessionParts) -> Session:
     if which.resume is None and not which.latest:
         return begin_session(settings, session_id=which.session_id, **parts)
     kept = which.resume or last_session(settings)

@@ -9,8 +9,8 @@ import os
 from ..core.ports import Proposal
 from ..core.state import Granted, SessionState
 from ..core.verdicts import Behavior
-from ..permissions.asking import OneAtATime, Person, Reach
-from ..permissions.suggesting import suggested
+from ..permissions.asking import AnswerScope, OneAtATime, Person
+from ..permissions.suggesting import suggest_rules
 from ..settings.levels import Level, surroundings
 from ..settings.trust import NotStored, TrustStore
 from ..settings.writing import NotSaved, save_rule
@@ -19,24 +19,24 @@ from .live_rules import LiveRules
 log = logging.getLogger(__name__)
 
 
-def person_asked(
+def make_approver(
     person: Person, rules: LiveRules, state: SessionState, cwd: str, store: TrustStore | None = None
 ) -> OneAtATime:
     """`store` remembers that a saved rule was a person's wish; without one it is saved for the session alone."""
 
     def suggest(proposal: Proposal) -> tuple[str, ...]:
-        return suggested(proposal, cwd, lambda texts: rules.would_allow(proposal, texts))
+        return suggest_rules(proposal, cwd, lambda texts: rules.would_allow(proposal, texts))
 
-    async def keep(texts: tuple[str, ...], reach: Reach) -> None:
+    async def keep(texts: tuple[str, ...], reach: AnswerScope) -> None:
         for text in texts:
             state.apply(Granted(text))
-            if reach is Reach.SAVED and store is not None:
-                await asyncio.to_thread(_saved, store, cwd, text)
+            if reach is AnswerScope.SAVED and store is not None:
+                await asyncio.to_thread(_save, store, cwd, text)
 
     return OneAtATime(person, judge=rules.judge, suggest=suggest, keep=keep)
 
 
-def _saved(store: TrustStore, cwd: str, rule: str) -> None:
+def _save(store: TrustStore, cwd: str, rule: str) -> None:
     try:
         save_rule(surroundings(cwd, os.environ), store, Level.LOCAL, Behavior.ALLOW, rule)
     except (NotSaved, NotStored) as error:  # it holds for this session all the same

@@ -16,7 +16,7 @@ from ..core.inputs import PathText, ToolInput
 from ..core.tool import Tool, ToolError
 from ..core.values import plain_value
 from ..core.verdicts import Confinement, Verdict
-from ..hooks.answers import OLDER_DECISIONS, PERMISSIONS, Answer, Reply, understood
+from ..hooks.answers import OLDER_DECISIONS, PERMISSIONS, HookAnswer, Reply, parse_reply
 from ..hooks.hook import Hook, HookBook, Payload, Program
 from ..hooks.matching import everything
 from ..hooks.runner import Runner
@@ -166,10 +166,10 @@ class HookThatSaid(Runner):
         book = HookBook((hook,))
         super().__init__(lambda agent, chain: book, _no_worker)
 
-    def at_once(self, hooks: Sequence[Hook], payload: Payload) -> list[Answer]:
-        return [self._completed(understood(hook, self._reply, lambda text: None)) for hook in hooks]
+    def at_once(self, hooks: Sequence[Hook], payload: Payload) -> list[HookAnswer]:
+        return [self._completed(parse_reply(hook, self._reply, lambda text: None)) for hook in hooks]
 
-    def _completed(self, answer: Answer) -> Answer:
+    def _completed(self, answer: HookAnswer) -> HookAnswer:
         if answer.changed_input is None:
             return answer
         return replace(answer, changed_input=self._complete(answer.changed_input))

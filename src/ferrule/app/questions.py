@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from ..core.effects import describe_touch
 from ..output.plain import clean, lines
-from ..permissions.asking import Question
+from ..permissions.asking import ApprovalQuestion
 
 MOST_LINES = 60
 """Lines of a diff or a command that are shown."""
 
 
-def question_lines(question: Question) -> Iterator[str]:
+def question_lines(question: ApprovalQuestion) -> Iterator[str]:
     proposal, verdict = question.proposal, question.verdict
     agent = proposal.ctx.facts.agent
     yield clean(proposal.tool.describe(proposal.input)) + (f"  (agent {clean(agent)})" if agent != "main" else "")

@@ -45,7 +45,7 @@ class CannotEnforce(ValueError):
 
 def sandbox_of(layered: Layered, cwd: str) -> SandboxPolicy | None:
     """`None` where it is not enabled. Raises `CannotEnforce`."""
-    if not _said(layered, "enabled"):
+    if not _flag(layered, "enabled"):
         return None
     files = layered.items("sandbox", "credentials", "files")
     for item in files:
@@ -53,11 +53,11 @@ def sandbox_of(layered: Layered, cwd: str) -> SandboxPolicy | None:
             raise CannotEnforce(f"{item.source}: `sandbox.credentials.files` can deny a file here, not mask it.")
     for item in layered.items("sandbox", "credentials", "envVars"):
         raise CannotEnforce(f"{item.source}: `sandbox.credentials.envVars` is not supported by this version.")
-    denied = tuple(_placed(item.value["path"], item.source, cwd) for item in files)
+    denied = tuple(_absolute_path(item.value["path"], item.source, cwd) for item in files)
     return SandboxPolicy(
-        auto_allow=_said(layered, "autoAllowBashIfSandboxed", otherwise=True),
-        may_leave=_said(layered, "allowUnsandboxedCommands", otherwise=True),
-        required=_said(layered, "failIfUnavailable"),
+        auto_allow=_flag(layered, "autoAllowBashIfSandboxed", otherwise=True),
+        may_leave=_flag(layered, "allowUnsandboxedCommands", otherwise=True),
+        required=_flag(layered, "failIfUnavailable"),
         excluded=tuple(TextPattern(item.value) for item in layered.items("sandbox", "excludedCommands")),
         writable=_paths(layered, "allowWrite", cwd),
         unwritable=_paths(layered, "denyWrite", cwd),
@@ -70,7 +70,7 @@ def allowed_reads(layered: Layered, cwd: str) -> tuple[str, ...]:
     return _paths(layered, "allowRead", cwd)
 
 
-def boxed(
+def apply_sandbox_policy(
     policy: SandboxPolicy,
     proposal: Proposal,
     verdict: Opinion,
@@ -89,29 +89,29 @@ def boxed(
     ):
         return verdict
     if proposal.input.dangerously_disable_sandbox:
-        return verdict if policy.may_leave else _refused("the settings let no command run outside of the sandbox")
+        return verdict if policy.may_leave else _refusal("the settings let no command run outside of the sandbox")
     if verdict is not None and verdict.behavior is Behavior.ALLOW and not verdict.approved:
-        declared = join_confinements(verdict.needs_confinement, wanted_by(policy))
+        declared = join_confinements(verdict.needs_confinement, confinement_wanted_by(policy))
         return replace(verdict, needs_confinement=declared) if confines(declared) else verdict
     if proposal.effects.read_only:
         return verdict
     if verdict is None and policy.auto_allow and not proposal.effects.unknown:
-        needed = replace(wanted_by(policy), grants=_inside_grants(proposal, roots), then=Behavior.ALLOW)
+        needed = replace(confinement_wanted_by(policy), grants=_inside_grants(proposal, roots), then=Behavior.ALLOW)
         if confines(needed):
             inside = "it runs in a sandbox that holds it to what it declares in the workspace"
             return Verdict(behavior=Behavior.ALLOW, source="mode", reason=inside, needs_confinement=needed)
-    needed = _needed(policy, verdict, roots)
+    needed = _confinement_for(policy, verdict, roots)
     if verdict is None:
         needed = replace(needed, grants=Grants(lasts=grants_of(proposal).lasts))
     if not confines(needed):
-        return _refused("the settings want a sandbox, and this machine has none") if policy.required else verdict
+        return _refusal("the settings want a sandbox, and this machine has none") if policy.required else verdict
     if verdict is None and policy.auto_allow:
         inside = "it runs in a sandbox that holds it to the workspace"
         return Verdict(behavior=Behavior.ALLOW, source="mode", reason=inside, needs_confinement=needed)
     return None if verdict is None else replace(verdict, needs_confinement=needed)
 
 
-def wanted_by(policy: SandboxPolicy | None) -> Confinement:
+def confinement_wanted_by(policy: SandboxPolicy | None) -> Confinement:
     """What the settings deny to every command."""
     return Confinement(unreadable=policy.unreadable, unwritable=policy.unwritable) if policy else Confinement()
 
@@ -123,7 +123,7 @@ def _inside_grants(proposal: Proposal, roots: tuple[str, ...]) -> Grants:
     return Grants(writes=writes, lasts=declared.lasts)
 
 
-def _needed(policy: SandboxPolicy, verdict: Opinion, roots: tuple[str, ...]) -> Confinement:
+def _confinement_for(policy: SandboxPolicy, verdict: Opinion, roots: tuple[str, ...]) -> Confinement:
     """What the settings want enforced, with what the rules want."""
     rules = (verdict.needs_confinement if verdict else None) or Confinement()
     return replace(
@@ -144,20 +144,20 @@ def _is_excluded(policy: SandboxPolicy, proposal: Proposal) -> bool:
     )
 
 
-def _refused(reason: str) -> Verdict:
+def _refusal(reason: str) -> Verdict:
     return Verdict(behavior=Behavior.DENY, source="rule", reason=reason)
 
 
-def _said(layered: Layered, key: str, *, otherwise: bool = False) -> bool:
+def _flag(layered: Layered, key: str, *, otherwise: bool = False) -> bool:
     found = layered.value("sandbox", key)
     return otherwise if found is None else bool(found.value)
 
 
 def _paths(layered: Layered, key: str, cwd: str) -> tuple[str, ...]:
-    return tuple(_placed(item.value, item.source, cwd) for item in layered.items("sandbox", "filesystem", key))
+    return tuple(_absolute_path(item.value, item.source, cwd) for item in layered.items("sandbox", "filesystem", key))
 
 
-def _placed(path: str, source: Source, cwd: str) -> str:
+def _absolute_path(path: str, source: Source, cwd: str) -> str:
     """As a shell would read it: relative ones from the workspace, or from the folder of a user's own file."""
     base = cwd if source.level.in_folder or source.path.startswith("-") else os.path.dirname(source.path)
     return os.path.normpath(os.path.join(base, os.path.expanduser(path)))

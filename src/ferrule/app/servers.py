@@ -21,19 +21,19 @@ LARGEST: Final = 32 << 20
 """Bytes; the other program keeps much more than servers in its file."""
 
 
-def configured_servers(
+def load_configured_servers(
     layered: Layered, cwd: str, *, strict: bool = False
 ) -> tuple[tuple[ServerConfig, ...], tuple[str, ...]]:
     """The servers that settings name and that may be started, and warnings. Without any, nothing is loaded for them."""
     if not layered.servers:
         return (), ()
-    from ..mcp.configured import configured
+    from ..mcp.configured import read_configured
 
-    found = configured(layered, cwd=cwd, environment=os.environ, strict=strict)
+    found = read_configured(layered, cwd=cwd, environment=os.environ, strict=strict)
     return found.servers, found.warnings
 
 
-def given_servers(sources: Iterable[str]) -> Iterator[Loaded]:
+def load_given_servers(sources: Iterable[str]) -> Iterator[Loaded]:
     """Of files, or of JSON that begins with a brace. Raises `SettingsError` for what cannot be read at all."""
     for source in sources:
         if source.lstrip().startswith("{"):

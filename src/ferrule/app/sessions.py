@@ -10,16 +10,16 @@ from typing import Any, Unpack
 from .._version import __version__
 from ..core.ports import Note
 from ..core.values import plain_value
-from ..engine.conversation import Conversation
-from ..engine.restoring import Restored, restored
+from ..engine.conversation import MessageHistory
+from ..engine.restoring import Restored, restore_conversation
 from ..engine.session import Session
 from ..engine.transcript import Transcript, first_line
 from ..host.paths import LocalPaths
-from ..host.transcripts import Listed, TranscriptError, TranscriptFile, Transcripts, lines_of
+from ..host.transcripts import ListedSession, TranscriptError, TranscriptFile, Transcripts, lines_of
 from .build import new_session_id, open_session
-from .settings import Parts, Settings
+from .settings import SessionParts, Settings
 
-__all__ = ["Listed", "TranscriptError", "begin_session", "continue_session", "list_sessions", "resume_session"]
+__all__ = ["ListedSession", "TranscriptError", "begin_session", "continue_session", "list_sessions", "resume_session"]
 
 RESUMED = (
     "This conversation was resumed in a new process. Files that were read before count as not read: read a file again "
@@ -29,7 +29,7 @@ CUT_OFF = " The last turn was cut off before it came to its end."
 
 
 def begin_session(
-    settings: Settings | None = None, *, session_id: str | None = None, **parts: Unpack[Parts]
+    settings: Settings | None = None, *, session_id: str | None = None, **parts: Unpack[SessionParts]
 ) -> Session:
     """A new session with a transcript, which is made with the first prompt. Raises `TranscriptError` for a taken id."""
     settings = settings or Settings()
@@ -42,13 +42,13 @@ def begin_session(
     return session
 
 
-def list_sessions(settings: Settings | None = None) -> tuple[Listed, ...]:
+def list_sessions(settings: Settings | None = None) -> tuple[ListedSession, ...]:
     """The sessions of the settings' directory, the last used one first."""
     transcripts, workspace = _transcripts(settings or Settings())
     return transcripts.listing(workspace)
 
 
-def continue_session(settings: Settings | None = None, *, fork: bool = False, **parts: Unpack[Parts]) -> Session:
+def continue_session(settings: Settings | None = None, *, fork: bool = False, **parts: Unpack[SessionParts]) -> Session:
     """The last used session of the settings' directory. Raises `TranscriptError` where there is none."""
     settings = settings or Settings()
     return resume_session(last_session(settings), settings, fork=fork, **parts)
@@ -69,7 +69,7 @@ def resume_session(
     fork: bool = False,
     fork_id: str | None = None,
     fork_at: str | None = None,
-    **parts: Unpack[Parts],
+    **parts: Unpack[SessionParts],
 ) -> Session:
     """The session as it was, with a history that is well-formed; a fork has an id and a transcript of its own.
 
@@ -79,7 +79,7 @@ def resume_session(
     """
     settings = settings or Settings()
     transcripts, workspace = _transcripts(settings)
-    path = transcripts.found(workspace, session_id)
+    path = transcripts.find(workspace, session_id)
     if fork:
         forked = fork_id or new_session_id()
         copied = _free(transcripts.path(workspace, forked))
@@ -88,8 +88,8 @@ def resume_session(
         )
         session_id, path = forked, copied
     session = open_session(settings, session_id=session_id, **parts)
-    store = TranscriptFile.resumed(path)
-    found = restored(lines_of(path))
+    store = TranscriptFile.resume(path)
+    found = restore_conversation(lines_of(path))
     _record(session, store, found, parts.get("mirror"))
     session.turn = found.prompts
     session.started_by = "resume"
@@ -132,7 +132,7 @@ def _record(
 ) -> None:
     kept = store if mirror is None else _Mirrored(store, mirror)
     transcript = Transcript(kept, session.id, agent=session.agent, parent=found.last, meta=_about(session.workspace))
-    session.conversation = Conversation(found.turns, transcript)
+    session.conversation = MessageHistory(found.turns, transcript)
     session.transcript_path = str(store.path)
     session.closing = (*session.closing, store.close)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from ..agents.caps import Caps
 from ..agents.kinds import AgentKind
-from ..agents.spawner import Brief, Models
+from ..agents.spawner import Brief, ModelSource
 from ..core.model import ModelProvider
 from ..core.ports import AfterCall, Approver, Extractor, Judge, Questioner
 from ..core.tool import AnyTool, Keep
@@ -28,7 +28,7 @@ from ..permissions.domains import PreApproval
 from ..permissions.modes import Mode
 from ..permissions.protected import DEFAULT_LISTS, PathLists
 from ..permissions.rules import Rule
-from ..settings.pages import Pages
+from ..settings.pages import DefinitionFiles
 from ..skills.catalog import Skills
 from .live_rules import Policy
 from .model_choice import ModelChoice
@@ -97,7 +97,7 @@ class Settings:
     hooks: HookBook = NO_HOOKS
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     """Variables for hooks and commands, beside those of this process."""
-    pages: Pages | None = None
+    pages: DefinitionFiles | None = None
     """Where skills and agents are read from; without it there are none but those that are built in."""
     agents: tuple[AgentKind, ...] = ()
     """Kinds of agents that a program brings; they count more than those that are read."""
@@ -106,7 +106,7 @@ class Settings:
     """Asked before each decision; `rules`, `mode` and `hooks` are what it says at the start."""
 
 
-class Parts(TypedDict, total=False):
+class SessionParts(TypedDict, total=False):
     """What a program may plug into a session."""
 
     tools: Iterable[AnyTool]
@@ -139,7 +139,7 @@ class Parts(TypedDict, total=False):
     """In the place of the settings' servers, for whoever wants to hold them; the session closes them."""
     brief: Brief
     """What agents are told beside the prompt of their kind."""
-    models: Models | None
+    models: ModelSource | None
     """Other models than the session's, for agents that want one."""
     mirror: Callable[[bytes], None] | None
     """Told each line of the transcript of a session that is kept, once it is written."""

@@ -15,9 +15,9 @@ MOST_LOADED: Final = 64
 
 
 @lru_cache(MOST_LOADED)
-def loaded(hooks: SkillHooks, workspace: str) -> tuple[Hook, ...]:
+def load_hooks(hooks: SkillHooks, workspace: str) -> tuple[Hook, ...]:
     """Raises `NotActivated`."""
-    from .brought_hooks import Brought, brought_hooks
+    from .brought_hooks import Brought, hooks_from_head
 
     brought = Brought(
         path=hooks.path,
@@ -28,7 +28,7 @@ def loaded(hooks: SkillHooks, workspace: str) -> tuple[Hook, ...]:
         once_counts=True,
     )
     try:
-        return brought_hooks(brought, workspace).all
+        return hooks_from_head(brought, workspace).all
     except ValueError as error:
         raise NotActivated(str(error)) from None
 
@@ -47,7 +47,7 @@ class HooksOfSkills:
         if chain is None:
             agent, chain = self._at_work(agent)
         held = self._rules.hooks_for(agent, chain)
-        return tuple(hook for hooks in held for hook in loaded(hooks, self._workspace))
+        return tuple(hook for hooks in held for hook in load_hooks(hooks, self._workspace))
 
     def _at_work(self, id: str) -> tuple[str, Sequence[str]]:
         """Events of an agent name it by the last part of its name, which no other has."""

@@ -10,7 +10,7 @@ from typing import Final
 
 from ..core.model import ModelError, ModelProvider, Request, TextDelta, Usage, UserTurn
 from ..engine.spending import NOTHING
-from ..permissions.classifier import Account, Assessment
+from ..permissions.classifier import Assessment, ToolStatement
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +81,7 @@ class PageReader:
         if not self._small.is_there:
             return None
         try:
-            answer = await self._small.answer(READING, f"{framed(text)}\n\nThe question: {question}", MOST_TOKENS)
+            answer = await self._small.answer(READING, f"{frame_text(text)}\n\nThe question: {question}", MOST_TOKENS)
         except (ModelError, TimeoutError) as error:
             log.warning("the small model did not read the page: %s", error)
             return None
@@ -94,7 +94,7 @@ class CallReader:
     def __init__(self, small: SmallModel) -> None:
         self._small = small
 
-    async def classify(self, account: Account, /) -> Assessment:
+    async def classify(self, account: ToolStatement, /) -> Assessment:
         lines = (
             f"Tool: {account.tool}",
             f"Working directory: {account.cwd}",
@@ -102,13 +102,13 @@ class CallReader:
             "What it does:",
             *(f"- {touch}" for touch in account.touches or ("touches nothing",)),
         )
-        return understood(await self._small.answer(JUDGING, framed("\n".join(lines)), VERDICT_TOKENS))
+        return parse_assessment(await self._small.answer(JUDGING, frame_text("\n".join(lines)), VERDICT_TOKENS))
 
 
-def understood(answer: str) -> Assessment:
+def parse_assessment(answer: str) -> Assessment:
     """What is no clear answer is unsure.
 
-    >>> understood("UNSAFE: it deletes everything"), understood("I think it is SAFE").verdict
+    >>> parse_assessment("UNSAFE: it deletes everything"), parse_assessment("I think it is SAFE").verdict
     (Assessment(verdict='unsafe', reason='it deletes everything'), 'unsure')
     """
     word, _, reason = answer.partition("\n")[0].partition(":")
@@ -122,7 +122,7 @@ def understood(answer: str) -> Assessment:
             return Assessment("unsure", reason)
 
 
-def framed(text: str) -> str:
+def frame_text(text: str) -> str:
     """Between marks that the text cannot hold itself, since they are made from it."""
     mark = sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
     return f"<text {mark}>\n{text}\n</text {mark}>"

@@ -13,10 +13,10 @@ def lines_of(
     session_id: str, model: Callable[[], str], *, partial: bool = False, parent: str | None = None
 ) -> StreamJson:
     """`parent` is the call that an agent other than the main one is for."""
-    return StreamJson(session_id, model=model, partial=partial, parent=parent, shape=known_shape)
+    return StreamJson(session_id, model=model, partial=partial, parent=parent, shape=shape_if_known)
 
 
-def known_shape(outcome: ToolOutcome) -> Mapping[str, Any] | None:
+def shape_if_known(outcome: ToolOutcome) -> Mapping[str, Any] | None:
     """See `tool_responses.shape`. The tools are loaded by the time one of them has given something."""
     from .tool_responses import shape
 

@@ -55,7 +55,7 @@ def shape(outcome: ToolOutcome) -> Mapping[str, Any] | None:
         case TextRead() | ImageRead() | NotebookRead() | PdfRead() | PartsRead() | FileUnchanged() as read:
             return {"type": read.kind, "file": _file(read)}
         case Found() | MatchingFiles() | MatchCounts() | MatchingLines() as found:
-            return _found(found, outcome)
+            return _describe_found(found, outcome)
         case AgentOutput() as agent:
             return {
                 "status": agent.status,
@@ -70,7 +70,7 @@ def shape(outcome: ToolOutcome) -> Mapping[str, Any] | None:
             return None
 
 
-def reshaped(outcome: ToolOutcome, given: object) -> Amendment | None:
+def amend_output(outcome: ToolOutcome, given: object) -> Amendment | None:
     """What a hook put in the place of an output; `None` where it has not the tool's shape."""
     output = outcome.output
     fields = cast(Mapping[str, Any], given) if isinstance(given, Mapping) else _NOTHING
@@ -101,7 +101,7 @@ def reshaped(outcome: ToolOutcome, given: object) -> Amendment | None:
             return Amendment(content=(Text(given),)) if isinstance(given, str) else None
 
 
-def _found(found: Found | MatchingFiles | MatchCounts | MatchingLines, outcome: ToolOutcome) -> dict[str, Any]:
+def _describe_found(found: Found | MatchingFiles | MatchCounts | MatchingLines, outcome: ToolOutcome) -> dict[str, Any]:
     match found:
         case Found():
             return {

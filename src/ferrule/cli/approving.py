@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from ..app.questions import question_lines
 from ..output.plain import harmless
-from ..permissions.asking import Answer, Person, Question, Reach
+from ..permissions.asking import AnswerScope, ApprovalAnswer, ApprovalQuestion, Person
 
 _PIECE = 4096
 CHOICES = "[y]es, [n]o"
@@ -23,14 +23,14 @@ class TerminalPerson:
         """`terminal` is a descriptor, which stays the caller's."""
         self._terminal = terminal
 
-    async def answer(self, question: Question, /) -> Answer:
+    async def answer(self, question: ApprovalQuestion, /) -> ApprovalAnswer:
         choices = CHOICES + (MORE_CHOICES if question.rules else "")
         self._forget_what_was_typed()
         self._say("\n".join(("", *question_lines(question), "")))
         while True:
             self._say(f"Allow it? {choices}, or what to do instead: ")
             line = await self._line()
-            if (answer := understood(line, can_keep=bool(question.rules))) is not None:
+            if (answer := parse_answer(line, can_keep=bool(question.rules))) is not None:
                 return answer
             self._say("Please answer y or n.\n")
 
@@ -85,21 +85,21 @@ def is_at_terminal() -> bool:
         return False
 
 
-def understood(line: str, *, can_keep: bool) -> Answer | None:
+def parse_answer(line: str, *, can_keep: bool) -> ApprovalAnswer | None:
     """The answer that a line means; `None` to ask again. The end of input means no.
 
-    >>> understood("y", can_keep=False), understood("use rg", can_keep=False).words
+    >>> parse_answer("y", can_keep=False), parse_answer("use rg", can_keep=False).words
     (Answer(allowed=True, reach=<Reach.ONCE: 'once'>, words='', arguments=None), 'the person said no, and: use rg')
     """
     said = line.strip()
     if not line or said.lower() in ("n", "no"):
-        return Answer(allowed=False)
+        return ApprovalAnswer(allowed=False)
     if said.lower() in ("y", "yes"):
-        return Answer(allowed=True)
+        return ApprovalAnswer(allowed=True)
     if can_keep and said.lower() in ("s", "session"):
-        return Answer(allowed=True, reach=Reach.SESSION)
+        return ApprovalAnswer(allowed=True, reach=AnswerScope.SESSION)
     if can_keep and said.lower() in ("a", "always"):
-        return Answer(allowed=True, reach=Reach.SAVED)
+        return ApprovalAnswer(allowed=True, reach=AnswerScope.SAVED)
     if len(said) < 2:
         return None
-    return Answer(allowed=False, words=f"the person said no, and: {said}")
+    return ApprovalAnswer(allowed=False, words=f"the person said no, and: {said}")

@@ -21,7 +21,7 @@ from ..output.stream_input import (
     ControlCancel,
     ControlRequest,
     Ignored,
-    UserMessage,
+    InputMessage,
     read_line,
 )
 from .stdio import InputLines
@@ -81,7 +81,7 @@ class Channel:
 
     async def _take(self, line: bytes, number: int) -> None:
         match incoming := read_line(line, number):
-            case UserMessage(content):
+            case InputMessage(content):
                 self._messages.put_nowait(content)
             case ControlRequest():
                 await self._carry_out(incoming)

@@ -14,33 +14,33 @@ from typing import TYPE_CHECKING, Any
 from ..app.agent_models import AgentModels
 from ..app.headless import Headless
 from ..app.introducing import init_line
-from ..app.opening import Opened, Telling, Which, open_conversation
+from ..app.opening import ModelBriefing, OpenedSession, Which, open_conversation
 from ..app.streams import lines_of
 from ..core.state import ModeChanged
-from ..engine.spending import Limits
+from ..engine.spending import TurnLimits
 from ..mcp.around import Phase, first_wait
 from ..output.agent_streams import AgentStreams
-from ..output.answers import Answer, Ending
-from ..output.stream_json import StreamJson, encoded
+from ..output.answers import Ending, RunAnswer
+from ..output.stream_json import StreamJson, encode_json_line
 from .control import AsksTheOtherSide, CannotDo, Channel
-from .exits import OK, Usage
-from .options import chosen_levels
+from .exits import OK, UsageError
+from .options import parse_levels
 from .printers import JsonPrinter, Printer, StreamPrinter, TextPrinter
 
 if TYPE_CHECKING:
     from ..app.asked_model import AskedModel
     from ..app.build import Settings
-    from ..app.commands import Commands
+    from ..app.commands import SlashCommands
     from ..app.structured import StructuredOutput
     from ..core.content import Block
     from ..core.events import AgentStarted
     from ..core.model import ModelProvider
     from ..core.ports import Approver
     from ..engine.session import Session
-    from ..mcp.connection import Connection
+    from ..mcp.connection import ServerConnection
     from ..output.stream_input import ControlRequest
     from .signals import Interruptible
-    from .stdio import InputLines, Output
+    from .stdio import InputLines, StdoutWriter
 
 
 _STANDINGS: Mapping[Phase, str] = {Phase.UP: "connected", Phase.DOWN: "failed", Phase.CLOSED: "failed"}
@@ -55,7 +55,7 @@ class Conversing:
         settings: Settings,
         model: AskedModel,
         structured: StructuredOutput | None,
-        out: Output,
+        out: StdoutWriter,
         signals: Interruptible,
         small: ModelProvider | None = None,
     ) -> None:
@@ -69,7 +69,7 @@ class Conversing:
         self._small = small
         self._of_agents = AgentModels({**os.environ, **settings.environment}, settings.model, own=model)
         self._session: Session | None = None
-        self._commands: Commands | None = None
+        self._commands: SlashCommands | None = None
 
     async def close(self) -> None:
         await self._of_agents.close()
@@ -79,7 +79,7 @@ class Conversing:
         session = opened.session
         async with session:
             printer = self._printer(session)
-            await opened.settled(first_wait(os.environ))
+            await opened.wait_for_servers(first_wait(os.environ))
             await printer.begin(self._init(opened))
             code = await self._ask(prompt, self._headless(opened, printer), printer)
         self._say_if_not_kept(session)
@@ -100,7 +100,7 @@ class Conversing:
             channel.malformed = lambda bad: streams.main.line(
                 "system", subtype="input_error", line=bad.number, error=f"Line {bad.number} is not taken: {bad.reason}"
             )
-            await opened.settled(first_wait(os.environ))
+            await opened.wait_for_servers(first_wait(os.environ))
             await printer.begin(self._init(opened))
             reading = asyncio.create_task(channel.read())
             try:
@@ -120,12 +120,12 @@ class Conversing:
     async def _ask(self, prompt: str | tuple[Block, ...], headless: Headless, printer: Printer) -> int:
         answer = await headless.ask(prompt)
         if self._signals.exit_code is not None:
-            printer.end_last(self._signalled(answer))
+            printer.end_last(self._mark_signalled(answer))
             return self._signals.exit_code
         await printer.end(answer)
         return answer.exit_code
 
-    def _signalled(self, answer: Answer) -> Answer:
+    def _mark_signalled(self, answer: RunAnswer) -> RunAnswer:
         """Whatever the turn came to: the run was ended, and its exit code says so."""
         number = (self._signals.exit_code or 128) - 128
         return replace(answer, ending=Ending.FAILED, errors=(f"Interrupted by signal {number}.",), structured=None)
@@ -135,7 +135,7 @@ class Conversing:
         if self._session is not None:
             self._session.interrupt()
 
-    def _open(self, approver: Approver | None) -> Opened:
+    def _open(self, approver: Approver | None) -> OpenedSession:
         chosen = self._chosen
         which = Which(
             resume=chosen.resume, latest=chosen.latest, fork=chosen.fork_session, session_id=chosen.session_id
@@ -143,10 +143,10 @@ class Conversing:
         settings = self._settings
         opened = open_conversation(
             settings,
-            Telling(
+            ModelBriefing(
                 base=chosen.system_prompt,
                 append=chosen.append_system_prompt,
-                levels=chosen_levels(chosen.setting_sources),
+                levels=parse_levels(chosen.setting_sources),
                 trusting=chosen.trust,
             ),
             which,
@@ -155,7 +155,7 @@ class Conversing:
             approver_answers=approver is not None,
             small_model=self._small,
             models=self._of_agents,
-            limits=Limits(max_turns=chosen.max_turns, max_budget=chosen.max_budget_usd),
+            limits=TurnLimits(max_turns=chosen.max_turns, max_budget=chosen.max_budget_usd),
         )
         for warning in opened.warnings:
             print(f"ferrule: {warning}", file=sys.stderr)
@@ -167,14 +167,14 @@ class Conversing:
         if session.transcript is not None and (problem := session.transcript.problem):
             print(f"ferrule: this conversation cannot be resumed as it was: {problem}", file=sys.stderr)
 
-    def _headless(self, opened: Opened, printer: Printer) -> Headless:
+    def _headless(self, opened: OpenedSession, printer: Printer) -> Headless:
         return Headless(
             opened.session,
             self._model,
             watch=printer.watch,
             watch_last=printer.watch_last,
             structured=self._structured,
-            expand=opened.commands.expanded,
+            expand=opened.commands.expand,
         )
 
     def _printer(self, session: Session) -> Printer:
@@ -193,7 +193,7 @@ class Conversing:
 
         return AgentStreams(lines_of(session.id, lambda: self._model.name, partial=partial), of_agent)
 
-    def _init(self, opened: Opened) -> dict[str, Any]:
+    def _init(self, opened: OpenedSession) -> dict[str, Any]:
         session = opened.session
         stream = StreamJson(session.id, model=lambda: self._model.name)
         return init_line(
@@ -207,12 +207,12 @@ class Conversing:
         )
 
     async def _say(self, line: dict[str, Any]) -> None:
-        await self._out.write(encoded(line))
+        await self._out.write(encode_json_line(line))
 
     async def _carry_out(self, request: ControlRequest) -> Mapping[str, Any]:
         known: Mapping[str, Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]] = {
             "initialize": self._initialize,
-            "interrupt": self._interrupted,
+            "interrupt": self._answer_interrupt,
             "set_permission_mode": self._set_mode,
             "set_model": self._set_model,
         }
@@ -225,7 +225,7 @@ class Conversing:
         for part in ("hooks", "sdkMcpServers", "agents"):
             if request.get(part):
                 raise CannotDo(f"`{part}` over the control protocol are not supported by this version.")
-        commands = self._commands.described() if self._commands else ()
+        commands = self._commands.describe_all() if self._commands else ()
         return {
             "commands": [{"name": name, "description": words, "argumentHint": hint} for name, words, hint in commands],
             "output_style": "default",
@@ -233,7 +233,7 @@ class Conversing:
             "models": [],
         }
 
-    async def _interrupted(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _answer_interrupt(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         self._interrupt()
         return {}
 
@@ -251,18 +251,18 @@ class Conversing:
         return {"mode": str(mode)}
 
     async def _set_model(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
-        from .commands.headless import open_chosen
+        from .commands.headless import open_model
 
         name = request.get("model") or self._chosen.model
         if not isinstance(name, str | None):
             raise CannotDo("`model` must be the name of a model, or null for the one that the run began with.")
         try:
-            self._model.model = open_chosen(self._settings.model, name, {**os.environ, **self._settings.environment})
-        except Usage as error:
+            self._model.model = open_model(self._settings.model, name, {**os.environ, **self._settings.environment})
+        except UsageError as error:
             raise CannotDo(str(error)) from None
         return {"model": self._model.name}
 
 
-def _standing(server: Connection) -> dict[str, str]:
+def _standing(server: ServerConnection) -> dict[str, str]:
     """In the words that consumers know; one that is on its way is pending."""
     return {"name": server.config.name, "status": _STANDINGS.get(server.phase, "pending")}

@@ -13,5 +13,5 @@ class Failed(Exception):
     """The command could not do its work. The message says why."""
 
 
-class Usage(Exception):
+class UsageError(Exception):
     """Wrong flags or settings. The message says what is wrong and what to write instead."""

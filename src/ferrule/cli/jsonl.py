@@ -13,7 +13,7 @@ from ..core.values import plain_value
 
 
 @plain_value
-class Asked:
+class CallLine:
     """A call as a line asked for it. `id` is what the answer carries: a string, a number or the line's own."""
 
     id: Any
@@ -29,30 +29,30 @@ class Rejected:
     reason: str
 
 
-def requests(line: bytes, number: int) -> list[Asked | Rejected]:
+def requests(line: bytes, number: int) -> list[CallLine | Rejected]:
     """The calls a line asks for, in order; what is wrong stands in its place."""
     try:
-        return list(_asked(content_of(line, number), number))
-    except NotJson as error:
+        return list(_parse_calls(content_of(line, number), number))
+    except BadLine as error:
         return [Rejected(None, number, str(error))]
 
 
-class NotJson(ValueError):
+class BadLine(ValueError):
     """The message says what is wrong with a line."""
 
 
 def content_of(line: bytes, number: int) -> Any:
-    """Raises `NotJson`."""
+    """Raises `BadLine`."""
     try:
         text = line.decode("utf-8-sig" if number == 1 else "utf-8")
         return json.loads(text, parse_constant=_not_json)
     except UnicodeDecodeError as error:
-        raise NotJson(f"The line is not UTF-8: {error.reason} at byte {error.start}.") from None
+        raise BadLine(f"The line is not UTF-8: {error.reason} at byte {error.start}.") from None
     except (ValueError, RecursionError) as error:
-        raise NotJson(f"The line is not JSON: {error or type(error).__name__}.") from None
+        raise BadLine(f"The line is not JSON: {error or type(error).__name__}.") from None
 
 
-def _asked(content: Any, number: int) -> Iterator[Asked | Rejected]:
+def _parse_calls(content: Any, number: int) -> Iterator[CallLine | Rejected]:
     if isinstance(content, dict) and "batch" in content:
         request = cast(Mapping[str, Any], content)
         if "tool" in request or not isinstance(request["batch"], list):
@@ -64,7 +64,7 @@ def _asked(content: Any, number: int) -> Iterator[Asked | Rejected]:
         yield _one(content, number)
 
 
-def _one(content: Any, number: int) -> Asked | Rejected:
+def _one(content: Any, number: int) -> CallLine | Rejected:
     if not isinstance(content, dict):
         return Rejected(None, number, 'A call must be a JSON object: {"id", "tool", "input"}.')
     request = cast(Mapping[str, Any], content)
@@ -75,7 +75,7 @@ def _one(content: Any, number: int) -> Asked | Rejected:
     if not isinstance(name, str) or not name:
         return Rejected(given, number, "`tool` must be the name of a tool.")
     id = number if given is None else given
-    return Asked(id, _call(str(id), name, request.get("input")))
+    return CallLine(id, _call(str(id), name, request.get("input")))
 
 
 def _call(id: str, name: str, input: Any) -> ToolCall:
@@ -102,7 +102,7 @@ def _not_json(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
 
-def answer(asked: Asked, outcome: ToolOutcome) -> dict[str, Any]:
+def answer(asked: CallLine, outcome: ToolOutcome) -> dict[str, Any]:
     return {
         "id": asked.id,
         "tool": asked.call.name,
@@ -124,5 +124,5 @@ def rejection(rejected: Rejected) -> dict[str, Any]:
     }
 
 
-def encoded(answer: Mapping[str, Any]) -> bytes:
+def encode_line(answer: Mapping[str, Any]) -> bytes:
     return json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace") + b"\n"

@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from .exits import Usage
+from .exits import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -75,7 +75,7 @@ def settings_from(chosen: argparse.Namespace, *, interactive: bool = False, runs
     missing for lack of trust. Raises `Usage` for anything that cannot be
     honoured: a rule that is not understood must not be dropped.
     """
-    from ..app.gathering import gathered, is_trusted_by
+    from ..app.gathering import is_trusted_by, load_session_settings
     from ..app.layers import SettingsError
     from ..app.settings import Settings
     from ..permissions.modes import Mode
@@ -84,11 +84,11 @@ def settings_from(chosen: argparse.Namespace, *, interactive: bool = False, runs
     chosen.trust = chosen.trust or is_trusted_by(os.environ)
     base = Settings(cwd=working_directory(chosen.cwd), only_tools=_only_tools(chosen.tools))
     try:
-        found = gathered(
+        found = load_session_settings(
             base,
             settings=chosen.settings,
             flags=_as_settings(chosen, base.cwd),
-            levels=chosen_levels(chosen.setting_sources),
+            levels=parse_levels(chosen.setting_sources),
             trusting=chosen.trust,
             server_sources=chosen.mcp_config,
             strict_servers=chosen.strict_mcp_config,
@@ -97,7 +97,7 @@ def settings_from(chosen: argparse.Namespace, *, interactive: bool = False, runs
             ways_on=WAYS_ON if runs and not interactive else None,
         )
     except SettingsError as error:
-        raise Usage(str(error)) from None
+        raise UsageError(str(error)) from None
     for warning in (*found.warnings, *_rules_for_no_tool(found.given_rules)):
         print(f"ferrule: {warning}", file=sys.stderr)
     if found.settings.mode is Mode.BYPASS and hasattr(os, "geteuid") and os.geteuid() == 0:
@@ -110,7 +110,7 @@ def _as_settings(chosen: argparse.Namespace, cwd: str) -> dict[str, dict[str, An
     mode = chosen.permission_mode
     if chosen.dangerously_skip_permissions:
         if mode not in (None, "bypassPermissions"):
-            raise Usage(f"--dangerously-skip-permissions and --permission-mode {mode} contradict each other.")
+            raise UsageError(f"--dangerously-skip-permissions and --permission-mode {mode} contradict each other.")
         mode = "bypassPermissions"
     flags = {
         "--allow": {"allow": [rule for text in chosen.allow for rule in split_rules(text)]},
@@ -141,7 +141,7 @@ def _directories(given: Iterable[str], cwd: str) -> Iterator[str]:
     for directory in given:
         path = os.path.abspath(os.path.join(cwd, os.path.expanduser(directory)))
         if not directory or not os.path.isdir(path):
-            raise Usage(f"--add-dir: {directory or 'an empty name'} is not a directory.")
+            raise UsageError(f"--add-dir: {directory or 'an empty name'} is not a directory.")
         yield path
 
 
@@ -150,11 +150,11 @@ def _only_tools(names: str | None) -> frozenset[str] | None:
         return None
     chosen = [name.strip() for name in names.split(",") if name.strip()]
     for warning in _unknown(chosen):
-        raise Usage(f"--tools: {warning}")
+        raise UsageError(f"--tools: {warning}")
     return frozenset(chosen)
 
 
-def chosen_levels(names: str | None) -> frozenset[Level]:
+def parse_levels(names: str | None) -> frozenset[Level]:
     from ..app.layers import LEVELS
     from ..settings.reload import EVERY_LEVEL
 
@@ -163,7 +163,7 @@ def chosen_levels(names: str | None) -> frozenset[Level]:
     chosen = [name.strip() for name in names.split(",") if name.strip()]
     for name in chosen:
         if name not in LEVELS:
-            raise Usage(f"--setting-sources: {name} is none of {', '.join(LEVELS)}.")
+            raise UsageError(f"--setting-sources: {name} is none of {', '.join(LEVELS)}.")
     return frozenset(LEVELS[name] for name in chosen)
 
 
@@ -171,9 +171,9 @@ def working_directory(given: str | None) -> str:
     try:
         cwd = os.path.abspath(os.getcwd() if given is None else given)
     except FileNotFoundError:
-        raise Usage("the working directory no longer exists. Change to another, or give --cwd.") from None
+        raise UsageError("the working directory no longer exists. Change to another, or give --cwd.") from None
     if given == "" or not os.path.isdir(cwd):
-        raise Usage(f"--cwd: {given or 'an empty name'} is not a directory.")
+        raise UsageError(f"--cwd: {given or 'an empty name'} is not a directory.")
     return cwd
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from .._version import __version__
 from ..host.environment import blank_own_keys
 from .early_signals import EndsAtOnce
-from .exits import CLOSED_PIPE, FAILED, INTERRUPTED, USAGE, Failed, Usage
+from .exits import CLOSED_PIPE, FAILED, INTERRUPTED, USAGE, Failed, UsageError
 from .mcp_options import add_mcp_options, seconds
 from .options import add_command, add_session_options
 from .standard_streams import check_stdout
@@ -45,9 +45,9 @@ def run(arguments: list[str]) -> int:
             return USAGE
         name = f"ferrule {chosen.command}"
         return _run(chosen)
-    except (Usage, Failed) as error:
+    except (UsageError, Failed) as error:
         print(f"{name}: {error}", file=sys.stderr)
-        return USAGE if isinstance(error, Usage) else FAILED
+        return USAGE if isinstance(error, UsageError) else FAILED
     except BrokenPipeError:  # whoever read the output wants no more of it
         _forget_output()
         return CLOSED_PIPE

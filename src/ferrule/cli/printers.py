@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..core.content import encodable
 from ..core.events import Envelope, Retried, ToolFinished, ToolRequested, ToolStarted
-from ..output.answers import Answer, Ending, result_line
+from ..output.answers import Ending, RunAnswer, result_line
 from ..output.plain import summary
-from ..output.stream_json import encoded
+from ..output.stream_json import encode_json_line
 
 if TYPE_CHECKING:
     from ..output.agent_streams import AgentStreams
-    from .stdio import Output
+    from .stdio import StdoutWriter
 
 
 class Printer(Protocol):
@@ -26,15 +26,15 @@ class Printer(Protocol):
         """After an interrupt: write without waiting."""
         ...
 
-    async def end(self, answer: Answer, /) -> None: ...
+    async def end(self, answer: RunAnswer, /) -> None: ...
 
-    def end_last(self, answer: Answer, /) -> None: ...
+    def end_last(self, answer: RunAnswer, /) -> None: ...
 
 
 class TextPrinter:
     """The answer on stdout; whatever else there is to say, on stderr."""
 
-    def __init__(self, out: Output, *, verbose: bool) -> None:
+    def __init__(self, out: StdoutWriter, *, verbose: bool) -> None:
         self._out = out
         self._verbose = verbose
 
@@ -56,13 +56,13 @@ class TextPrinter:
             case _:
                 pass
 
-    async def end(self, answer: Answer, /) -> None:
-        await self._out.write(self._told(answer))
+    async def end(self, answer: RunAnswer, /) -> None:
+        await self._out.write(self._encode(answer))
 
-    def end_last(self, answer: Answer, /) -> None:
-        self._out.write_last(self._told(answer))
+    def end_last(self, answer: RunAnswer, /) -> None:
+        self._out.write_last(self._encode(answer))
 
-    def _told(self, answer: Answer) -> bytes:
+    def _encode(self, answer: RunAnswer) -> bytes:
         for error in answer.errors:
             _say(error)
         for denial in answer.denials:
@@ -74,7 +74,7 @@ class TextPrinter:
 class StreamPrinter:
     """One JSON object for each line, as it happens."""
 
-    def __init__(self, out: Output, streams: AgentStreams, session_id: str) -> None:
+    def __init__(self, out: StdoutWriter, streams: AgentStreams, session_id: str) -> None:
         self._out = out
         self._streams = streams
         self._session_id = session_id
@@ -84,7 +84,7 @@ class StreamPrinter:
         await self.say(init)
 
     async def say(self, line: dict[str, Any]) -> None:
-        await self._out.write(encoded(line))
+        await self._out.write(encode_json_line(line))
 
     async def has_told_of(self, call_id: str) -> None:
         """Return when the line with this call is written, so that a question about it comes after it."""
@@ -105,23 +105,23 @@ class StreamPrinter:
         if lines := self._lines(envelope):
             self._out.write_last(lines)
 
-    async def end(self, answer: Answer, /) -> None:
-        await self._out.write(encoded(self._result(answer)))
+    async def end(self, answer: RunAnswer, /) -> None:
+        await self._out.write(encode_json_line(self._result(answer)))
 
-    def end_last(self, answer: Answer, /) -> None:
-        self._out.write_last(encoded(self._result(answer)))
+    def end_last(self, answer: RunAnswer, /) -> None:
+        self._out.write_last(encode_json_line(self._result(answer)))
 
     def _lines(self, envelope: Envelope) -> bytes:
-        return b"".join(encoded(line) for line in self._streams.lines(envelope))
+        return b"".join(encode_json_line(line) for line in self._streams.lines(envelope))
 
-    def _result(self, answer: Answer) -> dict[str, Any]:
+    def _result(self, answer: RunAnswer) -> dict[str, Any]:
         return result_line(answer, session_id=self._session_id, uuid=self._streams.main.new_id())
 
 
 class JsonPrinter:
     """The result as one JSON object; with `verbose`, all the lines of the stream as one list."""
 
-    def __init__(self, out: Output, streams: AgentStreams, session_id: str, *, verbose: bool) -> None:
+    def __init__(self, out: StdoutWriter, streams: AgentStreams, session_id: str, *, verbose: bool) -> None:
         self._out = out
         self._streams = streams
         self._session_id = session_id
@@ -138,17 +138,17 @@ class JsonPrinter:
         if self._lines is not None:
             self._lines += self._streams.lines(envelope)
 
-    async def end(self, answer: Answer, /) -> None:
-        await self._out.write(self._told(answer))
+    async def end(self, answer: RunAnswer, /) -> None:
+        await self._out.write(self._encode(answer))
 
-    def end_last(self, answer: Answer, /) -> None:
-        self._out.write_last(self._told(answer))
+    def end_last(self, answer: RunAnswer, /) -> None:
+        self._out.write_last(self._encode(answer))
 
-    def _told(self, answer: Answer) -> bytes:
+    def _encode(self, answer: RunAnswer) -> bytes:
         result = result_line(answer, session_id=self._session_id, uuid=self._streams.main.new_id())
         if self._lines is None:
-            return encoded(result)
-        return encoded([*self._lines, result])
+            return encode_json_line(result)
+        return encode_json_line([*self._lines, result])
 
 
 def _say(text: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from .exits import Usage
+from .exits import UsageError
 from .stdio import InputLines
 
 MOST = 10_000_000
@@ -15,14 +15,14 @@ PATIENCE = 3.0
 
 async def prompt_from(given: str | None, incoming: InputLines | None) -> str:
     """Raises `Usage` where there is nothing to ask."""
-    piped = await _piped(incoming, wait=not given)
+    piped = await _read_piped(incoming, wait=not given)
     prompt = "\n\n".join(part for part in (given or "", piped) if part.strip())
     if not prompt:
-        raise Usage("there is no prompt. Give it as an argument, or pipe it in: `ferrule -p 'What is this?'`.")
+        raise UsageError("there is no prompt. Give it as an argument, or pipe it in: `ferrule -p 'What is this?'`.")
     return prompt
 
 
-async def _piped(incoming: InputLines | None, *, wait: bool) -> str:
+async def _read_piped(incoming: InputLines | None, *, wait: bool) -> str:
     """A stdin that somebody holds open and never writes to must not hold up a prompt that was given."""
     if incoming is None:
         return ""

@@ -25,7 +25,7 @@ class Interruptible:
         loop = asyncio.get_running_loop()
         self._taken = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
         for number in self._taken:
-            loop.add_signal_handler(number, self._arrived, number)
+            loop.add_signal_handler(number, self._on_signal, number)
         return self
 
     def __exit__(
@@ -35,7 +35,7 @@ class Interruptible:
         for number in self._taken:
             loop.remove_signal_handler(number)
 
-    def _arrived(self, number: int) -> None:
+    def _on_signal(self, number: int) -> None:
         if self.exit_code is not None:
             os._exit(128 + number)
         self.exit_code = 128 + number

@@ -16,7 +16,7 @@ import sys
 from contextlib import suppress
 from typing import TextIO
 
-from .exits import Usage
+from .exits import UsageError
 
 STDIN, STDOUT, STDERR = 0, 1, 2
 
@@ -46,7 +46,7 @@ def settle_streams() -> None:
 def check_stdout() -> None:
     """Raises `Usage` where there is nowhere to write a result to."""
     if sys.__stdout__ is None:
-        raise Usage("stdout is closed; there is nowhere to write the result to.")
+        raise UsageError("stdout is closed; there is nowhere to write the result to.")
 
 
 def unfailing(descriptor: int, like: TextIO | None = None) -> TextIO:

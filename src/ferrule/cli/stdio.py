@@ -10,14 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 from ..output.plain import harmless
-from .exits import Usage
+from .exits import UsageError
 from .standard_streams import STDERR, STDIN, STDOUT, check_stdout, unfailing
 
 PATIENCE = 1.0
 """Seconds for a reader to take what a signal left unsaid."""
 
 
-class Output:
+class StdoutWriter:
     """The real stdout. Whatever else prints, in any library or child, goes to stderr from now on."""
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class InputLines:
 
     def __init__(self) -> None:
         if sys.__stdin__ is None:
-            raise Usage("stdin is closed; there are no lines to read.")
+            raise UsageError("stdin is closed; there are no lines to read.")
         self._descriptor = STDIN
         self._buffer = bytearray()
         self._ended = False
@@ -90,7 +90,9 @@ class InputLines:
         """Everything up to the end. Raises `Usage` where that is more than `most` bytes."""
         while not self._ended:
             if len(self._buffer) > most:
-                raise Usage(f"stdin is longer than {most:,} bytes. Put it into a file and name that in the prompt.")
+                raise UsageError(
+                    f"stdin is longer than {most:,} bytes. Put it into a file and name that in the prompt."
+                )
             await self._fill()
         return bytes(self._buffer)
 
@@ -107,7 +109,7 @@ class InputLines:
         try:
             chunk = os.read(self._descriptor, 1 << 16)
         except OSError as error:
-            raise Usage(f"stdin cannot be read: {error.strerror}.") from None
+            raise UsageError(f"stdin cannot be read: {error.strerror}.") from None
         self._ended = not chunk
         self._buffer += chunk
 

@@ -6,10 +6,10 @@ import sys
 from collections.abc import Iterable, Iterator
 
 from ..core.content import encodable
-from ..settings.grants import Item, Kind, printable
+from ..settings.grants import Item, ItemKind, printable
 from ..settings.reload import LiveSettings
 from ..settings.trust import NotStored, Standing
-from .exits import Usage
+from .exits import UsageError
 
 
 def ask_for_trust(live: LiveSettings) -> None:
@@ -17,7 +17,7 @@ def ask_for_trust(live: LiveSettings) -> None:
     standing = live.current().standing
     if not standing.question or live.is_declined:
         return
-    for line in described(live.folder, standing):
+    for line in describe_folder(live.folder, standing):
         print(encodable(line), file=sys.stderr)
     try:
         if agrees():
@@ -29,7 +29,7 @@ def ask_for_trust(live: LiveSettings) -> None:
         print(f"ferrule: {error}", file=sys.stderr)
 
 
-def described(folder: str, standing: Standing) -> Iterator[str]:
+def describe_folder(folder: str, standing: Standing) -> Iterator[str]:
     known = standing.trusted and not standing.new and not standing.gone
     waiting = "has changed since it was trusted" if standing.trusted else "is not trusted"
     yield f"{folder} {'is trusted' if known else waiting}."
@@ -43,7 +43,7 @@ def described(folder: str, standing: Standing) -> Iterator[str]:
 
 
 def _by_file(marked: Iterable[tuple[Item, str]]) -> Iterator[str]:
-    order = list(Kind)
+    order = list(ItemKind)
     file = None
     for item, mark in sorted(marked, key=lambda pair: (pair[0].file, order.index(pair[0].kind))):
         if item.file != file:
@@ -57,6 +57,6 @@ def _by_file(marked: Iterable[tuple[Item, str]]) -> Iterator[str]:
 def agrees() -> bool:
     """Only a person at a terminal can agree here."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise Usage("there is nobody to ask. Look at it with --show, then give --yes.")
+        raise UsageError("there is nobody to ask. Look at it with --show, then give --yes.")
     print("Do you trust this? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -96,7 +96,7 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
 def _input_model(
     name: str, function: Callable[..., Any], hints: Mapping[str, Any], *, skip: str | None
 ) -> type[ToolInput]:
-    documented = _documented_parameters(inspect.getdoc(function) or "")
+    documented = _parameters_from_doc(inspect.getdoc(function) or "")
     fields: dict[str, Any] = {}
     for parameter in inspect.signature(function).parameters.values():
         if parameter.name == skip:
@@ -107,12 +107,12 @@ def _input_model(
             raise ToolDefinitionError(f"{name}: parameter `{parameter.name}` has no type.")
         default = ... if parameter.default is parameter.empty else parameter.default
         annotation = hints[parameter.name]
-        words = _annotated_words(annotation) or documented.get(parameter.name)
+        words = _words_of_annotation(annotation) or documented.get(parameter.name)
         fields[parameter.name] = (annotation, Field(default, description=words) if words else default)
     return create_model(f"{name}_input", __base__=ToolInput, **fields)
 
 
-def _annotated_words(annotation: Any) -> str | None:
+def _words_of_annotation(annotation: Any) -> str | None:
     if get_origin(annotation) is not Annotated:
         return None
     for mark in get_args(annotation)[1:]:
@@ -123,7 +123,7 @@ def _annotated_words(annotation: Any) -> str | None:
     return None
 
 
-def _documented_parameters(doc: str) -> dict[str, str]:
+def _parameters_from_doc(doc: str) -> dict[str, str]:
     """The `Args:` section of a docstring, in Google's form."""
     section = re.search(r"^(?:Args|Parameters):\n((?:[ \t]+.*\n?|\n)+)", doc, re.MULTILINE)
     if not section:

@@ -86,7 +86,7 @@ def _each(fields: Any) -> Any:
 
 def null_means_the_default(schema: CoreSchema) -> CoreSchema:
     """The core schema of a model in which null, for a field whose default is something else, is as if left out."""
-    droppable = frozenset(_defaulted(schema))
+    droppable = frozenset(_fields_with_default(schema))
     if not droppable:
         return schema
 
@@ -101,7 +101,7 @@ def null_means_the_default(schema: CoreSchema) -> CoreSchema:
     return core_schema.no_info_before_validator_function(without_nulls, schema)
 
 
-def _defaulted(schema: Any) -> Iterator[str]:
+def _fields_with_default(schema: Any) -> Iterator[str]:
     """The names, and aliases, of the fields whose default is something other than null."""
     node = cast(dict[str, Any], schema)
     while node.get("type") != "model-fields":

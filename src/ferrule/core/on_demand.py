@@ -79,7 +79,7 @@ class OnDemand(Tool[Any, Any]):
         self._load = load
 
     @cached_property
-    def loaded(self) -> AnyTool:
+    def tool(self) -> AnyTool:
         return self._load()[self.name]
 
     def guide(self) -> str:
@@ -92,43 +92,43 @@ class OnDemand(Tool[Any, Any]):
         return self._off()
 
     def parse(self, arguments: Mapping[str, Any]) -> Any:
-        return self.loaded.parse(arguments)
+        return self.tool.parse(arguments)
 
     def effects(self, input: Any, ctx: ToolContext) -> Effects:
-        return self.loaded.effects(input, ctx)
+        return self.tool.effects(input, ctx)
 
     def check(self, input: Any, ctx: ToolContext) -> None:
-        self.loaded.check(input, ctx)
+        self.tool.check(input, ctx)
 
     async def validate(self, input: Any, ctx: ToolContext) -> None:
-        await self.loaded.validate(input, ctx)
+        await self.tool.validate(input, ctx)
 
     async def opinion(self, input: Any, ctx: ToolContext) -> Verdict | None:
-        return await self.loaded.opinion(input, ctx)
+        return await self.tool.opinion(input, ctx)
 
     def matches(self, specifier: str, input: Any) -> bool | None:
-        return self.loaded.matches(specifier, input)
+        return self.tool.matches(specifier, input)
 
     async def call(self, input: Any, ctx: ToolContext) -> Any | Result[Any]:
-        return await self.loaded.call(input, ctx)
+        return await self.tool.call(input, ctx)
 
     def check_output(self, output: Any) -> Any:
-        return self.loaded.check_output(output)
+        return self.tool.check_output(output)
 
     def to_model(self, output: Any) -> tuple[Block, ...]:
-        return self.loaded.to_model(output)
+        return self.tool.to_model(output)
 
     def describe(self, input: Any) -> str:
-        return self.loaded.describe(input)
+        return self.tool.describe(input)
 
     def show_call(self, input: Any) -> View:
-        return self.loaded.show_call(input)
+        return self.tool.show_call(input)
 
     def show_plan(self, input: Any, ctx: ToolContext) -> View:
-        return self.loaded.show_plan(input, ctx)
+        return self.tool.show_plan(input, ctx)
 
     def show_result(self, input: Any, output: Any) -> View:
-        return self.loaded.show_result(input, output)
+        return self.tool.show_result(input, output)
 
     def show_error(self, message: str) -> View:
-        return self.loaded.show_error(message)
+        return self.tool.show_error(message)

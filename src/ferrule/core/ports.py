@@ -140,7 +140,7 @@ class NoteSource(Protocol):
 
 
 @named_value
-class Said:
+class TurnWords:
     """What was said at a turning point of a session. Empty where nobody said anything."""
 
     context: tuple[str, ...] = ()
@@ -150,24 +150,24 @@ class Said:
     stops: str = ""
     """Why everything is to end, if it is."""
 
-    def without_block(self) -> Said:
+    def without_block(self) -> TurnWords:
         return replace(self, blocks="")
 
 
 class TurnHooks(Protocol):
     """Told of the turning points of a session. Never raises."""
 
-    async def session_started(self, cwd: str, *, source: str = "startup", model: str = "") -> Said: ...
+    async def session_started(self, cwd: str, *, source: str = "startup", model: str = "") -> TurnWords: ...
 
     async def session_ended(self, cwd: str, *, reason: str = "other") -> None: ...
 
-    async def prompt_submitted(self, cwd: str, prompt: str) -> Said: ...
+    async def prompt_submitted(self, cwd: str, prompt: str) -> TurnWords: ...
 
-    async def calls_finished(self, cwd: str, outcomes: Sequence[ToolOutcome]) -> Said:
+    async def calls_finished(self, cwd: str, outcomes: Sequence[ToolOutcome]) -> TurnWords:
         """All calls of one message have their results, and the model is about to read them."""
         ...
 
-    async def stopping(self, cwd: str, last: str, *, blocked: int = 0) -> Said:
+    async def stopping(self, cwd: str, last: str, *, blocked: int = 0) -> TurnWords:
         """`blocked` is how often in a row the model was sent back to work."""
         ...
 

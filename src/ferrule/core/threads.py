@@ -8,7 +8,7 @@ from contextvars import copy_context
 from functools import partial
 from typing import ParamSpec, TypeVar
 
-from .waiting import outlasted
+from .waiting import wait_at_most
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -26,7 +26,7 @@ async def in_a_thread(function: Callable[P, R], /, *args: P.args, **kwargs: P.kw
         return await asyncio.shield(work)
     except asyncio.CancelledError:
         try:
-            await outlasted(work)
+            await wait_at_most(work)
         finally:
             if not work.cancelled():
                 work.exception()  # nobody is left to hear of it; unread, it would be logged as forgotten

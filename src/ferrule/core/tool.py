@@ -96,11 +96,11 @@ class Alias:
     def adapt(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         adapted: dict[str, Any] = dict(self.fixed)
         for key, value in arguments.items():
-            adapted[self.rename.get(key, key)] = _scaled(value, self.scale.get(key))
+            adapted[self.rename.get(key, key)] = _scale(value, self.scale.get(key))
         return adapted
 
 
-def _scaled(value: Any, factor: float | None) -> Any:
+def _scale(value: Any, factor: float | None) -> Any:
     if factor is None or isinstance(value, bool) or not isinstance(value, int | float | str):
         return value
     if isinstance(value, int) and float(factor).is_integer():
@@ -187,9 +187,9 @@ class Tool(ABC, Generic[InT, OutT]):
 
     def parse(self, arguments: Mapping[str, Any]) -> InT:
         """The typed input. Raises `Refusal(INVALID)` that names each bad field."""
-        from .validation import parsed  # noqa: PLC0415 - pydantic is loaded by the first call
+        from .validation import parse_input  # noqa: PLC0415 - pydantic is loaded by the first call
 
-        return cast(InT, parsed(self.name, cast(Any, self.input_model), arguments))
+        return cast(InT, parse_input(self.name, cast(Any, self.input_model), arguments))
 
     def unavailable(self) -> str | None:
         """Why the tool is off here, such as a missing program; `None` when it is on."""

@@ -19,16 +19,16 @@ _ANYTHING: Final[TypeAdapter[Any]] = TypeAdapter(Any)
 
 def schema_of(model: Any) -> Mapping[str, Any] | None:
     """The schema of an input model; `None` where it is none."""
-    return json.loads(_written(model)) if isinstance(model, type) and issubclass(model, ToolInput) else None
+    return json.loads(_adapter_source(model)) if isinstance(model, type) and issubclass(model, ToolInput) else None
 
 
 @lru_cache(maxsize=512)
-def _written(model: type[ToolInput]) -> str:
+def _adapter_source(model: type[ToolInput]) -> str:
     """Made once for each class, as it takes a millisecond and every session has every tool."""
     return json.dumps(lean(model.model_json_schema()))
 
 
-def parsed(tool: str, model: type[ToolInput], arguments: Mapping[str, Any]) -> ToolInput:
+def parse_input(tool: str, model: type[ToolInput], arguments: Mapping[str, Any]) -> ToolInput:
     """Raises `Refusal(INVALID)` that names each bad field."""
     try:
         return model.__pydantic_validator__.validate_python(arguments)

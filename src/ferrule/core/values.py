@@ -110,15 +110,15 @@ class _Shape:
         return tuple(name for name, each in self.fields.items() if each.init and not each.kw_only)
 
     @cached_property
-    def shown(self) -> list[str]:
+    def repr_fields(self) -> list[str]:
         return [name for name, each in self.fields.items() if each.repr]
 
     @cached_property
-    def compared(self) -> Callable[[Any], object]:
+    def compare_key(self) -> Callable[[Any], object]:
         return _content([name for name, each in self.fields.items() if each.compare])
 
     @cached_property
-    def hashed(self) -> Callable[[Any], object]:
+    def hash_key(self) -> Callable[[Any], object]:
         counts = {name: each.compare if each.hash is None else each.hash for name, each in self.fields.items()}
         return _content([name for name in counts if counts[name]])
 
@@ -148,7 +148,7 @@ class _Shape:
             object.__setattr__(value, name, content)
         return True
 
-    def written_init(self) -> Callable[..., None]:
+    def make_init(self) -> Callable[..., None]:
         """What `dataclass` writes for a class with the same fields."""
         twin = type(
             self.cls.__name__,
@@ -193,7 +193,7 @@ def _init_of(shape: _Shape) -> Callable[..., None]:
     def __init__(self: object, *args: Any, **named: Any) -> None:  # noqa: N807 - it is one
         shape.count += 1
         if shape.count > FILLED_BY_HAND or not shape.fill(self, args, named):
-            shape.made.__init__ = init = shape.written_init()
+            shape.made.__init__ = init = shape.make_init()
             init(self, *args, **named)
 
     return __init__
@@ -209,7 +209,7 @@ def _again(given: Field[Any]) -> Any:
 def _repr_of(shape: _Shape) -> Callable[[Any], str]:
     @recursive_repr()
     def __repr__(self: Any) -> str:  # noqa: N807 - it is one
-        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in shape.shown)
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in shape.repr_fields)
         return f"{type(self).__qualname__}({shown})"
 
     return __repr__
@@ -217,14 +217,14 @@ def _repr_of(shape: _Shape) -> Callable[[Any], str]:
 
 def _eq_of(shape: _Shape) -> Callable[[Any, object], bool]:
     def __eq__(self: Any, other: object) -> bool:  # noqa: N807 - it is one
-        return shape.compared(self) == shape.compared(other) if type(other) is type(self) else NotImplemented
+        return shape.compare_key(self) == shape.compare_key(other) if type(other) is type(self) else NotImplemented
 
     return __eq__
 
 
 def _hash_of(shape: _Shape) -> Callable[[Any], int]:
     def __hash__(self: Any) -> int:  # noqa: N807 - it is one
-        return hash(shape.hashed(self))
+        return hash(shape.hash_key(self))
 
     return __hash__
 

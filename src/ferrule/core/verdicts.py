@@ -46,7 +46,7 @@ class Grants:
     """Whether the command goes on after the call, so that nothing can wait for its end."""
 
     @classmethod
-    def declared_by(cls, effects: Effects, *, lasts: bool = False) -> Grants:
+    def for_effects(cls, effects: Effects, *, lasts: bool = False) -> Grants:
         """As effects were judged. Whoever starts the command looks at the disk for the exact names."""
         reads: dict[str, None] = {}
         writes: dict[str, None] = {}

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 
-async def outlasted(future: asyncio.Future[Any], seconds: float | None = None) -> bool:
+async def wait_at_most(future: asyncio.Future[Any], seconds: float | None = None) -> bool:
     """Wait until it is done, but not longer. False if it is not.
 
     A cancellation does not end the wait, and is raised after it: what the future stands for works with things that

@@ -50,7 +50,7 @@ class Budget:
     async def fit(self, call_id: str, tool: AnyTool, content: tuple[Block, ...]) -> Fitted:
         """The content if it is within the tool's limit; else its ends, with the whole saved."""
         fitted = self.within(tool, content)
-        return fitted or await self._spilled(call_id, content, self._limit(tool) or 0, self.keep or tool.keep)
+        return fitted or await self._spill(call_id, content, self._limit(tool) or 0, self.keep or tool.keep)
 
     def _limit(self, tool: AnyTool) -> int | None:
         return self.limits.get(tool.name, tool.result_limit) if self.limits else tool.result_limit
@@ -76,26 +76,26 @@ class Budget:
 
     async def _shrunk(self, outcome: ToolOutcome, preview: int) -> ToolOutcome:
         record = outcome.record
-        fitted = await self._spilled(
+        fitted = await self._spill(
             outcome.call.id, outcome.content, preview, "both", saved_to=record.saved_to if record else None
         )
         if record:
             record.sent_chars, record.saved_to = fitted.sent, fitted.saved_to
         return replace(outcome, content=fitted.content)
 
-    async def _spilled(
+    async def _spill(
         self, call_id: str, content: tuple[Block, ...], limit: int, keep: Keep, saved_to: str | None = None
     ) -> Fitted:
         text = "\n".join(block.text for block in content if isinstance(block, Text))
         if saved_to is None:
-            where, trouble = await self._saved(call_id, text)
+            where, trouble = await self._save(call_id, text)
             short = Text(clip(text, limit, keep, _place(where) if where else trouble))
         else:
-            where, short = saved_to, Text(_clipped_again(text, limit, keep, _place(saved_to)))
+            where, short = saved_to, Text(_clip_again(text, limit, keep, _place(saved_to)))
         rest = tuple(block for block in content if not isinstance(block, Text))
         return Fitted((short, *rest), len(text), len(short.text), where)
 
-    async def _saved(self, call_id: str, text: str) -> tuple[str | None, str]:
+    async def _save(self, call_id: str, text: str) -> tuple[str | None, str]:
         if self.spill is None:
             return None, "the rest was not kept"
         try:
@@ -125,7 +125,7 @@ def clip(text: str, limit: int, keep: Keep, note: str) -> str:
     return _ends(text, text, len(text), limit, keep, note)
 
 
-def _clipped_again(text: str, limit: int, keep: Keep, note: str) -> str:
+def _clip_again(text: str, limit: int, keep: Keep, note: str) -> str:
     """A text that was clipped before, with the count of all that is left out by now."""
     before = re.search(re.escape(_notice(0, note)).replace("0", "([0-9,]+)", 1), text)
     if before is None:
@@ -156,13 +156,13 @@ def _notice(count: int, note: str) -> str:
 def _boundary(text: str, index: int, *, step: int) -> int:
     """The nearest place from `index` on that does not split what a person sees as one character."""
     for _ in range(LONGEST_CHARACTER):
-        if not (0 < index < len(text) and _joined(text[index - 1], text[index])):
+        if not (0 < index < len(text) and _is_joined(text[index - 1], text[index])):
             break
         index += step
     return index
 
 
-def _joined(before: str, after: str) -> bool:
+def _is_joined(before: str, after: str) -> bool:
     if before < "\u0300" and after < "\u0300":
         return before == "\r" and after == "\n"
     return (

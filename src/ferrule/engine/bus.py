@@ -42,16 +42,16 @@ class _Backlog:
             self._last_missed = stamped
             return False
         if self._last_missed is not None:
-            self._waiting.append(self._told_of_missed(self._last_missed))
+            self._waiting.append(self._note_of_missed(self._last_missed))
         self._waiting.append(stamped)
         return True
 
     def _take(self) -> Envelope | None:
         if self._waiting:
             return Envelope(*self._waiting.popleft())
-        return None if self._last_missed is None else Envelope(*self._told_of_missed(self._last_missed))
+        return None if self._last_missed is None else Envelope(*self._note_of_missed(self._last_missed))
 
-    def _told_of_missed(self, last: Stamped) -> Stamped:
+    def _note_of_missed(self, last: Stamped) -> Stamped:
         missed, self._missed, self._last_missed = self._missed, 0, None
         seq, time, agent, _ = last
         return seq, time, agent, Missed(missed)
@@ -166,12 +166,12 @@ class _Listener(_Backlog):
         while True:
             self._ready.acquire()
             ended = self._ended
-            while (envelope := self._taken()) is not None:
+            while (envelope := self._take()) is not None:
                 self._call_back(envelope)
             if ended:
                 return
 
-    def _taken(self) -> Envelope | None:
+    def _take(self) -> Envelope | None:
         with self._lock:
             return self._take()
 

@@ -114,14 +114,14 @@ class Compaction:
     def is_due(self, request: Request, facts: ModelFacts) -> bool:
         if not self.is_automatic:
             return False
-        return self.meter.measured(request) > max(self._next, limit(facts, request.max_tokens))
+        return self.meter.measure(request) > max(self._next, limit(facts, request.max_tokens))
 
     def may_follow_overflow(self) -> bool:
         """Once for each message: if that was not enough, nothing will be."""
         first, self._overflowed = not self._overflowed, True
         return first and self.is_automatic
 
-    def used(self, usage: Usage, turns: int, facts: ModelFacts, *, stays: bool) -> None:
+    def note_usage(self, usage: Usage, turns: int, facts: ModelFacts, *, stays: bool) -> None:
         """A message was written on top of so many turns."""
         self._overflowed = self._overflowed and not stays
         if self.meter.report(usage, turns + stays) and self._is_fresh:
@@ -132,10 +132,10 @@ class Compaction:
         """There is no other one before a good part of the window has been filled again."""
         self._next = self.meter.tokens + facts.window // KEPT_SHARE
 
-    def done(self, request: Request, facts: ModelFacts) -> int:
+    def measure_result(self, request: Request, facts: ModelFacts) -> int:
         """Measure the new conversation; how many tokens it has now."""
         self.meter.reset()
-        after = self.meter.measured(request)
+        after = self.meter.measure(request)
         self.put_off(facts)
         self._is_fresh = True
         return after
@@ -171,10 +171,10 @@ def limit(facts: ModelFacts, max_tokens: int | None) -> int:
     return facts.window - answer - facts.window // 20
 
 
-def first_kept(turns: Sequence[Turn], tokens: int) -> int:
+def first_kept_turn(turns: Sequence[Turn], tokens: int) -> int:
     """Where the last turns begin that have at most so many tokens. A result stays with its call, the last turn always.
 
-    >>> first_kept([UserTurn.saying("x" * 90), UserTurn.saying("y" * 90)], 40)
+    >>> first_kept_turn([UserTurn.saying("x" * 90), UserTurn.saying("y" * 90)], 40)
     1
     """
     if not turns:
@@ -229,7 +229,7 @@ def _is_short(content: Collection[Block]) -> bool:
     return all(isinstance(block, Text) and len(block.text) <= SHORT for block in content)
 
 
-async def shortened(
+async def shorten(
     request: Request,
     model: ModelProvider,
     *,
@@ -243,7 +243,7 @@ async def shortened(
     Where it is beyond the window already, the model is shown it without its older results.
     """
     turns, facts = request.history, model.facts
-    first = first_kept(turns, facts.window // KEPT_SHARE)
+    first = first_kept_turn(turns, facts.window // KEPT_SHARE)
     last = len(turns) - first
     summary = ""
     if first:

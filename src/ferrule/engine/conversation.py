@@ -14,7 +14,7 @@ from .transcript import Transcript
 GO_ON = "Your last message was cut off. Go on from where it ends, and do not repeat it."
 
 
-class Conversation:
+class MessageHistory:
     """What the model is sent, and on its way there what the transcript keeps."""
 
     def __init__(self, turns: Sequence[Turn] = (), transcript: Transcript | None = None) -> None:
@@ -52,7 +52,7 @@ class Conversation:
         if apart:
             self.turns.append(UserTurn(tuple(map(Text, texts))))
         else:
-            self.turns[-1:] = told(self.turns[-1], texts)
+            self.turns[-1:] = append_notes(self.turns[-1], texts)
         if self.transcript:
             self.transcript.notes(texts, apart=apart)
 
@@ -67,7 +67,7 @@ class Conversation:
         self._sent = 0
 
 
-def told(last: Turn, texts: tuple[str, ...]) -> tuple[Turn, ...]:
+def append_notes(last: Turn, texts: tuple[str, ...]) -> tuple[Turn, ...]:
     """A turn that nobody has read yet, and what is to be said behind it."""
     match last:
         case UserTurn(content):

@@ -12,7 +12,7 @@ from ..core.content import Block, Document, Image, Text
 from ..core.model import AssistantPart, AssistantTurn, ResultTurn, Thought, ToolResult, Usage, UserTurn
 
 
-class Unreadable(ValueError):
+class UnreadableEntry(ValueError):
     """A line that is no entry, or one that says something no turn can."""
 
 
@@ -25,13 +25,13 @@ def line_of(entry: Mapping[str, Any]) -> bytes:
 
 
 def entry_of(line: bytes) -> dict[str, Any]:
-    """Raises `Unreadable`."""
+    """Raises `UnreadableEntry`."""
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError):
-        raise Unreadable("not JSON") from None
+        raise UnreadableEntry("not JSON") from None
     if not isinstance(entry, dict):
-        raise Unreadable("not an object")
+        raise UnreadableEntry("not an object")
     return cast(dict[str, Any], entry)
 
 
@@ -105,7 +105,7 @@ def _part(part: AssistantPart) -> dict[str, Any]:
 
 
 def user_turn(entry: Mapping[str, Any]) -> UserTurn:
-    """Raises `Unreadable`, like the others here."""
+    """Raises `UnreadableEntry`, like the others here."""
     return UserTurn(tuple(_read_block(block) for block in _list(entry, "content")))
 
 
@@ -128,7 +128,7 @@ def result_turn(entry: Mapping[str, Any]) -> ResultTurn:
 def texts(entry: Mapping[str, Any], key: str) -> tuple[str, ...]:
     values = entry.get(key)
     if not isinstance(values, list) or not all(isinstance(value, str) for value in cast(list[Any], values)):
-        raise Unreadable(f"`{key}` is no list of texts")
+        raise UnreadableEntry(f"`{key}` is no list of texts")
     return tuple(cast(list[str], values))
 
 
@@ -141,7 +141,7 @@ def _read_block(block: Mapping[str, Any]) -> Block:
         case "document":
             return Document(_text(block, "media_type"), _text(block, "base64"), _text(block, "title"))
         case other:
-            raise Unreadable(f"no such block: {other}")
+            raise UnreadableEntry(f"no such block: {other}")
 
 
 def _read_part(part: Mapping[str, Any]) -> AssistantPart:
@@ -153,22 +153,22 @@ def _read_part(part: Mapping[str, Any]) -> AssistantPart:
         case "call":
             arguments = part.get("arguments")
             if not isinstance(arguments, dict):
-                raise Unreadable("a call without arguments")
+                raise UnreadableEntry("a call without arguments")
             malformed = _text(part, "malformed") if "malformed" in part else None
             return ToolCall(_text(part, "id"), _text(part, "name"), cast(dict[str, Any], arguments), malformed)
         case other:
-            raise Unreadable(f"no such part: {other}")
+            raise UnreadableEntry(f"no such part: {other}")
 
 
 def _text(fields: Mapping[str, Any], key: str) -> str:
     value = fields.get(key)
     if not isinstance(value, str):
-        raise Unreadable(f"`{key}` is no text")
+        raise UnreadableEntry(f"`{key}` is no text")
     return value
 
 
 def _list(entry: Mapping[str, Any], key: str) -> Sequence[Mapping[str, Any]]:
     values = entry.get(key)
     if not isinstance(values, list) or not all(isinstance(value, dict) for value in cast(list[Any], values)):
-        raise Unreadable(f"`{key}` is no list of objects")
+        raise UnreadableEntry(f"`{key}` is no list of objects")
     return cast(list[dict[str, Any]], values)

@@ -22,11 +22,11 @@ from ..core.effects import Effects
 from ..core.events import ToolFinished, ToolProgressed, ToolRequested
 from ..core.state import SessionState, StateChange
 from ..core.verdicts import Verdict
-from .faults import GRACE, told
+from .faults import GRACE, outcome_of_error
 from .gate import Deadlock, Gate, Ticket
 from .pipeline import Pipeline
 from .pool import ToolPool
-from .preparing import Prepared
+from .preparing import PreparedCall
 
 MAX_DEPTH = 16
 
@@ -81,7 +81,7 @@ class Executor:
         self._unfinished += 1
         self._loop = asyncio.get_running_loop()
         if life.begin():
-            life.task = _started(life.live(), self._loop)
+            life.task = _start_eagerly(life.live(), self._loop)
         else:
             self.settle(life)
 
@@ -167,7 +167,7 @@ class Executor:
             self._settled += 1
 
 
-def _started(life: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop) -> asyncio.Task[None]:
+def _start_eagerly(life: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop) -> asyncio.Task[None]:
     """A task that has taken its first steps already, where Python can do that: a quick call needs no others."""
     if sys.version_info >= (3, 12):
         return asyncio.Task(life, loop=loop, eager_start=True)
@@ -215,7 +215,7 @@ class _Life:
         self._facts = facts
         self._parent = parent
         self._ticket: Ticket | None = None
-        self._ready: Prepared | None = None
+        self._ready: PreparedCall | None = None
         self._outcome: ToolOutcome | None = None
         self._nested = 0
         self._outer = outer
@@ -260,7 +260,7 @@ class _Life:
         except asyncio.CancelledError:
             pass  # `outcome` says so; whoever cancelled waits for the task's end and not for its result
         except Exception as error:  # nothing should get here; if it does, it is a fault and not an interrupt
-            self._outcome = told(self.call, error)
+            self._outcome = outcome_of_error(self.call, error)
         finally:
             self._executor.settle(self)
 
@@ -292,7 +292,7 @@ class _Life:
 
     # The pipeline's port
 
-    async def admit(self, ready: Prepared, /) -> Prepared:
+    async def admit(self, ready: PreparedCall, /) -> PreparedCall:
         executor = self._executor
         ticket = self._ticket
         assert ticket is not None

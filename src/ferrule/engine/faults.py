@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 from ..core.calls import Refusal, Status, ToolCall, ToolOutcome
 from ..core.tool import AnyTool, ToolError
-from ..core.waiting import outlasted
+from ..core.waiting import wait_at_most
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ GRACE = 2.0
 """Seconds a cancelled task has to clean up before it is left behind."""
 
 
-def told(call: ToolCall, error: BaseException, tool: AnyTool | None = None) -> ToolOutcome:
+def outcome_of_error(call: ToolCall, error: BaseException, tool: AnyTool | None = None) -> ToolOutcome:
     """The outcome that an exception means. Raises it again if it is not the call's own.
 
     A person's interrupt and a cancellation from outside belong to the caller;
@@ -50,7 +50,7 @@ def told(call: ToolCall, error: BaseException, tool: AnyTool | None = None) -> T
 def from_outside(error: BaseException) -> bool:
     """Whether it is a person's interrupt or a wanted cancellation, and not the failure of whoever raised it."""
     if isinstance(error, asyncio.CancelledError):
-        return _wanted()
+        return _is_cancel_requested()
     return isinstance(error, KeyboardInterrupt | GeneratorExit)
 
 
@@ -62,7 +62,7 @@ def in_own_task(work: Awaitable[T], around: Callable[[Awaitable[T]], Coroutine[A
     return task
 
 
-async def contained(work: Awaitable[T]) -> T:
+async def contain_exit(work: Awaitable[T]) -> T:
     """For work in a task of its own, where a bare `SystemExit` would end the whole event loop."""
     try:
         return await work
@@ -115,7 +115,7 @@ def _words(error: BaseException) -> str:
         return ""
 
 
-def _wanted() -> bool:
+def _is_cancel_requested() -> bool:
     """Whether somebody outside asked the running task to stop."""
     try:
         task = asyncio.current_task()
@@ -128,7 +128,7 @@ async def end(task: asyncio.Future[Any], grace: float = GRACE) -> bool:
     """Cancel and wait for the end, but not for ever. False if it is still running and was left behind."""
     task.cancel()
     try:
-        return await outlasted(task, grace)
+        return await wait_at_most(task, grace)
     finally:
         if not task.done():
             log.error("%r ignored its cancellation for %g s and was left behind", task, grace)

@@ -33,17 +33,17 @@ def ground(effects: Effects, paths: Paths) -> Effects:
     """The same effects with every path resolved on the links of this moment."""
     for touch in effects.touches:
         if isinstance(touch, ReadsPath | WritesPath):
-            return Effects(tuple(_all_grounded(effects.touches, paths)))
+            return Effects(tuple(_ground_all(effects.touches, paths)))
     return effects
 
 
-def _all_grounded(touches: Iterable[Touch], paths: Paths) -> Iterator[Touch]:
+def _ground_all(touches: Iterable[Touch], paths: Paths) -> Iterator[Touch]:
     for touch in touches:
-        grounded = _grounded(touch, paths)
+        grounded = _ground_touch(touch, paths)
         if isinstance(touch, WritesPath) and touch.if_folder and isinstance(grounded, WritesPath):
             is_folder = paths.is_folder(grounded.real)
             if is_folder is not False:
-                yield from _all_grounded((replace(one, found=True) for one in touch.if_folder), paths)
+                yield from _ground_all((replace(one, found=True) for one in touch.if_folder), paths)
             if is_folder:
                 grounded = replace(grounded, like="")
         yield grounded
@@ -53,7 +53,7 @@ def _all_grounded(touches: Iterable[Touch], paths: Paths) -> Iterator[Touch]:
             yield from _put_below(grounded, paths)
 
 
-def _grounded(touch: Touch, paths: Paths) -> Touch:
+def _ground_touch(touch: Touch, paths: Paths) -> Touch:
     if isinstance(touch, ReadsPath | WritesPath) and not os.path.isabs(touch.path):
         return Opaque()  # a place nobody can compare or match may be any place
     if isinstance(touch, ReadsPath):
@@ -79,10 +79,10 @@ def _behind_links(touch: ReadsPath | WritesPath, paths: Paths) -> Iterator[Touch
         return
     for path in found:
         if isinstance(touch, ReadsPath):
-            yield _grounded(ReadsPath(path, found=True), paths)
+            yield _ground_touch(ReadsPath(path, found=True), paths)
         else:
             change = Change.UNLINKS if touch.change is Change.DELETES else touch.change
-            yield _grounded(WritesPath(path, change, found=True), paths)
+            yield _ground_touch(WritesPath(path, change, found=True), paths)
 
 
 def _put_below(touch: WritesPath, paths: Paths) -> Iterator[Touch]:
@@ -91,7 +91,7 @@ def _put_below(touch: WritesPath, paths: Paths) -> Iterator[Touch]:
         yield Opaque()
         return
     for entry in entries:
-        yield _grounded(WritesPath(os.path.join(touch.path, entry), touch.change, found=True), paths)
+        yield _ground_touch(WritesPath(os.path.join(touch.path, entry), touch.change, found=True), paths)
 
 
 def _way(touch: ReadsPath | WritesPath) -> str:
@@ -216,7 +216,7 @@ def _set(keys: list[str]) -> frozenset[str]:
 
 
 def _overlap(some: tuple[str, ...], others: tuple[str, ...]) -> bool:
-    return any(_nested(one, other) for one in some for other in others)
+    return any(_is_nested(one, other) for one in some for other in others)
 
 
 def _redirects(written: tuple[str, ...], paths: tuple[str, ...]) -> bool:
@@ -224,7 +224,7 @@ def _redirects(written: tuple[str, ...], paths: tuple[str, ...]) -> bool:
     return any(_within(path, folder) for folder in written for path in paths)
 
 
-def _nested(one: str, other: str) -> bool:
+def _is_nested(one: str, other: str) -> bool:
     """Whether the two paths are the same or one contains the other."""
     return _within(one, other) if len(one) > len(other) else _within(other, one)
 

@@ -163,7 +163,7 @@ class Gate:
         for dependent in ticket.dependents:
             dependent.waits_for.discard(ticket)
             if dependent.movers is not None:
-                self._moved(dependent, ticket)
+                self._note_moved(dependent, ticket)
             if not dependent.waits_for:
                 self._seek_lane(dependent)
         ticket.dependents.clear()
@@ -219,7 +219,7 @@ class Gate:
                 if other in self._queue:
                     self._seek_lane(other)
 
-    def _moved(self, ticket: Ticket, by: Ticket) -> None:
+    def _note_moved(self, ticket: Ticket, by: Ticket) -> None:
         """One that could move the ticket's paths is over; after the last one the ticket is to be stated anew."""
         if ticket.movers and by in ticket.movers:
             ticket.movers.discard(by)
@@ -275,7 +275,7 @@ class Gate:
         waiting.waits_for.discard(ahead)
         ahead.dependents.remove(waiting)
         if waiting.movers is not None:
-            self._moved(waiting, ahead)
+            self._note_moved(waiting, ahead)
         self._seek_lane(waiting)
 
     def _unblock(self, ticket: Ticket) -> None:

@@ -32,11 +32,11 @@ def ask_all(proposal: Proposal, judges: Sequence[Judge]) -> tuple[list[Opinion],
             if from_outside(error):
                 _dismiss(waiting)
                 raise
-            answer = _failed(error)
+            answer = _refusal_of_error(error)
         if answer is not None and not isinstance(answer, Verdict) and isinstance(answer, Awaitable):  # pyright: ignore[reportUnnecessaryIsInstance]
             waiting.append(answer)
             continue
-        answer = _understood(answer)
+        answer = _check_answer(answer)
         heard.append(answer)
         if _denies(answer):
             _dismiss(waiting)
@@ -46,7 +46,7 @@ def ask_all(proposal: Proposal, judges: Sequence[Judge]) -> tuple[list[Opinion],
 
 async def the_rest(waiting: list[Awaitable[Opinion]]) -> list[Opinion]:
     """The answers that had to be waited for, all at once; a DENY ends the wait for the others."""
-    return [await guarded(waiting[0])] if len(waiting) == 1 else await _all_at_once(waiting)
+    return [await answer_or_refusal(waiting[0])] if len(waiting) == 1 else await _all_at_once(waiting)
 
 
 def rewritten(heard: Iterable[Opinion], *known: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -72,23 +72,23 @@ async def _tool_opinion(proposal: Proposal) -> Opinion:
     return replace(opinion, source="tool") if opinion else None
 
 
-async def guarded(answer: Awaitable[Opinion]) -> Opinion:
+async def answer_or_refusal(answer: Awaitable[Opinion]) -> Opinion:
     """What a judge or an approver says in the end; one that fails has said no."""
     try:
-        return _understood(await answer)
+        return _check_answer(await answer)
     except BaseException as error:  # somebody else's code: whatever it raises is a refusal
         if from_outside(error):
             raise
-        return _failed(error)
+        return _refusal_of_error(error)
 
 
-def _understood(answer: object) -> Opinion:
+def _check_answer(answer: object) -> Opinion:
     if answer is None or isinstance(answer, Verdict):
         return answer
-    return _failed(TypeError(f"{type(answer).__name__} is no verdict"))
+    return _refusal_of_error(TypeError(f"{type(answer).__name__} is no verdict"))
 
 
-def _failed(error: BaseException) -> Verdict:
+def _refusal_of_error(error: BaseException) -> Verdict:
     log.error("a check failed", exc_info=error)
     words = f"a check failed ({in_short(error)}), so it is refused"
     return Verdict(behavior=Behavior.DENY, source="default", reason=words)
@@ -99,7 +99,7 @@ def _denies(opinion: Opinion) -> bool:
 
 
 async def _all_at_once(waiting: list[Awaitable[Opinion]]) -> list[Opinion]:
-    tasks = [in_own_task(answer, guarded) for answer in waiting]
+    tasks = [in_own_task(answer, answer_or_refusal) for answer in waiting]
     pending = set(tasks)
     try:
         while pending:

@@ -42,7 +42,7 @@ from ..core.model import (
 )
 from ..core.ports import Note
 from ..core.values import named_value
-from .conversation import Conversation
+from .conversation import MessageHistory
 from .executor import Executor
 from .spending import NOTHING
 
@@ -60,7 +60,7 @@ HALF_A_CALL = (
 class Turnstile:
     """What one turn works with: the conversation, a model, and fresh parts for every message."""
 
-    conversation: Conversation
+    conversation: MessageHistory
     model: ModelProvider
     emit: Emit
     request: Callable[[], Request]
@@ -87,13 +87,13 @@ async def run_turn(at: Turnstile) -> TurnEnded:
     """
     messages = 0
     while True:
-        ended = at.limit(messages) or await _answered(at)
+        ended = at.limit(messages) or await _answer_once(at)
         if ended:
             return ended
         messages += 1
 
 
-async def _answered(at: Turnstile) -> TurnEnded | None:
+async def _answer_once(at: Turnstile) -> TurnEnded | None:
     """One message with the results of its calls, or the end of the turn."""
     await at.make_room(False)
     attempt = 1

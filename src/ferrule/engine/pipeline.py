@@ -24,11 +24,11 @@ from ..core.tool import Result, ToolError
 from ..core.values import named_value
 from ..core.verdicts import NO_OPINION, Behavior, Verdict, strictest
 from .budget import Budget, Fitted
-from .faults import contained, end, from_outside, in_own_task, in_short, told
-from .judging import ask_all, guarded, rewritten, the_rest
+from .faults import contain_exit, end, from_outside, in_own_task, in_short, outcome_of_error
+from .judging import answer_or_refusal, ask_all, rewritten, the_rest
 from .pool import ToolPool
-from .preparing import Prepared, looked_up, prepared, restated
-from .projecting import as_result, require_extras, required_blocks
+from .preparing import PreparedCall, look_up, prepare_call, restate
+from .projecting import as_result, check_blocks, require_extras
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class Admission(Protocol):
 
     record: CallRecord
 
-    async def admit(self, ready: Prepared, /) -> Prepared:
+    async def admit(self, ready: PreparedCall, /) -> PreparedCall:
         """Wait for the call's turn, and state its effects again on the world as it is then."""
         ...
 
@@ -68,17 +68,17 @@ class Pipeline:
 
     # Before the queue
 
-    def prepare(self, call: ToolCall, pool: ToolPool, ctx: ToolContext) -> Prepared | ToolOutcome:
+    def prepare(self, call: ToolCall, pool: ToolPool, ctx: ToolContext) -> PreparedCall | ToolOutcome:
         try:
-            tool, arguments = looked_up(call, pool)
-            return prepared(call, tool, arguments, ctx, self.paths)
+            tool, arguments = look_up(call, pool)
+            return prepare_call(call, tool, arguments, ctx, self.paths)
         except BaseException as error:  # the pipeline's exit, for calls that never enter the queue
-            return told(call, error)
+            return outcome_of_error(call, error)
 
-    def restate(self, ready: Prepared, cwd: str) -> Prepared:
-        return restated(ready, cwd, self.paths)
+    def restate(self, ready: PreparedCall, cwd: str) -> PreparedCall:
+        return restate(ready, cwd, self.paths)
 
-    async def decide(self, ready: Prepared) -> tuple[Prepared, Verdict]:
+    async def decide(self, ready: PreparedCall) -> tuple[PreparedCall, Verdict]:
         """The verdict of the judges, and the call with its input as they changed it. Nobody is asked, nothing runs.
 
         Raises `Refusal` for an input that is not valid once it was changed.
@@ -88,45 +88,45 @@ class Pipeline:
             if changed is None:
                 return ready, verdict
             proposal = ready.proposal
-            ready = prepared(proposal.call, proposal.tool, changed, proposal.ctx, self.paths)
+            ready = prepare_call(proposal.call, proposal.tool, changed, proposal.ctx, self.paths)
         raise _changed_too_often(ready)
 
     # In its turn
 
-    async def run(self, ready: Prepared, admission: Admission) -> ToolOutcome:
+    async def run(self, ready: PreparedCall, admission: Admission) -> ToolOutcome:
         """The outcome, whatever happens; only a cancellation from outside leaves as an exception."""
         ran = False
         try:
             ready = await admission.admit(ready)
-            ready = await self._cleared(ready, admission)
+            ready = await self._clear(ready, admission)
             ran = True
-            outcome = await self._carried_out(ready.proposal, admission)
+            outcome = await self._carry_out(ready.proposal, admission)
         except BaseException as error:  # the pipeline's exit: the one place where exceptions become outcomes
-            outcome = told(ready.proposal.call, error, ready.proposal.tool)
-            outcome = await self._bounded(ready.proposal, outcome, admission.record)
+            outcome = outcome_of_error(ready.proposal.call, error, ready.proposal.tool)
+            outcome = await self._bound(ready.proposal, outcome, admission.record)
         if ran and self.after:
-            outcome = await self._followed_up(ready.proposal, outcome, admission.record)
+            outcome = await self._follow_up(ready.proposal, outcome, admission.record)
         return outcome
 
-    async def _cleared(self, ready: Prepared, admission: Admission) -> Prepared:
+    async def _clear(self, ready: PreparedCall, admission: Admission) -> PreparedCall:
         """The call that may run. One whose input was changed is validated and judged as changed."""
         approved: Verdict | None = None
         for _ in range(MAX_REWRITES + 1):
             proposal = ready.proposal
             admission.record.effects = proposal.effects
             if proposal.tool.looks_first:
-                await _validated(proposal)
+                await _validate(proposal)
             admission.record.mark("validate")
             self.emit(ToolStarted(proposal.call, proposal.tool.show_call(proposal.input)))
-            changed, approved = await self._judged(ready, admission, approved)
+            changed, approved = await self._judge(ready, admission, approved)
             if changed is None:
                 return ready
             admission.record.rewrites += (changed,)
-            again = prepared(proposal.call, proposal.tool, changed, proposal.ctx, self.paths)
+            again = prepare_call(proposal.call, proposal.tool, changed, proposal.ctx, self.paths)
             ready = await admission.admit(again)
         raise _changed_too_often(ready)
 
-    async def _heard(self, ready: Prepared) -> tuple[Verdict, Mapping[str, Any] | None]:
+    async def _heard(self, ready: PreparedCall) -> tuple[Verdict, Mapping[str, Any] | None]:
         """What all judges say as one verdict, and the input that one of them wants instead, if it is not refused."""
         proposal = ready.proposal
         heard, waiting = ask_all(proposal, self.judges)
@@ -136,8 +136,8 @@ class Pipeline:
         denied = verdict.behavior is Behavior.DENY
         return verdict, None if denied else rewritten(heard, proposal.arguments, ready.given)
 
-    async def _judged(
-        self, ready: Prepared, admission: Admission, approved: Verdict | None
+    async def _judge(
+        self, ready: PreparedCall, admission: Admission, approved: Verdict | None
     ) -> tuple[Mapping[str, Any] | None, Verdict | None]:
         """Return if it may run; with the input that replaces this one, if somebody changed it. Otherwise refuse.
 
@@ -149,7 +149,7 @@ class Pipeline:
         if changed is not None:
             return changed, None
         if verdict.behavior is Behavior.ASK:
-            verdict = _inside(approved, verdict) if approved else await self._asked(proposal, verdict, admission)
+            verdict = _inside(approved, verdict) if approved else await self._ask(proposal, verdict, admission)
             if approved is None and verdict.behavior is Behavior.ALLOW:
                 changed = rewritten((verdict,), proposal.arguments, ready.given)
                 if changed is not None:
@@ -164,15 +164,15 @@ class Pipeline:
             raise Refusal(Status.DENIED, words, stops=verdict.stops)
         return None, None
 
-    async def _asked(self, proposal: Proposal, verdict: Verdict, admission: Admission) -> Verdict:
+    async def _ask(self, proposal: Proposal, verdict: Verdict, admission: Admission) -> Verdict:
         await admission.message_complete()
-        answer = await guarded(self.approver.approve(proposal, verdict)) or NO_OPINION
+        answer = await answer_or_refusal(self.approver.approve(proposal, verdict)) or NO_OPINION
         admission.record.mark("ask")
         if answer.behavior is Behavior.ALLOW and not _is_held(answer):
             answer = replace(answer, approved=True)
         return _inside(answer, verdict)
 
-    async def _carried_out(self, proposal: Proposal, admission: Admission) -> ToolOutcome:
+    async def _carry_out(self, proposal: Proposal, admission: Admission) -> ToolOutcome:
         tool = proposal.tool
         limit = self.time_limits.get(tool.name, tool.time_limit)
         try:
@@ -182,13 +182,13 @@ class Pipeline:
                 returned = await _within(limit, proposal, admission)
         finally:
             admission.record.mark("call")
-        return await self._projected(proposal, as_result(returned), admission.record)
+        return await self._project(proposal, as_result(returned), admission.record)
 
-    async def _projected(self, proposal: Proposal, result: Result[Any], record: CallRecord) -> ToolOutcome:
+    async def _project(self, proposal: Proposal, result: Result[Any], record: CallRecord) -> ToolOutcome:
         """Typed output to blocks for the model, within the budget, and a view for people."""
         tool = proposal.tool
         output = tool.check_output(result.output)
-        content = required_blocks(tool, tool.to_model(output))
+        content = check_blocks(tool, tool.to_model(output))
         if result.changes or result.messages:
             require_extras(tool, result)
         fitted = self.budget.within(tool, content)
@@ -210,7 +210,7 @@ class Pipeline:
             record,
         )
 
-    async def _bounded(self, proposal: Proposal, outcome: ToolOutcome, record: CallRecord) -> ToolOutcome:
+    async def _bound(self, proposal: Proposal, outcome: ToolOutcome, record: CallRecord) -> ToolOutcome:
         """An error can be as long as a result, and has the same limit."""
         fitted = await self.budget.fit(proposal.call.id, proposal.tool, outcome.content)
         _note(record, fitted)
@@ -218,13 +218,13 @@ class Pipeline:
 
     # After the call
 
-    async def _followed_up(self, proposal: Proposal, outcome: ToolOutcome, record: CallRecord) -> ToolOutcome:
+    async def _follow_up(self, proposal: Proposal, outcome: ToolOutcome, record: CallRecord) -> ToolOutcome:
         for step in self.after:
             try:
                 answer = step.after(proposal, outcome)
                 amendment = await answer if isinstance(answer, Awaitable) else answer
                 if amendment is not None:
-                    outcome = await self._amended(proposal, outcome, amendment, record)
+                    outcome = await self._amend(proposal, outcome, amendment, record)
             except BaseException as error:  # a step is somebody else's code, and the call has already happened
                 if from_outside(error):
                     raise
@@ -234,14 +234,14 @@ class Pipeline:
         record.mark("after")
         return outcome
 
-    async def _amended(
+    async def _amend(
         self, proposal: Proposal, outcome: ToolOutcome, amendment: Amendment, record: CallRecord
     ) -> ToolOutcome:
         if amendment.output is not None:
             result = Result(amendment.output, outcome.messages, outcome.changes, outcome.meta)
-            outcome = replace(await self._projected(proposal, result, record), status=outcome.status)
+            outcome = replace(await self._project(proposal, result, record), status=outcome.status)
         if amendment.content is not None:
-            content = required_blocks(proposal.tool, amendment.content)
+            content = check_blocks(proposal.tool, amendment.content)
             fitted = await self.budget.fit(proposal.call.id, proposal.tool, content)
             _note(record, fitted)
             outcome = replace(outcome, content=fitted.content)
@@ -249,7 +249,7 @@ class Pipeline:
         return replace(outcome, messages=outcome.messages + amendment.messages, stops=outcome.stops or amendment.stops)
 
 
-def _changed_too_often(ready: Prepared) -> Refusal:
+def _changed_too_often(ready: PreparedCall) -> Refusal:
     name = ready.proposal.tool.name
     return Refusal(Status.DENIED, f"{name} was not allowed: its input was changed again and again.")
 
@@ -270,7 +270,7 @@ def _note(record: CallRecord, fitted: Fitted) -> None:
     record.produced_chars, record.sent_chars, record.saved_to = fitted.produced, fitted.sent, fitted.saved_to
 
 
-async def _validated(proposal: Proposal) -> None:
+async def _validate(proposal: Proposal) -> None:
     try:
         await proposal.tool.validate(proposal.input, proposal.ctx)
     except ToolError as error:
@@ -280,7 +280,7 @@ async def _validated(proposal: Proposal) -> None:
 async def _within(limit: float, proposal: Proposal, admission: Admission) -> Any:
     """The call in a task of its own, which is ended when its time is up."""
     tool = proposal.tool
-    task = in_own_task(tool.call(proposal.input, proposal.ctx), contained)
+    task = in_own_task(tool.call(proposal.input, proposal.ctx), contain_exit)
     try:
         finished, _ = await asyncio.wait((task,), timeout=limit)
     except asyncio.CancelledError:

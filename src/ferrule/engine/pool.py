@@ -83,11 +83,11 @@ def _unavailable(tool: AnyTool) -> str | None:
 
 
 def only(names: Collection[str], why: str = "it is not among the tools chosen for this run") -> Layer:
-    return lambda selection: selection.dropping(lambda tool: None if _named(tool, names) else why)
+    return lambda selection: selection.dropping(lambda tool: None if _is_named(tool, names) else why)
 
 
 def without(names: Collection[str], why: str) -> Layer:
-    return lambda selection: selection.dropping(lambda tool: why if _named(tool, names) else None)
+    return lambda selection: selection.dropping(lambda tool: why if _is_named(tool, names) else None)
 
 
 def hiding(denied: Callable[[AnyTool], bool]) -> Layer:
@@ -105,7 +105,7 @@ def simple() -> Layer:
     return only(SIMPLE_TOOLS, "simple mode has only Bash, Edit and Read")
 
 
-def _named(tool: AnyTool, names: Collection[str]) -> bool:
+def _is_named(tool: AnyTool, names: Collection[str]) -> bool:
     return tool.name in names or any(alias.name in names for alias in tool.aliases)
 
 
@@ -129,7 +129,7 @@ class ToolPool:
         """The tool of that name, loaded, and the alias if the name is an old one."""
         found = self._by_name.get(name)
         if found is not None and isinstance(found[0], OnDemand):
-            return found[0].loaded, found[1]
+            return found[0].tool, found[1]
         return found
 
     def knows(self, name: str) -> bool:
@@ -155,7 +155,7 @@ class ToolPool:
         """How many specs at the front of `offered` belong to built-in tools: the cache breakpoint stands there."""
         return sum(tool.spec.exposure is Exposure.DIRECT for tool in self.builtin)
 
-    def offered(self, found: Sequence[str] = ()) -> tuple[ToolSpec, ...]:
+    def specs_for_request(self, found: Sequence[str] = ()) -> tuple[ToolSpec, ...]:
         """What a request carries: the direct tools, then the found ones in the order they were found."""
         if not found:
             return self._direct
@@ -214,7 +214,7 @@ class Registry:
     @property
     def pool(self) -> ToolPool:
         if self._pool is None:
-            layers = (*self._layers, self._without_disabled)
+            layers = (*self._layers, self._leave_out_disabled)
             self._pool = assemble(select(self._builtin.values(), *layers), select(self._remote.values(), *layers))
         return self._pool
 
@@ -249,7 +249,7 @@ class Registry:
         if self._disabled.pop(name, None) is not None:
             self._renew(name)
 
-    def _without_disabled(self, selection: Selection) -> Selection:
+    def _leave_out_disabled(self, selection: Selection) -> Selection:
         return selection.dropping(lambda tool: self._disabled.get(tool.name))
 
     def _renew(self, *names: str) -> None:

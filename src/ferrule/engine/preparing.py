@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 @plain_value
-class Prepared:
+class PreparedCall:
     """A call whose tool exists and whose arguments parse, with what it would occupy."""
 
     proposal: Proposal
@@ -38,7 +38,7 @@ class Prepared:
     footprint: Footprint
 
 
-def looked_up(call: ToolCall, pool: ToolPool) -> tuple[AnyTool, Mapping[str, Any]]:
+def look_up(call: ToolCall, pool: ToolPool) -> tuple[AnyTool, Mapping[str, Any]]:
     """The tool, and the arguments under its own parameter names."""
     found = pool.get(call.name)
     if found is None:
@@ -53,10 +53,12 @@ def looked_up(call: ToolCall, pool: ToolPool) -> tuple[AnyTool, Mapping[str, Any
     return tool, alias.adapt(call.arguments) if alias else call.arguments
 
 
-def prepared(call: ToolCall, tool: AnyTool, arguments: Mapping[str, Any], ctx: ToolContext, paths: Paths) -> Prepared:
+def prepare_call(
+    call: ToolCall, tool: AnyTool, arguments: Mapping[str, Any], ctx: ToolContext, paths: Paths
+) -> PreparedCall:
     """Schema, paths, the checks that need no disk, and the first statement of effects."""
     try:
-        ready = _stated(call, tool, tool.parse(arguments), arguments, ctx, paths)
+        ready = _state(call, tool, tool.parse(arguments), arguments, ctx, paths)
         tool.check(ready.proposal.input, ctx)
     except (Refusal, ToolError) as refusal:
         message = str(refusal)
@@ -66,7 +68,7 @@ def prepared(call: ToolCall, tool: AnyTool, arguments: Mapping[str, Any], ctx: T
     return ready
 
 
-def restated(ready: Prepared, cwd: str, paths: Paths) -> Prepared:
+def restate(ready: PreparedCall, cwd: str, paths: Paths) -> PreparedCall:
     """The same call on the working directory and the links of this moment; the same value where nothing moved."""
     proposal = ready.proposal
     ctx = proposal.ctx
@@ -76,16 +78,16 @@ def restated(ready: Prepared, cwd: str, paths: Paths) -> Prepared:
             return ready
     elif ctx.cwd != cwd:
         ctx = ctx.moved_to(cwd)
-    return _stated(proposal.call, proposal.tool, ready.parsed, ready.given, ctx, paths)
+    return _state(proposal.call, proposal.tool, ready.parsed, ready.given, ctx, paths)
 
 
-def _stated(
+def _state(
     call: ToolCall, tool: AnyTool, parsed: Any, given: Mapping[str, Any], ctx: ToolContext, paths: Paths
-) -> Prepared:
-    input, arguments, leans_on_cwd = _anchored(parsed, given, ctx.cwd, paths)
+) -> PreparedCall:
+    input, arguments, leans_on_cwd = _anchor_paths(parsed, given, ctx.cwd, paths)
     effects = ground(_effects(tool, input, ctx), paths)
     footprint = Footprint.of(effects, reads_cwd=leans_on_cwd, agent=ctx.facts.agent)
-    return Prepared(Proposal(call, tool, input, arguments, effects, ctx), parsed, given, footprint)
+    return PreparedCall(Proposal(call, tool, input, arguments, effects, ctx), parsed, given, footprint)
 
 
 def _effects(tool: AnyTool, input: Any, ctx: ToolContext) -> Effects:
@@ -103,7 +105,9 @@ def _effects(tool: AnyTool, input: Any, ctx: ToolContext) -> Effects:
     return effects
 
 
-def _anchored(parsed: Any, arguments: Mapping[str, Any], cwd: str, paths: Paths) -> tuple[Any, Mapping[str, Any], bool]:
+def _anchor_paths(
+    parsed: Any, arguments: Mapping[str, Any], cwd: str, paths: Paths
+) -> tuple[Any, Mapping[str, Any], bool]:
     """Input and arguments with absolute paths, and whether the call depends on the working directory.
 
     It does unless every path it takes was given, and given absolutely.

@@ -14,7 +14,7 @@ def as_result(returned: Any) -> Result[Any]:
     return cast(Result[Any], returned) if isinstance(returned, Result) else Result(returned)
 
 
-def required_blocks(tool: AnyTool, content: object) -> tuple[Block, ...]:
+def check_blocks(tool: AnyTool, content: object) -> tuple[Block, ...]:
     if not isinstance(content, tuple):
         raise TypeError(f"{tool.name} gave {type(content).__name__} where a tuple of blocks belongs")
     for block in cast(tuple[object, ...], content):

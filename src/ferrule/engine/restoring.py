@@ -11,8 +11,8 @@ from ..core.calls import ToolCall
 from ..core.content import Text
 from ..core.model import AssistantTurn, ResultTurn, ToolResult, Turn, UserTurn
 from .compaction import shorter
-from .conversation import told
-from .entries import Unreadable, assistant_turn, entry_of, result_turn, texts, user_turn
+from .conversation import append_notes
+from .entries import UnreadableEntry, assistant_turn, entry_of, result_turn, texts, user_turn
 from .transcript import CWD, FOUND, VALUE
 
 NO_RESULT = "The program ended before this call had a result. What it did up to then may remain."
@@ -36,7 +36,7 @@ class Restored:
     """Lines that cannot be read: the last one, if a kill cut it short; others, if a disk failed."""
 
 
-def restored(lines: Iterable[bytes], agent: str = "main") -> Restored:
+def restore_conversation(lines: Iterable[bytes], agent: str = "main") -> Restored:
     """Every call has its result in the end: one that is missing says that the program ended before it."""
     found = Restored()
     for line in lines:
@@ -44,7 +44,7 @@ def restored(lines: Iterable[bytes], agent: str = "main") -> Restored:
             entry = entry_of(line)
             if entry.get("agent") == agent:
                 _take(entry, found)
-        except Unreadable:
+        except UnreadableEntry:
             found.damaged += 1
     _answer_what_is_open(found.turns)
     found.turns = _with_own_ids(found.turns)
@@ -120,13 +120,13 @@ def _tell(turns: list[Turn], words: tuple[str, ...], *, apart: bool) -> None:
     if apart or not turns:
         turns.append(UserTurn(tuple(map(Text, words))))
     else:
-        turns[-1:] = told(turns[-1], words)
+        turns[-1:] = append_notes(turns[-1], words)
 
 
 def _compact(entry: Mapping[str, Any], found: Restored) -> None:
     summary, kept, whole = (entry.get(key) for key in ("summary", "kept", "whole"))
     if not (isinstance(summary, str) and isinstance(kept, int) and isinstance(whole, int)):
-        raise Unreadable("a compaction that does not say what stays")
+        raise UnreadableEntry("a compaction that does not say what stays")
     _answer_what_is_open(found.turns)
     turns, found.turns = found.turns, []
     for turn in shorter(turns, summary=summary, kept=kept, whole=whole):

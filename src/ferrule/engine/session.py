@@ -16,18 +16,18 @@ from ..core.content import Text, plain_text
 from ..core.context import Facts
 from ..core.events import Compacted, PrefixMoved, TurnEnded, TurnStarted
 from ..core.model import AssistantTurn, Effort, ModelProvider, Prefix, Request, StopReason, Turn, Usage, UserTurn
-from ..core.ports import Note, NoteSource, Said, TurnHooks
+from ..core.ports import Note, NoteSource, TurnHooks, TurnWords
 from ..core.state import SessionState
 from .asking import Asking, Prompt, turn_of
 from .bus import Bus
-from .compaction import Compaction, Shortened, Trigger, shortened, standing
-from .conversation import Conversation
+from .compaction import Compaction, Shortened, Trigger, shorten, standing
+from .conversation import MessageHistory
 from .executor import Executor
 from .gate import Gate, Ticket
 from .loop import Turnstile, run_turn
 from .pipeline import Pipeline
 from .pool import Registry, ToolPool
-from .spending import NOTHING, Limits, Spending
+from .spending import NOTHING, Spending, TurnLimits
 from .transcript import Transcript
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ class Session:
     state: SessionState
     bus: Bus = field(default_factory=Bus)
     gate: Gate = field(default_factory=Gate)
-    conversation: Conversation = field(default_factory=Conversation)
+    conversation: MessageHistory = field(default_factory=MessageHistory)
     compaction: Compaction = field(default_factory=Compaction)
     agent: str = "main"
     chain: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class Session:
     """How long one message may be; what the model can do where it is `None`."""
     thinking_tokens: int | None = None
     effort: Effort | None = None
-    limits: Limits = field(default_factory=Limits)
+    limits: TurnLimits = field(default_factory=TurnLimits)
     spending: Spending = field(default_factory=Spending)
     note_sources: tuple[NoteSource, ...] = ()
     opening: tuple[Callable[[], None], ...] = ()
@@ -183,19 +183,19 @@ class Session:
         asked = turn_of(prompt)
         emit(TurnStarted(plain_text(asked.content)))
         try:
-            ended = await self._answered(asked, model)
+            ended = await self._answer(asked, model)
         except Exception as error:  # the turn's exit: whoever watches is told, and the session lives on
             log.exception("the turn failed")
             ended = TurnEnded("error", f"{type(error).__name__}: {error}")
         finally:
             try:
                 if self.transcript:
-                    await self.transcript.turn_ended(ended.reason, ended.error)
+                    await self.transcript.end_turn(ended.reason, ended.error)
             finally:  # whoever is in a hurry may cancel the wait for the disk
                 emit(ended)
         return ended
 
-    async def _answered(self, asked: UserTurn, model: ModelProvider) -> TurnEnded:
+    async def _answer(self, asked: UserTurn, model: ModelProvider) -> TurnEnded:
         said = await self._let_in(plain_text(asked.content))
         if said.blocks or said.stops:
             return TurnEnded("stopped", said.stops) if said.stops else TurnEnded("blocked", said.blocks)
@@ -213,10 +213,10 @@ class Session:
             blocked += 1
             self.conversation.add_prompt(UserTurn.saying(str(Note("hook", said.blocks))))
 
-    async def _let_in(self, prompt: str) -> Said:
+    async def _let_in(self, prompt: str) -> TurnWords:
         """What the hooks say of a prompt, and of the session before its first one."""
         if self.hooks is None:
-            return Said()
+            return TurnWords()
         if not self.has_started:
             self.has_started = True
             said = await self.hooks.session_started(self.state.cwd, source=self.started_by, model=self.model)
@@ -234,8 +234,8 @@ class Session:
             executor=self.executor,
             notes=self._notes,
             wrote=partial(self._wrote, model),
-            settled=self._settled,
-            limit=lambda messages: self.limits.reached(messages, self.spending, model),
+            settled=self._wait_until_settled,
+            limit=lambda messages: self.limits.end_if_reached(messages, self.spending, model),
             make_room=partial(self._make_room, model),
             stopped=lambda: self.state.stopped,
             may_go_on=self._may_go_on if self.hooks else None,
@@ -279,7 +279,7 @@ class Session:
         pool = self.registry.pool
         return Request(
             self.history,
-            pool.offered(self.state.found_tools),
+            pool.specs_for_request(self.state.found_tools),
             pool.cache_after,
             system=self.system,
             max_tokens=self.max_tokens,
@@ -289,9 +289,9 @@ class Session:
 
     def _next_request(self) -> Request:
         self.conversation.sending()
-        return self._marked(self._request())
+        return self._mark_moved_prefix(self._request())
 
-    def _marked(self, request: Request) -> Request:
+    def _mark_moved_prefix(self, request: Request) -> Request:
         """Say so, if what stands before the conversation is not what stood there last time."""
         last, self._last_request = self._last_request, request
         if last is not None and (request.tools != last.tools or request.system != last.system):
@@ -308,20 +308,20 @@ class Session:
         return notes
 
     def _wrote(self, model: ModelProvider, turn: AssistantTurn | None, stopped: StopReason, usage: Usage) -> None:
-        self._spent(model, usage)
-        self.compaction.used(usage, len(self.history), model.facts, stays=turn is not None)
+        self._add_spending(model, usage)
+        self.compaction.note_usage(usage, len(self.history), model.facts, stays=turn is not None)
         if self.transcript is None:
             return
         if turn is not None:
             self.transcript.assistant(turn, model=model.name, stopped=stopped, usage=usage)
         elif usage != NOTHING:
-            self.transcript.used(model.name, usage)
+            self.transcript.note_usage(model.name, usage)
 
-    def _settled(self) -> None:
+    def _wait_until_settled(self) -> None:
         if self.transcript:
             self.transcript.state(self.state)
 
-    def _spent(self, model: ModelProvider, usage: Usage) -> None:
+    def _add_spending(self, model: ModelProvider, usage: Usage) -> None:
         if usage != NOTHING:
             self.spending.add(model.name, usage, model.facts)
 
@@ -335,15 +335,15 @@ class Session:
         self, model: ModelProvider, trigger: Trigger, *, instructions: str = "", overflowed: bool = False
     ) -> bool:
         compaction, request = self.compaction, self._request()
-        before = compaction.meter.measured(request)
+        before = compaction.meter.measure(request)
         reason = await compaction.before(trigger, instructions) if compaction.before else None
-        made = None if reason else await self._shortened(request, model, instructions, overflowed=overflowed)
+        made = None if reason else await self._shorten(request, model, instructions, overflowed=overflowed)
         if made is None:
             compaction.put_off(model.facts)
             return False
         self.conversation.replace(made.turns)
         self._facts = None
-        after = compaction.done(self._request(), model.facts)
+        after = compaction.measure_result(self._request(), model.facts)
         for told in compaction.only_these_stand:
             told(self.agent, standing(made.turns))
         if self.transcript:
@@ -353,28 +353,28 @@ class Session:
             await compaction.after(trigger, made.summary)
         return True
 
-    async def _shortened(
+    async def _shorten(
         self, request: Request, model: ModelProvider, instructions: str, *, overflowed: bool
     ) -> Shortened | None:
         if overflowed:
             self.pipeline.emit(PrefixMoved("compaction"))  # the summary is asked for without older results
         try:
-            return await shortened(
-                self._marked(request),
+            return await shorten(
+                self._mark_moved_prefix(request),
                 model,
                 notes=self.compaction.notes(self.agent),
                 instructions=instructions,
                 overflowed=overflowed,
-                used=partial(self._spent_beside, model),
+                used=partial(self._add_side_spending, model),
             )
         finally:  # whatever comes of it, what is asked next does not begin with the question for a summary
             self.pipeline.emit(PrefixMoved("compaction"))
 
-    def _spent_beside(self, model: ModelProvider, usage: Usage) -> None:
+    def _add_side_spending(self, model: ModelProvider, usage: Usage) -> None:
         """For a message that is no part of the conversation."""
-        self._spent(model, usage)
+        self._add_spending(model, usage)
         if self.transcript and usage != NOTHING:
-            self.transcript.used(model.name, usage)
+            self.transcript.note_usage(model.name, usage)
 
 
 def _last_words(history: Sequence[Turn]) -> str:

@@ -17,7 +17,7 @@ NO_PRICE = (
 
 
 @named_value
-class Limits:
+class TurnLimits:
     """`None` stands for no limit."""
 
     max_turns: int | None = None
@@ -25,7 +25,7 @@ class Limits:
     max_budget: float | None = None
     """Dollars that the session may cost from when it was opened on."""
 
-    def reached(self, messages: int, spending: Spending, model: ModelProvider) -> TurnEnded | None:
+    def end_if_reached(self, messages: int, spending: Spending, model: ModelProvider) -> TurnEnded | None:
         """How the turn ends, if one of them does not let it go on."""
         if self.max_turns is not None and messages >= self.max_turns:
             return TurnEnded("max_turns")
@@ -46,14 +46,14 @@ class Spending:
         spent, dollars = self._by_model.get(model, (NOTHING, 0.0))
         more = cost_of(usage, facts)
         known = None if dollars is None or more is None else dollars + more
-        self._by_model[model] = (added(spent, usage), known)
+        self._by_model[model] = (add_usage(spent, usage), known)
 
     @property
     def usage(self) -> Usage:
         """Of all models together."""
         total = NOTHING
         for usage, _ in self._by_model.values():
-            total = added(total, usage)
+            total = add_usage(total, usage)
         return total
 
     @property
@@ -67,7 +67,7 @@ class Spending:
         return sum(dollars or 0.0 for _, dollars in self._by_model.values())
 
 
-def added(one: Usage, other: Usage) -> Usage:
+def add_usage(one: Usage, other: Usage) -> Usage:
     return Usage(
         one.input_tokens + other.input_tokens,
         one.output_tokens + other.output_tokens,

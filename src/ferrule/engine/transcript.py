@@ -66,7 +66,7 @@ class Transcript:
     def results(self, turn: ResultTurn) -> None:
         self._write("results", results_fields(turn))
 
-    def used(self, model: str, usage: Usage) -> None:
+    def note_usage(self, model: str, usage: Usage) -> None:
         """For a message that does not stay in the conversation."""
         self._write("usage", {"model": model, "usage": usage_fields(usage)})
 
@@ -83,7 +83,7 @@ class Transcript:
             if key not in known or not (known[key] is value or known[key] == value):
                 self._write("state", {"key": key, "value": value})
 
-    async def turn_ended(self, reason: str, error: str) -> None:
+    async def end_turn(self, reason: str, error: str) -> None:
         """When this returns the turn is on disk."""
         self._write("end", {"reason": reason, "error": error})
         try:

@@ -26,7 +26,7 @@ class Meter:
         self._turns = 0
         self._is_new = True
 
-    def measured(self, request: Request) -> int:
+    def measure(self, request: Request) -> int:
         """Tokens of a request that goes on where the one before it ended."""
         if self._is_new:
             self._is_new = False

@@ -12,11 +12,11 @@ from ..core.content import Block, Text
 from ..core.ports import Amendment, Note, Proposal
 from .hook import Hook
 from .memory import CallMemory
-from .payloads import Response, Scene, of_outcome
+from .payloads import Response, SessionFacts, of_outcome
 from .runner import Runner
 
 if TYPE_CHECKING:
-    from .answers import Answer
+    from .answers import HookAnswer
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ _FAILED = (Status.FAILED, Status.BROKEN, Status.CANCELLED)
 
 class HookAfter:
     def __init__(
-        self, runner: Runner, scene: Scene, memory: CallMemory, *, response: Response, reshape: Reshape
+        self, runner: Runner, scene: SessionFacts, memory: CallMemory, *, response: Response, reshape: Reshape
     ) -> None:
         self._runner = runner
         self._scene = scene
@@ -42,11 +42,11 @@ class HookAfter:
         return HookAfter(runner, self._scene, self._memory, response=self._response, reshape=self._reshape)
 
     def after(self, proposal: Proposal, outcome: ToolOutcome, /) -> Amendment | Awaitable[Amendment | None] | None:
-        known = self._memory.taken(proposal.call)
+        known = self._memory.take(proposal.call)
         before = tuple(known.context) if known is not None else ()
         event = "PostToolUse" if outcome.status is Status.OK else "PostToolUseFailure"
         told = outcome.status is Status.OK or outcome.status in _FAILED
-        hooks = self._runner.chosen(event, proposal.tool.name, proposal) if told else ()
+        hooks = self._runner.choose(event, proposal.tool.name, proposal) if told else ()
         if not hooks:
             return Amendment(messages=tuple(map(_message, before))) if before else None
         payload = of_outcome(self._scene, proposal, outcome, self._response)
@@ -66,18 +66,20 @@ class HookAfter:
         return self._amendment(proposal, outcome, before, await self._runner.ask(hooks, payload))
 
     def _amendment(
-        self, proposal: Proposal, outcome: ToolOutcome, before: tuple[str, ...], answers: Sequence[Answer]
+        self, proposal: Proposal, outcome: ToolOutcome, before: tuple[str, ...], answers: Sequence[HookAnswer]
     ) -> Amendment | None:
         words = [*before]
         for answer in answers:
             words += (f"{answer.hook.label}: {word}" for word in _words(answer) if word)
         stops = next((answer.stops for answer in answers if answer.stops is not None), "")
-        changed = self._changed(proposal, outcome, answers) if outcome.status is Status.OK else None
+        changed = self._replace_output(proposal, outcome, answers) if outcome.status is Status.OK else None
         if not words and not stops and changed is None:
             return None
         return replace(changed or Amendment(), messages=tuple(map(_message, words)), stops=stops)
 
-    def _changed(self, proposal: Proposal, outcome: ToolOutcome, answers: Sequence[Answer]) -> Amendment | None:
+    def _replace_output(
+        self, proposal: Proposal, outcome: ToolOutcome, answers: Sequence[HookAnswer]
+    ) -> Amendment | None:
         """The last hook that replaces the output has it.
 
         One whose replacement does not fit wanted the output not to be read as
@@ -135,7 +137,7 @@ def _text_of(block: object) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def _words(answer: Answer) -> tuple[str, str]:
+def _words(answer: HookAnswer) -> tuple[str, str]:
     return (answer.reason if answer.blocks else "", answer.context)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from ..core.calls import ToolOutcome
-from ..core.ports import Said
+from ..core.ports import TurnWords
 from .lifecycle import Lifecycle
 
 
@@ -20,18 +20,18 @@ class AgentLifecycle:
         self._kind = kind
         self._transcript = transcript
 
-    async def session_started(self, cwd: str, *, source: str = "startup", model: str = "") -> Said:
-        return _joined([await one.agent_started(cwd, agent=self._agent, kind=self._kind) for one in self._told])
+    async def session_started(self, cwd: str, *, source: str = "startup", model: str = "") -> TurnWords:
+        return _join([await one.agent_started(cwd, agent=self._agent, kind=self._kind) for one in self._told])
 
     async def session_ended(self, cwd: str, *, reason: str = "other") -> None:
         """No event: the session goes on without the agent."""
 
-    async def prompt_submitted(self, cwd: str, prompt: str) -> Said:
+    async def prompt_submitted(self, cwd: str, prompt: str) -> TurnWords:
         """No event: the prompt of an agent is no person's."""
-        return Said()
+        return TurnWords()
 
-    async def stopping(self, cwd: str, last: str, *, blocked: int = 0) -> Said:
-        return _joined(
+    async def stopping(self, cwd: str, last: str, *, blocked: int = 0) -> TurnWords:
+        return _join(
             [
                 await one.agent_stopping(
                     cwd, last, agent=self._agent, kind=self._kind, transcript=self._transcript(), blocked=blocked
@@ -40,26 +40,26 @@ class AgentLifecycle:
             ]
         )
 
-    async def calls_finished(self, cwd: str, outcomes: Sequence[ToolOutcome]) -> Said:
-        return _joined([await one.calls_finished(cwd, outcomes, **self._who) for one in self._told])
+    async def calls_finished(self, cwd: str, outcomes: Sequence[ToolOutcome]) -> TurnWords:
+        return _join([await one.calls_finished(cwd, outcomes, **self._who) for one in self._told])
 
-    async def compacting(self, cwd: str, *, trigger: Literal["manual", "auto"], instructions: str = "") -> Said:
-        return await self._told_all("PreCompact", cwd, trigger=trigger, custom_instructions=instructions)
+    async def compacting(self, cwd: str, *, trigger: Literal["manual", "auto"], instructions: str = "") -> TurnWords:
+        return await self._tell_all("PreCompact", cwd, trigger=trigger, custom_instructions=instructions)
 
     async def compacted(self, cwd: str, *, trigger: Literal["manual", "auto"], summary: str) -> None:
         """No event beside it: only the session itself counts as begun anew."""
-        await self._told_all("PostCompact", cwd, trigger=trigger, compact_summary=summary)
+        await self._tell_all("PostCompact", cwd, trigger=trigger, compact_summary=summary)
 
-    async def _told_all(self, event: str, cwd: str, **fields: Any) -> Said:
-        return _joined([await one.tell(event, cwd, **fields, **self._who) for one in self._told])
+    async def _tell_all(self, event: str, cwd: str, **fields: Any) -> TurnWords:
+        return _join([await one.tell(event, cwd, **fields, **self._who) for one in self._told])
 
     @property
     def _who(self) -> dict[str, str]:
         return {"agent_id": self._agent, "agent_type": self._kind}
 
 
-def _joined(said: Sequence[Said]) -> Said:
-    return Said(
+def _join(said: Sequence[TurnWords]) -> TurnWords:
+    return TurnWords(
         context=tuple(text for one in said for text in one.context),
         blocks="\n".join(one.blocks for one in said if one.blocks),
         stops=next((one.stops for one in said if one.stops), ""),

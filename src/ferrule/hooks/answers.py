@@ -1,6 +1,6 @@
 """What a hook said, read off its exit code, its output or its JSON.
 
-Whatever a hook prints, reading it gives an `Answer` and never an error. What is
+Whatever a hook prints, reading it gives an `HookAnswer` and never an error. What is
 wrong with an answer is kept as its `fault`, for people to see. A refusal counts
 wherever it stands in the JSON; a permission only where it belongs.
 """
@@ -47,7 +47,7 @@ class Reply:
 
 
 @named_value
-class Answer:
+class HookAnswer:
     hook: Hook
     permission: Permission | None = None
     blocks: bool = False
@@ -74,9 +74,9 @@ class Answer:
         return "block" if self.blocks else "failed" if self.fault else "ok"
 
 
-def understood(hook: Hook, reply: Reply, save: Save) -> Answer:
+def parse_reply(hook: Hook, reply: Reply, save: Save) -> HookAnswer:
     if reply.failure:
-        return _failed(hook, reply.failure)
+        return _failure(hook, reply.failure)
     if reply.json is not None:
         return _from_json(hook, reply.json, save)
     if reply.exit_code == 2:
@@ -84,21 +84,21 @@ def understood(hook: Hook, reply: Reply, save: Save) -> Answer:
     stdout = reply.stdout.strip().strip(_BLANKS)
     if stdout.startswith("{"):
         try:
-            value = _parsed(stdout)
+            value = _parse_json(stdout)
         except (ValueError, RecursionError) as error:
-            return _failed(hook, f"it printed something that is no JSON: {_short(str(error))}")
+            return _failure(hook, f"it printed something that is no JSON: {_short(str(error))}")
         return _from_json(hook, value, save)
     if reply.exit_code:
         said = _first_line(reply.stderr) or _first_line(stdout)
-        return _failed(hook, f"it ended with exit code {reply.exit_code}" + (f": {said}" if said else ""))
+        return _failure(hook, f"it ended with exit code {reply.exit_code}" + (f": {said}" if said else ""))
     if "\0" in stdout:
-        return _failed(hook, "it printed something that is no text")
+        return _failure(hook, "it printed something that is no text")
     takes_text = MOMENTS[hook.event].text_is_context
     if (hook.fails_closed or not takes_text) and _hides_json(stdout):
-        return _failed(hook, "its JSON stands behind other text and was not read. It must print the JSON alone")
+        return _failure(hook, "its JSON stands behind other text and was not read. It must print the JSON alone")
     if takes_text:
-        return Answer(hook=hook, context=_bounded(stdout, save))
-    return Answer(hook=hook)
+        return HookAnswer(hook=hook, context=_bound(stdout, save))
+    return HookAnswer(hook=hook)
 
 
 def _hides_json(text: str) -> bool:
@@ -107,7 +107,7 @@ def _hides_json(text: str) -> bool:
     return brace != "" and any(word in rest for word in _ANSWER_WORDS)
 
 
-def _parsed(text: str) -> object:
+def _parse_json(text: str) -> object:
     """Of a key that is there twice, the value that refuses counts."""
     return json.loads(text, object_pairs_hook=_strictest)
 
@@ -136,36 +136,36 @@ def _refuses(value: object) -> bool:
             return False
 
 
-def _blocking(hook: Hook, reply: Reply, save: Save) -> Answer:
+def _blocking(hook: Hook, reply: Reply, save: Save) -> HookAnswer:
     """Exit code 2. No JSON takes it back."""
-    said = _bounded(reply.stderr.strip(), save) or "it gave no reason"
+    said = _bound(reply.stderr.strip(), save) or "it gave no reason"
     if hook.event == "PreToolUse":
-        return Answer(hook=hook, permission="deny", reason=said)
+        return HookAnswer(hook=hook, permission="deny", reason=said)
     if MOMENTS[hook.event].blocks:
-        return Answer(hook=hook, blocks=True, reason=said)
+        return HookAnswer(hook=hook, blocks=True, reason=said)
     if hook.event == "PostToolUseFailure":
-        return Answer(hook=hook, context=said)
+        return HookAnswer(hook=hook, context=said)
     fault = f"exit code 2 decides nothing on {hook.event}"
-    return _failed(hook, fault) if hook.fails_closed else Answer(hook=hook, message=said, fault=fault)
+    return _failure(hook, fault) if hook.fails_closed else HookAnswer(hook=hook, message=said, fault=fault)
 
 
-def _failed(hook: Hook, why: str) -> Answer:
+def _failure(hook: Hook, why: str) -> HookAnswer:
     """It did not answer. That refuses only where the hook is said to fail closed."""
     fault = f"{hook.label}: {why}"
     if not hook.fails_closed:
-        return Answer(hook=hook, fault=fault)
+        return HookAnswer(hook=hook, fault=fault)
     return _refusal(hook, f"it failed ({why}) and fails closed", fault=fault)
 
 
-def _refusal(hook: Hook, reason: str, *, fault: str = "", **more: Any) -> Answer:
+def _refusal(hook: Hook, reason: str, *, fault: str = "", **more: Any) -> HookAnswer:
     if hook.event in ("PreToolUse", "PermissionRequest"):
-        return Answer(hook=hook, permission="deny", reason=reason, fault=fault, **more)
-    return Answer(hook=hook, blocks=MOMENTS[hook.event].blocks, reason=reason, fault=fault, **more)
+        return HookAnswer(hook=hook, permission="deny", reason=reason, fault=fault, **more)
+    return HookAnswer(hook=hook, blocks=MOMENTS[hook.event].blocks, reason=reason, fault=fault, **more)
 
 
-def _from_json(hook: Hook, value: object, save: Save) -> Answer:
+def _from_json(hook: Hook, value: object, save: Save) -> HookAnswer:
     if not isinstance(value, Mapping):
-        return _failed(hook, f"its answer is {_kind(value)} and must be an object")
+        return _failure(hook, f"its answer is {_kind(value)} and must be an object")
     reading = _Reading(hook, cast(Mapping[str, Any], value), save)
     answer = reading.answer()
     if not reading.faults:
@@ -199,7 +199,7 @@ class _Reading:
         self.faults.append(f"`hookEventName` is not {self._hook.event}, so only a refusal in it counts")
         return True
 
-    def answer(self) -> Answer:
+    def answer(self) -> HookAnswer:
         hook, special = self._hook, _NOTHING if self._foreign else self._special
         permission, reason = self._permission()
         blocks = False
@@ -207,7 +207,7 @@ class _Reading:
             blocks = _refusal_word(self._value.get("decision")) in ("block", "deny")
             reason = self._text(self._value, "reason") if blocks else reason
             self._check_decision()
-        return Answer(
+        return HookAnswer(
             hook=hook,
             permission=permission,
             blocks=blocks,
@@ -215,7 +215,7 @@ class _Reading:
             stops=self._stops(),
             context=self._text(special, "additionalContext"),
             message=self._text(self._value, "systemMessage"),
-            changed_input=self._changed_input(special),
+            changed_input=self._read_changed_input(special),
             special=special,
         )
 
@@ -237,19 +237,19 @@ class _Reading:
         stated = self._special.get("permissionDecision")
         reason = self._text(self._special, "permissionDecisionReason") or self._text(self._value, "reason")
         if stated is not None:
-            return self._allowed_word(stated, "permissionDecision", trusted=not self._foreign), reason
+            return self._read_permission(stated, "permissionDecision", trusted=not self._foreign), reason
         misplaced = self._value.get("permissionDecision")
         if misplaced is not None:
             self.faults.append("`permissionDecision` belongs under `hookSpecificOutput`")
             reason = reason or self._text(self._value, "permissionDecisionReason")
-            return self._allowed_word(misplaced, "permissionDecision", trusted=False), reason
+            return self._read_permission(misplaced, "permissionDecision", trusted=False), reason
         older = _refusal_word(self._value.get("decision"))
         if older is None:
             return None, reason
         meant = OLDER_DECISIONS.get(older) if isinstance(older, str) else None
-        return self._allowed_word(meant or older, "decision", trusted=meant is not None), reason
+        return self._read_permission(meant or older, "decision", trusted=meant is not None), reason
 
-    def _allowed_word(self, word: object, key: str, *, trusted: bool) -> Permission | None:
+    def _read_permission(self, word: object, key: str, *, trusted: bool) -> Permission | None:
         for permission in PERMISSIONS:
             if _refusal_word(word) == permission:
                 return permission if trusted or permission in ("deny", "ask") else None
@@ -283,7 +283,7 @@ class _Reading:
         if decision not in (None, "block", "approve", "allow", "deny"):
             self.faults.append(f"`decision` is {_kind(decision)} and must be block")
 
-    def _changed_input(self, special: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def _read_changed_input(self, special: Mapping[str, Any]) -> Mapping[str, Any] | None:
         holder = special.get("decision") if self._hook.event == "PermissionRequest" else special
         if not isinstance(holder, Mapping):
             return None
@@ -302,7 +302,7 @@ class _Reading:
         if not isinstance(value, str):
             self.faults.append(f"`{key}` is {_kind(value)} and must be text")
             return ""
-        return _bounded(encodable(value), self._save)
+        return _bound(encodable(value), self._save)
 
 
 def _refusing_part(value: object) -> Mapping[str, Any]:
@@ -318,7 +318,7 @@ def _refusal_word(word: object) -> object:
     return word.strip().lower() if isinstance(word, str) and _refuses(word) else word
 
 
-def _bounded(text: str, save: Save) -> str:
+def _bound(text: str, save: Save) -> str:
     if len(text) <= LONGEST_TEXT:
         return text
     place = save(text)

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from ..core.ports import Approver, Proposal
 from ..core.verdicts import Behavior, Verdict
-from .judge import said
-from .payloads import Scene, common, of_call, suggestions_of
+from .judge import quote_hook
+from .payloads import SessionFacts, common, of_call, suggestions_of
 from .runner import Runner
 
 if TYPE_CHECKING:
-    from .answers import Answer
+    from .answers import HookAnswer
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class NotKept(ValueError):
     """What a hook wants cannot be made to hold. The message says why."""
 
 
-async def nothing_kept(wanted: object) -> None:
+async def keep_nothing(wanted: object) -> None:
     raise NotKept("permissions cannot be changed here")
 
 
@@ -47,11 +47,11 @@ class HookApprover:
     def __init__(
         self,
         runner: Runner,
-        scene: Scene,
+        scene: SessionFacts,
         approver: Approver,
         *,
         is_somebody: bool = False,
-        keep: Keep = nothing_kept,
+        keep: Keep = keep_nothing,
         suggest: Suggest = lambda proposal: (),
     ) -> None:
         """`is_somebody` says whether the approver keeps a person waiting, which hooks are then told of.
@@ -70,20 +70,20 @@ class HookApprover:
         return HookApprover(self._runner, self._scene, approver, keep=self._keep, suggest=self._suggest)
 
     async def approve(self, proposal: Proposal, verdict: Verdict, /) -> Verdict:
-        hooks = self._runner.chosen("PermissionRequest", proposal.tool.name, proposal)
+        hooks = self._runner.choose("PermissionRequest", proposal.tool.name, proposal)
         if hooks:
             payload = of_call(self._scene, "PermissionRequest", proposal)
             if suggestions := suggestions_of(self._suggest(proposal)):
                 payload["permission_suggestions"] = suggestions
             answers = await self._runner.ask(hooks, payload)
-            decided = _refused(answers) or await self._allowed(answers)
+            decided = _refusal_of(answers) or await self._consent(answers)
             if decided is not None:
                 return decided
         if self._is_somebody:
             self._announce(proposal)
         return await self._approver.approve(proposal, verdict)
 
-    async def _allowed(self, answers: Sequence[Answer]) -> Verdict | None:
+    async def _consent(self, answers: Sequence[HookAnswer]) -> Verdict | None:
         """By the first that allows and of which all can be done."""
         for answer in answers:
             if answer.permission != "allow":
@@ -100,7 +100,7 @@ class HookApprover:
             return Verdict(
                 behavior=Behavior.ALLOW,
                 source="hook",
-                reason=said(answer, "allowed"),
+                reason=quote_hook(answer, "allowed"),
                 origin=answer.hook.origin,
                 updated_arguments=changed,
             )
@@ -108,26 +108,26 @@ class HookApprover:
 
     def _announce(self, proposal: Proposal) -> None:
         """Beside the question, which waits for no hook."""
-        if hooks := self._runner.chosen("Notification", WAITING, proposal):
+        if hooks := self._runner.choose("Notification", WAITING, proposal):
             ctx = proposal.ctx
             told = common(self._scene, "Notification", ctx.cwd, ctx.facts.agent)
             words = f"Ferrule needs your permission to use {proposal.tool.name}"
             self._runner.start(hooks, told | {"message": words, "notification_type": WAITING})
 
 
-def _refused(answers: Sequence[Answer]) -> Verdict | None:
+def _refusal_of(answers: Sequence[HookAnswer]) -> Verdict | None:
     for answer in answers:
         if answer.stops is not None or answer.permission == "deny":
             return _refusal(answer)
     return None
 
 
-def _refusal(answer: Answer) -> Verdict:
-    reason = said(answer, answer.stops or "no")
+def _refusal(answer: HookAnswer) -> Verdict:
+    reason = quote_hook(answer, answer.stops or "no")
     stops = answer.stops or (reason if _decision(answer).get("interrupt") is True else "")
     return Verdict(behavior=Behavior.DENY, source="hook", reason=reason, origin=answer.hook.origin, stops=stops)
 
 
-def _decision(answer: Answer) -> Mapping[str, Any]:
+def _decision(answer: HookAnswer) -> Mapping[str, Any]:
     decision = answer.special.get("decision")
     return cast(Mapping[str, Any], decision if isinstance(decision, Mapping) else {})

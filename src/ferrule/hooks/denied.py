@@ -7,27 +7,27 @@ from dataclasses import replace
 
 from ..core.ports import Judge, Opinion, Proposal
 from ..core.verdicts import Behavior, Verdict
-from .payloads import Scene, of_call
+from .payloads import SessionFacts, of_call
 from .runner import Runner
 
 
 class HookDenied:
     """A judge that says what another one does."""
 
-    def __init__(self, runner: Runner, scene: Scene, judge: Judge) -> None:
+    def __init__(self, runner: Runner, scene: SessionFacts, judge: Judge) -> None:
         self._runner = runner
         self._scene = scene
         self._judge = judge
 
     def judge(self, proposal: Proposal, /) -> Opinion | Awaitable[Opinion]:
         opinion = self._judge.judge(proposal)
-        return None if opinion is None else self._told(proposal, opinion)
+        return None if opinion is None else self._tell(proposal, opinion)
 
-    async def _told(self, proposal: Proposal, opinion: Verdict | Awaitable[Opinion]) -> Opinion:
+    async def _tell(self, proposal: Proposal, opinion: Verdict | Awaitable[Opinion]) -> Opinion:
         verdict = opinion if isinstance(opinion, Verdict) else await opinion
         if verdict is None or verdict.behavior is not Behavior.DENY:
             return verdict
-        hooks = self._runner.chosen("PermissionDenied", proposal.tool.name, proposal)
+        hooks = self._runner.choose("PermissionDenied", proposal.tool.name, proposal)
         if not hooks:
             return verdict
         payload = of_call(self._scene, "PermissionDenied", proposal) | {"reason": verdict.reason}

@@ -15,7 +15,7 @@ from typing import Final
 from ..core.values import named_value
 from ..host.spill import make_private
 from .hook import Program
-from .process import Surroundings, run_program
+from .process import HookEnvironment, run_program
 
 log = logging.getLogger(__name__)
 
@@ -34,13 +34,13 @@ class EnvFile:
     take: Callable[[Mapping[str, str]], None]
     """Given all that is other than before."""
 
-    def made(self) -> str:
+    def create(self) -> str:
         """The path, of a file that is there. Raises `OSError`."""
         make_private(self.path.parent)
         os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
         return str(self.path)
 
-    async def read(self, around: Surroundings) -> None:
+    async def read(self, around: HookEnvironment) -> None:
         """`around` is what the hook found, this file included."""
         try:
             if not self.path.stat().st_size:

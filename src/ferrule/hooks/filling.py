@@ -13,10 +13,10 @@ ARGUMENTS: Final = "$ARGUMENTS"
 _PART: Final = re.compile(r"\$\{([\w-]+(?:\.[\w-]+)*)\}")
 
 
-def asked_about(prompt: str, event: str) -> str:
+def fill_prompt(prompt: str, event: str) -> str:
     """The prompt with the event, which stands below it where the prompt has no place for it.
 
-    >>> asked_about("Is $ARGUMENTS safe?", "{}"), asked_about("Is it safe?", "{}")
+    >>> fill_prompt("Is $ARGUMENTS safe?", "{}"), fill_prompt("Is it safe?", "{}")
     ('Is {} safe?', 'Is it safe?\\n\\n{}')
     """
     return prompt.replace(ARGUMENTS, event) if ARGUMENTS in prompt else f"{prompt}\n\n{event}"
@@ -27,17 +27,17 @@ def arguments_for(tool: ServerTool, payload: Payload) -> Mapping[str, Any]:
     >>> arguments_for(ServerTool("s", "t", '{"path": "${tool_input.file_path}"}'), {"tool_input": {"file_path": "/a"}})
     {'path': '/a'}
     """
-    return cast(Mapping[str, Any], _filled(json.loads(tool.input), payload))
+    return cast(Mapping[str, Any], _fill(json.loads(tool.input), payload))
 
 
-def _filled(value: Any, payload: Payload) -> Any:
+def _fill(value: Any, payload: Payload) -> Any:
     match value:
         case str():
             return _PART.sub(lambda found: _as_text(_part(payload, found[1].split("."))), value)
         case dict():
-            return {key: _filled(inner, payload) for key, inner in cast(dict[str, Any], value).items()}
+            return {key: _fill(inner, payload) for key, inner in cast(dict[str, Any], value).items()}
         case list():
-            return [_filled(inner, payload) for inner in cast(list[Any], value)]
+            return [_fill(inner, payload) for inner in cast(list[Any], value)]
         case _:
             return value
 

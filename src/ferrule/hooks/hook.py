@@ -135,14 +135,14 @@ class HookBook:
     def all(self) -> tuple[Hook, ...]:
         return tuple(hook for hooks in self._by_event.values() for hook in hooks)
 
-    def joined(self, more: Iterable[Hook]) -> HookBook:
+    def join(self, more: Iterable[Hook]) -> HookBook:
         return HookBook((*more, *self.all))
 
     def without_agents(self) -> HookBook:
         """For the calls of an agent that is itself a hook, which would else ask another such agent for each of them."""
         return HookBook(hook for hook in self.all if not isinstance(hook.work, AgentPrompt))
 
-    def chosen(self, event: str, subject: str, proposal: Proposal | None = None) -> tuple[Hook, ...]:
+    def choose(self, event: str, subject: str, proposal: Proposal | None = None) -> tuple[Hook, ...]:
         """Those that are for this moment, and of those that would do the same only the first."""
         hooks = self._by_event.get(event)
         if not hooks:

@@ -17,7 +17,7 @@ from ..host.http.message import HttpError, HttpRequest, Timeouts
 from ..host.http.urls import BadUrl, Url
 from .hook import Payload, Service, ServiceFailed
 from .loading import HookError
-from .payloads import written
+from .payloads import encode_payload
 
 LARGEST: Final = 1 << 20
 _LONG: Final = 3600.0
@@ -47,7 +47,7 @@ def posting(said: Mapping[str, Any], addresses: Addresses, environment: Mapping[
     variables = frozenset[str](said.get("allowedEnvVars", ()))
     known = variables if addresses.variables is None else variables & addresses.variables
     headers = tuple(
-        (name, _filled(value, {one: environment.get(one, "") for one in known}))
+        (name, _fill(value, {one: environment.get(one, "") for one in known}))
         for name, value in said.get("headers", {}).items()
     )
     for name, value in headers:
@@ -59,7 +59,7 @@ def posting(said: Mapping[str, Any], addresses: Addresses, environment: Mapping[
             url=url,
             method="POST",
             headers=(("content-type", "application/json"), *headers),
-            body=written(payload),
+            body=encode_payload(payload),
             timeouts=_TIMEOUTS,
             most_body=LARGEST,
         )
@@ -83,6 +83,6 @@ def _is_among(url: str, patterns: Iterable[str]) -> bool:
     return any(re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), url) for pattern in patterns)
 
 
-def _filled(value: str, known: Mapping[str, str]) -> str:
+def _fill(value: str, known: Mapping[str, str]) -> str:
     """A variable that may not leave is nothing."""
     return _VARIABLE.sub(lambda found: known.get(found[1] or found[2], ""), value)

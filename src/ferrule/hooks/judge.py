@@ -14,17 +14,17 @@ from ..core.ports import Opinion, Proposal
 from ..core.verdicts import Behavior, Verdict
 from .hook import Hook
 from .memory import CallMemory
-from .payloads import Scene, of_call
+from .payloads import SessionFacts, of_call
 from .runner import Runner
 
 if TYPE_CHECKING:
-    from .answers import Answer, Permission
+    from .answers import HookAnswer, Permission
 
 
 class HookJudge:
     """Answers at once where all hooks do."""
 
-    def __init__(self, runner: Runner, scene: Scene, memory: CallMemory) -> None:
+    def __init__(self, runner: Runner, scene: SessionFacts, memory: CallMemory) -> None:
         self._runner = runner
         self._scene = scene
         self._memory = memory
@@ -34,7 +34,7 @@ class HookJudge:
         return HookJudge(self._runner.without_agents(), self._scene, self._memory)
 
     def judge(self, proposal: Proposal, /) -> Opinion | Awaitable[Opinion]:
-        hooks = self._runner.chosen("PreToolUse", proposal.tool.name, proposal)
+        hooks = self._runner.choose("PreToolUse", proposal.tool.name, proposal)
         if not hooks:
             return None
         known = self._memory.of(proposal.call)
@@ -47,21 +47,21 @@ class HookJudge:
         return self._later(proposal, kept, fresh, payload)
 
     async def _later(
-        self, proposal: Proposal, kept: Sequence[Answer], fresh: Sequence[Hook], payload: dict[str, object]
+        self, proposal: Proposal, kept: Sequence[HookAnswer], fresh: Sequence[Hook], payload: dict[str, object]
     ) -> Opinion:
         return self._verdict(proposal, kept, await self._runner.ask(fresh, payload))
 
-    def _verdict(self, proposal: Proposal, kept: Sequence[Answer], fresh: Sequence[Answer]) -> Opinion:
+    def _verdict(self, proposal: Proposal, kept: Sequence[HookAnswer], fresh: Sequence[HookAnswer]) -> Opinion:
         answers = (*kept, *fresh)
         refused = refusal_of(answers)
         if refused is not None:
             return refused
         context = [f"{answer.hook.label}: {answer.context}" for answer in fresh if answer.context]
         if context:
-            self._memory.made(proposal.call).context += context
+            self._memory.create(proposal.call).context += context
         return self._rewrite(proposal, fresh) or consent_of(answers)
 
-    def _rewrite(self, proposal: Proposal, fresh: Sequence[Answer]) -> Verdict | None:
+    def _rewrite(self, proposal: Proposal, fresh: Sequence[HookAnswer]) -> Verdict | None:
         """The last hook that wants another input has it; the others are asked again about what it wrote."""
         wanting = [one for one in fresh if one.changed_input not in (None, proposal.arguments)]
         for answer in wanting:
@@ -71,7 +71,7 @@ class HookJudge:
         if not wanting:
             return None
         last = wanting[-1]
-        self._memory.made(proposal.call).rewrote.append(last)
+        self._memory.create(proposal.call).rewrote.append(last)
         return Verdict(
             behavior=Behavior.ASK,  # nobody is asked about an input that is being replaced
             source="hook",
@@ -81,26 +81,26 @@ class HookJudge:
         )
 
 
-def refusal_of(answers: Sequence[Answer]) -> Verdict | None:
-    return _stopped(answers) or _opinion(answers, "deny", "defer")
+def refusal_of(answers: Sequence[HookAnswer]) -> Verdict | None:
+    return _stop_verdict(answers) or _opinion(answers, "deny", "defer")
 
 
-def consent_of(answers: Sequence[Answer]) -> Verdict | None:
+def consent_of(answers: Sequence[HookAnswer]) -> Verdict | None:
     """What is left to say where none refuses."""
     return _opinion(answers, "ask", "allow")
 
 
-def _stopped(answers: Sequence[Answer]) -> Verdict | None:
+def _stop_verdict(answers: Sequence[HookAnswer]) -> Verdict | None:
     for answer in answers:
         if answer.stops is not None:
-            reason = said(answer, answer.stops)
+            reason = quote_hook(answer, answer.stops)
             return Verdict(
                 behavior=Behavior.DENY, source="hook", reason=reason, origin=answer.hook.origin, stops=answer.stops
             )
     return None
 
 
-def _opinion(answers: Sequence[Answer], *strictest_first: Permission) -> Verdict | None:
+def _opinion(answers: Sequence[HookAnswer], *strictest_first: Permission) -> Verdict | None:
     for permission in strictest_first:
         for answer in answers:
             if answer.permission == permission:
@@ -108,21 +108,21 @@ def _opinion(answers: Sequence[Answer], *strictest_first: Permission) -> Verdict
     return None
 
 
-def _of(answer: Answer) -> Verdict:
+def _of(answer: HookAnswer) -> Verdict:
     origin = answer.hook.origin
     match answer.permission:
         case "allow":
-            reason = said(answer, "allowed")
+            reason = quote_hook(answer, "allowed")
             return Verdict(behavior=Behavior.ALLOW, source="hook", reason=reason, origin=origin, approved=True)
         case "ask":
-            return Verdict(behavior=Behavior.ASK, source="hook", reason=said(answer, "ask first"), origin=origin)
+            return Verdict(behavior=Behavior.ASK, source="hook", reason=quote_hook(answer, "ask first"), origin=origin)
         case "defer":
             reason = f"{answer.hook.label} puts it off, which this version can only do by ending here"
             return Verdict(behavior=Behavior.DENY, source="hook", reason=reason, origin=origin, stops=reason)
         case _:
-            return Verdict(behavior=Behavior.DENY, source="hook", reason=said(answer, "no"), origin=origin)
+            return Verdict(behavior=Behavior.DENY, source="hook", reason=quote_hook(answer, "no"), origin=origin)
 
 
-def said(answer: Answer, otherwise: str) -> str:
+def quote_hook(answer: HookAnswer, otherwise: str) -> str:
     """Whose words they are, and the words, to stand inside a sentence."""
     return f"{answer.hook.label} says: {(answer.reason or otherwise).rstrip().removesuffix('.')}"

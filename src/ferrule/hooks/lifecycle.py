@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ..core.calls import ToolOutcome
 from ..core.content import plain_text
-from ..core.ports import Said
+from ..core.ports import TurnWords
 from .events import MOMENTS
-from .payloads import Scene, common
+from .payloads import SessionFacts, common
 from .runner import Runner
 
 if TYPE_CHECKING:
-    from .answers import Answer
+    from .answers import HookAnswer
 
 MOST_BLOCKS: Final = 8
 """How often in a row hooks may send the model back to work before its turn ends all the same."""
@@ -22,24 +22,24 @@ MOST_BLOCKS: Final = 8
 class Lifecycle:
     """Each method runs the hooks of one event and gives what they say. Satisfies `core.ports.TurnHooks`."""
 
-    def __init__(self, runner: Runner, scene: Scene, look: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, runner: Runner, scene: SessionFacts, look: Callable[[], None] = lambda: None) -> None:
         """`look` is called before each event, to see whether hooks have changed."""
         self._runner = runner
         self._scene = scene
         self._look = look
 
-    async def session_started(self, cwd: str, *, source: str = "startup", model: str = "") -> Said:
+    async def session_started(self, cwd: str, *, source: str = "startup", model: str = "") -> TurnWords:
         return await self.tell("SessionStart", cwd, source=source, **({"model": model} if model else {}))
 
     async def session_ended(self, cwd: str, *, reason: str = "other") -> None:
         await self.tell("SessionEnd", cwd, reason=reason)
 
-    async def prompt_submitted(self, cwd: str, prompt: str) -> Said:
+    async def prompt_submitted(self, cwd: str, prompt: str) -> TurnWords:
         return await self.tell("UserPromptSubmit", cwd, prompt=prompt)
 
     async def prompt_expanding(
         self, cwd: str, prompt: str, *, kind: Literal["slash_command", "mcp_prompt"], name: str, args: str, source: str
-    ) -> Said:
+    ) -> TurnWords:
         """What a person has asked for with a slash is about to become a prompt."""
         return await self.tell(
             "UserPromptExpansion",
@@ -51,7 +51,7 @@ class Lifecycle:
             prompt=prompt,
         )
 
-    async def stopping(self, cwd: str, last: str, *, blocked: int = 0) -> Said:
+    async def stopping(self, cwd: str, last: str, *, blocked: int = 0) -> TurnWords:
         """The model is done. A block sends it back to work, but not for ever: `blocked` counts those before."""
         said = await self.tell(
             "Stop",
@@ -63,10 +63,10 @@ class Lifecycle:
         )
         return said if blocked < MOST_BLOCKS else said.without_block()
 
-    async def calls_finished(self, cwd: str, outcomes: Sequence[ToolOutcome], **agent: str) -> Said:
+    async def calls_finished(self, cwd: str, outcomes: Sequence[ToolOutcome], **agent: str) -> TurnWords:
         """Of all calls of a message; `agent` says whose, where it is not the session's own."""
-        if not self._runner.chosen("PostToolBatch", agent=agent.get("agent_id", "main")):
-            return Said()  # what is told can be long
+        if not self._runner.choose("PostToolBatch", agent=agent.get("agent_id", "main")):
+            return TurnWords()  # what is told can be long
         calls = [
             {
                 "tool_name": outcome.call.name,
@@ -78,12 +78,12 @@ class Lifecycle:
         ]
         return await self.tell("PostToolBatch", cwd, tool_calls=calls, **agent)
 
-    async def agent_started(self, cwd: str, *, agent: str, kind: str) -> Said:
+    async def agent_started(self, cwd: str, *, agent: str, kind: str) -> TurnWords:
         return await self.tell("SubagentStart", cwd, agent_id=agent, agent_type=kind)
 
     async def agent_stopping(
         self, cwd: str, last: str, *, agent: str, kind: str, transcript: str = "", blocked: int = 0
-    ) -> Said:
+    ) -> TurnWords:
         said = await self.tell(
             "SubagentStop",
             cwd,
@@ -97,26 +97,26 @@ class Lifecycle:
         )
         return said if blocked < MOST_BLOCKS else said.without_block()
 
-    async def compacting(self, cwd: str, *, trigger: Literal["manual", "auto"], instructions: str = "") -> Said:
+    async def compacting(self, cwd: str, *, trigger: Literal["manual", "auto"], instructions: str = "") -> TurnWords:
         return await self.tell("PreCompact", cwd, trigger=trigger, custom_instructions=instructions)
 
-    async def compacted(self, cwd: str, *, trigger: Literal["manual", "auto"], summary: str) -> Said:
+    async def compacted(self, cwd: str, *, trigger: Literal["manual", "auto"], summary: str) -> TurnWords:
         return await self.tell("PostCompact", cwd, trigger=trigger, compact_summary=summary)
 
-    async def tell(self, event: str, cwd: str, /, **fields: Any) -> Said:
+    async def tell(self, event: str, cwd: str, /, **fields: Any) -> TurnWords:
         """Any event, with the fields that it has beside those that all have."""
         self._look()
         subject = str(fields.get(MOMENTS[event].matched_on, ""))
-        hooks = self._runner.chosen(event, subject, agent=fields.get("agent_id", "main"))
+        hooks = self._runner.choose(event, subject, agent=fields.get("agent_id", "main"))
         if not hooks:
-            return Said()
+            return TurnWords()
         payload = common(self._scene, event, cwd) | fields
-        return _said(await self._runner.ask(hooks, payload))
+        return _collect(await self._runner.ask(hooks, payload))
 
 
-def _said(answers: Sequence[Answer]) -> Said:
+def _collect(answers: Sequence[HookAnswer]) -> TurnWords:
     blocks = [f"{answer.hook.label}: {answer.reason}" for answer in answers if answer.blocks]
-    return Said(
+    return TurnWords(
         context=tuple(f"{answer.hook.label}: {answer.context}" for answer in answers if answer.context),
         blocks="\n".join(blocks),
         stops=next((answer.stops for answer in answers if answer.stops is not None), ""),

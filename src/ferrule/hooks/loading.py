@@ -102,7 +102,7 @@ def _work(said: Mapping[str, Any], using: Loading) -> Work:
         case "command":
             return _program(said)
         case "python":
-            return Function.of(_imported(said["function"], using.workspace))
+            return Function.of(_import_function(said["function"], using.workspace))
         case "prompt":
             return ModelPrompt(said["prompt"], said.get("model", ""), said.get("continueOnBlock", False))
         case "agent":
@@ -149,7 +149,7 @@ def _name(said: Mapping[str, Any]) -> str:
     return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
 
 
-def _imported(path: str, workspace: str) -> Callable[[Any], Any]:
+def _import_function(path: str, workspace: str) -> Callable[[Any], Any]:
     """The function, of an installed module.
 
     A module that lies in the workspace itself is not taken: whoever can write

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from ..core.calls import ToolCall
 
 if TYPE_CHECKING:
-    from .answers import Answer
+    from .answers import HookAnswer
 
 MOST: Final = 1_000
 """Calls that are remembered; of one that is refused nobody says that it is over."""
@@ -17,7 +17,7 @@ MOST: Final = 1_000
 @dataclass(slots=True)
 class Remembered:
     call: ToolCall
-    rewrote: list[Answer] = field(default_factory=list["Answer"])
+    rewrote: list[HookAnswer] = field(default_factory=list["HookAnswer"])
     """Answers of hooks whose input is being judged: they are not asked about what they wrote themselves."""
     context: list[str] = field(default_factory=list[str])
     """For the model, once the call has run."""
@@ -33,7 +33,7 @@ class CallMemory:
         known = self._calls.get(call.id)
         return known if known is not None and known.call is call else None
 
-    def made(self, call: ToolCall) -> Remembered:
+    def create(self, call: ToolCall) -> Remembered:
         known = self.of(call)
         if known is None:
             if len(self._calls) >= MOST:
@@ -41,7 +41,7 @@ class CallMemory:
             known = self._calls[call.id] = Remembered(call)
         return known
 
-    def taken(self, call: ToolCall) -> Remembered | None:
+    def take(self, call: ToolCall) -> Remembered | None:
         known = self.of(call)
         if known is not None:
             del self._calls[call.id]

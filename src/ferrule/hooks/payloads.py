@@ -17,7 +17,7 @@ Response: TypeAlias = Callable[[Proposal, ToolOutcome], Any]
 
 
 @named_value
-class Scene:
+class SessionFacts:
     """What every event tells of the session."""
 
     session_id: str
@@ -29,7 +29,7 @@ class Scene:
     """The kind of an agent, by its name."""
 
 
-def common(scene: Scene, event: str, cwd: str, agent: str = "main") -> dict[str, Any]:
+def common(scene: SessionFacts, event: str, cwd: str, agent: str = "main") -> dict[str, Any]:
     told: dict[str, Any] = {
         "session_id": scene.session_id,
         "transcript_path": scene.transcript(),
@@ -43,7 +43,7 @@ def common(scene: Scene, event: str, cwd: str, agent: str = "main") -> dict[str,
     return told
 
 
-def of_call(scene: Scene, event: str, proposal: Proposal) -> dict[str, Any]:
+def of_call(scene: SessionFacts, event: str, proposal: Proposal) -> dict[str, Any]:
     """Of a call that is about to run, or that was asked about or has run."""
     told = common(scene, event, proposal.ctx.cwd, proposal.ctx.facts.agent)
     told["tool_name"] = proposal.tool.name
@@ -69,7 +69,7 @@ def _rule(tool: str, opening: str, rest: str) -> dict[str, str]:
     return {"toolName": tool, "ruleContent": rest.removesuffix(")")} if opening else {"toolName": tool}
 
 
-def of_outcome(scene: Scene, proposal: Proposal, outcome: ToolOutcome, response: Response) -> dict[str, Any]:
+def of_outcome(scene: SessionFacts, proposal: Proposal, outcome: ToolOutcome, response: Response) -> dict[str, Any]:
     """`PostToolUse` for a call that went well, `PostToolUseFailure` for one that did not."""
     failed = outcome.status is not Status.OK
     told = of_call(scene, "PostToolUseFailure" if failed else "PostToolUse", proposal)
@@ -83,7 +83,7 @@ def of_outcome(scene: Scene, proposal: Proposal, outcome: ToolOutcome, response:
     return told
 
 
-def written(payload: Payload) -> bytes:
+def encode_payload(payload: Payload) -> bytes:
     """As one line, for a program or an address. What JSON has no word for is written as its text."""
     return json.dumps(payload, default=str, ensure_ascii=True).encode() + b"\n"
 

@@ -31,13 +31,13 @@ _BUFFER: Final = 1 << 16
 
 
 @named_value
-class Surroundings:
+class HookEnvironment:
     cwd: str
     env: Mapping[str, str]
     """All the variables it gets."""
 
 
-async def run_program(program: Program, given: bytes, around: Surroundings, seconds: float) -> Reply:
+async def run_program(program: Program, given: bytes, around: HookEnvironment, seconds: float) -> Reply:
     """What it answered, or why it did not. Cancelled, it ends the program and all that it started."""
     try:
         started = _Started(program, given, around)
@@ -45,7 +45,7 @@ async def run_program(program: Program, given: bytes, around: Surroundings, seco
         return Reply(failure=f"it could not be started: {getattr(error, 'strerror', None) or error}")
     try:
         async with asyncio.timeout(seconds):
-            await started.exited()
+            await started.wait_for_exit()
     except TimeoutError:
         await started.end_tree()
         return Reply(failure=f"it took longer than {seconds:g} s and was ended")
@@ -77,7 +77,7 @@ class _Kept:
 class _Started:
     """A program under way."""
 
-    def __init__(self, program: Program, given: bytes, around: Surroundings) -> None:
+    def __init__(self, program: Program, given: bytes, around: HookEnvironment) -> None:
         outputs = [os.pipe(), os.pipe()]
         stdin = _stdin(given)
         try:
@@ -105,7 +105,7 @@ class _Started:
             for (reading, _), kept in zip(outputs, self._kept, strict=True)
         ]
 
-    async def exited(self) -> None:
+    async def wait_for_exit(self) -> None:
         """It is not reaped by this, so that its number stays its own."""
         if not hasattr(os, "pidfd_open"):  # macOS
             await asyncio.to_thread(os.waitid, os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
@@ -121,7 +121,7 @@ class _Started:
             os.close(descriptor)
 
     async def reply(self) -> Reply:
-        await self._drained()
+        await self._drain()
         code = self._process.wait()
         out, err = self._kept
         if out.overflowed:
@@ -138,16 +138,16 @@ class _Started:
             _signal(self._process.pid, handles, signal.SIGTERM)
             with suppress(TimeoutError):
                 async with asyncio.timeout(GRACE):
-                    await self.exited()
+                    await self.wait_for_exit()
             _signal(self._process.pid, handles, signal.SIGKILL)
-            await self.exited()
+            await self.wait_for_exit()
         finally:
             for handle in handles:
                 os.close(handle)
-        await self._drained()
+        await self._drain()
         self._process.wait()
 
-    async def _drained(self) -> None:
+    async def _drain(self) -> None:
         """Read what is there now, and hold the pipes no longer."""
         loop = asyncio.get_running_loop()
         for reader in self._readers:
@@ -160,10 +160,10 @@ class _Started:
 def _words(program: Program, env: Mapping[str, str]) -> list[str]:
     if program.arguments is None:
         return [program.shell, "-c", program.command]
-    return [_filled(word, env) for word in (program.command, *program.arguments)]
+    return [_fill(word, env) for word in (program.command, *program.arguments)]
 
 
-def _filled(word: str, env: Mapping[str, str]) -> str:
+def _fill(word: str, env: Mapping[str, str]) -> str:
     """No shell puts the project's folder in where there is none."""
     for name in ("CLAUDE_PROJECT_DIR", "FERRULE_PROJECT_DIR"):
         word = word.replace(f"${{{name}}}", env.get(name, ""))

@@ -12,7 +12,7 @@ from ..engine.faults import end
 from .hook import Books, Function, Hook, HookBook, Payload
 
 if TYPE_CHECKING:  # loaded with the first hook that runs
-    from .answers import Answer
+    from .answers import HookAnswer
     from .worker import Worker
 
 
@@ -41,22 +41,22 @@ class Runner:
         other._book = without
         return other
 
-    def chosen(
+    def choose(
         self, event: str, subject: str = "", proposal: Proposal | None = None, *, agent: str = "main"
     ) -> tuple[Hook, ...]:
         """For a call, or for what else happens to an agent."""
         facts = proposal.ctx.facts if proposal is not None else None
         book = self._book(facts.agent, facts.chain) if facts is not None else self._book(agent, None)
-        return book.chosen(event, subject, proposal)
+        return book.choose(event, subject, proposal)
 
-    def at_once(self, hooks: Sequence[Hook], payload: Payload) -> list[Answer] | None:
+    def at_once(self, hooks: Sequence[Hook], payload: Payload) -> list[HookAnswer] | None:
         """The answers, if nothing has to be waited for."""
         if not all(isinstance(hook.work, Function) and not hook.work.waits for hook in hooks):
             return None
-        called = self._worker().called
+        called = self._worker().call
         return [called(hook, cast(Function, hook.work), payload) for hook in self._due(hooks)]
 
-    async def ask(self, hooks: Sequence[Hook], payload: Payload) -> list[Answer]:
+    async def ask(self, hooks: Sequence[Hook], payload: Payload) -> list[HookAnswer]:
         """The answers in the order of the hooks, whichever was first. Those that run beside give none."""
         due = self._due(hooks)
         for hook in due:
@@ -64,9 +64,9 @@ class Runner:
                 self._start_beside(hook, payload)
         waited = [hook for hook in due if not hook.beside]
         if len(waited) == 1:
-            return [await self._worker().asked(waited[0], payload)]
+            return [await self._worker().ask(waited[0], payload)]
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._worker().asked(hook, payload)) for hook in waited]
+            tasks = [group.create_task(self._worker().ask(hook, payload)) for hook in waited]
         return [task.result() for task in tasks]
 
     def start(self, hooks: Sequence[Hook], payload: Payload) -> None:
@@ -105,7 +105,7 @@ class Runner:
         task.add_done_callback(self._beside.discard)
 
     async def _ran_beside(self, hook: Hook, payload: Payload) -> None:
-        answer = await self._worker().asked(hook, payload)
+        answer = await self._worker().ask(hook, payload)
         refused = answer.permission == "deny" or answer.blocks
         words = [answer.context, answer.reason if hook.rewakes and refused else ""]
         self._news += (Note("hook", f"{hook.label}: {word}") for word in words if word)

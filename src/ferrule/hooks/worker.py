@@ -12,8 +12,8 @@ from time import perf_counter
 from typing import Any, Final, assert_never, cast
 
 from ..core.events import Emit, HookRan
-from ..engine.faults import contained, end, from_outside, in_own_task, in_short
-from .answers import Answer, Reply, Save, understood
+from ..engine.faults import contain_exit, end, from_outside, in_own_task, in_short
+from .answers import HookAnswer, Reply, Save, parse_reply
 from .env_file import EVENTS as KEEPING
 from .env_file import VARIABLE as ENV_FILE
 from .env_file import EnvFile
@@ -31,8 +31,8 @@ from .hook import (
     ServiceFailed,
 )
 from .judgements import judgement
-from .payloads import written
-from .process import Surroundings, run_program
+from .payloads import encode_payload
+from .process import HookEnvironment, run_program
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ class Worker:
         self._answering = answering
         self._env_file = env_file
 
-    async def asked(self, hook: Hook, payload: Payload) -> Answer:
+    async def ask(self, hook: Hook, payload: Payload) -> HookAnswer:
         """Never raises."""
         began = perf_counter()
         work = hook.work
@@ -70,34 +70,34 @@ class Worker:
             case Program():
                 reply = await self._run(hook, work, payload)
             case Function() if work.waits:
-                reply = await self._waited(hook, payload, work.call, _from_function)
+                reply = await self._wait(hook, payload, work.call, _from_function)
             case Function():
-                return self.called(hook, work, payload)
+                return self.call(hook, work, payload)
             case Service():
-                reply = await self._waited(hook, payload, work.ask, _from_text)
+                reply = await self._wait(hook, payload, work.ask, _from_text)
             case ServerTool():
-                reply = await self._waited(hook, payload, partial(self._answering, work), _from_text)
+                reply = await self._wait(hook, payload, partial(self._answering, work), _from_text)
             case ModelPrompt() | AgentPrompt():
-                reply = await self._waited(
+                reply = await self._wait(
                     hook, payload, partial(self._answering, work), partial(_from_model, hook.event, work)
                 )
             case _:
                 assert_never(work)
-        return self._told(hook, reply, began)
+        return self._record_answer(hook, reply, began)
 
     async def _run(self, hook: Hook, program: Program, payload: Payload) -> Reply:
-        around = Surroundings(cwd=self._folder(payload), env=self._env)
+        around = HookEnvironment(cwd=self._folder(payload), env=self._env)
         if self._env_file is None or hook.event not in KEEPING:
-            return await run_program(program, written(payload), around, hook.seconds)
+            return await run_program(program, encode_payload(payload), around, hook.seconds)
         try:
-            around = replace(around, env={**self._env, ENV_FILE: self._env_file.made()})
+            around = replace(around, env={**self._env, ENV_FILE: self._env_file.create()})
         except OSError as error:
             return Reply(failure=f"there is no place for the variables that it may leave: {error.strerror}")
-        reply = await run_program(program, written(payload), around, hook.seconds)
+        reply = await run_program(program, encode_payload(payload), around, hook.seconds)
         await self._env_file.read(around)
         return reply
 
-    def called(self, hook: Hook, function: Function, payload: Payload) -> Answer:
+    def call(self, hook: Hook, function: Function, payload: Payload) -> HookAnswer:
         """Of a function that does not have to be waited for."""
         began = perf_counter()
         try:
@@ -106,14 +106,14 @@ class Worker:
             if from_outside(error):
                 raise
             reply = Reply(failure=f"it raised {in_short(error)}")
-        return self._told(hook, reply, began)
+        return self._record_answer(hook, reply, began)
 
-    async def _waited(
+    async def _wait(
         self, hook: Hook, payload: Payload, work: Callable[[Any], Awaitable[Any]], read: Callable[[Any], Reply]
     ) -> Reply:
         """In a task of its own, which is ended when its time is up, even if it does not want to."""
         try:
-            task = in_own_task(work(_own(payload)), contained)
+            task = in_own_task(work(_own(payload)), contain_exit)
             try:
                 finished, _ = await asyncio.wait((task,), timeout=hook.seconds)
             except asyncio.CancelledError:
@@ -130,8 +130,8 @@ class Worker:
                 raise
             return Reply(failure=f"it raised {in_short(error)}")
 
-    def _told(self, hook: Hook, reply: Reply, began: float) -> Answer:
-        answer = understood(hook, reply, self._save)
+    def _record_answer(self, hook: Hook, reply: Reply, began: float) -> HookAnswer:
+        answer = parse_reply(hook, reply, self._save)
         if answer.fault:
             log.warning("%s", answer.fault)
         seconds = perf_counter() - began

@@ -11,11 +11,11 @@ from typing import Literal, Protocol, TypeAlias
 
 from ..core.values import named_value
 from .command import Changes, Command, CommandFailed, Ran
-from .commands import Commands
+from .commands import CommandRunner
 from .line_filter import matching
-from .output_ring import MODEL_CHARACTERS, OutputRing, decoded, within
+from .output_ring import MODEL_CHARACTERS, OutputRing, decode_output, within
 from .running import GRACE, Running
-from .terminal_text import cleaned
+from .terminal_text import clean_output
 
 FILTERED_BYTES = 4 << 20
 """As much of what is new is filtered; of more, the end."""
@@ -25,7 +25,7 @@ SETTLING = 0.05
 WaitFor: TypeAlias = Literal["nothing", "news", "end"]
 
 
-class State(StrEnum):
+class TaskState(StrEnum):
     RUNNING = "running"
     COMPLETED = "completed"
     FAILED = "failed"
@@ -41,10 +41,10 @@ class NoSuchCommand(LookupError):
 
 
 @named_value
-class Status:
+class TaskStatus:
     id: str
     command: str
-    state: State
+    state: TaskState
     exit_code: int | None
     signal: str | None
     seconds: float
@@ -58,11 +58,11 @@ class Status:
     def __str__(self) -> str:
         how = f"ended by {self.signal}" if self.signal else f"exit code {self.exit_code}"
         match self.state:
-            case State.RUNNING:
+            case TaskState.RUNNING:
                 return f"{self.id} is running, for {self.seconds:.0f} s."
-            case State.LOST:
+            case TaskState.LOST:
                 return f"{self.id} was lost. {self.trouble}"
-            case State.COMPLETED | State.FAILED | State.KILLED:
+            case TaskState.COMPLETED | TaskState.FAILED | TaskState.KILLED:
                 return f"{self.id} {self.state}, {how}, after {self.seconds:.0f} s."
 
 
@@ -70,7 +70,7 @@ class Status:
 class News:
     """What a command printed since the last look."""
 
-    status: Status
+    status: TaskStatus
     text: str
     cursor: int
     """Where the next look begins."""
@@ -126,36 +126,36 @@ class _Task:
         self.news.set()
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         return self.ran is not None or bool(self.trouble)
 
-    def status(self) -> Status:
-        return Status(
+    def status(self) -> TaskStatus:
+        return TaskStatus(
             id=self.id,
             command=self.title,
             state=self._state(),
             exit_code=self.ran.exit_code if self.ran else None,
             signal=self.ran.signal if self.ran else None,
-            seconds=self.seconds if self.ended else self.running.seconds,
+            seconds=self.seconds if self.has_ended else self.running.seconds,
             total=self.running.output.total,
             trouble=self.trouble,
             changes=self.ran.changes if self.ran else None,
         )
 
-    def _state(self) -> State:
+    def _state(self) -> TaskState:
         if self.trouble:
-            return State.LOST
+            return TaskState.LOST
         if self.ran is None:
-            return State.RUNNING
+            return TaskState.RUNNING
         if self.killed:
-            return State.KILLED
-        return State.COMPLETED if self.ran.succeeded else State.FAILED
+            return TaskState.KILLED
+        return TaskState.COMPLETED if self.ran.succeeded else TaskState.FAILED
 
 
 class Background:
     """The commands of one session that were left to run. Closing it ends them."""
 
-    def __init__(self, commands: Commands) -> None:
+    def __init__(self, commands: CommandRunner) -> None:
         self._commands = commands
         self._tasks: dict[str, _Task] = {}
         self._numbers = count(1)
@@ -188,9 +188,9 @@ class Background:
         task = self._task(id)
         start = task.seen if cursor is None else max(0, cursor)
         await _wait(task, start, wait_for, seconds)
-        news = await (_filtered(task, start, filter, limit) if filter else _unfiltered(task, start, limit))
+        news = await (_read_matching(task, start, filter, limit) if filter else _read_all(task, start, limit))
         task.seen = max(task.seen, news.cursor)
-        task.told = task.told or task.ended
+        task.told = task.told or task.has_ended
         return news
 
     async def ready(self, id: str, pattern: str, seconds: float) -> str | None:
@@ -201,9 +201,9 @@ class Background:
             async with asyncio.timeout(seconds):
                 while True:
                     task.news.clear()
-                    ended, output = task.ended, task.running.output
+                    ended, output = task.has_ended, task.running.output
                     content = output.read(max(start, output.total - FILTERED_BYTES), output.total)
-                    if found := await matching(pattern, cleaned(decoded(content))):
+                    if found := await matching(pattern, clean_output(decode_output(content))):
                         return found[0]
                     if ended:
                         return None
@@ -215,25 +215,25 @@ class Background:
     async def kill(self, id: str, *, grace: float = GRACE) -> News:
         """Ended with all that it started, its last words, and its memory freed."""
         task = self._task(id)
-        task.killed = not task.ended
+        task.killed = not task.has_ended
         await task.running.end(grace=grace)
         await _wait(task, 0, "end", grace)
         news = await self.output(id)
         self._forget(task)
         return news
 
-    def listing(self) -> tuple[Status, ...]:
+    def listing(self) -> tuple[TaskStatus, ...]:
         return tuple(task.status() for task in self._tasks.values())
 
-    def notices(self) -> tuple[Status, ...]:
+    def notices(self) -> tuple[TaskStatus, ...]:
         """Those that ended and of whose end nobody has heard. Each is told once."""
-        ended = [task for task in self._tasks.values() if task.ended and not task.told]
+        ended = [task for task in self._tasks.values() if task.has_ended and not task.told]
         for task in ended:
             task.told = True
         return tuple(task.status() for task in ended)
 
     async def close(self, *, grace: float = GRACE) -> None:
-        running = [task for task in self._tasks.values() if not task.ended]
+        running = [task for task in self._tasks.values() if not task.has_ended]
         await asyncio.gather(*(task.running.end(grace=grace) for task in running))
         for task in [*self._tasks.values()]:
             self._forget(task)
@@ -253,14 +253,14 @@ class Background:
 async def _wait(task: _Task, start: int, wait_for: WaitFor, seconds: float) -> None:
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
-            while not task.ended and wait_for != "nothing":
+            while not task.has_ended and wait_for != "nothing":
                 if wait_for == "news" and task.running.output.total > start:
                     return
                 task.news.clear()
                 await task.news.wait()
 
 
-async def _unfiltered(task: _Task, start: int, limit: int) -> News:
+async def _read_all(task: _Task, start: int, limit: int) -> News:
     output = task.running.output
     total = output.total
     lost = output.first_lost
@@ -275,16 +275,16 @@ async def _unfiltered(task: _Task, start: int, limit: int) -> News:
     return _news(task, text, total, missed=missed)
 
 
-async def _filtered(task: _Task, start: int, pattern: str, limit: int) -> News:
+async def _read_matching(task: _Task, start: int, pattern: str, limit: int) -> News:
     output = task.running.output
-    ended, total = task.ended, output.total
+    ended, total = task.has_ended, output.total
     first = max(start, total - FILTERED_BYTES)
     if output.first_lost is not None and first < output.tail_start:
         first = output.tail_start
     content = output.read(first, total)
     if not ended:
         content = content[: content.rfind(b"\n") + 1]  # a line is judged when it is whole
-    text = cleaned(decoded(content))
+    text = clean_output(decode_output(content))
     found = await matching(pattern, text)
     kept = "\n".join(found).encode()
     return _news(
@@ -305,5 +305,5 @@ def _news(task: _Task, text: str, cursor: int, *, missed: int = 0, dropped_lines
         missed=missed,
         dropped_lines=dropped_lines,
         saved=str(saved) if saved else "",
-        capped=task.running.output.capped,
+        capped=task.running.output.is_capped,
     )

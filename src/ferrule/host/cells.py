@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias, cast
 
 from ..core.values import plain_value
-from ..text.notebooks import Cell, Notebook, NotNotebook, joined
+from ..text.notebooks import Cell, Notebook, NotNotebook, join_source
 from .filling import weight
-from .images import PIXELS_PER_TOKEN, BadImage, Picture, fitted_picture, pixels_of
+from .images import PIXELS_PER_TOKEN, BadImage, FittedPicture, fit_picture, pixels_of
 
 PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 TEXTS = ("text/plain", "text/markdown", "text/latex", "application/json", "text/html", "image/svg+xml")
@@ -25,7 +25,7 @@ MOST_PIXELS_UNPACKED = 200_000_000
 """Of one cell, and about as many of one page: some seconds of work."""
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 
-Output: TypeAlias = str | Picture
+Output: TypeAlias = str | FittedPicture
 
 
 @plain_value
@@ -48,7 +48,7 @@ class ShownCell:
     @property
     def pictures_weight(self) -> int:
         """In quarters of a token."""
-        sizes = (output.width * output.height for output in self.outputs if isinstance(output, Picture))
+        sizes = (output.width * output.height for output in self.outputs if isinstance(output, FittedPicture))
         return 4 * sum(sizes) // PIXELS_PER_TOKEN
 
     def text(self) -> str:
@@ -83,7 +83,7 @@ class Album:
             if self.pixels + pixels > MOST_PIXELS_UNPACKED:
                 return f"(one more picture, of {pixels:,} pixels; those before it are as much as a cell shows)"
             self._left, self.pixels = self._left - 1, self.pixels + pixels
-            return fitted_picture(data)
+            return fit_picture(data)
         except (BadImage, binascii.Error, ValueError) as reason:
             return f"(a picture that cannot be shown: {reason})"
 
@@ -100,7 +100,7 @@ def cell_page(
     left, pixels = room, 0
     for cell in wanted:
         album = Album(interrupted)
-        candidate = shown_cell(cell, album)
+        candidate = show_cell(cell, album)
         pixels += album.pixels
         needed = weight(candidate.text()) + len("\n\n")
         if needed > room:
@@ -113,7 +113,7 @@ def cell_page(
     return CellPage(tuple(shown), len(notebook.cells), None)
 
 
-def shown_cell(cell: Cell, album: Album) -> ShownCell:
+def show_cell(cell: Cell, album: Album) -> ShownCell:
     outputs = tuple(output for one in cell.outputs for output in _outputs(one, album))
     return ShownCell(cell.index + 1, cell.name, cell.type, cell.source, outputs, cell.execution_count)
 
@@ -133,7 +133,7 @@ def _outputs(output: Any, album: Album) -> Iterator[Output]:
     try:
         match told.get("output_type"):
             case "stream":
-                yield plain(joined(told.get("text"), "a stream")).rstrip("\n")
+                yield plain(join_source(told.get("text"), "a stream")).rstrip("\n")
             case "error":
                 yield _error(told)
             case "display_data" | "execute_result":
@@ -154,11 +154,11 @@ def _data(data: Any, album: Album) -> Output:
     forms = _mapping(data)
     for media_type in PICTURES:
         if media_type in forms:
-            return album.add(joined(forms[media_type], "a picture"))
+            return album.add(join_source(forms[media_type], "a picture"))
     for media_type in TEXTS:
         if media_type in forms:
             value = forms[media_type]
-            return json.dumps(value) if media_type == "application/json" else plain(joined(value, media_type))
+            return json.dumps(value) if media_type == "application/json" else plain(join_source(value, media_type))
     return f"({', '.join(forms) or 'nothing'})"
 
 

@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 from ..core.ports import Note
 from ..core.threads import in_a_thread
 from ..core.values import plain_value
-from .files import DIGEST, opened, opened_file, read_document
+from .files import DIGEST, open_file, open_for_reading, read_document
 from .filling import Wanted
 from .folders import ChangedMeanwhile
 from .ledger import Ledger, Ledgers, Seen, Stamp
@@ -66,7 +66,7 @@ class ChangedFiles:
         if 0 < (rest := DEBOUNCE - (time.time() - young / 1e9)) <= DEBOUNCE:
             await asyncio.sleep(rest)
             suspects = self._suspects(agent, ledger)
-        return await in_a_thread(self._compared, agent, ledger, suspects)
+        return await in_a_thread(self._compare, agent, ledger, suspects)
 
     def _suspects(self, agent: str, ledger: Ledger) -> list[_Suspect]:
         """Files whose entries say that they may have changed; nothing is read for this."""
@@ -81,7 +81,7 @@ class ChangedFiles:
                 suspects.append(_Suspect(real_path, entry))
         return suspects
 
-    def _compared(self, agent: str, ledger: Ledger, suspects: list[_Suspect]) -> tuple[Note, ...]:
+    def _compare(self, agent: str, ledger: Ledger, suspects: list[_Suspect]) -> tuple[Note, ...]:
         found = list(self._changes(agent, ledger, suspects))
         return (Note("changed_files", "\n\n".join(found)),) if found else ()
 
@@ -119,20 +119,20 @@ class ChangedFiles:
         knowledge = ledger.knows(now)
         if knowledge is None or not knowledge.changed:
             return "", now.identity.digest
-        patch = ledger.what_changed(shown, now, limit=DIFF_LINES)
+        patch = ledger.diff_since_seen(shown, now, limit=DIFF_LINES)
         return f"{shown} has changed since you saw it." + (f"\n{patch}" if patch else ""), now.identity.digest
 
     def _large_change(self, shown: str, ledger: Ledger, real_path: str, seen: Seen) -> tuple[str, str]:
         """Of a file that is not loaded: whether what was seen of it still stands, without a diff."""
         if seen.whole:
-            with opened(real_path) as descriptor, open(descriptor, "rb", closefd=False) as file:
+            with open_for_reading(real_path) as descriptor, open(descriptor, "rb", closefd=False) as file:
                 digest = hashlib.file_digest(file, DIGEST).hexdigest()
             return (f"{shown} has changed since you saw it." if digest != seen.whole.digest else "", digest)
         first = min((part.first for part in seen.parts), default=1)
         last = max((part.last for part in seen.parts), default=0)
         if not seen.parts or last - first >= MOST_LINES or os.stat(real_path).st_size > MOST_LOOKED_THROUGH:
             return "", ""
-        with opened_file(real_path, judged=real_path) as file:
+        with open_file(real_path, judged=real_path) as file:
             try:
                 page = read_page(file, Wanted(sys.maxsize, first, last - first + 1))
             except PastEnd:

@@ -146,7 +146,7 @@ def _one_byte(sample: bytes) -> Iterator[str]:
     family = LATIN if foreign < 0.7 * sum(map(len, words)) or foreign <= 3 else OTHER_SCRIPTS
     if family is LATIN and foreign <= SHORT and _is_western(sample.decode("cp1252", "replace")):
         yield "cp1252"
-    yield from _ranked(sample, family, foreign)
+    yield from _rank(sample, family, foreign)
     yield from family
 
 
@@ -154,7 +154,7 @@ def _is_western(text: str) -> bool:
     return not _oddities(text) and not RARE_IN_THE_WEST.search(text)
 
 
-def _ranked(sample: bytes, family: tuple[str, ...], foreign: int) -> list[str]:
+def _rank(sample: bytes, family: tuple[str, ...], foreign: int) -> list[str]:
     matches = from_bytes(sample, cp_isolation=list(family), preemptive_behaviour=False, threshold=0.5)
     ranked = [
         (_key(match, foreign), family.index(codec), codec)

@@ -20,7 +20,7 @@ from threading import RLock
 from typing import Any, Final, cast
 
 from ..core.values import named_value, plain_value
-from .files import FileIdentity, digest_of, opened_file
+from .files import FileIdentity, digest_of, open_file
 from .folders import ChangedMeanwhile
 from .spill import make_private
 from .text import NotText
@@ -160,7 +160,7 @@ class Checkpoints:
         if stood.digest == NO_FILE:
             return None
         try:
-            data = self._kept(stood.digest).read_bytes()
+            data = self._path_of(stood.digest).read_bytes()
         except FileNotFoundError:
             data = b""
         if digest_of(data) != stood.digest:
@@ -174,11 +174,11 @@ class Checkpoints:
         stood = Stood(expected.digest, expected.mode) if expected else Stood()
         try:
             with self._lock:
-                if expected and not self._kept(stood.digest).exists():
+                if expected and not self._path_of(stood.digest).exists():
                     self._save(expected)
                 if path in self._written and self._written[path] != stood.digest:
                     self._note({"path": path, "others": True})
-                self._note_stood(path, stood)
+                self._note_previous(path, stood)
         except (OSError, NotText) as error:
             words = (error.strerror if isinstance(error, OSError) else None) or str(error)
             raise NotWritten(errno.EIO, f"what stands there cannot be kept ({words})", path) from None
@@ -186,19 +186,19 @@ class Checkpoints:
 
     def _wrote(self, path: str, stood: Stood, digest: str) -> None:
         with self._lock:
-            self._note_stood(path, stood)  # a point may have been marked between the record and the change
+            self._note_previous(path, stood)  # a point may have been marked between the record and the change
             self._note({"path": path, "is": digest})
 
-    def _note_stood(self, path: str, stood: Stood) -> None:
+    def _note_previous(self, path: str, stood: Stood) -> None:
         if path not in self._points[-1].stood:
             self._note({"path": path, "was": stood.digest, "mode": stood.mode})
 
     def _save(self, expected: FileIdentity) -> None:
-        with opened_file(expected.real_path, judged=expected.real_path) as file:
+        with open_file(expected.real_path, judged=expected.real_path) as file:
             data = file.content()
         if digest_of(data) != expected.digest:
             raise ChangedMeanwhile(f"{expected.real_path} changed since it was read. Read it again, then ask again.")
-        kept = self._kept(expected.digest)
+        kept = self._path_of(expected.digest)
         make_private(kept.parent)
         unfinished = kept.with_suffix(f".{os.urandom(4).hex()}")
         try:
@@ -208,7 +208,7 @@ class Checkpoints:
         finally:
             unfinished.unlink(missing_ok=True)
 
-    def _kept(self, digest: str) -> Path:
+    def _path_of(self, digest: str) -> Path:
         return self._home / digest
 
     @property
@@ -264,7 +264,7 @@ def _is_sound(record: Mapping[str, Any]) -> bool:
 
 def _identity(path: str) -> FileIdentity | None:
     try:
-        with opened_file(path, judged=path) as file:
+        with open_file(path, judged=path) as file:
             return FileIdentity.of(path, file.status, file.content())
     except (FileNotFoundError, NotADirectoryError):
         return None

@@ -9,7 +9,7 @@ from dataclasses import field, fields
 from typing import TYPE_CHECKING
 
 from ..core.values import named_value, plain_value
-from .output_ring import Output
+from .output_ring import CommandOutput
 
 if TYPE_CHECKING:
     from .spawner.protocol import Jail
@@ -20,7 +20,7 @@ class CommandFailed(Exception):
 
 
 @named_value
-class Limits:
+class ProcessLimits:
     """The most each process of a command may take; `None` leaves it as it is for Ferrule."""
 
     memory: int | None = None
@@ -30,7 +30,7 @@ class Limits:
     file_size: int | None = None
     open_files: int | None = None
 
-    def given(self) -> dict[str, int]:
+    def as_numbers(self) -> dict[str, int]:
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         return {name: value for name, value in values.items() if value is not None}
 
@@ -55,7 +55,7 @@ class Command:
     cwd: str
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     """All the variables it gets: see `host/environment.py`."""
-    limits: Limits = Limits()
+    limits: ProcessLimits = ProcessLimits()
     jail: Jail | None = None
     """What a sandbox allows it: see `host/sandbox.py`."""
     notes: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ class Ran:
     """`None` where a signal ended the shell itself."""
     signal: str | None
     """The signal's name; also where the shell reports, as an exit code over 128, that one ended its program."""
-    output: Output
+    output: CommandOutput
     cwd: str | None
     """Where the shell stood as it ended; `None` where it did not say."""
     seconds: float

@@ -39,7 +39,7 @@ MOST_SECONDS = 600.0
 PIPE_SIZE = 1 << 18
 
 
-class Commands:
+class CommandRunner:
     """Runs commands for one session, through one spawner that is started when first needed.
 
     Whoever opens it closes it: `async with Commands(...)`. Nothing that ran is
@@ -100,11 +100,11 @@ class Commands:
     async def start(self, command: Command, *, on_output: OnOutput | None = None) -> Running:
         """The command under way. Whoever started it waits for it or ends it. Raises `CommandFailed`."""
         _check(command)
-        running = await self._asked_for(command)
+        running = await self._request_start(command)
         try:
-            if not await running.started():  # the spawner ended before it took it, so nothing was done yet
-                running = await self._asked_for(command)
-                await running.started()
+            if not await running.wait_for_start():  # the spawner ended before it took it, so nothing was done yet
+                running = await self._request_start(command)
+                await running.wait_for_start()
         except asyncio.CancelledError:
             await asyncio.shield(running.end(grace=0))
             raise
@@ -133,7 +133,7 @@ class Commands:
         await self.run(Command(text="", cwd="/"))
         return (await self._spawner()).control_groups()
 
-    async def _asked_for(self, command: Command) -> Running:
+    async def _request_start(self, command: Command) -> Running:
         link = await self._spawner()
         id = next(self._ids)
         reading, writing = os.pipe()
@@ -157,7 +157,7 @@ class Commands:
             await lost.close()
         if self._link is None:
             try:
-                self._link = SpawnerLink.opened(self._environment, **self._bounds.numbers())
+                self._link = SpawnerLink.open(self._environment, **self._bounds.numbers())
             except SpawnerFailed as error:
                 raise CommandFailed(str(error)) from None
         return self._link
@@ -173,7 +173,7 @@ class Commands:
             "argv": [],
             "cwd": command.cwd,
             "env": dict(command.env),
-            "limits": command.limits.given(),
+            "limits": command.limits.as_numbers(),
             "jail": command.jail,
         }
 

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from ..core.values import named_value, plain_value
 from .cells import ShownCell
-from .pdfs import PageRange, Sheet
+from .pdfs import PageRange, PdfPage
 
 
 @plain_value
@@ -60,7 +60,7 @@ class PdfRead:
     original_size: int
     pages: PageRange
     total: int
-    sheets: tuple[Sheet, ...]
+    sheets: tuple[PdfPage, ...]
     """Text and pictures of the pages; none where the model takes the document."""
     notes: tuple[str, ...] = ()
     reminder: str = ""

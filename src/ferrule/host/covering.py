@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import Final, Protocol
 
-from .tree_index import TooMany, TreeIndex, Wanted
+from .tree_index import TooManyEntries, TreeIndex, Wanted
 
-__all__ = ["HiddenPaths", "NoSecrets", "SecretNames", "TooMany", "plain_folder"]
+__all__ = ["HiddenPaths", "NoSecrets", "SecretNames", "TooManyEntries", "plain_folder"]
 
 _WILD: Final = re.compile(r"[*?\[\\]")
 INSTALLED: Final = frozenset({".git", "node_modules", "site-packages", "dist-packages"})
@@ -48,14 +48,14 @@ class HiddenPaths:
     def matching(self, patterns: Collection[str], within: Collection[str] | None = None) -> tuple[str, ...]:
         """What exists of the paths that absolute gitignore patterns mean; a folder stands for all that is in it.
 
-        `within` are the only folders that are searched for patterns that reach beyond them. Raises `TooMany`.
+        `within` are the only folders that are searched for patterns that reach beyond them. Raises `TooManyPaths`.
         """
         found: dict[str, None] = {}
         trees: dict[tuple[str, str], list[str]] = {}
         for pattern in patterns:
             folder, rest = plain_folder(pattern)
             if rest:
-                for place in (folder,) if within is None else _searched(folder, within):
+                for place in (folder,) if within is None else _folders_to_search(folder, within):
                     trees.setdefault((place, folder), []).append(rest)
             elif os.path.lexists(folder):
                 found[folder] = None
@@ -66,7 +66,7 @@ class HiddenPaths:
         return tuple(found)
 
     def secret(self, folders: Collection[str]) -> tuple[str, ...]:
-        """The secrets below these folders. Raises `TooMany`."""
+        """The secrets below these folders. Raises `TooManyPaths`."""
         found: dict[str, None] = {}
         for folder in folders:
             index = self._index((folder,), partial(self._is_secret_below, folder), without=INSTALLED)
@@ -105,7 +105,7 @@ def _before_wildcards(segments: list[str]) -> Iterator[str]:
         yield segment
 
 
-def _searched(folder: str, within: Collection[str]) -> Iterator[str]:
+def _folders_to_search(folder: str, within: Collection[str]) -> Iterator[str]:
     """The folder, if it lies in one of those; else those of them that lie in it."""
     if any(_is_below(folder, place) for place in within):
         yield folder

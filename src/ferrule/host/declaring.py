@@ -130,7 +130,7 @@ def declared_writes(effects: Effects, *, on_disk: bool = True) -> tuple[Declared
         for declared in _of_part(part, made):
             found[declared.path] = found.get(declared.path, False) or declared.tree
             made.add(part, declared)
-    return _without_covered(DeclaredWrite(path=path, tree=tree) for path, tree in found.items())
+    return _leave_out_covered(DeclaredWrite(path=path, tree=tree) for path, tree in found.items())
 
 
 def granted_writes(effects: Effects, grants: Grants, *, on_disk: bool = True) -> tuple[DeclaredWrite, ...]:
@@ -140,7 +140,7 @@ def granted_writes(effects: Effects, grants: Grants, *, on_disk: bool = True) ->
     return tuple(one for one in declared if any(one.path == path or one.path.startswith(f"{path}/") for path in judged))
 
 
-def passed_over(effects: Effects, hidden: Iterable[str]) -> tuple[str, ...]:
+def hidden_in_passing(effects: Effects, hidden: Iterable[str]) -> tuple[str, ...]:
     """Those of the hidden paths whose contents the command would show: by a pattern, or with a folder."""
     hidden = tuple(hidden)
     found: dict[str, None] = {}
@@ -194,10 +194,10 @@ def _of_part(part: _Part, made: _Made) -> Iterator[DeclaredWrite]:
     for touch in part.writes:
         real = touch.real or touch.path
         if part.program in _TRANSFERS and touch.change is Change.REPLACES:
-            yield from _received(part, touch, made)
+            yield from _names_received(part, touch, made)
             continue
         try:
-            matched = _matched(part.argv[1:], touch, made)
+            matched = _match_pattern(part.argv[1:], touch, made)
         except _Untold:
             yield DeclaredWrite(path=real, tree=True)
             continue
@@ -227,7 +227,7 @@ def _takes_tree(part: _Part, path: str, made: _Made) -> bool:
 # What cp, mv and ln put where
 
 
-def _received(part: _Part, touch: WritesPath, made: _Made) -> Iterator[DeclaredWrite]:
+def _names_received(part: _Part, touch: WritesPath, made: _Made) -> Iterator[DeclaredWrite]:
     """The names that come to be in the target, if it is a folder; else the target."""
     target = touch.real or touch.path
     try:
@@ -253,7 +253,7 @@ def _sources(part: _Part, target: WritesPath, made: _Made) -> Iterator[tuple[str
     words = part.argv[1:] if part.has(_TARGET_FIRST) else part.argv[1:-1]
     for touch in given:
         real = touch.real or touch.path
-        matched = _matched(words, touch, made)
+        matched = _match_pattern(words, touch, made)
         if matched is not None:
             yield from ((path, os.path.basename(path)) for path in matched)
         elif any(_may_be(touch.path, word) for word in contents):
@@ -267,7 +267,7 @@ def _sources(part: _Part, target: WritesPath, made: _Made) -> Iterator[tuple[str
 # Patterns
 
 
-def _matched(words: Sequence[str], touch: ReadsPath | WritesPath, made: _Made) -> list[str] | None:
+def _match_pattern(words: Sequence[str], touch: ReadsPath | WritesPath, made: _Made) -> list[str] | None:
     """What a pattern among the words matches in the folder it looks in; `None` where the touch is no pattern's.
 
     Raises `_Untold`.
@@ -321,7 +321,7 @@ def _is_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(f"{folder.rstrip('/')}/")
 
 
-def _without_covered(writes: Iterable[DeclaredWrite]) -> tuple[DeclaredWrite, ...]:
+def _leave_out_covered(writes: Iterable[DeclaredWrite]) -> tuple[DeclaredWrite, ...]:
     """Without names that a declared tree holds anyway."""
     writes = tuple(writes)
     trees = [one.path for one in writes if one.tree]

@@ -12,8 +12,8 @@ def keep_attributes(old: int, new: int) -> None:
     """Owner, extended attributes and mode, in the order in which one does not undo another."""
     status = os.fstat(old)
     mode = stat.S_IMODE(status.st_mode)
-    if not (_permitted(lambda: os.fchown(new, status.st_uid, status.st_gid)) or os.fstat(new).st_uid == status.st_uid):
-        _permitted(lambda: os.fchown(new, -1, status.st_gid))
+    if not (_try_change(lambda: os.fchown(new, status.st_uid, status.st_gid)) or os.fstat(new).st_uid == status.st_uid):
+        _try_change(lambda: os.fchown(new, -1, status.st_gid))
         mode &= ~(stat.S_ISUID | stat.S_ISGID)  # they would lend the rights of somebody else
     _keep_extended(old, new)
     os.fchmod(new, mode)
@@ -29,10 +29,10 @@ def _keep_extended(old: int, new: int) -> None:
     for name in names:
         if name != "security.capability":  # granted for the old content
             value = os.getxattr(old, name)
-            _permitted(lambda name=name, value=value: os.setxattr(new, name, value))
+            _try_change(lambda name=name, value=value: os.setxattr(new, name, value))
 
 
-def _permitted(change: Callable[[], None]) -> bool:
+def _try_change(change: Callable[[], None]) -> bool:
     try:
         change()
     except OSError as error:

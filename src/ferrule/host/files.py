@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from typing import BinaryIO, cast
 
 from ..core.values import plain_value
-from .folders import ChangedMeanwhile, held_folder
-from .text import Document, NotText
+from .folders import ChangedMeanwhile, hold_folder
+from .text import NotText, TextDocument
 
 PATIENCE = 1.0
 """Seconds to wait for whoever writes a file in place."""
@@ -96,7 +96,7 @@ class TooLarge(NotText):
 
 @plain_value
 class FileSnapshot:
-    document: Document
+    document: TextDocument
     identity: FileIdentity
 
 
@@ -108,21 +108,21 @@ def read_document(path: str, *, judged: str | None = None, most: int = MOST) -> 
     `judged` is the real path that somebody decided about: if `path` leads
     anywhere else by now, nothing is read. Nor is a file of more than `most` bytes: that is `TooLarge`.
     """
-    with _opened_where_judged(path, judged) as (real_path, descriptor):
+    with _open_where_judged(path, judged) as (real_path, descriptor):
         _wait_for_writer(descriptor)
         data = _content(descriptor, most)
         identity = FileIdentity.of(real_path, os.fstat(descriptor), data)
-    return FileSnapshot(Document.decode(data), identity)
+    return FileSnapshot(TextDocument.decode(data), identity)
 
 
 @contextmanager
-def opened_file(path: str, *, judged: str | None = None, interrupted: Callable[[], bool] = bool) -> Generator[OpenFile]:
+def open_file(path: str, *, judged: str | None = None, interrupted: Callable[[], bool] = bool) -> Generator[OpenFile]:
     """The file, to be read a piece at a time. Raises `NotText`, `ChangedMeanwhile` or `OSError`.
 
     What is no file is not even opened: that alone can wake a writer or wind a tape.
     """
     _require_file(os.stat(path))
-    with _opened_where_judged(path, judged) as (real_path, descriptor):
+    with _open_where_judged(path, judged) as (real_path, descriptor):
         status = os.fstat(descriptor)
         _require_file(status)
         if status.st_size:
@@ -134,17 +134,17 @@ def opened_file(path: str, *, judged: str | None = None, interrupted: Callable[[
 
 
 @contextmanager
-def _opened_where_judged(path: str, judged: str | None) -> Generator[tuple[str, int]]:
+def _open_where_judged(path: str, judged: str | None) -> Generator[tuple[str, int]]:
     real_path = real_path_of(path, judged)
     if real_path in STREAMS:
         raise NotText("it is a stream of the kernel's messages")
     parent, name = os.path.split(real_path)
-    with held_folder(parent) as folder, opened(name or ".", folder, shown=path) as descriptor:
+    with hold_folder(parent) as folder, open_for_reading(name or ".", folder, shown=path) as descriptor:
         yield real_path, descriptor
 
 
 @contextmanager
-def opened(path: str, folder: int | None = None, *, shown: str = "") -> Generator[int]:
+def open_for_reading(path: str, folder: int | None = None, *, shown: str = "") -> Generator[int]:
     """A descriptor to read from; in a folder held open, no link is followed."""
     follow = 0 if folder is None else os.O_NOFOLLOW
     try:
@@ -183,7 +183,7 @@ def _content(descriptor: int, most: int = MOST) -> bytes:
     if status.st_size > most:
         raise TooLarge(f"it has {status.st_size:,} bytes, and at most {most:,} can be loaded")
     with open(descriptor, "rb", closefd=False) as file:
-        return file.read() if status.st_size else _unsized(file)
+        return file.read() if status.st_size else _read_unsized(file)
 
 
 def _require_file(status: os.stat_result) -> None:
@@ -191,7 +191,7 @@ def _require_file(status: os.stat_result) -> None:
         raise NotText(f"it is {kind_of(status.st_mode)}")
 
 
-def _unsized(file: BinaryIO) -> bytes:
+def _read_unsized(file: BinaryIO) -> bytes:
     data = cast(bytes | None, file.read(MOST_UNSIZED + 1))
     if data is None or len(data) > MOST_UNSIZED:
         raise NotText("it is a stream")

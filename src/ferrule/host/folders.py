@@ -21,7 +21,7 @@ class ChangedMeanwhile(Exception):
 
 
 @contextmanager
-def held_folder(real_path: str, *, made: bool = False) -> Generator[int]:
+def hold_folder(real_path: str, *, made: bool = False) -> Generator[int]:
     """A descriptor of this folder, `made` with those above it where it is missing.
 
     Raises `ChangedMeanwhile` where a part of the path is a link now, else `OSError`.
@@ -29,7 +29,7 @@ def held_folder(real_path: str, *, made: bool = False) -> Generator[int]:
     descriptor = os.open("/", SEARCH)
     try:
         for part in filter(None, real_path.split("/")):
-            inner = _entered(part, descriptor, real_path, made=made)
+            inner = _enter(part, descriptor, real_path, made=made)
             os.close(descriptor)
             descriptor = inner
         yield descriptor
@@ -43,7 +43,7 @@ def is_still_at(real_path: str, folder: int) -> bool:
     Raises `OSError` where that cannot be told, as without a free descriptor.
     """
     try:
-        with held_folder(real_path) as again:
+        with hold_folder(real_path) as again:
             return os.path.samestat(os.fstat(again), os.fstat(folder))
     except (ChangedMeanwhile, FileNotFoundError, NotADirectoryError, PermissionError):
         return False
@@ -61,7 +61,7 @@ def sync_folder(folder: int) -> None:
         os.close(descriptor)
 
 
-def _entered(part: str, folder: int, real_path: str, *, made: bool) -> int:
+def _enter(part: str, folder: int, real_path: str, *, made: bool) -> int:
     try:
         return os.open(part, SEARCH, dir_fd=folder)
     except FileNotFoundError:
@@ -76,7 +76,7 @@ def _entered(part: str, folder: int, real_path: str, *, made: bool) -> int:
         raise
     with suppress(FileExistsError):  # somebody else may make it at the same time
         os.mkdir(part, dir_fd=folder)
-    return _entered(part, folder, real_path, made=False)
+    return _enter(part, folder, real_path, made=False)
 
 
 def _is_link(name: str, folder: int) -> bool:

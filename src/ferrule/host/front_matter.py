@@ -31,23 +31,23 @@ class BadHead(ValueError):
 
 
 @plain_value
-class Page:
+class HeadedText:
     head: Mapping[str, Any]
     body: str
 
 
-def parted(text: str) -> Page:
+def split_head(text: str) -> HeadedText:
     """The head and what follows it; a text without a head is all body. Raises `BadHead`.
 
-    >>> parted("---\\nname: x\\n---\\nDo it.").head
+    >>> split_head("---\\nname: x\\n---\\nDo it.").head
     {'name': 'x'}
     """
     found = _HEAD.match(text)
     if found is None:
         if re.match(r"\ufeff?---[ \t]*\r?\n", text):
             raise BadHead("its head has no end. Close it with a line of three hyphens")
-        return Page({}, text)
-    return Page(_head(found[1]), text[found.end() :])
+        return HeadedText({}, text)
+    return HeadedText(_head(found[1]), text[found.end() :])
 
 
 def _head(text: str) -> Mapping[str, Any]:
@@ -59,17 +59,17 @@ def _head(text: str) -> Mapping[str, Any]:
                 raise BadHead("its head has an anchor that is used again, which is not taken. Write the value out")
             return super().compose_node(parent, index)
 
-    def loaded(text: str) -> Any:
+    def load(text: str) -> Any:
         return yaml.load(text, Loader)
 
     if len(text) > LONGEST_HEAD:
         raise BadHead(f"its head is longer than {LONGEST_HEAD:,} characters")
     try:
         try:
-            head = loaded(text)
+            head = load(text)
         except yaml.YAMLError:
             # A colon in a sentence is no mapping and a hint in brackets no list, whatever YAML says.
-            head = loaded(_PLAIN_LINE.sub(_quoted, text))
+            head = load(_PLAIN_LINE.sub(_quote, text))
     except yaml.YAMLError as error:
         raise BadHead(f"its head is no YAML: {_problem(error)}") from None
     except RecursionError:
@@ -81,7 +81,7 @@ def _head(text: str) -> Mapping[str, Any]:
     return {str(key): value for key, value in cast(dict[Any, Any], head).items()}
 
 
-def _quoted(line: re.Match[str]) -> str:
+def _quote(line: re.Match[str]) -> str:
     value = line[2].replace("\\", "\\\\").replace('"', '\\"')
     return f'{line[1]}: "{value}"'
 

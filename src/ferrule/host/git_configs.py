@@ -32,7 +32,7 @@ def user_git_files(environment: Mapping[str, str], home: str) -> tuple[str, ...]
         if path in found or not os.path.isfile(path):
             continue
         found[path] = None
-        waiting += _named_in(path, home)
+        waiting += _names_in(path, home)
     return tuple(found)
 
 
@@ -45,7 +45,7 @@ def _first(environment: Mapping[str, str], home: str) -> Iterator[str]:
     yield os.path.join(own, "attributes")
 
 
-def _named_in(path: str, home: str) -> Iterator[str]:
+def _names_in(path: str, home: str) -> Iterator[str]:
     """What the file includes, and the lists that it names."""
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:

@@ -73,20 +73,20 @@ async def reading_environment(environment: Mapping[str, str], *folders: str) -> 
     """`environment` for a command that only reads and may call git in these folders. Raises `CannotList`."""
     program = shutil.which("git", path=environment.get("PATH", os.defpath))
     if program is None:
-        return neutralised(environment, ())
-    quiet = neutralised(environment, ())
-    listed = await asyncio.gather(*(_configured(program, folder, quiet) for folder in dict.fromkeys(folders)))
-    return neutralised(environment, {key for keys in listed for key in keys})
+        return neutralise(environment, ())
+    quiet = neutralise(environment, ())
+    listed = await asyncio.gather(*(_configured_programs(program, folder, quiet) for folder in dict.fromkeys(folders)))
+    return neutralise(environment, {key for keys in listed for key in keys})
 
 
-def neutralised(environment: Mapping[str, str], configured: Iterable[str]) -> dict[str, str]:
+def neutralise(environment: Mapping[str, str], configured: Iterable[str]) -> dict[str, str]:
     """
-    >>> neutralised({}, ["filter.lfs.clean"])["GIT_CONFIG_KEY_6"]
+    >>> neutralise({}, ["filter.lfs.clean"])["GIT_CONFIG_KEY_6"]
     'filter.lfs.clean'
     """
-    settings = [*_given(environment), *ALWAYS.items()]
+    settings = [*_settings_in(environment), *ALWAYS.items()]
     for key in sorted(configured):
-        lowered = _lowered(key)
+        lowered = _normalise_key(key)
         settings += [(key, value) for pattern, value in WHERE_CONFIGURED if re.fullmatch(pattern, lowered, re.DOTALL)]
     numbered = {"GIT_CONFIG_COUNT": str(len(settings))}
     for number, (key, value) in enumerate(settings):
@@ -95,7 +95,7 @@ def neutralised(environment: Mapping[str, str], configured: Iterable[str]) -> di
     return kept | FIXED | numbered
 
 
-def _given(environment: Mapping[str, str]) -> list[tuple[str, str]]:
+def _settings_in(environment: Mapping[str, str]) -> list[tuple[str, str]]:
     """What the environment already sets this way; a later setting goes before an earlier one."""
     count = environment.get("GIT_CONFIG_COUNT", "")
     pairs = (
@@ -105,24 +105,24 @@ def _given(environment: Mapping[str, str]) -> list[tuple[str, str]]:
     return [(key, value) for key, value in pairs if key and value is not None]
 
 
-def _lowered(key: str) -> str:
+def _normalise_key(key: str) -> str:
     """The first and the last part are the same in any case; what is between is a name."""
     first, _, rest = key.partition(".")
     middle, dot, last = rest.rpartition(".")
     return f"{first.lower()}.{middle}{dot}{last.lower()}"
 
 
-async def _configured(program: str, folder: str, environment: Mapping[str, str]) -> set[str]:
-    keys = await _listed((program, "-C", folder, "config"), environment)
+async def _configured_programs(program: str, folder: str, environment: Mapping[str, str]) -> set[str]:
+    keys = await _list_settings((program, "-C", folder, "config"), environment)
     modules = os.path.join(_top(folder), ".gitmodules")
     if os.path.isfile(modules):
-        for key in await _listed((program, "config", "--file", modules), environment):
-            if (lowered := _lowered(key)).startswith("submodule."):
+        for key in await _list_settings((program, "config", "--file", modules), environment):
+            if (lowered := _normalise_key(key)).startswith("submodule."):
                 keys.add(f"{lowered.rpartition('.')[0]}.ignore")
     return keys
 
 
-async def _listed(command: tuple[str, ...], environment: Mapping[str, str]) -> set[str]:
+async def _list_settings(command: tuple[str, ...], environment: Mapping[str, str]) -> set[str]:
     process = await asyncio.create_subprocess_exec(
         *command, "--list", "--name-only", "-z", env=environment, stdin=DEVNULL, stdout=PIPE, stderr=PIPE
     )

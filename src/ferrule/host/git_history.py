@@ -19,7 +19,7 @@ from typing import Final
 from ..core.values import named_value
 from ..shell.git_use import NO_GIT, GitUse
 from .covering import INSTALLED, plain_folder
-from .git_environment import neutralised
+from .git_environment import neutralise
 from .git_guard import write_guard
 from .git_pathspecs import WholeRepository, paths_inside, pathspecs
 from .git_places import Repository, find_repository, is_git_folder, submodules_of
@@ -114,23 +114,23 @@ class GitHistory:
         git = shutil.which("git", path=environment.get("PATH", os.defpath))
         if not patterns:
             return FREE
-        quiet = neutralised(environment, ())
+        quiet = neutralise(environment, ())
         concerned = [
             found
             for repository in await asyncio.to_thread(self._repositories, patterns, cwd, use)
-            if (found := await self._concerned(repository, patterns, cwd, git, quiet)) is not None
+            if (found := await self._find_concerned(repository, patterns, cwd, git, quiet)) is not None
         ]
         if not concerned:
             return FREE
         guarded = await self._guardable(concerned, use, git, environment)
-        return await asyncio.to_thread(self._held, concerned, guarded, use, git or "git")
+        return await asyncio.to_thread(self._hold, concerned, guarded, use, git or "git")
 
     def _repositories(self, patterns: Collection[str], cwd: str, use: GitUse) -> tuple[Repository, ...]:
         heads = (plain_folder(pattern)[0] for pattern in patterns)
         found = [find_repository(folder) for folder in dict.fromkeys((cwd, *use.folders, *heads))]
         known = {repository.common: repository for repository in found if repository is not None}
         for root in dict.fromkeys((os.path.realpath(cwd), *(each.root for each in known.values()))):
-            for folder in self._nested_in(root):
+            for folder in self._find_nested(root):
                 inner = find_repository(folder)
                 if inner is not None:
                     known.setdefault(inner.common, inner)
@@ -138,13 +138,13 @@ class GitHistory:
             known |= {each.common: each for each in submodules_of(repository) if each.common not in known}
         return tuple(known.values())
 
-    def _nested_in(self, root: str) -> tuple[str, ...]:
+    def _find_nested(self, root: str) -> tuple[str, ...]:
         """Repositories below a folder, looked for once: a command that is held makes none with the same history."""
         if root not in self._nested:
-            self._nested[root] = tuple(_nested(root)) if root != "/" else ()
+            self._nested[root] = tuple(_walk_repositories(root)) if root != "/" else ()
         return self._nested[root]
 
-    async def _concerned(
+    async def _find_concerned(
         self, repository: Repository, patterns: Collection[str], cwd: str, git: str | None, quiet: Mapping[str, str]
     ) -> Concerned | None:
         roots = repository.roots()
@@ -157,10 +157,10 @@ class GitHistory:
             return Concerned(repository=repository, denied=None, kept=Kept(complete=False))
         if not denied:
             return None
-        kept = await self._kept(repository, denied, git, quiet)
+        kept = await self._find_kept(repository, denied, git, quiet)
         return Concerned(repository=repository, denied=denied, kept=kept) if kept else None
 
-    async def _kept(
+    async def _find_kept(
         self, repository: Repository, denied: tuple[str, ...], git: str | None, quiet: Mapping[str, str]
     ) -> Kept:
         """Looked up once for each state of HEAD, the index and the references."""
@@ -168,11 +168,11 @@ class GitHistory:
         last, before = self._seen.get(key, (None, Kept()))
         if last == stamp:
             return before
-        found = before.with_more(await self._looked(repository, denied, git, quiet))
+        found = before.with_more(await self._look(repository, denied, git, quiet))
         self._seen[key] = (stamp, found)
         return found
 
-    async def _looked(
+    async def _look(
         self, repository: Repository, denied: tuple[str, ...], git: str | None, quiet: Mapping[str, str]
     ) -> Kept:
         if git is None:
@@ -201,7 +201,7 @@ class GitHistory:
             guarded.add(repository.common)
         return frozenset(guarded)
 
-    def _held(self, concerned: Collection[Concerned], guarded: frozenset[str], use: GitUse, git: str) -> Hold:
+    def _hold(self, concerned: Collection[Concerned], guarded: frozenset[str], use: GitUse, git: str) -> Hold:
         sealed = [each for each in concerned if each.repository.common not in guarded]
         kept_open = {each.repository.objects for each in concerned if each.repository.common in guarded}
         hidden = [path for each in sealed for path in each.repository.contents() if path not in kept_open]
@@ -228,15 +228,15 @@ class GitHistory:
 
 def _notes(behind: Collection[Concerned], sealed: Collection[Concerned], use: GitUse) -> Iterator[str]:
     if behind and use.shows:
-        yield f"left out: {_listed(behind)}"
+        yield f"left out: {_join_names(behind)}"
     if sealed and use.folders:
         yield (
-            f"left out: all that git keeps, since {_listed(sealed)} is in the history and a rule denies reading it. "
+            f"left out: all that git keeps: {_join_names(sealed)} is in the history and a rule denies reading it. "
             "git status, log, diff, show, grep, blame, add and commit work in a command of their own."
         )
 
 
-def _listed(concerned: Iterable[Concerned]) -> str:
+def _join_names(concerned: Iterable[Concerned]) -> str:
     names = list(dict.fromkeys(name for each in concerned for name in _names(each)))
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return ", ".join(names[:5]) + more
@@ -254,7 +254,7 @@ def _names(concerned: Concerned) -> Iterator[str]:
         yield folder or path
 
 
-def _nested(root: str) -> Iterator[str]:
+def _walk_repositories(root: str) -> Iterator[str]:
     left = MOST_FOLDERS
     for place, folders, files in os.walk(root):
         left -= 1
@@ -287,10 +287,10 @@ async def _changes_safely(concerned: Concerned, git: str, environment: Mapping[s
 def _stamp(repository: Repository) -> object:
     names = ("HEAD", "index", "logs/HEAD", "packed-refs", "FETCH_HEAD", "refs/stash", "refs/heads", "refs/tags", "refs")
     places = dict.fromkeys((repository.folder, repository.common))
-    return tuple(_modified(os.path.join(place, name)) for place in places for name in names)
+    return tuple(_stamp_of(os.path.join(place, name)) for place in places for name in names)
 
 
-def _modified(path: str) -> tuple[int, int, int] | None:
+def _stamp_of(path: str) -> tuple[int, int, int] | None:
     try:
         found = os.stat(path)
     except OSError:

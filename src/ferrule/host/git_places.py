@@ -43,7 +43,7 @@ class Repository:
 
     def roots(self) -> tuple[str, ...]:
         """The folders that the paths it keeps may be in."""
-        linked = (os.path.dirname(back) for back in _linked(self.common))
+        linked = (os.path.dirname(back) for back in _linked_worktrees(self.common))
         above = (os.path.dirname(self.common),) if os.path.basename(self.common) == ".git" else ()
         return tuple(dict.fromkeys((self.root, *self.worktrees, *above, *linked)))
 
@@ -51,12 +51,12 @@ class Repository:
         """What git reads that does not lie where one would look for it."""
         if not self.knows:
             yield from dict.fromkeys((self.folder, self.common))
-        yield from (objects for objects in borrowed(self.objects) if objects != os.path.realpath(self.objects))
+        yield from (objects for objects in object_folders(self.objects) if objects != os.path.realpath(self.objects))
         yield from (worktree for worktree in self.worktrees if worktree != self.root)
 
     def contents(self) -> Iterator[str]:
         """The folders that hold contents of files, those of other repositories that it borrows from included."""
-        yield from borrowed(self.objects)
+        yield from object_folders(self.objects)
         for place in dict.fromkeys((self.common, self.folder)):
             yield from (path for name in CONTENTS if os.path.isdir(path := os.path.join(place, name)))
 
@@ -107,7 +107,7 @@ def is_git_folder(path: str) -> bool:
     )
 
 
-def borrowed(objects: str) -> tuple[str, ...]:
+def object_folders(objects: str) -> tuple[str, ...]:
     """The folder of objects, and those it borrows from."""
     found: dict[str, None] = {}
     _borrow(os.path.realpath(objects), found, _DEEPEST)
@@ -161,7 +161,7 @@ def _worktrees_of(folder: str, common: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(os.path.realpath(os.path.join(folder, value.strip('"'))) for value in said))
 
 
-def _linked(common: str) -> Iterator[str]:
+def _linked_worktrees(common: str) -> Iterator[str]:
     """The `.git` files of linked worktrees."""
     try:
         names = sorted(os.listdir(os.path.join(common, "worktrees")))

@@ -22,7 +22,7 @@ class BadGlob(ValueError):
 
 
 @plain_value
-class Selection:
+class GlobSelection:
     """What a pattern leaves for ripgrep to rule out, and the test of what comes back."""
 
     arguments: tuple[str, ...] = ()
@@ -30,38 +30,38 @@ class Selection:
     """Takes a path relative to the searched folder; `None` where ripgrep rules out all that does not match."""
 
 
-def below(pattern: str) -> Selection:
+def below(pattern: str) -> GlobSelection:
     """For Glob: the pattern is the whole path. Only `**`, or a slash at the end, goes deeper than the pattern does."""
     whole = f"{pattern}**" if pattern.endswith("/") else pattern
     parts = [part for part in whole.split("/") if part not in ("", ".")]
     plain = "/".join(parts)
-    matches = compiled(plain).fullmatch
+    matches = compile_glob(plain).fullmatch
     deep = "**" in plain or _slash_in_braces(plain)
     depth = () if deep else (f"--max-depth={max(len(parts), 1)}",)
     kind = _by_name(plain)
     if parts[:-1] in ([], ["**"]) and kind and (not deep or len(parts) == 2):
-        return Selection((*depth, *kind))
-    return Selection((*depth, *kind), None if plain in ("**", "**/*") else matches)
+        return GlobSelection((*depth, *kind))
+    return GlobSelection((*depth, *kind), None if plain in ("**", "**/*") else matches)
 
 
-def anywhere(pattern: str, *, by_name: bool = True) -> Selection:
+def anywhere(pattern: str, *, by_name: bool = True) -> GlobSelection:
     """For Grep, as `rg --glob`: a pattern without a slash matches at any depth, one with `!` before it excludes."""
     if pattern.startswith("!"):
-        compiled(pattern[1:])
-        return Selection((f"--glob={pattern}",))
+        compile_glob(pattern[1:])
+        return GlobSelection((f"--glob={pattern}",))
     anchored = pattern.startswith("/") or "/" in pattern.rstrip("/")
     plain = pattern.strip("/") + ("/**" if pattern.endswith("/") else "")
     if not anchored:
         plain = f"**/{plain}"
-    matches = compiled(plain.removeprefix("./")).fullmatch
+    matches = compile_glob(plain.removeprefix("./")).fullmatch
     kind = _by_name(plain) if by_name else ()
-    return Selection(kind, None if kind and not anchored and not pattern.endswith("/") else matches)
+    return GlobSelection(kind, None if kind and not anchored and not pattern.endswith("/") else matches)
 
 
-def compiled(glob: str) -> re.Pattern[str]:
+def compile_glob(glob: str) -> re.Pattern[str]:
     """A regular expression for whole relative paths. Raises `BadGlob`.
 
-    >>> bool(compiled("src/**/*.{py,pyi}").fullmatch("src/a/b.pyi"))
+    >>> bool(compile_glob("src/**/*.{py,pyi}").fullmatch("src/a/b.pyi"))
     True
     """
     return re.compile(_Translation(glob).regex(), re.DOTALL)
@@ -119,7 +119,7 @@ class _Translation:
             case "," if self._depth:
                 return "|"
             case "\\":
-                return self._escaped()
+                return self._escape()
             case _:
                 return re.escape(char)
 
@@ -157,7 +157,7 @@ class _Translation:
             raise BadGlob(f"`[{body}]` is no set: {error}") from None
         return f"(?!/)[{'^' if negated else ''}{body}]"
 
-    def _escaped(self) -> str:
+    def _escape(self) -> str:
         if self._at == len(self._glob):
             raise BadGlob("it ends in a backslash")
         self._at += 1

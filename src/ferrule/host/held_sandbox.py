@@ -16,7 +16,7 @@ from ..core.values import named_value
 from ..core.verdicts import Confinement, DeclaredWrite, Grants
 from . import spawner
 from .checkouts import checkout_of
-from .covering import HiddenPaths, NoSecrets, SecretNames, TooMany
+from .covering import HiddenPaths, NoSecrets, SecretNames, TooManyEntries
 from .git_places import find_repository
 from .readable_roots import ReadableRoots, opens_too_much, outermost, python_base
 from .sandbox import READ_ONLY, CannotConfine, Keep, Offers, Profile, Sandbox, is_protected, workspace_write
@@ -65,13 +65,13 @@ class HeldSandboxes:
         """Why nothing can be hidden here, if something was too large to be searched."""
 
     def roots(self) -> tuple[str, ...]:
-        return self._resolved(self._places.roots())
+        return self._resolve(self._places.roots())
 
-    def worked_in(self) -> tuple[str, ...]:
+    def writable_folders(self) -> tuple[str, ...]:
         """All folders that some command may write."""
-        return self._resolved((*self._places.roots(), *self._places.writable()))
+        return self._resolve((*self._places.roots(), *self._places.writable()))
 
-    def _resolved(self, folders: tuple[str, ...]) -> tuple[str, ...]:
+    def _resolve(self, folders: tuple[str, ...]) -> tuple[str, ...]:
         """A folder that is worked in stays where it is as long as the session lasts."""
         known = self._folders.get(folders)
         if known is None:
@@ -84,7 +84,7 @@ class HeldSandboxes:
         system = self._system.current().readable
         try:
             self._hidden.secret([root for root in _readable_whole(self.roots()) if not _is_in(root, system)])
-        except TooMany as reason:
+        except TooManyEntries as reason:
             self.too_many = str(reason)
 
     def keep_in(self, folders: Iterable[str], offers: Offers, *, lasts: bool) -> Keep:
@@ -116,7 +116,7 @@ class HeldSandboxes:
         if needed.writable is not None and not needed.read_only:
             keep = self.keep_in(needed.writable, offers, lasts=grants.lasts)
             open_box = workspace_write(*needed.writable, keep=keep)
-            protected = (*open_box.protected, *self._found(needed.unwritable, roots))
+            protected = (*open_box.protected, *self._find_paths(needed.unwritable, roots))
             return replace(open_box, readable=readable, hidden=hidden, protected=protected)
         box = replace(READ_ONLY, readable=readable, hidden=hidden, network=grants.network)
         if not declared or needed.read_only:
@@ -124,7 +124,7 @@ class HeldSandboxes:
         keep = self.keep_for(declared, offers, lasts=grants.lasts)
         if not keep:
             raise CannotConfine(f"nothing here holds a command to {declared[0].path} alone.")
-        denied = self._found(needed.unwritable, roots)
+        denied = self._find_paths(needed.unwritable, roots)
         return replace(
             box,
             profile=Profile.WORKSPACE_WRITE,
@@ -132,7 +132,7 @@ class HeldSandboxes:
             keep=keep,
             workspace=tuple(root for root in roots if any(_is_below(one.path, root) for one in declared)),
             protected=denied,
-            reopened=tuple(_spelled(declared, roots, denied)),
+            reopened=tuple(_protected_names_declared(declared, roots, denied)),
         )
 
     def _reading(
@@ -146,7 +146,7 @@ class HeldSandboxes:
         saved = (os.path.realpath(self._places.saved),) if self._places.saved else ()
         readable = (*system.readable, *own, *saved, *_git_folders(roots), *_bases(roots))
         folders = [path for path in own if os.path.isdir(path) and not _is_in(path, system.readable)]
-        hidden = [*system.hidden, *self._found(needed.unreadable, (*folders, *saved))]
+        hidden = [*system.hidden, *self._find_paths(needed.unreadable, (*folders, *saved))]
         named = (*grants.reads, *(one.path for one in grants.writes))
         for secret in self._secrets(folders):
             hidden += all_but(secret, named)
@@ -162,18 +162,18 @@ class HeldSandboxes:
         if _is_in(self._home, readable):
             yield from (path for name in START_UP if os.path.lexists(path := os.path.join(self._home, name)))
 
-    def _found(self, patterns: Collection[str], within: Collection[str]) -> tuple[str, ...]:
+    def _find_paths(self, patterns: Collection[str], within: Collection[str]) -> tuple[str, ...]:
         if not patterns:
             return ()
         try:
             return self._hidden.matching(patterns, within)
-        except TooMany as reason:
+        except TooManyEntries as reason:
             raise CannotConfine(str(reason)) from None
 
     def _secrets(self, folders: Collection[str]) -> tuple[str, ...]:
         try:
             return self._hidden.secret(folders)
-        except TooMany as reason:
+        except TooManyEntries as reason:
             self.too_many = str(reason)
             raise CannotConfine(str(reason)) from None
 
@@ -197,7 +197,9 @@ def all_but(path: str, kept: Iterable[str]) -> Iterator[str]:
             yield from all_but(os.path.join(path, name), inside)
 
 
-def _spelled(declared: Iterable[DeclaredWrite], roots: Iterable[str], denied: Collection[str]) -> Iterator[str]:
+def _protected_names_declared(
+    declared: Iterable[DeclaredWrite], roots: Iterable[str], denied: Collection[str]
+) -> Iterator[str]:
     """Declared names that are protected: without an approval only a rule that spells such a name allows it."""
     roots = tuple(roots)
     for one in declared:

@@ -49,7 +49,7 @@ class BadImage(Exception):
 
 
 @plain_value
-class Picture:
+class FittedPicture:
     media_type: str
     data: bytes
     original_size: int
@@ -82,45 +82,45 @@ def pixels_of(data: bytes) -> int:
         return image.size[0] * image.size[1]
 
 
-def fitted_picture(data: bytes) -> Picture:
+def fit_picture(data: bytes) -> FittedPicture:
     """The picture within the limits, byte for byte as it was if it is within them. Raises `BadImage`.
 
     Of one that moves and has to shrink, the first frame is left.
     """
     try:
-        return _fitted(data)
+        return _fit(data)
     except BadImage:
         mended = without_broken_extras(data)
         if mended is None:
             raise
-        return _fitted(mended)
+        return _fit(mended)
 
 
-def _fitted(data: bytes) -> Picture:
+def _fit(data: bytes) -> FittedPicture:
     with _unpacking(data) as (image, media_type):
         width, height = image.size
         turned = image.getexif().get(ORIENTATION, 1) not in (0, 1)
         if max(width, height) <= LONG_SIDE and len(data) <= MOST_BYTES and not turned:
             image.load()  # a broken one is told here and not by the model's service
-            return Picture(media_type, data, len(data), width, height, width, height)
+            return FittedPicture(media_type, data, len(data), width, height, width, height)
         small = _shrunk(image, LONG_SIDE)
-        smaller_type, smaller = _encoded(small, media_type)
-        return Picture(smaller_type, smaller, len(data), width, height, *small.size)
+        smaller_type, smaller = _encode(small, media_type)
+        return FittedPicture(smaller_type, smaller, len(data), width, height, *small.size)
 
 
-def thumbnail(data: bytes) -> Picture:
+def thumbnail(data: bytes) -> FittedPicture:
     """A small picture for people. Raises `BadImage`."""
     with _unpacking(data) as (image, _):
         width, height = image.size
         small = _shrunk(image, THUMBNAIL)
-        return Picture("image/png", _saved(small, "PNG"), len(data), width, height, *small.size)
+        return FittedPicture("image/png", _save(small, "PNG"), len(data), width, height, *small.size)
 
 
-def fitted_bitmap(image: Image) -> Picture:
+def fit_bitmap(image: Image) -> FittedPicture:
     """A picture that was drawn here, such as a page of a document."""
     small = _shrunk(image, LONG_SIDE)
-    media_type, data = _encoded(small, "image/png")
-    return Picture(media_type, data, len(data), *image.size, *small.size)
+    media_type, data = _encode(small, "image/png")
+    return FittedPicture(media_type, data, len(data), *image.size, *small.size)
 
 
 @contextmanager
@@ -174,10 +174,10 @@ def _shrunk(image: Image, side: int) -> Image:
     return ImageOps.exif_transpose(small)
 
 
-def _encoded(image: Image, media_type: str) -> tuple[str, bytes]:
+def _encode(image: Image, media_type: str) -> tuple[str, bytes]:
     """As PNG where it was drawn and that is small enough, else as JPEG, the better the quality the better."""
     if media_type in ("image/png", "image/gif"):
-        data = _saved(image, "PNG")
+        data = _save(image, "PNG")
         if len(data) <= MOST_BYTES:
             return "image/png", data
     return "image/jpeg", next(data for data in _jpegs(_on_white(image)) if len(data) <= MOST_BYTES)
@@ -186,8 +186,8 @@ def _encoded(image: Image, media_type: str) -> tuple[str, bytes]:
 def _jpegs(image: Image) -> Iterator[bytes]:
     """Ever smaller; a picture of these dimensions fits by the last."""
     for quality in QUALITIES:
-        yield _saved(image, "JPEG", quality=quality)
-    yield _saved(image.reduce(2), "JPEG", quality=QUALITIES[-1])
+        yield _save(image, "JPEG", quality=quality)
+    yield _save(image.reduce(2), "JPEG", quality=QUALITIES[-1])
 
 
 def _on_white(image: Image) -> Image:
@@ -200,7 +200,7 @@ def _on_white(image: Image) -> Image:
     return white
 
 
-def _saved(image: Image, form: str, **options: int) -> bytes:
+def _save(image: Image, form: str, **options: int) -> bytes:
     buffer = BytesIO()
     image.save(buffer, form, **options)
     return buffer.getvalue()

@@ -48,7 +48,7 @@ class Journal:
             try:
                 if self._open is None:
                     make_private(self._path.parent)
-                    self._descriptor = _begun(self._path)
+                    self._descriptor = _begin(self._path)
                     self._open = weakref.finalize(self, os.close, self._descriptor)
                 os.write(self._descriptor, os.fsencode(folder) + SEPARATOR)
                 self._noted.add(folder)
@@ -84,24 +84,24 @@ def recover(root: Path) -> tuple[str, ...]:
         return ()
     for journal in journals:
         try:
-            descriptor = _held(journal, os.O_RDONLY)
+            descriptor = _open_locked(journal, os.O_RDONLY)
         except OSError:
             continue  # of a process that lives, or not ours to touch
         try:
-            for folder in _noted_in(descriptor):
+            for folder in _read_notes(descriptor):
                 sweep(folder, owner=journal.name, older_than=0)
-                saved += _saved_in(folder, journal.name)
+                saved += _find_saved(folder, journal.name)
             journal.unlink(missing_ok=True)
         finally:
             os.close(descriptor)
     return tuple(saved)
 
 
-def _begun(path: Path) -> int:
+def _begin(path: Path) -> int:
     """A new file, locked. Between its making and its locking another process may find it unlocked, and remove it."""
     for _ in range(TRIES):
         try:
-            descriptor = _held(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, wait=True)
+            descriptor = _open_locked(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, wait=True)
         except FileNotFoundError:
             continue
         try:
@@ -113,7 +113,7 @@ def _begun(path: Path) -> int:
     raise OSError(errno.EAGAIN, "it is removed again and again")
 
 
-def _held(path: Path, flags: int, *, wait: bool = False) -> int:
+def _open_locked(path: Path, flags: int, *, wait: bool = False) -> int:
     """Open and locked; the lock is gone with the last process that has it open."""
     descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
@@ -124,12 +124,12 @@ def _held(path: Path, flags: int, *, wait: bool = False) -> int:
     return descriptor
 
 
-def _noted_in(descriptor: int) -> list[str]:
+def _read_notes(descriptor: int) -> list[str]:
     with open(descriptor, "rb", closefd=False) as file:
         return [os.fsdecode(name) for name in file.read().split(SEPARATOR) if name]
 
 
-def _saved_in(folder: str, owner: str) -> list[str]:
+def _find_saved(folder: str, owner: str) -> list[str]:
     return [path for path in _left_in(folder, owner) if path.endswith(".saved")]
 
 

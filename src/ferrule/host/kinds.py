@@ -23,21 +23,21 @@ SHOWN = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf")
 """Names of what can be shown as what it is, and is text if it does not begin like that."""
 
 
-class Kind(StrEnum):
+class FileKind(StrEnum):
     IMAGE = "image"
     PDF = "pdf"
     NOTEBOOK = "notebook"
     TEXT = "text"
 
 
-def kind_of_file(path: str, head: bytes) -> Kind:
+def kind_of_file(path: str, head: bytes) -> FileKind:
     """By content where that tells. What is neither picture nor PDF may still turn out to be no text."""
     ending = ending_of(path)
     if image_type(head):
-        return Kind.IMAGE
+        return FileKind.IMAGE
     if is_pdf(head, named_so=ending == ".pdf"):
-        return Kind.PDF
-    return Kind.NOTEBOOK if ending == ".ipynb" else Kind.TEXT
+        return FileKind.PDF
+    return FileKind.NOTEBOOK if ending == ".ipynb" else FileKind.TEXT
 
 
 def binary_by_name(path: str) -> str | None:

@@ -13,11 +13,11 @@ from dataclasses import field, replace
 from typing import TypeAlias
 
 from ..core.values import plain_value
-from ..text.diffs import CONTEXT, LINE_CHARS, unified
+from ..text.diffs import CONTEXT, LINE_CHARS, unified_diff
 from ..text.lines import LF, LineView, content, count_lines, line_end, split_lines
-from ..text.matching import Edit
+from ..text.matching import TextEdit
 from .files import FileIdentity, FileSnapshot, digest_of
-from .shelf import Shelf, Shelved
+from .shelf import Shelved, TextStore
 
 KEPT_IN_MEMORY = 1 << 20
 """Characters of one file that are kept in memory; what is beyond is kept on disk."""
@@ -49,7 +49,7 @@ class Stamp:
 
 
 @plain_value
-class Part:
+class SeenLines:
     """Some lines as they were seen, without their endings."""
 
     first: int
@@ -67,7 +67,7 @@ class Part:
 
 
 @plain_value
-class Whole:
+class WholeFile:
     """All of the file, as it was seen or written."""
 
     digest: str
@@ -84,8 +84,8 @@ class Seen:
     """When it was last seen or written, in seconds since 1970."""
     count: int
     """How often it was looked at."""
-    whole: Whole | None = None
-    parts: tuple[Part, ...] = ()
+    whole: WholeFile | None = None
+    parts: tuple[SeenLines, ...] = ()
     kept: int = 0
     """Characters of it in memory."""
 
@@ -103,7 +103,7 @@ class Knowledge:
 class Ledger:
     """One agent's. Files go by their real paths."""
 
-    def __init__(self, shelf: Shelf) -> None:
+    def __init__(self, shelf: TextStore) -> None:
         self._shelf = shelf
         self._seen: dict[str, Seen] = {}
         self._calls: dict[str, set[str]] = {}
@@ -118,11 +118,11 @@ class Ledger:
 
     def forget(self, real_path: str) -> None:
         self._seen.pop(real_path, None)
-        self._forget_shown(real_path)
+        self._forget_forms(real_path)
 
     # Seeing
 
-    def shown_to(self, call_id: str, real_path: str) -> None:
+    def note_shown(self, call_id: str, real_path: str) -> None:
         """The result of this call shows some of the file; see `not_shown`."""
         self._calls.setdefault(call_id, set()).add(real_path)
         while len(self._calls) > MOST_CALLS:
@@ -151,7 +151,7 @@ class Ledger:
             return
         content, kept = (None, 0) if text is None else self._keep(text, 0)
         count = known.count + 1 if known else 1
-        self._seen[identity.real_path] = Seen(stamp, time.time(), count, Whole(identity.digest, content), (), kept)
+        self._seen[identity.real_path] = Seen(stamp, time.time(), count, WholeFile(identity.digest, content), (), kept)
 
     def saw_lines(self, real_path: str, stamp: Stamp, *, first: int, lines: Sequence[str]) -> None:
         """Some lines were shown, given here without their endings.
@@ -161,10 +161,10 @@ class Ledger:
         known = self._seen.get(real_path) or Seen(stamp, 0.0, 0)
         if known.whole and known.stamp != stamp and lines:
             known = self._without_whole(known, known.whole, first, lines)
-        added, kept = list[Part](), known.kept
+        added, kept = list[SeenLines](), known.kept
         if lines and not known.whole and not any(_same(part, first, lines) for part in known.parts):
             content, kept = self._keep(LF.join(lines), known.kept)
-            added = [Part(first, len(lines), _digest(lines), content)]
+            added = [SeenLines(first, len(lines), _digest(lines), content)]
         earlier = [part for part in known.parts if not (added and _covers(added[0], part))]
         parts = (*earlier, *added)[-MOST_PARTS:]
         known = replace(known, count=known.count + 1, parts=parts, kept=kept)
@@ -174,22 +174,22 @@ class Ledger:
 
     def wrote(self, identity: FileIdentity, text: str | None) -> None:
         """The agent wrote all of the file itself, or changed some of a file it knew."""
-        self._forget_shown(identity.real_path)
+        self._forget_forms(identity.real_path)
         known = self._seen.pop(identity.real_path, None)
         self.saw_whole(identity, text)
         if known:
             self._seen[identity.real_path] = replace(self._seen[identity.real_path], count=known.count)
 
-    def edited(self, before: FileSnapshot, edits: Sequence[Edit], after: FileSnapshot) -> None:
+    def note_edit(self, before: FileSnapshot, edits: Sequence[TextEdit], after: FileSnapshot) -> None:
         """The agent changed a file that it knew in part: it knows the same parts where they are now, and its change."""
         real_path = after.identity.real_path
         known = self._seen.pop(real_path, None)
-        self._forget_shown(real_path)
+        self._forget_forms(real_path)
         parts = known.parts if known else ()
         old = LineView(before.document.text)
         stood = [(part.first, part.last) for part in parts if part.stands_in(old)]
         stamp = Stamp(after.identity.size, after.identity.mtime_ns, after.identity.inode)
-        moved, changed = _moved(stood, before.document.text, edits, count_lines(after.document.text))
+        moved, changed = _move_lines(stood, before.document.text, edits, count_lines(after.document.text))
         new = LineView(after.document.text)
         self.saw_lines(real_path, stamp, first=1, lines=())
         shown = [lines for lines in changed if all(len(line) <= LINE_CHARS for line in new.some(*lines))]
@@ -230,7 +230,7 @@ class Ledger:
         seen, modified = _clock(self._seen[now.real_path].at), _clock(now.mtime_ns / 1e9)
         return f"was last seen at {seen} and has changed since (modified at {modified})"
 
-    def what_changed(self, path: str, now: FileSnapshot, *, limit: int = WHAT_CHANGED) -> str:
+    def diff_since_seen(self, path: str, now: FileSnapshot, *, limit: int = WHAT_CHANGED) -> str:
         """A diff from what was seen to what stands there now; empty where what was seen could not be kept.
 
         Also for a very large file, which would have to be taken apart for it.
@@ -240,7 +240,7 @@ class Ledger:
             return ""
         if seen.whole:
             before = self._shelf.get(seen.whole.content) if seen.whole.content is not None else None
-            return "" if before is None else unified(before, now.document.text, path, limit=limit, show_cr=True)
+            return "" if before is None else unified_diff(before, now.document.text, path, limit=limit, show_cr=True)
         view = LineView(now.document.text)
         lines = view.some(1, _last(seen.parts) + CONTEXT)
         before_lines = list(lines)
@@ -248,14 +248,14 @@ class Ledger:
             text = self._shelf.get(part.content)
             if text is not None and not part.stands_in(view):
                 before_lines[part.first - 1 : part.last] = text.split(LF)
-        return unified(_joined(before_lines), _joined(lines), path, limit=limit)
+        return unified_diff(_join(before_lines), _join(lines), path, limit=limit)
 
     # Showing the same again
 
-    def showed(self, real_path: str, form: str, version: str, call_id: str) -> None:
+    def note_form(self, real_path: str, form: str, version: str, call_id: str) -> None:
         """A result showed this form (which lines, which pages) of this version of the file."""
         self._shown[real_path, form] = (version, call_id)
-        self.shown_to(call_id, real_path)
+        self.note_shown(call_id, real_path)
 
     def stand(self, real_path: str, first: int, lines: Sequence[str]) -> bool:
         """Whether these lines of a file, given from `first` on, hold every part of it that was seen among them."""
@@ -266,16 +266,16 @@ class Ledger:
             if first <= part.first and part.last < first + len(lines)
         )
 
-    def shown_by(self, real_path: str, form: str, version: str) -> str | None:
+    def call_that_showed(self, real_path: str, form: str, version: str) -> str | None:
         """The call that showed the very same, if the agent has not changed the file since."""
         shown, call_id = self._shown.get((real_path, form), ("", ""))
         return call_id if shown == version and call_id else None
 
-    def _forget_shown(self, real_path: str) -> None:
+    def _forget_forms(self, real_path: str) -> None:
         for key in [key for key in self._shown if key[0] == real_path]:
             del self._shown[key]
 
-    def _without_whole(self, known: Seen, whole: Whole, first: int, lines: Sequence[str]) -> Seen:
+    def _without_whole(self, known: Seen, whole: WholeFile, first: int, lines: Sequence[str]) -> Seen:
         """The file may be another by now: what was known of all of it is kept as parts, but for these lines.
 
         So a change in one of the other lines is still seen as one.
@@ -285,11 +285,11 @@ class Ledger:
         if old[first - 1 : first - 1 + len(lines)] == list(lines):
             return known
         around = ((1, old[: first - 1]), (first + len(lines), old[first - 1 + len(lines) :]))
-        parts, kept = list[Part](), 0
+        parts, kept = list[SeenLines](), 0
         for start, some in around:
             if some:
                 content, kept = self._keep(LF.join(some), kept)
-                parts.append(Part(start, len(some), _digest(some), content))
+                parts.append(SeenLines(start, len(some), _digest(some), content))
         return replace(known, whole=None, parts=tuple(parts), kept=kept)
 
     def _keep(self, text: str, kept: int) -> tuple[Shelved, int]:
@@ -302,14 +302,14 @@ class Ledger:
 class Ledgers:
     """A session's: one ledger for each agent in it."""
 
-    shelf: Shelf = field(default_factory=Shelf)
+    shelf: TextStore = field(default_factory=TextStore)
     _by_agent: dict[str, Ledger] = field(default_factory=dict[str, Ledger])
 
     def of(self, agent: str) -> Ledger:
         return self._by_agent.setdefault(agent, Ledger(self.shelf))
 
 
-def _last(parts: Iterable[Part]) -> int:
+def _last(parts: Iterable[SeenLines]) -> int:
     return max((part.last for part in parts), default=0)
 
 
@@ -322,15 +322,15 @@ def _digest(lines: Iterable[str]) -> str:
     return digest_of(LF.join(lines).encode("utf-8", "surrogatepass"))
 
 
-def _same(part: Part, first: int, lines: Sequence[str]) -> bool:
+def _same(part: SeenLines, first: int, lines: Sequence[str]) -> bool:
     return part.first == first and part.count == len(lines) and part.digest == _digest(lines)
 
 
-def _covers(new: Part, old: Part) -> bool:
+def _covers(new: SeenLines, old: SeenLines) -> bool:
     return new.first <= old.first and old.last <= new.last
 
 
-def _cover(parts: Iterable[Part], total: int) -> bool:
+def _cover(parts: Iterable[SeenLines], total: int) -> bool:
     reached = 0
     for part in sorted(parts, key=lambda part: part.first):
         if part.first > reached + 1:
@@ -343,7 +343,9 @@ Lines: TypeAlias = tuple[int, int]
 """The first and the last of some lines."""
 
 
-def _moved(stood: Sequence[Lines], text: str, edits: Sequence[Edit], total: int) -> tuple[list[Lines], list[Lines]]:
+def _move_lines(
+    stood: Sequence[Lines], text: str, edits: Sequence[TextEdit], total: int
+) -> tuple[list[Lines], list[Lines]]:
     """What was known before the edits, where it is after them; and the lines that they changed."""
     end = line_end(text)
     known, changed = list(stood), list[Lines]()
@@ -376,7 +378,7 @@ def _around(first: int, last: int, top: int, bottom: int, shift: int) -> Iterato
         yield bottom + 1 + shift, last + shift
 
 
-def _joined(lines: Sequence[str]) -> str:
+def _join(lines: Sequence[str]) -> str:
     return "".join(line + LF for line in lines)
 
 

@@ -16,7 +16,7 @@ _SET: Final = re.compile(r"\[.*\]", re.DOTALL)
 _WILD: Final = {"*": ".*", "?": "."}
 
 
-class TooMany(Exception):
+class TooManyLinks(Exception):
     """More than is looked at."""
 
 
@@ -29,7 +29,7 @@ def through_links(folder: str, names: str) -> tuple[str, ...] | None:
     """
     try:
         return tuple(_Look().through_links(folder, parts_of(names), bare=not names.startswith("./")))
-    except TooMany:
+    except TooManyLinks:
         return None
 
 
@@ -37,7 +37,7 @@ def notable_entries(folder: str) -> tuple[str, ...] | None:
     """Relative paths of what is in the folder, and of what is hidden at any depth below it; `None` for too many."""
     try:
         return tuple(_Look().notable(folder))
-    except TooMany:
+    except TooManyLinks:
         return None
 
 
@@ -51,11 +51,11 @@ def part_matches(pattern: str, name: str) -> bool:
     >>> part_matches("*.p?", "a.py"), part_matches("*", ".env"), part_matches(".e[mn]v", ".env")
     (True, False, True)
     """
-    return _compiled(pattern).fullmatch(name) is not None and (name[:1] != "." or pattern[:1] in (".", "["))
+    return _compile(pattern).fullmatch(name) is not None and (name[:1] != "." or pattern[:1] in (".", "["))
 
 
 @lru_cache(maxsize=64)
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile(pattern: str) -> re.Pattern[str]:
     pieces = re.split(r"(\*|\?)", _SET.sub("*", pattern))
     return re.compile("".join(_WILD.get(piece) or re.escape(piece) for piece in pieces), re.DOTALL)
 
@@ -74,11 +74,11 @@ class _Look:
             if first == "**" and not rest:
                 yield from self._links_below(place)
                 continue
-            for entry in self._listed(place):
+            for entry in self._list(place):
                 if not part_matches(first, entry.name):
                     continue
                 if bare and entry.name[0] == "-" and place is folder:
-                    raise TooMany
+                    raise TooManyLinks
                 is_linked = linked or entry.is_symlink()
                 if not rest:
                     if is_linked:
@@ -90,7 +90,7 @@ class _Look:
         waiting = [(folder, "")]
         while waiting:
             place, above = waiting.pop()
-            for entry in self._listed(place):
+            for entry in self._list(place):
                 if not above or entry.name.startswith("."):
                     yield self._take(above + entry.name)
                 if entry.is_dir(follow_symlinks=False):
@@ -99,13 +99,13 @@ class _Look:
     def _links_below(self, folder: str) -> Iterator[str]:
         waiting = [folder]
         while waiting:
-            for entry in self._listed(waiting.pop()):
+            for entry in self._list(waiting.pop()):
                 if entry.is_symlink():
                     yield self._take(entry.path)
                 elif entry.is_dir(follow_symlinks=False):
                     waiting.append(entry.path)
 
-    def _listed(self, folder: str) -> list[os.DirEntry[str]]:
+    def _list(self, folder: str) -> list[os.DirEntry[str]]:
         """What is not there, is no folder or may not be listed holds nothing for a command either."""
         listed: list[os.DirEntry[str]] = []
         try:
@@ -113,18 +113,18 @@ class _Look:
                 for entry in entries:
                     self._entries -= 1
                     if self._entries < 0:
-                        raise TooMany
+                        raise TooManyLinks
                     listed.append(entry)
         except (FileNotFoundError, NotADirectoryError, PermissionError, ValueError):
             return []
         except OSError:  # no descriptor left, a path that is too long: nobody knows what is there
-            raise TooMany from None
+            raise TooManyLinks from None
         return listed
 
     def _take(self, path: str) -> str:
         self._found -= 1
         if self._found < 0:
-            raise TooMany
+            raise TooManyLinks
         return path
 
 

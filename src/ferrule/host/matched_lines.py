@@ -77,14 +77,14 @@ class LineCollector:
             last = others.pop()
             records = [bytes(self._rest), *others]
             self._rest = bytearray(last)
-            if any(self._kept(self._lines_of(record)) for record in records):
+            if any(self._keep(self._lines_of(record)) for record in records):
                 return True
         if len(self._rest) > MOST_RECORD:
             self._skipping = self._skipping or bytes(self._rest[:CLUE])
             del self._rest[:-CLUE]
         return False
 
-    def _kept(self, lines: Iterable[MatchedLine]) -> bool:
+    def _keep(self, lines: Iterable[MatchedLine]) -> bool:
         for line in lines:
             self.seen += 1
             if self.seen <= self._offset:
@@ -98,12 +98,12 @@ class LineCollector:
     def _lines_of(self, record: bytes) -> Iterable[MatchedLine]:
         if self._skipping:
             head, self._skipping = self._skipping, b""
-            return self._of_oversized(head, record)
+            return self._lines_of_oversized(head, record)
         if not record.startswith((b'{"type":"match"', b'{"type":"context"')):
             return ()
         parsed = json.loads(record)
         data = parsed["data"]
-        path = self._shown_path(data["path"])
+        path = self._path_to_show(data["path"])
         if not path:
             return ()
         if self._holds and not self._holds(self._relative, data["absolute_offset"], _raw(data["lines"])):
@@ -115,7 +115,7 @@ class LineCollector:
             return _submatches(path, data)
         return _whole_lines(path, data, is_match=parsed["type"] == "match")
 
-    def _shown_path(self, path: dict[str, str]) -> str:
+    def _path_to_show(self, path: dict[str, str]) -> str:
         """Absolute; empty for one that is to be in no result. The lines of a file come one after the other."""
         if path != self._last[0]:
             relative = os.fsdecode(_raw(path)).removeprefix("./")
@@ -124,9 +124,9 @@ class LineCollector:
             self._last = (path, os.path.join(self._folder, relative) if is_shown else "")
         return self._last[1]
 
-    def _of_oversized(self, head: bytes, tail: bytes) -> Iterator[MatchedLine]:
+    def _lines_of_oversized(self, head: bytes, tail: bytes) -> Iterator[MatchedLine]:
         found = _HEAD.match(head)
-        path = self._shown_path(json.loads(found[2])) if found else ""
+        path = self._path_to_show(json.loads(found[2])) if found else ""
         if found and path:
             numbers = _NUMBER.findall(tail)
             text = f"[This line has more than {MOST_RECORD >> 20} million characters and is not shown.]"
@@ -156,7 +156,7 @@ def _whole_lines(path: str, data: dict[str, Any], *, is_match: bool) -> Iterator
     starts = [_characters(data["lines"], match["start"]) for match in data["submatches"][:1]] or [0]
     for number, ended in enumerate(text.removesuffix("\n").split("\n"), first):
         line = _without_ending(ended)
-        shown = clipped(line, starts[0] if number == first else 0)
+        shown = clip_line(line, starts[0] if number == first else 0)
         yield MatchedLine(path, number, shown, is_match, shown == line and _is_exact(line))
 
 
@@ -174,7 +174,7 @@ def _submatches(path: str, data: dict[str, Any]) -> Iterator[MatchedLine]:
     for match in data["submatches"]:
         line = first + raw.count(b"\n", 0, match["start"])
         for number, text in enumerate(_text(match["match"]).split("\n"), line):
-            yield MatchedLine(path, number, clipped(_without_ending(text), 0), is_exact=False)
+            yield MatchedLine(path, number, clip_line(_without_ending(text), 0), is_exact=False)
 
 
 def _raw(value: dict[str, str]) -> bytes:
@@ -194,10 +194,10 @@ def _without_ending(line: str) -> str:
     return line.removesuffix("\n").removesuffix("\r")
 
 
-def clipped(line: str, start: int) -> str:
+def clip_line(line: str, start: int) -> str:
     """The line, or of a long one what stands around `start`, with the count of what is left out.
 
-    >>> clipped("short", 0)
+    >>> clip_line("short", 0)
     'short'
     """
     if len(line) <= LINE_CHARS:

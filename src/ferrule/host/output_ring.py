@@ -10,7 +10,7 @@ from threading import Lock
 from typing import TypeAlias
 
 from ..core.values import plain_value
-from .terminal_text import cleaned
+from .terminal_text import clean_output
 
 HEAD = 1 << 16
 TAIL = 1 << 16
@@ -24,7 +24,7 @@ MakeSpill: TypeAlias = Callable[[], tuple[Path, int]]
 
 
 @plain_value
-class Output:
+class CommandOutput:
     """What a command printed: all of it, or its two ends."""
 
     head: bytes
@@ -93,24 +93,24 @@ class OutputRing:
         while self._tail_size - len(self._tail[0]) >= TAIL:
             self._tail_size -= len(self._tail.popleft())
 
-    def snapshot(self, *, keep_if_over: int | None = None) -> Output:
+    def snapshot(self, *, keep_if_over: int | None = None) -> CommandOutput:
         """As it stands. What is longer than `keep_if_over` is saved, though memory would still hold it."""
         with self._lock:
             if self.saved is None and keep_if_over is not None and self.total > keep_if_over:
                 self._open_spill()
-            return Output(bytes(self._head), b"".join(self._tail), self.total, self.saved, capped=self.capped)
+            return CommandOutput(bytes(self._head), b"".join(self._tail), self.total, self.saved, capped=self.is_capped)
 
     @property
-    def capped(self) -> bool:
+    def is_capped(self) -> bool:
         """Whether the file holds only the first part."""
         return 0 < self._spilled < self.total
 
     def read(self, start: int, stop: int) -> bytes:
         """What is still known of the bytes from `start` to `stop`; shorter at its end where some are lost."""
         with self._lock:
-            return self._known(start, stop)
+            return self._read_known(start, stop)
 
-    def _known(self, start: int, stop: int) -> bytes:
+    def _read_known(self, start: int, stop: int) -> bytes:
         stop = min(stop, self.total)
         if start >= stop:
             return b""
@@ -172,22 +172,25 @@ class OutputRing:
 def within(head: bytes, tail: bytes, total: int, limit: int) -> str:
     """The text of both ends of `total` bytes, `limit` characters of it or a little more."""
     if len(head) + len(tail) == total:
-        text = cleaned((head + tail).decode("utf-8", "replace"))
+        text = clean_output((head + tail).decode("utf-8", "replace"))
         if len(text) <= limit:
             return text
         first, last, dropped = text[: limit // 2], text[-(limit // 2) :], f"{len(text) - limit:,} characters"
     else:
-        first, last = cleaned(decoded(head))[: limit // 2], cleaned(decoded(tail))[-(limit // 2) :]
+        first, last = (
+            clean_output(decode_output(head))[: limit // 2],
+            clean_output(decode_output(tail))[-(limit // 2) :],
+        )
         dropped = f"about {total - len(first.encode()) - len(last.encode()):,} bytes"
     first = first[: first.rfind("\n") + 1] or first
     last = last[last.find("\n") + 1 :] or last
     return f"{first.rstrip()}\n\n[… {dropped} left out …]\n\n{last}"
 
 
-def decoded(content: bytes) -> str:
+def decode_output(content: bytes) -> str:
     """UTF-8, with a mark for what is not; a character cut in two at either end is left out.
 
-    >>> decoded("é!".encode()[1:]), decoded("aé".encode()[:-1])
+    >>> decode_output("é!".encode()[1:]), decode_output("aé".encode()[:-1])
     ('!', 'a')
     """
     start = next((index for index, byte in enumerate(content[:3]) if byte & 0xC0 != 0x80), min(3, len(content)))

@@ -28,7 +28,7 @@ CHUNK = 1 << 16
 
 
 @plain_value
-class Limits:
+class WorkLimits:
     seconds: float
     memory: int
     """Bytes of address space."""
@@ -41,7 +41,7 @@ class RanAway(Exception):
 
 
 def in_own_process(
-    module: str, arguments: str, data: bytes, limits: Limits, interrupted: Callable[[], bool] = bool
+    module: str, arguments: str, data: bytes, limits: WorkLimits, interrupted: Callable[[], bool] = bool
 ) -> bytes:
     """What `main` of the module writes, given the data on its standard input.
 
@@ -93,7 +93,7 @@ def _lower(which: int, most: int) -> None:
 
 
 def _answer(
-    process: subprocess.Popen[bytes], stream: IO[bytes], limits: Limits, interrupted: Callable[[], bool]
+    process: subprocess.Popen[bytes], stream: IO[bytes], limits: WorkLimits, interrupted: Callable[[], bool]
 ) -> bytes:
     deadline = time.monotonic() + limits.seconds
     answer = bytearray()

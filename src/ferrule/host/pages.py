@@ -17,7 +17,7 @@ from ..core.values import plain_value
 from ..text.lines import CR, LF, line_end
 from .files import DIGEST, HEAD, OpenFile, digest_of
 from .filling import Filling, Wanted
-from .text import MARKS, SNIFF, Document, NotText
+from .text import MARKS, SNIFF, NotText, TextDocument
 
 MOST_LOADED = 64 << 20
 """Bytes of a file that cannot be read in pieces."""
@@ -42,7 +42,7 @@ class TextPage:
     """The page ends because the next line alone is more than a page."""
     encoding: str
     version: str
-    document: Document | None
+    document: TextDocument | None
     """The whole file, where it was loaded."""
 
     @property
@@ -85,21 +85,21 @@ class PastEnd(Exception):
 def read_page(file: OpenFile, wanted: Wanted) -> TextPage | LongLine:
     """The page, or the line that lines cannot page. Raises `NotText`, `PastEnd` or `OSError`."""
     if file.complete:
-        return _loaded(file.head, wanted)
+        return _load_page(file.head, wanted)
     try:
         encoding, bom = _encoding_of(file.head)
-        return _streamed(file, encoding, bom, wanted)
+        return _stream_page(file, encoding, bom, wanted)
     except (NotText, UnicodeError):
         if b"\0" in file.head[:SNIFF]:
             raise NotText("it is binary") from None
         if file.status.st_size > MOST_LOADED:
             raise NotText("it is binary, or text in more than one encoding") from None
-        return _loaded(file.content(), wanted)
+        return _load_page(file.content(), wanted)
 
 
 def line_pieces(file: OpenFile, line: LongLine) -> Iterator[str]:
     """The text of one line, a piece at a time. Raises `NotText` where it does not decode."""
-    pieces = _Counted(_decoded(file.chunks(), line.encoding, len(line.bom)), line.end)
+    pieces = _Counted(_decode(file.chunks(), line.encoding, len(line.bom)), line.end)
     try:
         rest = _from_line(pieces, line.end, line.number)
         while line.end not in rest:
@@ -113,23 +113,23 @@ def line_pieces(file: OpenFile, line: LongLine) -> Iterator[str]:
     yield rest[: rest.index(line.end)].removesuffix(CR)
 
 
-def _loaded(data: bytes, wanted: Wanted) -> TextPage | LongLine:
-    document = Document.decode(data)
+def _load_page(data: bytes, wanted: Wanted) -> TextPage | LongLine:
+    document = TextDocument.decode(data)
     end = line_end(document.text)
-    paged = _paged(_Counted(iter([document.text]), end), end, str, wanted)
+    paged = _fill_page(_Counted(iter([document.text]), end), end, str, wanted)
     return _result(paged, document.encoding, document.bom, end, digest_of(data), document)
 
 
-def _streamed(file: OpenFile, encoding: str, bom: bytes, wanted: Wanted) -> TextPage | LongLine:
+def _stream_page(file: OpenFile, encoding: str, bom: bytes, wanted: Wanted) -> TextPage | LongLine:
     if encoding == "utf-8":
         end = _line_end(_beginning(file), b"\n", b"\r")
         pieces = _without_mark(file.chunks(), len(bom))
-        paged = _paged(_Counted(pieces, end), end, bytes.decode, wanted)
+        paged = _fill_page(_Counted(pieces, end), end, bytes.decode, wanted)
         line_ending = end.decode()
     else:
-        line_ending = _line_end(_decoded(_beginning(file), encoding, len(bom), whole=False), LF, CR)
-        decoded = _decoded(file.chunks(), encoding, len(bom))
-        paged = _paged(_Counted(decoded, line_ending), line_ending, str, wanted)
+        line_ending = _line_end(_decode(_beginning(file), encoding, len(bom), whole=False), LF, CR)
+        decoded = _decode(file.chunks(), encoding, len(bom))
+        paged = _fill_page(_Counted(decoded, line_ending), line_ending, str, wanted)
     version = _version(file, paged.total, paged.lines)
     return _result(paged, encoding, bom, line_ending, version, None)
 
@@ -149,7 +149,7 @@ def _encoding_of(head: bytes) -> tuple[str, bytes]:
     """Raises `NotText`."""
     for sample in _samples(head):
         try:
-            found = Document.decode(sample)
+            found = TextDocument.decode(sample)
         except NotText:
             continue
         return found.encoding, found.bom
@@ -177,7 +177,7 @@ def _beginning(file: OpenFile) -> Iterator[bytes]:
     return islice(file.chunks(), MOST_SEARCHED // HEAD)
 
 
-def _decoded(chunks: Iterator[bytes], encoding: str, mark: int, *, whole: bool = True) -> Iterator[str]:
+def _decode(chunks: Iterator[bytes], encoding: str, mark: int, *, whole: bool = True) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder(encoding)()
     for chunk in _without_mark(chunks, mark):
         yield decoder.decode(chunk)
@@ -223,7 +223,7 @@ class _Counted(Generic[AnyStr]):
         return self.ends + self._open
 
 
-def _paged(pieces: _Counted[AnyStr], end: AnyStr, decode: Callable[[AnyStr], str], wanted: Wanted) -> Filling:
+def _fill_page(pieces: _Counted[AnyStr], end: AnyStr, decode: Callable[[AnyStr], str], wanted: Wanted) -> Filling:
     page = Filling(wanted)
     line_ending = decode(end)
     rest = _from_line(pieces, end, wanted.first)
@@ -239,7 +239,7 @@ def _paged(pieces: _Counted[AnyStr], end: AnyStr, decode: Callable[[AnyStr], str
             piece = next(pieces, None)
             if piece is None:
                 break
-            rest = _joined(rest, piece)
+            rest = _join(rest, piece)
     if rest and not page.full:
         page.add(decode(rest), line_ending)
     page.total = pieces.total()
@@ -248,7 +248,7 @@ def _paged(pieces: _Counted[AnyStr], end: AnyStr, decode: Callable[[AnyStr], str
     return page
 
 
-def _joined(before: AnyStr, after: AnyStr) -> AnyStr:
+def _join(before: AnyStr, after: AnyStr) -> AnyStr:
     return before + after
 
 
@@ -263,7 +263,7 @@ def _from_line(pieces: _Counted[AnyStr], end: AnyStr, number: int) -> AnyStr:
 
 
 def _result(
-    page: Filling, encoding: str, bom: bytes, end: str, version: str, document: Document | None
+    page: Filling, encoding: str, bom: bytes, end: str, version: str, document: TextDocument | None
 ) -> TextPage | LongLine:
     first = page.wanted.first
     if page.long and not page.lines:

@@ -21,14 +21,14 @@ HEAVIEST = 8
 
 
 @plain_value
-class Parts:
+class PartFiles:
     folder: str
     count: int
     complete: bool
     """Whether they hold all of the text, and not only as much as `MOST_PARTS` or `MOST_CHARS` allow."""
 
 
-def split_into_parts(pieces: Iterable[str], *, folder: Path, name: str, key: str, room: int) -> Parts:
+def split_into_parts(pieces: Iterable[str], *, folder: Path, name: str, key: str, room: int) -> PartFiles:
     """Write `part-0001.txt` and so on below `folder`; the same `key` finds again what was written before.
 
     The text is folded into lines that Read does not cut. Each part fits into `room`.
@@ -46,7 +46,7 @@ def split_into_parts(pieces: Iterable[str], *, folder: Path, name: str, key: str
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
     count = sum(path.name.startswith("part-") for path in target.iterdir())
-    return Parts(str(target), count, not (target / "incomplete").exists())
+    return PartFiles(str(target), count, not (target / "incomplete").exists())
 
 
 def _write(pieces: Iterable[str], folder: Path, room: int) -> None:
@@ -64,7 +64,7 @@ def _write(pieces: Iterable[str], folder: Path, room: int) -> None:
 def _parts(pieces: Iterable[str], room: int) -> Iterator[str]:
     lines: list[str] = []
     used = 0
-    for line in _folded(pieces, min(LINE_CHARS, room // HEAVIEST - NUMBER_WIDTH)):
+    for line in _fold(pieces, min(LINE_CHARS, room // HEAVIEST - NUMBER_WIDTH)):
         needed = weight(line) + NUMBER_WIDTH + len("\t\n")
         if used + needed > room and lines:
             yield "".join(lines)
@@ -75,7 +75,7 @@ def _parts(pieces: Iterable[str], room: int) -> Iterator[str]:
         yield "".join(lines)
 
 
-def _folded(pieces: Iterable[str], width: int) -> Iterator[str]:
+def _fold(pieces: Iterable[str], width: int) -> Iterator[str]:
     """Lines of at most `width` characters; those that the text has stay apart."""
     rest = ""
     for piece in pieces:

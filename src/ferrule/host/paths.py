@@ -20,13 +20,13 @@ class LocalPaths:
             path = os.path.expanduser(path)
         path = os.path.join(cwd, path)
         if ".." in path.split("/"):
-            path = self._climbed(path)
+            path = self._climb(path)
         path = os.path.normpath(path)
         if path.startswith("//"):
             path = path[1:]
         return path if path.isascii() else _existing_form(path)
 
-    def _climbed(self, path: str) -> str:
+    def _climb(self, path: str) -> str:
         """Without `..`, which leads out of where a link leads, and not out of where the link is."""
         done = "/"
         for part in path.split("/"):

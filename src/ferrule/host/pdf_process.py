@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pypdfium2
 
-from .images import LONG_SIDE, fitted_bitmap
+from .images import LONG_SIDE, fit_bitmap
 from .own_process import limit_this_process
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _sheet(document: pypdfium2.PdfDocument, number: int) -> dict[str, Any]:
     text = _text(page)
     if text:
         return {"number": number, "text": text, "picture": None}
-    picture = fitted_bitmap(_drawn(page))
+    picture = fit_bitmap(_draw(page))
     told = {
         "media_type": picture.media_type,
         "data": picture.base64,
@@ -78,7 +78,7 @@ def _text(page: pypdfium2.PdfPage) -> str:
     return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n")
 
 
-def _drawn(page: pypdfium2.PdfPage) -> Image:
+def _draw(page: pypdfium2.PdfPage) -> Image:
     """As large as a model looks at, whatever size the page says it has."""
     longest = max(*page.get_size(), 1.0)
     scale = min(LONG_SIDE / longest, WIDEST_SCALE)

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.values import plain_value
-from .images import Picture
-from .own_process import Limits, RanAway, in_own_process
+from .images import FittedPicture
+from .own_process import RanAway, WorkLimits, in_own_process
 
 MOST_AT_ONCE = 20
 MOST_UNASKED = 10
@@ -24,7 +24,7 @@ MAGIC_WITHIN = 1024
 """Bytes: some programs write something before the document begins."""
 MOST_SENT = 20_000_000
 """Bytes of a document that is sent as such."""
-LIMITS = Limits(seconds=30.0, memory=3 << 29, answer=128 << 20)
+LIMITS = WorkLimits(seconds=30.0, memory=3 << 29, answer=128 << 20)
 PROCESS = f"{__package__}.pdf_process"
 REFUSED = {
     "password": "it is a PDF that needs a password. Ask for a copy without one",
@@ -56,12 +56,12 @@ class PageRange:
 
 
 @plain_value
-class Sheet:
+class PdfPage:
     """One page: its text, or a picture of it where it has none."""
 
     number: int
     text: str
-    picture: Picture | None
+    picture: FittedPicture | None
 
 
 @plain_value
@@ -70,13 +70,13 @@ class Pdf:
     """A document of the pages asked for; the file itself where those are all. `None` if it is too large to be sent."""
     total: int
     pages: PageRange
-    sheets: tuple[Sheet, ...]
+    sheets: tuple[PdfPage, ...]
 
 
-def parsed_pages(text: str) -> PageRange:
+def parse_pages(text: str) -> PageRange:
     """Raises `BadPages`.
 
-    >>> parsed_pages("10-20"), parsed_pages("3")
+    >>> parse_pages("10-20"), parse_pages("3")
     (PageRange(first=10, last=20), PageRange(first=3, last=3))
     """
     found = re.fullmatch(r"\s*([0-9]{1,9})\s*(?:-\s*([0-9]{1,9})\s*)?", text)
@@ -102,7 +102,7 @@ def read_pdf(
     pages: PageRange | None,
     *,
     as_document: bool = False,
-    limits: Limits = LIMITS,
+    limits: WorkLimits = LIMITS,
     interrupted: Callable[[], bool] = bool,
 ) -> Pdf:
     """The pages, all of them where none are named.
@@ -125,12 +125,12 @@ def read_pdf(
         ) from None
     if "refused" in told:
         raise BadPdf(REFUSED[told["refused"]])
-    shown = _shown(pages, told["total"])
+    shown = _range_to_show(pages, told["total"])
     cut = b64decode(told["cut"]) if told["cut"] else data
     return Pdf(cut if told["sent"] else None, told["total"], shown, tuple(map(_sheet, told["sheets"])))
 
 
-def _shown(pages: PageRange | None, total: int) -> PageRange:
+def _range_to_show(pages: PageRange | None, total: int) -> PageRange:
     if not total:
         raise BadPdf("it is a PDF without pages")
     if pages is None and total > MOST_UNASKED:
@@ -140,9 +140,9 @@ def _shown(pages: PageRange | None, total: int) -> PageRange:
     return PageRange(pages.first, min(pages.last, total)) if pages else PageRange(1, total)
 
 
-def _sheet(told: dict[str, Any]) -> Sheet:
+def _sheet(told: dict[str, Any]) -> PdfPage:
     picture = told["picture"]
     if picture is not None:
         data = b64decode(picture.pop("data"))
-        picture = Picture(data=data, original_size=len(data), **picture)
-    return Sheet(told["number"], told["text"], picture)
+        picture = FittedPicture(data=data, original_size=len(data), **picture)
+    return PdfPage(told["number"], told["text"], picture)

@@ -115,7 +115,7 @@ class PipeReader:
             if not self._news_is_coming:
                 self._news_is_coming = True
                 self._in_loop(self._news_came)
-        self._in_loop(self._thread_ended)
+        self._in_loop(self._on_thread_end)
 
     def _in_loop(self, step: Callable[[], None]) -> None:
         with suppress(RuntimeError):  # the loop is closed: nobody is left to tell
@@ -125,7 +125,7 @@ class PipeReader:
         self._news_is_coming = False
         self._on_news()
 
-    def _thread_ended(self) -> None:
+    def _on_thread_end(self) -> None:
         os.close(self._waker)
         self._waker = -1
         self._total = 0  # what comes now is a trickle again, until it is not

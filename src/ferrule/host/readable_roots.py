@@ -14,7 +14,7 @@ from typing import Final
 
 from ..core.values import plain_value
 from .git_configs import user_git_files
-from .tree_index import TooMany, TreeIndex
+from .tree_index import TooManyEntries, TreeIndex
 
 SYSTEM: Final = (
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix", "/snap", "/etc", "/proc", "/sys",
@@ -101,7 +101,7 @@ class ReadableRoots:
         if known is not None and now < self._sure_until:
             return known[1]
         if known is None or known[0] != self._state(known[1]):
-            roots = self._found()
+            roots = self._find()
             self._known = known = self._state(roots), roots
         self._sure_until = now + SURE_FOR
         return known[1]
@@ -112,7 +112,7 @@ class ReadableRoots:
         chains = tuple(map(os.path.lexists, _tool_chains(self._environment, self._home)))
         return (*map(_time_of, watched), chains)
 
-    def _found(self) -> Roots:
+    def _find(self) -> Roots:
         environment, home = self._environment, os.path.realpath(self._home)
         chains = [root for root in _tool_chains(environment, home) if os.path.lexists(root)]
         listed = [path for name in LIBRARIES for path in _folders(environment.get(name, ""))]
@@ -124,7 +124,7 @@ class ReadableRoots:
             if os.path.exists(real) and not opens_too_much(real, home):
                 roots.setdefault(real)
         for folder in programs:
-            roots |= dict.fromkeys(_led_to(folder, tuple(roots), home))
+            roots |= dict.fromkeys(_targets_of_links(folder, tuple(roots), home))
         files = user_git_files(environment, home)
         roots |= dict.fromkeys(map(os.path.realpath, files))
         hidden = [path for name in HIDDEN_IN_ETC if os.path.lexists(path := f"/etc/{name}")]
@@ -135,7 +135,7 @@ class ReadableRoots:
     def _keys(self) -> tuple[str, ...]:
         try:
             return self._etc.find()
-        except TooMany:
+        except TooManyEntries:
             return ("/etc",)
 
 
@@ -206,7 +206,7 @@ def _chain_around(folder: str) -> str | None:
     return None if at is None else "/".join(parts[: at + 1])
 
 
-def _led_to(folder: str, roots: tuple[str, ...], home: str) -> Iterator[str]:
+def _targets_of_links(folder: str, roots: tuple[str, ...], home: str) -> Iterator[str]:
     """What the links in a folder of programs lead to, with what such a program is installed with."""
     try:
         with os.scandir(folder) as entries:
@@ -217,13 +217,13 @@ def _led_to(folder: str, roots: tuple[str, ...], home: str) -> Iterator[str]:
         target = os.path.realpath(link)
         if any(_is_below(target, root) for root in roots) or not os.path.isfile(target):
             continue
-        for place in (_installed_with(target), target):
+        for place in (_installation_of(target), target):
             if place and not opens_too_much(place, home):
                 yield place
                 break
 
 
-def _installed_with(program: str) -> str | None:
+def _installation_of(program: str) -> str | None:
     """The outermost `node_modules` around a program, or the virtual environment that it belongs to."""
     parts = program.split("/")
     if "node_modules" in parts:

@@ -10,18 +10,18 @@ from functools import partial
 from pathlib import Path
 
 from ..core.values import named_value, plain_value
-from ..text.notebooks import Notebook, NotNotebook, parsed
+from ..text.notebooks import Notebook, NotNotebook, parse_notebook
 from .cells import CellPage, cell_page
 from .contents import ImageRead, NotebookRead, PartsRead, PdfRead, ReadOutput, TextRead
-from .files import FileIdentity, OpenFile, opened_file
+from .files import FileIdentity, OpenFile, open_file
 from .filling import Wanted, weight
-from .images import fitted_picture, thumbnail
-from .kinds import SHOWN, Kind, binary_by_name, ending_of, kind_of_file
+from .images import fit_picture, thumbnail
+from .kinds import SHOWN, FileKind, binary_by_name, ending_of, kind_of_file
 from .ledger import Ledger, Stamp, lines_of
 from .pages import LongLine, PastEnd, TextPage, line_pieces, read_page
-from .parts import Parts, split_into_parts
-from .pdfs import PageRange, Pdf, Sheet, read_pdf
-from .text import Document, NotText
+from .parts import PartFiles, split_into_parts
+from .pdfs import PageRange, Pdf, PdfPage, read_pdf
+from .text import NotText, TextDocument
 
 MOST_NOTEBOOK = 100_000_000
 MOST_MEDIA = 256_000_000
@@ -31,7 +31,7 @@ IN_A_THREAD = 2 << 20
 
 
 @named_value
-class Asked:
+class ReadRequest:
     path: str
     judged: str | None = None
     """The real path that was decided about."""
@@ -64,28 +64,28 @@ class FileReader:
         self._documents = documents
         self._parts_folder = parts_folder
 
-    def take(self, asked: Asked, *, at_once: bool) -> Taken | None:
+    def take(self, asked: ReadRequest, *, at_once: bool) -> Taken | None:
         """What is in the file; with `at_once`, `None` for what might take long.
 
         Raises `NotText`, `NotPaged`, `BadImage`, `BadPdf`, `BadPages`, `TooManyPages`, `ChangedMeanwhile` or `OSError`.
         """
-        with opened_file(asked.path, judged=asked.judged, interrupted=asked.interrupted) as file:
+        with open_file(asked.path, judged=asked.judged, interrupted=asked.interrupted) as file:
             kind = kind_of_file(asked.path, file.head)
-            if at_once and (kind is not Kind.TEXT or file.status.st_size > IN_A_THREAD):
+            if at_once and (kind is not FileKind.TEXT or file.status.st_size > IN_A_THREAD):
                 return None
-            if asked.pages and kind is not Kind.PDF:
+            if asked.pages and kind is not FileKind.PDF:
                 raise NotPaged("it is no PDF document, and only those have `pages`. Use `offset` and `limit`")
             match kind:
-                case Kind.IMAGE:
+                case FileKind.IMAGE:
                     return _image(asked, file)
-                case Kind.PDF:
+                case FileKind.PDF:
                     return self._pdf(asked, file)
-                case Kind.NOTEBOOK:
+                case FileKind.NOTEBOOK:
                     return self._notebook(asked, file)
-                case Kind.TEXT:
+                case FileKind.TEXT:
                     return self._text(asked, file)
 
-    def _text(self, asked: Asked, file: OpenFile, *notes: str) -> Taken:
+    def _text(self, asked: ReadRequest, file: OpenFile, *notes: str) -> Taken:
         if file.head and (what := binary_by_name(asked.path)):
             raise NotText(f"it is {what}")
         try:
@@ -98,19 +98,19 @@ class FileReader:
         if isinstance(page, LongLine):
             parts = self._parts(asked, f"line {page.number}", page.version, line_pieces(file, page))
             output = _parts_read(asked, file, parts, "line", page.number, page.total)
-            return Taken(output, file.real_path, form, page.version, partial(_looked_at, file, page.version))
+            return Taken(output, file.real_path, form, page.version, partial(_note_looked_at, file, page.version))
         if ending_of(asked.path) in SHOWN and page.total:
             notes = (*notes, f"The file is named {ending_of(asked.path)} and holds text.")
         content, notes = "\n".join(page.lines), (*_more_lines(page), *notes)
         output = TextRead(asked.path, content, len(page.lines), page.first, page.total, notes, asked.reminder)
         return Taken(output, file.real_path, form, page.version, partial(_saw_page, file, page))
 
-    def _notebook(self, asked: Asked, file: OpenFile) -> Taken:
+    def _notebook(self, asked: ReadRequest, file: OpenFile) -> Taken:
         if file.status.st_size > MOST_NOTEBOOK:
             return self._text(asked, file, "Shown as text, for it is too large to be read as a notebook.")
         data = file.content()
         try:
-            notebook = parsed(Document.decode(data).text)
+            notebook = parse_notebook(TextDocument.decode(data).text)
         except NotNotebook as reason:
             return self._text(asked, file, f"Shown as text, for it is no notebook that can be read: {reason}.")
         total = len(notebook.cells)
@@ -132,7 +132,7 @@ class FileReader:
         seen = partial(_saw_cells, identity, notebook, asked.offset, page)
         return Taken(output, file.real_path, form, identity.digest, seen)
 
-    def _pdf(self, asked: Asked, file: OpenFile) -> Taken:
+    def _pdf(self, asked: ReadRequest, file: OpenFile) -> Taken:
         data = file.content(MOST_MEDIA)
         pdf = read_pdf(data, asked.pages, as_document=self._documents, interrupted=asked.interrupted)
         identity = FileIdentity.of(file.real_path, file.status, data)
@@ -141,15 +141,15 @@ class FileReader:
         if pdf.sheets and not sheets:
             parts = self._parts(asked, f"page {pdf.pages.first}", identity.digest, [pdf.sheets[0].text])
             output = _parts_read(asked, file, parts, "page", pdf.pages.first, pdf.total)
-            return Taken(output, file.real_path, form, identity.digest, partial(_looked_at, file, identity.digest))
+            return Taken(output, file.real_path, form, identity.digest, partial(_note_looked_at, file, identity.digest))
         shown = PageRange(pdf.pages.first, sheets[-1].number) if sheets else pdf.pages
         encoded, notes = b64encode(pdf.data or b"").decode(), tuple(_more_pages(shown, pdf))
         output = PdfRead(asked.path, encoded, len(data), shown, pdf.total, sheets, notes, asked.reminder)
         whole = shown == PageRange(1, pdf.total)
-        seen = partial(_saw_whole, identity) if whole else partial(_looked_at, file, identity.digest)
+        seen = partial(_saw_whole, identity) if whole else partial(_note_looked_at, file, identity.digest)
         return Taken(output, file.real_path, form, identity.digest, seen)
 
-    def _parts(self, asked: Asked, what: str, version: str, pieces: Iterable[str]) -> Parts:
+    def _parts(self, asked: ReadRequest, what: str, version: str, pieces: Iterable[str]) -> PartFiles:
         if self._parts_folder is None:
             self._parts_folder = Path(tempfile.mkdtemp(prefix="ferrule-parts-"))
         key = f"{asked.path}\0{what}\0{version}\0{self._room}"
@@ -157,9 +157,9 @@ class FileReader:
         return split_into_parts(pieces, folder=self._parts_folder, name=name, key=key, room=self._room)
 
 
-def _image(asked: Asked, file: OpenFile) -> Taken:
+def _image(asked: ReadRequest, file: OpenFile) -> Taken:
     data = file.content(MOST_MEDIA)
-    picture = fitted_picture(data)
+    picture = fit_picture(data)
     identity = FileIdentity.of(file.real_path, file.status, data)
     output = ImageRead(
         path=asked.path,
@@ -175,7 +175,9 @@ def _image(asked: Asked, file: OpenFile) -> Taken:
     return Taken(output, file.real_path, "image", identity.digest, partial(_saw_whole, identity))
 
 
-def _parts_read(asked: Asked, file: OpenFile, parts: Parts, unit: str, number: int, total: int | None) -> PartsRead:
+def _parts_read(
+    asked: ReadRequest, file: OpenFile, parts: PartFiles, unit: str, number: int, total: int | None
+) -> PartsRead:
     rest = "The parts hold only the beginning of it; the rest is too long to be split. A command can show more."
     notes = () if parts.complete else (rest,)
     if total is None or number < total:
@@ -220,7 +222,7 @@ def _more_pages(shown: PageRange, pdf: Pdf) -> Iterator[str]:
         yield f"Pages {shown} of {pdf.total}."
 
 
-def _fitting(sheets: tuple[Sheet, ...], room: int) -> tuple[Sheet, ...]:
+def _fitting(sheets: tuple[PdfPage, ...], room: int) -> tuple[PdfPage, ...]:
     """As many as there is room for; pictures have a budget of their own."""
     for index, sheet in enumerate(sheets):
         room -= weight(sheet.text) + len("[Page 10,000 of 10,000]\n\n")
@@ -238,7 +240,7 @@ def _saw_page(file: OpenFile, page: TextPage, ledger: Ledger) -> None:
         ledger.saw_whole(identity, page.document.text)
         return
     if page.cut:
-        _looked_at(file, page.version, ledger)
+        _note_looked_at(file, page.version, ledger)
     for first, lines in page.whole_runs():
         ledger.saw_lines(file.real_path, Stamp.of(file.status), first=first, lines=lines)
 
@@ -250,8 +252,8 @@ def _saw_cells(identity: FileIdentity, notebook: Notebook, first: int, page: Cel
     """
     path, version = identity.real_path, identity.digest
     for cell in page.cells:
-        ledger.showed(path, f"cell {cell.number}", version, "a cell")
-    if all(ledger.shown_by(path, f"cell {number}", version) for number in range(1, page.total + 1)):
+        ledger.note_form(path, f"cell {cell.number}", version, "a cell")
+    if all(ledger.call_that_showed(path, f"cell {number}", version) for number in range(1, page.total + 1)):
         ledger.saw_whole(identity, notebook.text)
     elif page.cells:
         cells, text = notebook.cells[first - 1 : first - 1 + len(page.cells)], notebook.text
@@ -269,7 +271,7 @@ def _saw_whole(identity: FileIdentity, ledger: Ledger) -> None:
     ledger.saw_whole(identity, None)
 
 
-def _looked_at(file: OpenFile, version: str, ledger: Ledger) -> None:
+def _note_looked_at(file: OpenFile, version: str, ledger: Ledger) -> None:
     """What of it was seen are no whole lines: the file is known, and none of its lines."""
     stamp, known = Stamp.of(file.status), ledger.seen(file.real_path)
     if known and known.whole and known.whole.digest != version and known.stamp != stamp:

@@ -42,7 +42,7 @@ class End(StrEnum):
 
 
 @plain_value
-class Ending:
+class RipgrepEnding:
     end: End
     unreadable: bool = False
     """Whether something could not be read, and was left out."""
@@ -64,7 +64,7 @@ def find_ripgrep(environment: Mapping[str, str]) -> str | None:
     return None
 
 
-async def run(program: str, arguments: Sequence[str], *, folder: int, seconds: float, take: Take) -> Ending:
+async def run(program: str, arguments: Sequence[str], *, folder: int, seconds: float, take: Take) -> RipgrepEnding:
     """Give the output to `take`, piece by piece, until one of them has enough. Raises `SearchFailed`.
 
     It runs in the folder that is held open, wherever that lies by now.
@@ -74,28 +74,28 @@ async def run(program: str, arguments: Sequence[str], *, folder: int, seconds: f
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb", buffering=0) as output:
         try:
-            process = await _started(program, arguments, folder, writing)
+            process = await _start(program, arguments, folder, writing)
         finally:
             os.close(writing)
         fed = _in_a_thread(output, take)
         try:
-            return await _followed(process, fed, seconds)
+            return await _follow(process, fed, seconds)
         finally:
-            await asyncio.shield(_ended(process, fed))
+            await asyncio.shield(_end(process, fed))
 
 
-async def _followed(process: Process, fed: asyncio.Future[bool], seconds: float) -> Ending:
+async def _follow(process: Process, fed: asyncio.Future[bool], seconds: float) -> RipgrepEnding:
     try:
         async with asyncio.timeout(seconds):
             if await asyncio.shield(fed):
-                return Ending(End.ENOUGH)
-            return await _judged(process)
+                return RipgrepEnding(End.ENOUGH)
+            return await _ending_of(process)
     except TimeoutError:
         _kill(process)  # so that what was written is read to its end
-        return Ending(End.ENOUGH if await fed else End.TIME)
+        return RipgrepEnding(End.ENOUGH if await fed else End.TIME)
 
 
-async def _started(program: str, arguments: Sequence[str], folder: int, output: int) -> Process:
+async def _start(program: str, arguments: Sequence[str], folder: int, output: int) -> Process:
     """In a group of its own and not in a session: Linux shares its processors out by session."""
     kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
     try:
@@ -134,12 +134,12 @@ def _in_a_thread(output: RawIOBase, take: Take) -> asyncio.Future[bool]:
     waking the event loop for each of them would.
     """
     executor = ThreadPoolExecutor(1, "ripgrep")
-    fed = asyncio.get_running_loop().run_in_executor(executor, _fed, output, take)
+    fed = asyncio.get_running_loop().run_in_executor(executor, _feed, output, take)
     executor.shutdown(wait=False)
     return fed
 
 
-def _fed(output: RawIOBase, take: Take) -> bool:
+def _feed(output: RawIOBase, take: Take) -> bool:
     """Whether `take` had enough before the end."""
     waiting = bytearray()
     while chunk := output.read(CHUNK):
@@ -151,18 +151,18 @@ def _fed(output: RawIOBase, take: Take) -> bool:
     return bool(waiting) and take(bytes(waiting))
 
 
-async def _judged(process: Process) -> Ending:
+async def _ending_of(process: Process) -> RipgrepEnding:
     """By its exit code: 0 and 1 are answers. With 2 and no words, some file could not be read."""
     words = await cast(asyncio.StreamReader, process.stderr).read(MOST_WORDS)
     code = await process.wait()
     if code in (0, 1):
-        return Ending(End.WHOLE)
+        return RipgrepEnding(End.WHOLE)
     if words or code != 2:
         raise SearchFailed(words.decode("utf-8", "replace").strip() or f"ripgrep ended with code {code}")
-    return Ending(End.WHOLE, unreadable=True)
+    return RipgrepEnding(End.WHOLE, unreadable=True)
 
 
-async def _ended(process: Process, fed: asyncio.Future[bool]) -> None:
+async def _end(process: Process, fed: asyncio.Future[bool]) -> None:
     """Killed if need be, read to the end and reaped, so that neither process, thread nor pipe is left."""
     _kill(process)
     await asyncio.wait((fed,))

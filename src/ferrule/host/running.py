@@ -57,7 +57,7 @@ class Running:
     def seconds(self) -> float:
         return time.monotonic() - self._began
 
-    async def started(self) -> bool:
+    async def wait_for_start(self) -> bool:
         """Whether there is a process; `False` where the spawner was lost before. Raises `CommandFailed`."""
         return await asyncio.shield(self._started)
 
@@ -120,7 +120,7 @@ class Running:
         else:
             code = os.waitstatus_to_exitcode(ended["status"])
             left = () if self._ending else tuple(LeftBehind(pid, name) for pid, name in ended["left"])
-            self._settle(code, _reported_folder(ended["cwd"]), left, _changes(ended["changes"]))
+            self._settle(code, _folder_in_report(ended["cwd"]), left, _changes(ended["changes"]))
 
     def _settle(self, code: int, cwd: str | None, left: tuple[LeftBehind, ...], changes: Changes | None) -> None:
         output = self.output.snapshot(keep_if_over=MODEL_CHARACTERS)
@@ -188,7 +188,7 @@ class Progress:
             self._give(text)
 
 
-def _reported_folder(report: bytes) -> str | None:
+def _folder_in_report(report: bytes) -> str | None:
     """The last word of the shell, if it is one: a command may have written anything in its place."""
     path = os.fsdecode(report.removesuffix(b"\n"))
     return path if path.startswith("/") and "\0" not in path and os.path.isdir(path) else None

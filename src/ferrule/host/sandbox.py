@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ..core.values import named_value
 from .command import Changes, Command, CommandFailed
-from .commands import Commands
+from .commands import CommandRunner
 from .spawner import landlock, seccomp
 
 if TYPE_CHECKING:
@@ -100,14 +100,14 @@ def workspace_write(workspace: str, *more: str, keep: Keep = "overlay") -> Sandb
     folders = tuple(map(os.path.realpath, (workspace, *more)))
     return Sandbox(
         profile=Profile.WORKSPACE_WRITE,
-        protected=tuple(path for folder in folders for path in protected_in(folder)),
+        protected=tuple(path for folder in folders for path in protected_paths_in(folder)),
         declared=tuple((folder, True) for folder in folders),
         keep=keep,
         workspace=folders,
     )
 
 
-def protected_in(folder: str) -> Iterator[str]:
+def protected_paths_in(folder: str) -> Iterator[str]:
     """The protected paths of a folder and of the folders right in it, whether they exist or not."""
     for place in (folder, *_folders_in(folder)):
         for name in (*PROTECTED_FOLDERS, *PROTECTED_FILES):
@@ -198,7 +198,7 @@ class Offers:
             "mounts": self.mounts and not keep and bool(covered or writable),
             "writable": writable,
             "hidden": hidden,
-            "protected": [*map(_resolved, sandbox.protected)] if keep else protected,
+            "protected": [*map(_resolve, sandbox.protected)] if keep else protected,
             "reopened": [
                 *(path for folder in sandbox.workspace if os.path.isdir(path := os.path.join(folder, WORKTREES))),
                 *sandbox.reopened,
@@ -215,12 +215,12 @@ class Offers:
         }
 
 
-async def tried(commands: Commands) -> Offers:
+async def try_sandbox(commands: CommandRunner) -> Offers:
     """What this machine offers, by trying it: commands that must fail are run, and must fail."""
     version = landlock.version()
     if not version:
         return Offers(trouble=("Landlock is not in this kernel, or is switched off (Linux 5.13 has it).",))
-    if not seccomp.supported():
+    if not seccomp.is_supported():
         return Offers(trouble=(f"System calls are not known for {os.uname().machine}.",))
     async with commands.temporary_folder() as folder:
         offers = Offers(landlock=version, filter=True)
@@ -235,7 +235,7 @@ async def tried(commands: Commands) -> Offers:
     return replace(offers, mounts=True)
 
 
-async def _with_supervisor(commands: Commands, offers: Offers, folder: Path) -> Offers:
+async def _with_supervisor(commands: CommandRunner, offers: Offers, folder: Path) -> Offers:
     """The same offers, with whether a supervisor can hold a command to one declared name."""
     if not offers.reads:
         return offers
@@ -251,7 +251,7 @@ async def _with_supervisor(commands: Commands, offers: Offers, folder: Path) -> 
     return replace(offers, supervisor=True)
 
 
-async def try_workspace(commands: Commands, offers: Offers, workspace: str) -> Offers:
+async def try_workspace(commands: CommandRunner, offers: Offers, workspace: str) -> Offers:
     """The same offers, with whether a layer can be laid over this workspace. Nothing in it changes."""
     root = os.path.realpath(workspace)
     if not offers.reads or root in offers.tried_workspaces:
@@ -265,7 +265,7 @@ async def try_workspace(commands: Commands, offers: Offers, workspace: str) -> O
     )
 
 
-async def _layer_trouble(commands: Commands, offers: Offers, root: str) -> str:
+async def _layer_trouble(commands: CommandRunner, offers: Offers, root: str) -> str:
     """Why no layer can be laid over the folder; empty if one can."""
     target = os.path.join(root, f".ferrule-try-{os.urandom(6).hex()}")
     declared = ((f"{target}-declared", False),)
@@ -279,7 +279,7 @@ async def _layer_trouble(commands: Commands, offers: Offers, root: str) -> str:
     return "" if holds and not os.path.lexists(target) else f"A layer over {root} does not hold what is written there."
 
 
-async def _failure(commands: Commands, offers: Offers, sandbox: Sandbox, folder: Path, **variables: str) -> str:
+async def _failure(commands: CommandRunner, offers: Offers, sandbox: Sandbox, folder: Path, **variables: str) -> str:
     """What went wrong: where it could not be set up, or where a write got through. Empty if nothing."""
     target = folder / "secret"
     target.write_text("closed")
@@ -329,7 +329,7 @@ def _is_of_others(path: str, root: str) -> bool:
     return False
 
 
-def _resolved(path: str) -> str:
+def _resolve(path: str) -> str:
     """With the links of its parents resolved; the name itself need not exist."""
     folder, name = os.path.split(path)
     return os.path.join(os.path.realpath(folder), name)

@@ -27,9 +27,9 @@ from ..core.values import named_value, plain_value
 from ..text.names import on_one_line
 from . import globs, ripgrep
 from .files import real_path_of
-from .folders import ChangedMeanwhile, held_folder
+from .folders import ChangedMeanwhile, hold_folder
 from .matched_lines import LineCollector, MatchedLine, Shown
-from .ripgrep import End, Ending, SearchFailed, find_ripgrep
+from .ripgrep import End, RipgrepEnding, SearchFailed, find_ripgrep
 from .searched_files import SearchedFiles
 
 SECONDS: Final = 20.0
@@ -67,7 +67,7 @@ class Secrets(Protocol):
 
 
 @named_value
-class Place:
+class SearchPlace:
     """Where to look: a folder, or one file."""
 
     path: str
@@ -120,7 +120,7 @@ class FileHits:
     hits: tuple[FileHit, ...]
     total: int
     matches: int
-    ending: Ending
+    ending: RipgrepEnding
     left_out: LeftOut
 
 
@@ -130,7 +130,7 @@ class LineHits:
     """With absolute paths, in the order of these."""
     seen: int
     """All lines there are, where the search ran to its end; else there are at least so many."""
-    ending: Ending
+    ending: RipgrepEnding
     left_out: LeftOut
 
 
@@ -149,7 +149,7 @@ class Search:
         self._secrets = secrets
         self._seconds = seconds
         self._program = program or find_ripgrep(os.environ)
-        self._known_to_pass: dict[tuple[Place, Secrets], tuple[float, LeftOut]] = {}
+        self._known_to_pass: dict[tuple[SearchPlace, Secrets], tuple[float, LeftOut]] = {}
         """What was found to be passed over at a place, and until when that is said again without another look."""
 
     @property
@@ -159,22 +159,22 @@ class Search:
     def unavailable(self) -> str | None:
         return None if self._program else MISSING
 
-    async def files(self, place: Place, *, keep: int) -> FileHits:
+    async def files(self, place: SearchPlace, *, keep: int) -> FileHits:
         """Files whose whole path below the place matches its glob."""
         selection = globs.below(place.glob or "**")
-        with self._held(place) as at:
+        with self._hold(place) as at:
             passed = PassedOver()
             found = await self._hits(["--files", *selection.arguments, "--"], at, selection, keep=keep, passed=passed)
-        return replace(found, left_out=passed.told())
+        return replace(found, left_out=passed.as_left_out())
 
-    async def files_with_matches(self, place: Place, query: Query, *, keep: int | None) -> FileHits:
-        return await self._counted("--files-with-matches", place, query, keep)
+    async def files_with_matches(self, place: SearchPlace, query: Query, *, keep: int | None) -> FileHits:
+        return await self._count("--files-with-matches", place, query, keep)
 
-    async def counts(self, place: Place, query: Query, *, keep: int | None) -> FileHits:
+    async def counts(self, place: SearchPlace, query: Query, *, keep: int | None) -> FileHits:
         flag = "--count-matches" if query.only_matching else "--count"
-        return await self._counted(flag, place, query, keep)
+        return await self._count(flag, place, query, keep)
 
-    async def lines(self, place: Place, query: Query, *, offset: int, limit: int | None) -> LineHits:
+    async def lines(self, place: SearchPlace, query: Query, *, offset: int, limit: int | None) -> LineHits:
         """The lines from `offset` on, in the order of their paths, so that pages fit each other.
 
         ripgrep sorts on one processor only. So it searches on all of them, and
@@ -183,9 +183,9 @@ class Search:
         """
         started = time.monotonic()
         keep = None if limit is None else offset + limit
-        with self._held(place) as at:
+        with self._hold(place) as at:
             found, left_out = await self._beside(
-                self._lines(at, query, offset=0, limit=keep, seconds=self._seconds), self._passed_over(at)
+                self._lines(at, query, offset=0, limit=keep, seconds=self._seconds), self._find_passed_over(at)
             )
             left_out = replace(left_out, changed=found.left_out.changed)
             if found.ending.end is not End.ENOUGH or not at.is_folder:
@@ -199,14 +199,14 @@ class Search:
     async def _lines(
         self, at: _At, query: Query, *, offset: int, limit: int | None, seconds: float, more: Sequence[str] = ()
     ) -> LineHits:
-        selection = _selected(at.place)
+        selection = _selection_of(at.place)
         files = SearchedFiles(at.descriptor)
         collector = LineCollector(
             folder=at.folder,
             offset=offset,
             limit=limit,
             only_matching=query.only_matching,
-            shown=self._shown(at, selection),
+            shown=self._filter_for(at, selection),
             holds=files.hold,
         )
         context = [f"--before-context={query.before}", f"--after-context={query.after}"]
@@ -217,28 +217,30 @@ class Search:
             files.close()
         return LineHits(tuple(collector.lines), collector.seen, ending, LeftOut(changed=collector.changed))
 
-    async def _counted(self, flag: str, place: Place, query: Query, keep: int | None) -> FileHits:
-        selection = _selected(place)
+    async def _count(self, flag: str, place: SearchPlace, query: Query, keep: int | None) -> FileHits:
+        selection = _selection_of(place)
         arguments = [flag, "--with-filename", *selection.arguments, *_asking(query)]
-        with self._held(place) as at:
-            found, left_out = await self._beside(self._hits(arguments, at, selection, keep=keep), self._passed_over(at))
+        with self._hold(place) as at:
+            found, left_out = await self._beside(
+                self._hits(arguments, at, selection, keep=keep), self._find_passed_over(at)
+            )
         return replace(found, left_out=left_out)
 
     async def _hits(
         self,
         arguments: Sequence[str],
         at: _At,
-        selection: globs.Selection,
+        selection: globs.GlobSelection,
         *,
         keep: int | None,
         passed: PassedOver | None = None,
     ) -> FileHits:
         records = _counts if arguments[0].startswith("--count") else _names
-        newest = _Newest(at.descriptor, records, self._shown(at, selection, passed), keep)
+        newest = _Newest(at.descriptor, records, self._filter_for(at, selection, passed), keep)
         ending = await self._run(arguments, at, newest.take, self._seconds)
         files = SearchedFiles(at.descriptor)
         hits = tuple(
-            FileHit(os.path.join(at.folder, path), count) for path, count in newest.sorted() if files.is_inside(path)
+            FileHit(os.path.join(at.folder, path), count) for path, count in newest.in_order() if files.is_inside(path)
         )
         return FileHits(hits, newest.total, newest.matches, ending, LeftOut())
 
@@ -253,26 +255,26 @@ class Search:
             beside.cancel()
             await asyncio.wait((beside,))
 
-    async def _passed_over(self, at: _At) -> LeftOut:
+    async def _find_passed_over(self, at: _At) -> LeftOut:
         """By their names alone: whether one is told of must not depend on what is in it."""
         if at.secrets is None or not at.is_folder:
             return LeftOut()
         known = self._known_to_pass.get((at.place, at.secrets))
         if known is not None and known[0] > time.monotonic():
             return known[1]
-        selection, passed = _selected(at.place), PassedOver()
-        shown = self._shown(at, selection, passed)
+        selection, passed = _selection_of(at.place), PassedOver()
+        shown = self._filter_for(at, selection, passed)
         assert shown is not None, "there are secrets"
         arguments = ["--files", *selection.arguments, "--"]
         with suppress(SearchFailed):  # what is wrong with the search is said by the search itself
             await self._run(arguments, at, _Names(shown).take, self._seconds)
         if len(self._known_to_pass) >= MOST_KNOWN:
             self._known_to_pass.clear()
-        told = passed.told()
+        told = passed.as_left_out()
         self._known_to_pass[at.place, at.secrets] = (time.monotonic() + KNOWN_SECONDS, told)
         return told
 
-    async def _run(self, arguments: Sequence[str], at: _At, take: ripgrep.Take, seconds: float) -> Ending:
+    async def _run(self, arguments: Sequence[str], at: _At, take: ripgrep.Take, seconds: float) -> RipgrepEnding:
         if self._program is None:
             raise SearchFailed(MISSING)
         everything = ["--no-ignore"] if at.place.include_ignored else []
@@ -280,15 +282,15 @@ class Search:
         return await ripgrep.run(self._program, command, folder=at.descriptor, seconds=seconds, take=take)
 
     @contextmanager
-    def _held(self, place: Place) -> Generator[_At]:
+    def _hold(self, place: SearchPlace) -> Generator[_At]:
         """The folder to search in, held open: what is found is found in the folder that was decided about."""
-        folder, target = _divided(place.path)
+        folder, target = _divide(place.path)
         secrets = self._secrets()
         if secrets is not None and secrets.is_named_by(place.path, place.glob or ""):
             secrets = None
         try:
             real = real_path_of(place.path, place.judged)
-            with held_folder(real if target == "./" else os.path.dirname(real)) as descriptor:
+            with hold_folder(real if target == "./" else os.path.dirname(real)) as descriptor:
                 if target != "./" and os.path.basename(real) != os.path.basename(place.path):
                     folder = os.path.dirname(real)  # a link to a file by another name
                 yield _At(
@@ -299,14 +301,14 @@ class Search:
         except OSError as error:
             raise SearchFailed(f"{folder} cannot be searched: {error.strerror}") from None
 
-    def _shown(self, at: _At, selection: globs.Selection, passed: PassedOver | None = None) -> Shown | None:
+    def _filter_for(self, at: _At, selection: globs.GlobSelection, passed: PassedOver | None = None) -> Shown | None:
         """The test of a relative path; `None` where all that ripgrep finds is shown."""
         matches, hidden, secrets = selection.matches, self._hidden(), at.secrets
         front = f"{at.folder.rstrip('/')}/"
         if matches is None and hidden is None and secrets is None:
             return None
 
-        def shown(path: str) -> bool:
+        def is_shown(path: str) -> bool:
             if matches is not None and not matches(path):
                 return False
             whole = front + path
@@ -318,14 +320,14 @@ class Search:
                 passed.add(path)
             return False
 
-        return shown
+        return is_shown
 
 
 @plain_value
 class _At:
     """Where one search runs."""
 
-    place: Place
+    place: SearchPlace
     folder: str
     """As it was given."""
     target: str
@@ -349,7 +351,7 @@ class PassedOver:
         if len(self._names) < MOST_NAMED * 8:
             self._names.append(path)
 
-    def told(self) -> LeftOut:
+    def as_left_out(self) -> LeftOut:
         return LeftOut(tuple(sorted(self._names)[:MOST_NAMED]), self._total)
 
 
@@ -367,7 +369,7 @@ class _Names:
         return False
 
 
-def _divided(path: str) -> tuple[str, str]:
+def _divide(path: str) -> tuple[str, str]:
     """The folder to run in, and what to search from there: patterns with a slash are relative to the former."""
     if os.path.isdir(path):
         return path, "./"
@@ -383,12 +385,12 @@ def _in_order(lines: Sequence[MatchedLine]) -> tuple[MatchedLine, ...]:
     return tuple(chain.from_iterable(of_file for _, of_file in sorted(files, key=itemgetter(0))))
 
 
-def _selected(place: Place) -> globs.Selection:
+def _selection_of(place: SearchPlace) -> globs.GlobSelection:
     """A type of its own and one for the glob would be a choice of either, so then the glob is matched here."""
-    selection = globs.anywhere(place.glob, by_name=place.file_type is None) if place.glob else globs.Selection()
+    selection = globs.anywhere(place.glob, by_name=place.file_type is None) if place.glob else globs.GlobSelection()
     if place.file_type is None:
         return selection
-    return globs.Selection((*selection.arguments, f"--type={place.file_type}"), selection.matches)
+    return globs.GlobSelection((*selection.arguments, f"--type={place.file_type}"), selection.matches)
 
 
 def _asking(query: Query) -> list[str]:
@@ -455,9 +457,9 @@ class _Newest:
             self._counted = len(self._found)
         return False
 
-    def sorted(self) -> list[tuple[str, int]]:
+    def in_order(self) -> list[tuple[str, int]]:
         keep = len(self._found) if self._keep is None else self._keep
         return [(path, count) for _, path, count in heapq.nsmallest(keep, self._found)]
 
 
-__all__ = ["End", "FileHit", "FileHits", "LineHits", "MatchedLine", "Place", "Query", "Search", "SearchFailed"]
+__all__ = ["End", "FileHit", "FileHits", "LineHits", "MatchedLine", "Query", "Search", "SearchFailed", "SearchPlace"]

@@ -40,7 +40,7 @@ class SearchedFiles:
         """Whether the file has these bytes there. The lines of a file are asked for one after the other."""
         if path != self._path:
             self._let_go()
-            self._path, self._file = path, self._opened(path)
+            self._path, self._file = path, self._open(path)
         if self._file < 0:
             return False
         try:
@@ -73,11 +73,11 @@ class SearchedFiles:
             self._plain[folder] = known
         return known
 
-    def _opened(self, path: str) -> int:
+    def _open(self, path: str) -> int:
         """A descriptor of the file; -1 where there is none without a link on the way."""
         folder, _, name = path.rpartition("/")
         try:
-            file = os.open(name, _FILE, dir_fd=self._held(folder))
+            file = os.open(name, _FILE, dir_fd=self._hold(folder))
         except OSError:
             return -1
         if stat.S_ISREG(os.fstat(file).st_mode):
@@ -85,14 +85,14 @@ class SearchedFiles:
         os.close(file)
         return -1
 
-    def _held(self, folder: str) -> int:
+    def _hold(self, folder: str) -> int:
         """A descriptor of a folder, reached with no link on the way; those of the last ones are kept."""
         if not folder:
             return self._folder
         held = self._folders.get(folder)
         if held is None:
             above, _, name = folder.rpartition("/")
-            held = os.open(name, SEARCH, dir_fd=self._held(above))
+            held = os.open(name, SEARCH, dir_fd=self._hold(above))
             if len(self._folders) >= MOST_HELD:
                 os.close(self._folders.pop(next(iter(self._folders))))
             self._folders[folder] = held

@@ -21,7 +21,7 @@ Shelved: TypeAlias = str | OnDisk
 
 
 @plain_value
-class Shelf:
+class TextStore:
     """A folder of texts by their digests, or none at all. Losing one costs a diff, so a full disk is no error."""
 
     folder: Path | None = None

@@ -12,19 +12,19 @@ from ..core.effects import Effects
 from ..core.ports import Note
 from ..core.verdicts import Confinement, Grants
 from ..shell.git_use import NO_GIT, GitUse
-from .background import Background, State
+from .background import Background, TaskState
 from .command import Command
-from .commands import Commands
-from .covering import HiddenPaths, TooMany
+from .commands import CommandRunner
+from .covering import HiddenPaths, TooManyEntries
 from .declaring import granted_writes
 from .environment import child_environment
-from .git_environment import CannotList, neutralised, reading_environment
+from .git_environment import CannotList, neutralise, reading_environment
 from .git_history import GitHistory
 from .git_pathspecs import literal_pattern
 from .held_sandbox import HeldPlaces, HeldSandboxes
 from .piped_process import PipedProcess, Program
 from .program_hold import ProgramHold
-from .sandbox import EVERYWHERE, READ_ONLY, CannotConfine, Offers, Sandbox, tried, try_workspace, workspace_write
+from .sandbox import EVERYWHERE, READ_ONLY, CannotConfine, Offers, Sandbox, try_sandbox, try_workspace, workspace_write
 
 
 class Shell:
@@ -44,7 +44,7 @@ class Shell:
         """
         self._own = own = dict(os.environ if environment is None else environment)
         self._given = child_environment(own)
-        self._quiet = neutralised(self._given, ())
+        self._quiet = neutralise(self._given, ())
         self._hidden = hidden
         self._offers: Offers | None = None
         self._tried_roots: frozenset[str] = frozenset()
@@ -53,7 +53,7 @@ class Shell:
         self._denied = HiddenPaths()
         self._trying = asyncio.Lock()
         self._history = GitHistory(folder / "guards")
-        self.commands = Commands(folder=folder, environment=own)
+        self.commands = CommandRunner(folder=folder, environment=own)
         self.background = Background(self.commands)
         self.finished = FinishedTasks(self.background)
         self.open_tasks = OpenTasks(self.background)
@@ -62,17 +62,17 @@ class Shell:
         """For the commands from now on."""
         self._own = {**self._own, **variables}
         self._given = child_environment(self._own)
-        self._quiet = neutralised(self._given, ())
+        self._quiet = neutralise(self._given, ())
         self._sandboxes = HeldSandboxes(self._places, self._given)
 
     async def offers(self) -> Offers:
         """What this machine can hold commands to, tried once, and for each folder that is worked in."""
         async with self._trying:
             if self._offers is None:
-                self._offers = await tried(self.commands)
+                self._offers = await try_sandbox(self.commands)
             if not self.is_tried:
                 await asyncio.to_thread(self._sandboxes.look)
-            for root in self._sandboxes.worked_in():
+            for root in self._sandboxes.writable_folders():
                 if root not in self._tried_roots:
                     self._offers = await try_workspace(self.commands, self._offers, root)
                     self._tried_roots |= {root}
@@ -80,7 +80,7 @@ class Shell:
 
     @property
     def is_tried(self) -> bool:
-        return self._offers is not None and self._tried_roots.issuperset(self._sandboxes.worked_in())
+        return self._offers is not None and self._tried_roots.issuperset(self._sandboxes.writable_folders())
 
     async def try_it(self) -> None:
         await self.offers()
@@ -124,7 +124,7 @@ class Shell:
         hold = await self._history.hold(unreadable, cwd, self._given, git)
         command = Command(text=text, cwd=cwd, env=hold.environment(environment), notes=hold.notes)
         offers = await self.offers()
-        hidden = (*self._hidden(), *await self._found(unreadable), *hold.hidden)
+        hidden = (*self._hidden(), *await self._find_paths(unreadable), *hold.hidden)
         if not offers.confines and not hidden:
             return command
         return replace(command, jail=offers.jail(replace(READ_ONLY, hidden=hidden)))
@@ -138,7 +138,7 @@ class Shell:
             return True
         return self._sandboxes.keep_for(grants.writes, offers, lasts=grants.lasts) != ""
 
-    async def granted(
+    async def hold_to_grants(
         self,
         text: str,
         cwd: str,
@@ -177,7 +177,7 @@ class Shell:
         except CannotList as reason:
             raise CannotConfine(str(reason)) from None
 
-    async def held(
+    async def confine(
         self, text: str, cwd: str, needed: Confinement, *, git: GitUse = NO_GIT, lasts: bool = False
     ) -> Command:
         """An approved command, which may do all but what rules deny. Raises `CannotConfine`.
@@ -188,8 +188,8 @@ class Shell:
         if not self.confines(needed):
             raise CannotConfine("; ".join(offers.trouble) or "This machine offers no sandbox.")
         hold = await self._history.hold(needed.unreadable, cwd, self._given, git)
-        covered = () if hold.uncovered else await self._found(needed.unreadable)
-        hidden, protected = (*covered, *hold.hidden), (*await self._found(needed.unwritable), *hold.protected)
+        covered = () if hold.uncovered else await self._find_paths(needed.unreadable)
+        hidden, protected = (*covered, *hold.hidden), (*await self._find_paths(needed.unwritable), *hold.protected)
         free = not needed.unreachable
         sandbox = (
             replace(READ_ONLY, hidden=hidden)
@@ -222,8 +222,8 @@ class Shell:
     async def hold_for(self, cwd: str, needed: Confinement) -> ProgramHold:
         """What keeps a program that nobody can look into from these paths, as they are now. Raises `CannotConfine`."""
         git = await self._history.hold(needed.unreadable, cwd, self._given)
-        hidden = (*await self._found(needed.unreadable), *git.hidden)
-        protected = (*await self._found(needed.unwritable), *git.protected)
+        hidden = (*await self._find_paths(needed.unreadable), *git.hidden)
+        protected = (*await self._find_paths(needed.unwritable), *git.protected)
         return await asyncio.to_thread(ProgramHold.of, hidden, protected)
 
     async def start_program(self, program: Program, hold: ProgramHold | None) -> PipedProcess:
@@ -237,12 +237,12 @@ class Shell:
             program = replace(program, jail=(await self.offers()).jail(sandbox))
         return await self.commands.start_program(program)
 
-    async def _found(self, patterns: Collection[str]) -> tuple[str, ...]:
+    async def _find_paths(self, patterns: Collection[str]) -> tuple[str, ...]:
         if not patterns:
             return ()
         try:
             return await asyncio.to_thread(self._denied.matching, patterns)
-        except TooMany as reason:
+        except TooManyEntries as reason:
             raise CannotConfine(str(reason)) from None
 
     async def close(self) -> None:
@@ -271,6 +271,6 @@ class OpenTasks:
         self._background = background
 
     def lasting(self, agent: str) -> tuple[Note, ...]:
-        running = [task for task in self._background.listing() if task.state is State.RUNNING]
+        running = [task for task in self._background.listing() if task.state is TaskState.RUNNING]
         lines = [f"{task} Its command: {task.command}" for task in running]
         return (Note("running_tasks", "\n".join(lines)),) if lines else ()

@@ -15,11 +15,11 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, TypeAlias
 
-from ..core.waiting import outlasted
+from ..core.waiting import wait_at_most
 from .spawner import homes
 from .spawner.cgroups import name_for
 from .spawner.descendants import all_pids, has_variable, is_alive
-from .spawner.protocol import MARKER, Frames, packed
+from .spawner.protocol import MARKER, Frames, pack
 from .spawner.temporaries import remove_left_behind
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class SpawnerLink:
         self._loop.add_reader(control, self._receive)
 
     @classmethod
-    def opened(cls, environment: Mapping[str, str], *, processes: int, memory: int) -> SpawnerLink:
+    def open(cls, environment: Mapping[str, str], *, processes: int, memory: int) -> SpawnerLink:
         """Takes some milliseconds: the process is started, not waited for. Raises `SpawnerFailed`."""
         if sys.platform != "linux":
             raise SpawnerFailed("Commands run on Linux only: what ends them with all that they started is Linux's own.")
@@ -137,12 +137,12 @@ class SpawnerLink:
 
     async def send(self, request: Request, descriptors: tuple[int, ...] = ()) -> None:
         """A cancellation does not cut a message in two: what was begun is sent to its end."""
-        data = packed(request)
-        sent = 0 if self._sending.locked() else self._sent_at_once(data, descriptors)
+        data = pack(request)
+        sent = 0 if self._sending.locked() else self._send_at_once(data, descriptors)
         if sent < len(data):
             await asyncio.shield(asyncio.ensure_future(self._send_rest(data, sent, descriptors)))
 
-    def _sent_at_once(self, data: bytes, descriptors: tuple[int, ...]) -> int:
+    def _send_at_once(self, data: bytes, descriptors: tuple[int, ...]) -> int:
         """The descriptors travel with the first bytes."""
         try:
             return socket.send_fds(self._control, [data], descriptors)
@@ -158,7 +158,7 @@ class SpawnerLink:
             async with self._sending:
                 while not sent:
                     await _writable(self._loop, self._control)
-                    sent = self._sent_at_once(data, copies)
+                    sent = self._send_at_once(data, copies)
                 with suppress(OSError):
                     await self._loop.sock_sendall(self._control, memoryview(data)[sent:])
         finally:
@@ -185,7 +185,7 @@ class SpawnerLink:
     def _lose(self) -> None:
         """The process is gone: everything it was to report on is lost."""
         if self.alive:
-            self._shut()
+            self._close_socket()
             homes.end_groups(self._home)
             _kill_those_left(f"{MARKER}={self.pid}.".encode())
             changed = homes.cut_short(self._home)
@@ -204,14 +204,14 @@ class SpawnerLink:
         lines = self._words.read().decode("utf-8", "replace").strip().splitlines()
         return f": {lines[-1]}" if lines else ""
 
-    def _shut(self) -> None:
+    def _close_socket(self) -> None:
         self._loop.remove_reader(self._control)
         self._control.close()
 
     async def close(self) -> None:
         """The process kills what it started, removes its files and ends; this waits for that."""
         if self.alive:
-            self._shut()
+            self._close_socket()
         try:
             await _exit_of(self._process, CLOSING_SECONDS)
         finally:
@@ -256,7 +256,7 @@ async def _exit_of(process: subprocess.Popen[bytes], seconds: float) -> None:
     ended: asyncio.Future[None] = loop.create_future()
     loop.add_reader(descriptor, _settle, ended)
     try:
-        await outlasted(ended, seconds)
+        await wait_at_most(ended, seconds)
     finally:
         loop.remove_reader(descriptor)
         os.close(descriptor)

@@ -29,7 +29,7 @@ class SessionFolder:
         self.path = root / session_id
 
     def save(self, call_id: str, text: str, /) -> str:
-        folder = self._made()
+        folder = self._make()
         name = _file_name(call_id)
         for attempt in range(1, 10_000):
             path = folder / (f"{name}.txt" if attempt == 1 else f"{name}-{attempt}.txt")
@@ -37,10 +37,10 @@ class SessionFolder:
                 descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             except FileExistsError:
                 continue  # call ids may repeat; what was saved before stays
-            return str(_written(path, descriptor, text))
+            return str(_write(path, descriptor, text))
         raise FileExistsError(f"{folder} already holds thousands of results named {name}")
 
-    def _made(self) -> Path:
+    def _make(self) -> Path:
         folder = self.path / "results"
         if not folder.is_dir():
             make_private(folder)
@@ -60,28 +60,28 @@ def prune(root: Path, days: int, *, keep: Path | None = None) -> None:
     oldest = time.time() - days * 86_400
     for folder in root.iterdir():
         try:
-            if folder != keep and not folder.is_symlink() and _last_written(folder) < oldest:
+            if folder != keep and not folder.is_symlink() and _last_write_time(folder) < oldest:
                 shutil.rmtree(folder)
         except OSError as error:
             log.warning("could not tidy up %s: %s", folder, error)
 
 
-def _last_written(folder: Path) -> float:
+def _last_write_time(folder: Path) -> float:
     results = folder / "results"
     return max((path.stat().st_mtime for path in (folder, results) if path.exists()), default=math.inf)
 
 
-def _written(path: Path, descriptor: int, text: str) -> Path:
+def _write(path: Path, descriptor: int, text: str) -> Path:
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(_encoded(text))
+            file.write(_encode(text))
     except OSError:
         path.unlink(missing_ok=True)
         raise
     return path
 
 
-def _encoded(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     """UTF-8; a lone surrogate, which UTF-8 has no bytes for, is written as an escape."""
     try:
         return text.encode()

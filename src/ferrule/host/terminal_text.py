@@ -15,25 +15,25 @@ CONTROLS = re.compile(r"[\x00-\x07\x0b\x0c\x0e-\x1f\x7f-\x9f]+")
 LONGEST_HELD_BACK = 4_096
 
 
-def cleaned(text: str) -> str:
+def clean_output(text: str) -> str:
     r"""Without escapes; of a line that was written over, what stood there last.
 
-    >>> cleaned("\x1b[31mred\x1b[0m\r\n10%\r100%\n")
+    >>> clean_output("\x1b[31mred\x1b[0m\r\n10%\r100%\n")
     'red\n100%\n'
     """
     text = ESCAPES.sub("", text).replace("\r\n", "\n")
     if "\r" in text:
-        text = "\n".join(map(_last_written, text.split("\n")))
+        text = "\n".join(map(_last_overwrite, text.split("\n")))
     if "\x08" in text:
-        text = _rubbed_out(text)
+        text = _apply_backspaces(text)
     return CONTROLS.sub("\ufffd", text)
 
 
-def _last_written(line: str) -> str:
+def _last_overwrite(line: str) -> str:
     return next((part for part in reversed(line.split("\r")) if part), "")
 
 
-def _rubbed_out(text: str) -> str:
+def _apply_backspaces(text: str) -> str:
     kept: list[str] = []
     for character in text:
         if character != "\x08":
@@ -57,8 +57,8 @@ class TerminalStream:
         if text[:start].endswith("\r"):
             start -= 1  # half of a line's end, perhaps
         self._held = text[start:]
-        return cleaned(text[:start])
+        return clean_output(text[:start])
 
     def rest(self) -> str:
         held, self._held = self._held, ""
-        return cleaned(held + self._decoder.decode(b"", final=True))
+        return clean_output(held + self._decoder.decode(b"", final=True))

@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..core.values import plain_value
-from ..text.matching import Edit, spliced
+from ..text.matching import TextEdit, splice_edits
 
 SNIFF = 8192
 """Bytes to look at before a file is called binary."""
@@ -87,12 +87,12 @@ class Endings:
         return max(counts, key=lambda pair: pair[0])[1]
 
     @property
-    def mixed(self) -> bool:
+    def is_mixed(self) -> bool:
         return sum(map(bool, (self.lf, self.crlf, self.cr))) > 1
 
 
 @plain_value
-class Document:
+class TextDocument:
     """A file's text, with its line endings as they are."""
 
     text: str
@@ -101,7 +101,7 @@ class Document:
     data: bytes
 
     @classmethod
-    def decode(cls, data: bytes) -> Document:
+    def decode(cls, data: bytes) -> TextDocument:
         """Find the encoding that gives these very bytes back. Raises `NotText`.
 
         >>> Document.decode(b"\\xef\\xbb\\xbfa\\r\\n")
@@ -129,7 +129,7 @@ class Document:
         """A given text as it stands here: the mark at the file's beginning is kept apart from its text."""
         return text.removeprefix("\ufeff") if self.bom else text
 
-    def splice(self, edits: Sequence[Edit]) -> bytes:
+    def splice(self, edits: Sequence[TextEdit]) -> bytes:
         """The file's bytes with these spans replaced, and all others as they were.
 
         Spans are in order and do not overlap. Raises `Unencodable` or another `NotEditable`.
@@ -140,7 +140,7 @@ class Document:
                 f"the file is in {self.encoding}, where what a byte means depends on those before it. "
                 "Convert it to UTF-8 first, then edit."
             )
-        new = [_encoded(edit.new, self.encoding) for edit in edits]
+        new = [_encode(edit.new, self.encoding) for edit in edits]
         places = self._places(cut for edit in edits for cut in (edit.start, edit.end))
         whole = memoryview(self.data)
         pieces: list[bytes | memoryview] = []
@@ -151,10 +151,10 @@ class Document:
             done = end
         return b"".join((*pieces, whole[done:]))
 
-    def edited(self, edits: Sequence[Edit]) -> Document:
+    def edit(self, edits: Sequence[TextEdit]) -> TextDocument:
         """The document as it is after `splice`, still in its encoding."""
         data = self.splice(edits)
-        return Document(spliced(self.text, edits), self.encoding, self.bom, data)
+        return TextDocument(splice_edits(self.text, edits), self.encoding, self.bom, data)
 
     def _places(self, cuts: Iterable[int]) -> Iterator[int]:
         """Where in the bytes each of these characters begins; the cuts are in order."""
@@ -174,29 +174,29 @@ class Document:
             yield place
 
 
-NEW_FILE = Document("", "utf-8", b"", b"")
+NEW_FILE = TextDocument("", "utf-8", b"", b"")
 """What a file that is to be made begins as."""
 
 
-def _candidates(data: bytes) -> Iterator[Document | None]:
-    yield from (_marked(data, encoding, mark) for mark, encoding in MARKS if data.startswith(mark))
+def _candidates(data: bytes) -> Iterator[TextDocument | None]:
+    yield from (_decode_marked(data, encoding, mark) for mark, encoding in MARKS if data.startswith(mark))
     if b"\0" in data[:SNIFF]:
         yield _wide(data)
     elif data.isascii():
         yield from _stateful(data)
-        yield _faithful(data, _declared(data))
+        yield _faithful(data, _declared_encoding(data))
         yield _faithful(data, "utf-8")
     else:
         yield _faithful(data, "utf-8")
         yield from _legacy(data)
 
 
-def _marked(data: bytes, encoding: str, mark: bytes) -> Document | None:
+def _decode_marked(data: bytes, encoding: str, mark: bytes) -> TextDocument | None:
     document = _faithful(data, encoding, mark)
     return document if document and "\0" not in document.text[:SNIFF] else None
 
 
-def _faithful(data: bytes, encoding: str, bom: bytes = b"") -> Document | None:
+def _faithful(data: bytes, encoding: str, bom: bytes = b"") -> TextDocument | None:
     """The document, if this encoding gives the same bytes back."""
     body = data[len(bom) :] if bom else data
     try:
@@ -205,10 +205,10 @@ def _faithful(data: bytes, encoding: str, bom: bytes = b"") -> Document | None:
         same = encoding == "utf-8" or text.encode(encoding) == body
     except UnicodeError:
         return None
-    return Document(text, codecs.lookup(encoding).name, bom, data) if same else None
+    return TextDocument(text, codecs.lookup(encoding).name, bom, data) if same else None
 
 
-def _stateful(data: bytes) -> Iterator[Document | None]:
+def _stateful(data: bytes) -> Iterator[TextDocument | None]:
     """Seven-bit encodings that say so themselves, by an escape or by their mark."""
     if b"\x1b" in data and b"\x1b$" in data:  # one byte is found much faster than two
         yield from (_faithful(data, encoding) for encoding in ISO_2022)
@@ -216,10 +216,10 @@ def _stateful(data: bytes) -> Iterator[Document | None]:
         yield _faithful(data, "utf-7")
 
 
-def _declared(data: bytes) -> str:
+def _declared_encoding(data: bytes) -> str:
     """The encoding that an ASCII text says it is in: what is added to it must be in that one.
 
-    >>> _declared(b"# -*- coding: latin-1 -*-"), _declared(b"x = 1")
+    >>> _declared_encoding(b"# -*- coding: latin-1 -*-"), _declared_encoding(b"x = 1")
     ('iso8859-1', 'utf-8')
     """
     for pattern in DECLARED:
@@ -236,13 +236,13 @@ def _declarable(name: str) -> str | None:
     return known if re.fullmatch(DECLARABLE, known) and PRINTABLE.encode().decode(known) == PRINTABLE else None
 
 
-def _wide(data: bytes) -> Document | None:
+def _wide(data: bytes) -> TextDocument | None:
     """UTF-16 without a mark: the order of bytes in which it reads as text."""
     readings = [reading for encoding in ("utf-16-le", "utf-16-be") if (reading := _wide_reading(data, encoding))]
     return max(readings, key=lambda reading: sum(map(str.isascii, reading.text[:SNIFF])), default=None)
 
 
-def _wide_reading(data: bytes, encoding: str) -> Document | None:
+def _wide_reading(data: bytes, encoding: str) -> TextDocument | None:
     document = _faithful(data, encoding)
     if document is None or not _reads_as_text(document.text[:SNIFF]):
         return None
@@ -265,10 +265,10 @@ def _is_utf8(data: bytes) -> bool:
     return _faithful(data, "utf-8") is not None
 
 
-def _legacy(data: bytes) -> Iterator[Document | None]:
+def _legacy(data: bytes) -> Iterator[TextDocument | None]:
     if _is_binary(data) or _stray_byte(data) is not None:
         return
-    yield _faithful(data, _declared(data))
+    yield _faithful(data, _declared_encoding(data))
     from .charsets import likely_encodings  # few files need it, and its statistics take long to load
 
     for encoding in likely_encodings(data):
@@ -315,7 +315,7 @@ def _why_not(data: bytes) -> str:
     return "no encoding gives its bytes back unchanged"
 
 
-def _check_order(edits: Sequence[Edit], length: int) -> None:
+def _check_order(edits: Sequence[TextEdit], length: int) -> None:
     done = 0
     for edit in edits:
         if not done <= edit.start <= edit.end <= length:
@@ -323,7 +323,7 @@ def _check_order(edits: Sequence[Edit], length: int) -> None:
         done = edit.end
 
 
-def _encoded(text: str, encoding: str) -> bytes:
+def _encode(text: str, encoding: str) -> bytes:
     """Raises `Unencodable` also for what would be read back as something else, as ¥ is in Shift-JIS."""
     try:
         data = text.encode(encoding)

@@ -32,7 +32,7 @@ class TranscriptError(OSError):
 
 
 @named_value
-class Listed:
+class ListedSession:
     """A session that can be resumed."""
 
     id: str
@@ -52,17 +52,17 @@ class TranscriptFile:
         self._is_torn = False
 
     @classmethod
-    def resumed(cls, path: Path) -> TranscriptFile:
+    def resume(cls, path: Path) -> TranscriptFile:
         """A file that is there, without the half line that a kill may have left. Raises `TranscriptError`."""
         file = cls(path)
-        file._descriptor = _held(path, os.O_RDWR | os.O_APPEND)
+        file._descriptor = _open_locked(path, os.O_RDWR | os.O_APPEND)
         _cut_half_a_line(file._descriptor)
         return file
 
     def append(self, line: bytes, /) -> None:
         if self._descriptor is None:
             make_private(self.path.parent)
-            self._descriptor = _held(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL)
+            self._descriptor = _open_locked(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL)
             _sync_folder(self.path.parent)
         data = b"\n" + line if self._is_torn else line  # what a full disk cut short stays a line of its own
         self._is_torn = True
@@ -94,7 +94,7 @@ class Transcripts:
             )
         return self._folder(workspace) / (session_id + ENDING)
 
-    def found(self, workspace: str, session_id: str) -> Path:
+    def find(self, workspace: str, session_id: str) -> Path:
         """The transcript of a session of this project. Raises `TranscriptError`, and says where else it is."""
         path = self.path(workspace, session_id)
         if path.is_file():
@@ -104,13 +104,13 @@ class Transcripts:
             raise TranscriptError(f"The session {session_id} belongs to {where}. Resume it from there.")
         raise TranscriptError(f"There is no session {session_id} here. `ferrule sessions` lists those of this project.")
 
-    def listing(self, workspace: str) -> tuple[Listed, ...]:
+    def listing(self, workspace: str) -> tuple[ListedSession, ...]:
         """The sessions of this project, the last used one first."""
         real = os.path.realpath(workspace)
-        listed: list[Listed] = []
+        listed: list[ListedSession] = []
         for path in self._folder(workspace).glob(f"*{ENDING}"):
             with suppress(OSError):  # one that goes away meanwhile, or that is not ours to read
-                if _head(path).get("workspace", real) == real and (one := _listed(path)):
+                if _head(path).get("workspace", real) == real and (one := _list_entry(path)):
                     listed.append(one)
         return tuple(sorted(listed, key=lambda one: (-one.last_used, one.id)))
 
@@ -134,7 +134,7 @@ class Transcripts:
     def replace(self, path: Path, lines: Iterable[bytes]) -> None:
         """Make a transcript of these lines, in the place of one that nobody has open. Raises `TranscriptError`."""
         make_private(path.parent)
-        held = _held(path, os.O_RDWR) if path.exists() else None
+        held = _open_locked(path, os.O_RDWR) if path.exists() else None
         new = path.with_suffix(f".{os.urandom(4).hex()}")
         try:
             with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as file:
@@ -200,7 +200,7 @@ def _up_to(last: str | None, lines: Iterator[bytes]) -> Iterator[bytes]:
         raise TranscriptError(f"There is no message {last} in the session. Take the id of one that was read from it.")
 
 
-def _held(path: Path, flags: int) -> int:
+def _open_locked(path: Path, flags: int) -> int:
     """Open for nobody but us. Raises `TranscriptError` where another process has it."""
     try:
         descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -248,7 +248,7 @@ def _head(path: Path) -> dict[str, Any]:
         return _entry(file.readline())
 
 
-def _listed(path: Path) -> Listed | None:
+def _list_entry(path: Path) -> ListedSession | None:
     """`None` for a session to which nobody said anything."""
     turns, prompt = 0, ""
     for line in lines_of(path):
@@ -257,7 +257,7 @@ def _listed(path: Path) -> Listed | None:
             prompt = prompt or prompt_of(_entry(line))
     if not turns:
         return None
-    return Listed(id=path.stem, first_prompt=prompt, last_used=path.stat().st_mtime, turns=turns, path=path)
+    return ListedSession(id=path.stem, first_prompt=prompt, last_used=path.stat().st_mtime, turns=turns, path=path)
 
 
 def prompt_of(entry: Mapping[str, Any]) -> str:

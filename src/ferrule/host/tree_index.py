@@ -24,7 +24,7 @@ Wanted: TypeAlias = Callable[[str, str, bool], bool]
 """Whether an entry is looked for: its name, its path from the root of the tree, whether it is a folder."""
 
 
-class TooMany(Exception):
+class TooManyEntries(Exception):
     """There is more below a folder than is looked at. The message names the folder."""
 
 
@@ -52,9 +52,9 @@ class TreeIndex:
         """Whether every folder's time tells of any change since it was read."""
 
     def find(self) -> tuple[str, ...]:
-        """Absolute paths. Raises `TooMany`."""
+        """Absolute paths. Raises `TooManyEntries`."""
         if not (self._settled and self._is_same()):
-            self._found = self._searched()
+            self._found = self._search()
             self._settled = all(listing.settled for listing in self._listings.values())
         return self._found
 
@@ -68,7 +68,7 @@ class TreeIndex:
             return False
         return True
 
-    def _searched(self) -> tuple[str, ...]:
+    def _search(self) -> tuple[str, ...]:
         known, listings = self._listings, dict[str, _Listing]()
         found: list[str] = []
         waiting = [self._root]
@@ -81,19 +81,19 @@ class TreeIndex:
                 identity = status.st_dev, status.st_ino, status.st_ctime_ns
                 listing = known.get(folder)
                 if listing is None or listing.identity != identity or not listing.settled:
-                    listing = self._listed(folder, identity, now)
+                    listing = self._list(folder, identity, now)
             except OSError:
                 continue  # gone, or nothing that this user can read
             left -= listing.size
             if left < 0:
-                raise TooMany(f"There is more below {self._root} than can be searched for what is to be hidden.")
+                raise TooManyEntries(f"There is more below {self._root} than can be searched for what is to be hidden.")
             listings[folder] = listing
             found += listing.found
             waiting += listing.folders
         self._listings = listings
         return tuple(found)
 
-    def _listed(self, folder: str, identity: tuple[int, int, int], now: int) -> _Listing:
+    def _list(self, folder: str, identity: tuple[int, int, int], now: int) -> _Listing:
         inside = folder[len(self._root.rstrip("/")) + 1 :]
         front = f"{inside}/" if inside else ""
         folders: list[str] = []

@@ -23,7 +23,7 @@ from .files import MOST, FileIdentity, FileSnapshot, TooLarge, kind_of, read_doc
 from .folders import ChangedMeanwhile
 from .journal import Journal
 from .ledger import Ledger, Ledgers
-from .text import Document, NotText
+from .text import NotText, TextDocument
 from .writing import NotWritten, Written, write_file
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Workfiles:
                 f"{on_one_line(path)} holds a character that no path can. Use Glob to find the file."
             ) from None
 
-    def check_change(self, path: str, before: FileSnapshot | None, after: Document) -> None:
+    def check_change(self, path: str, before: FileSnapshot | None, after: TextDocument) -> None:
         """Raises `ToolError` if the file must not become this."""
         words = self.objection and self.objection(path, before and before.document.text, after.text)
         if words:

@@ -28,8 +28,8 @@ from typing import Literal
 
 from ..core.values import plain_value
 from .file_attributes import keep_attributes
-from .files import DIGEST, SAFELY, FileIdentity, became_a_link, kind_of, opened, real_path_of
-from .folders import ChangedMeanwhile, held_folder, is_still_at, sync_folder
+from .files import DIGEST, SAFELY, FileIdentity, became_a_link, kind_of, open_for_reading, real_path_of
+from .folders import ChangedMeanwhile, hold_folder, is_still_at, sync_folder
 
 PATIENCE = 10.0
 """Seconds to wait for whoever else has locked the file."""
@@ -109,17 +109,17 @@ def write_file(
         real_path = real_path_of(path, expected.real_path if expected else judged)
         _check_length(real_path)
         followed = os.path.islink(path)
-        with held_folder(os.path.dirname(real_path), made=expected is None) as folder:
+        with hold_folder(os.path.dirname(real_path), made=expected is None) as folder:
             place = _Place(path, real_path, folder, owner or new_owner())
-            status = _created(place, data, mode) if expected is None else _replaced(place, data, expected)
+            status = _create(place, data, mode) if expected is None else _replace(place, data, expected)
     return Written(path, FileIdentity.of(real_path, status, data), expected is None, followed)
 
 
 def remove_file(path: str, *, expected: FileIdentity) -> None:
     """Remove the file that was read as `expected`. Raises as `write_file` does, and then it is as it was."""
-    with _in_words(path), held_folder(os.path.dirname(expected.real_path)) as folder:
+    with _in_words(path), hold_folder(os.path.dirname(expected.real_path)) as folder:
         place = _Place(path, expected.real_path, folder, new_owner())
-        with _locked(place) as current:
+        with _hold_lock(place) as current:
             _check_unchanged(place, current, expected)
             os.unlink(place.name, dir_fd=folder)
             sync_folder(folder)
@@ -190,7 +190,7 @@ class _Place:
             )
 
 
-def _created(place: _Place, data: bytes, mode: int | None) -> os.stat_result:
+def _create(place: _Place, data: bytes, mode: int | None) -> os.stat_result:
     _check_free(place)
     with _temporary(place, 0o666 if mode is None else 0o600) as (temporary, descriptor):
         if mode is not None:
@@ -226,8 +226,8 @@ def _settle_new(place: _Place, temporary: str) -> None:
         os.unlink(temporary, dir_fd=place.folder)
 
 
-def _replaced(place: _Place, data: bytes, expected: FileIdentity) -> os.stat_result:
-    with _locked(place) as current:
+def _replace(place: _Place, data: bytes, expected: FileIdentity) -> os.stat_result:
+    with _hold_lock(place) as current:
         if os.fstat(current).st_nlink > 1:
             return _overwritten(place, current, data, expected)
         with _temporary(place, 0o600) as (temporary, descriptor):
@@ -247,24 +247,24 @@ def _put_in_place(place: _Place, temporary: str, current: int, expected: FileIde
     try:
         exchanged = exchange(temporary, place.name, place.folder)
     except FileNotFoundError:
-        raise _changed(place.shown) from None
+        raise _changed_meanwhile(place.shown) from None
     if not exchanged:
         os.rename(temporary, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
         return
     stood = os.stat(temporary, dir_fd=place.folder, follow_symlinks=False)
     if not os.path.samestat(stood, os.fstat(current)) or not _holds(current, expected):
         exchange(temporary, place.name, place.folder)
-        raise _changed(place.shown)
+        raise _changed_meanwhile(place.shown)
 
 
 def _overwritten(place: _Place, current: int, data: bytes, expected: FileIdentity) -> os.stat_result:
     """In place, so that all names stay names of one file; a copy stands beside it until that is done."""
     _check_unchanged(place, current, expected)
     old = _bytes_of(current)
-    saved = _saved(place, old)
+    saved = _save_copy(place, old)
     if not _holds(current, expected):  # to save it takes longer than to look at it
         os.unlink(saved, dir_fd=place.folder)
-        raise _changed(place.shown)
+        raise _changed_meanwhile(place.shown)
     try:
         _put(current, data)
     except OSError:
@@ -275,7 +275,7 @@ def _overwritten(place: _Place, current: int, data: bytes, expected: FileIdentit
     return os.stat(current)
 
 
-def _saved(place: _Place, data: bytes) -> str:
+def _save_copy(place: _Place, data: bytes) -> str:
     """The name of a whole copy. `sweep` leaves it alone: after a kill it may be all there is."""
     with _temporary(place, 0o600) as (temporary, descriptor):
         _fill(descriptor, data)
@@ -301,7 +301,7 @@ def _put(descriptor: int, data: bytes) -> None:
 
 
 @contextmanager
-def _locked(place: _Place) -> Generator[int]:
+def _hold_lock(place: _Place) -> Generator[int]:
     """The file open for writing, locked against everybody who writes by this module."""
     try:
         descriptor = os.open(place.name, os.O_RDWR | os.O_NOFOLLOW | SAFELY, dir_fd=place.folder)
@@ -343,9 +343,9 @@ def _check_unchanged(place: _Place, current: int, expected: FileIdentity) -> Non
     place.check_folder()
     there = place.status()
     if there is None or not os.path.samestat(there, os.fstat(current)):
-        raise _changed(place.shown)
+        raise _changed_meanwhile(place.shown)
     if not _holds(current, expected):
-        raise _changed(place.shown)
+        raise _changed_meanwhile(place.shown)
 
 
 def _holds(descriptor: int, expected: FileIdentity) -> bool:
@@ -402,7 +402,7 @@ def _is_stray(entry: os.DirEntry[str], older_than: float) -> bool:
 
 
 def _is_locked(path: str) -> bool:
-    with opened(path) as descriptor:
+    with open_for_reading(path) as descriptor:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -433,7 +433,7 @@ def _in_words(path: str) -> Generator[None]:
         raise NotWritten(number, words, path) from error
 
 
-def _changed(path: str) -> ChangedMeanwhile:
+def _changed_meanwhile(path: str) -> ChangedMeanwhile:
     return ChangedMeanwhile(f"{path} changed since it was read. Read it again, then repeat the change.")
 
 

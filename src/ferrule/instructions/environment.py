@@ -19,9 +19,9 @@ def environment(cwd: str, added: Sequence[str], today: date, *, with_git: bool =
 
 def _machine(cwd: str, added: Sequence[str], today: date) -> Iterator[str]:
     system = os.uname()
-    yield f"Working directory: {_shown(cwd)}"
+    yield f"Working directory: {_on_one_line(cwd)}"
     for directory in added:
-        yield f"Further directory: {_shown(directory)}"
+        yield f"Further directory: {_on_one_line(directory)}"
     yield f"Platform: {system.sysname} {system.release} ({system.machine})"
     yield f"Date: {today.isoformat()}"
 
@@ -30,7 +30,8 @@ def _git(git: GitFacts | None) -> Iterator[str]:
     if git is None:
         yield "Git: not a repository"
         return
-    yield f"Git: {_shown(git.branch) if git.branch else 'no branch is checked out'}, repository at {_shown(git.root)}"
+    branch = _on_one_line(git.branch) if git.branch else "no branch is checked out"
+    yield f"Git: {branch}, repository at {_on_one_line(git.root)}"
     if git.changed is not None:
         yield from _changes("Modified", git.changed.modified)
         yield from _changes("Deleted", git.changed.deleted)
@@ -38,16 +39,16 @@ def _git(git: GitFacts | None) -> Iterator[str]:
             yield "No tracked file is modified."
     if git.commits:
         yield "Latest commits:"
-        yield from (f"  {_shown(commit)}" for commit in git.commits)
+        yield from (f"  {_on_one_line(commit)}" for commit in git.commits)
 
 
 def _changes(word: str, paths: Sequence[str]) -> Iterator[str]:
     if paths:
-        named = ", ".join(_shown(path) for path in paths[:MOST_FILES])
+        named = ", ".join(_on_one_line(path) for path in paths[:MOST_FILES])
         more = f" and {len(paths) - MOST_FILES:,} more" if len(paths) > MOST_FILES else ""
         yield f"{word} files: {named}{more}"
 
 
-def _shown(text: str) -> str:
+def _on_one_line(text: str) -> str:
     """Names come from the disk: on one line, whatever stands in them."""
     return "".join(char if char.isprintable() else "?" for char in text)

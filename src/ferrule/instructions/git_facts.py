@@ -13,8 +13,8 @@ from typing import Final
 
 from ..core.values import named_value
 from ..host.checkouts import checkout_of
-from .git_index import Changed, changed_files
-from .git_objects import Objects, Unreadable
+from .git_index import Changed, find_changed_files
+from .git_objects import Objects, UnreadableObject
 
 COMMITS: Final = 5
 _NAME: Final = re.compile(r"[0-9a-f]{40}")
@@ -47,7 +47,7 @@ def git_facts(folder: str) -> GitFacts | None:
         root=checkout.root,
         branch=branch,
         commits=_commits(common, _commit_of(head, own, common)),
-        changed=changed_files(checkout.root, os.path.join(own, "index")),
+        changed=find_changed_files(checkout.root, os.path.join(own, "index")),
     )
 
 
@@ -71,11 +71,11 @@ def _commit_of(head: str, own: str, common: str) -> str | None:
         if ".." in reference.split("/") or reference.startswith("/"):
             return None
         loose = _line(os.path.join(own, reference)) or _line(os.path.join(common, reference))
-        head = loose or _packed_reference(os.path.join(common, "packed-refs"), reference) or ""
+        head = loose or _find_packed_reference(os.path.join(common, "packed-refs"), reference) or ""
     return None
 
 
-def _packed_reference(path: str, reference: str) -> str | None:
+def _find_packed_reference(path: str, reference: str) -> str | None:
     for line in (_text(path) or "").split("\n"):
         name, _, known = line.partition(" ")
         if known == reference:
@@ -93,7 +93,7 @@ def _commits(common: str, name: str | None) -> tuple[str, ...]:
             found.append(f"{name[:7]} {subject[:_SUBJECT]}".rstrip())
             parents = [line[7:] for line in head.decode("ascii", "replace").split("\n") if line.startswith("parent ")]
             name = parents[0] if parents and _NAME.fullmatch(parents[0]) else None
-    except (Unreadable, OSError, ValueError, IndexError, struct.error):
+    except (UnreadableObject, OSError, ValueError, IndexError, struct.error):
         pass  # a shallow clone ends somewhere; a broken repository is no reason not to work
     return tuple(found)
 

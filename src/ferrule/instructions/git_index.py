@@ -22,7 +22,7 @@ class Changed:
     deleted: tuple[str, ...] = ()
 
 
-def changed_files(root: str, index: str) -> Changed | None:
+def find_changed_files(root: str, index: str) -> Changed | None:
     """`None` where that cannot be told soon: no index, one of a kind not known here, or one too long."""
     try:
         with open(index, "rb") as file:

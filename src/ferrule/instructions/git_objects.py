@@ -20,7 +20,7 @@ _OFFSET_DELTA, _REF_DELTA = 6, 7
 _KINDS: Final = {1: b"commit", 2: b"tree", 3: b"blob", 4: b"tag"}
 
 
-class Unreadable(ValueError):
+class UnreadableObject(ValueError):
     """Not there, or not what git writes."""
 
 
@@ -28,13 +28,13 @@ class Objects:
     """The object folder of a repository and those it borrows from."""
 
     def __init__(self, folder: str) -> None:
-        self._folders = [folder, *_borrowed(folder)]
+        self._folders = [folder, *_alternates_of(folder)]
 
     def commit(self, name: str) -> bytes:
-        """The text of a commit. Raises `Unreadable`."""
+        """The text of a commit. Raises `UnreadableObject`."""
         kind, data = self._object(name, MOST_DELTAS)
         if kind != b"commit":
-            raise Unreadable(f"{name} is no commit")
+            raise UnreadableObject(f"{name} is no commit")
         return data
 
     def _object(self, name: str, deltas: int) -> tuple[bytes, bytes]:
@@ -45,29 +45,29 @@ class Objects:
             for pack in _packs(folder):
                 offset = _offset_in(f"{pack}.idx", name)
                 if offset is not None:
-                    return self._packed(f"{pack}.pack", offset, deltas)
-        raise Unreadable(f"{name} is not there")
+                    return self._read_packed(f"{pack}.pack", offset, deltas)
+        raise UnreadableObject(f"{name} is not there")
 
-    def _packed(self, pack: str, offset: int, deltas: int) -> tuple[bytes, bytes]:
+    def _read_packed(self, pack: str, offset: int, deltas: int) -> tuple[bytes, bytes]:
         if deltas == 0:
-            raise Unreadable("too many deltas on top of each other")
-        with _mapped(pack) as data:
+            raise UnreadableObject("too many deltas on top of each other")
+        with _map_file(pack) as data:
             kind, position = _header(data, offset)
             if kind in _KINDS:
-                return _KINDS[kind], _inflated(data, position)
+                return _KINDS[kind], _inflate(data, position)
             if kind == _OFFSET_DELTA:
                 back, position = _distance(data, position)
-                delta = _inflated(data, position)
-                base = self._packed(pack, offset - back, deltas - 1)
+                delta = _inflate(data, position)
+                base = self._read_packed(pack, offset - back, deltas - 1)
             elif kind == _REF_DELTA:
-                delta = _inflated(data, position + 20)
+                delta = _inflate(data, position + 20)
                 base = self._object(bytes(data[position : position + 20]).hex(), deltas - 1)
             else:
-                raise Unreadable("an object of no known kind")
-        return base[0], _patched(base[1], delta)
+                raise UnreadableObject("an object of no known kind")
+        return base[0], _apply_delta(base[1], delta)
 
 
-def _borrowed(folder: str) -> list[str]:
+def _alternates_of(folder: str) -> list[str]:
     path = os.path.join(folder, "info", "alternates")
     if not os.path.isfile(path):
         return []
@@ -87,15 +87,15 @@ def _packs(folder: str) -> list[str]:
 
 def _loose(path: str) -> tuple[bytes, bytes]:
     with open(path, "rb") as file:
-        data = _inflated(file.read(MOST_BYTES), 0)
+        data = _inflate(file.read(MOST_BYTES), 0)
     head, found, body = data.partition(b"\0")
     if not found:
-        raise Unreadable("a loose object without a head")
+        raise UnreadableObject("a loose object without a head")
     return head.split(b" ")[0], body
 
 
 @contextmanager
-def _mapped(path: str) -> Generator[mmap.mmap]:
+def _map_file(path: str) -> Generator[mmap.mmap]:
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         yield data
 
@@ -103,7 +103,7 @@ def _mapped(path: str) -> Generator[mmap.mmap]:
 def _offset_in(index: str, name: str) -> int | None:
     """Where a pack holds the object, by the index of the pack (version 2, names of 20 bytes)."""
     wanted = bytes.fromhex(name)
-    with _mapped(index) as data:
+    with _map_file(index) as data:
         if data[:4] != _MAGIC or struct.unpack_from(">I", data, 4) != (2,):
             return None
         fan = struct.unpack_from(">256I", data, 8)
@@ -144,14 +144,14 @@ def _distance(data: mmap.mmap, position: int) -> tuple[int, int]:
     return value, position + 1
 
 
-def _inflated(data: bytes | mmap.mmap, position: int) -> bytes:
+def _inflate(data: bytes | mmap.mmap, position: int) -> bytes:
     try:
         return zlib.decompressobj().decompress(data[position : position + MOST_BYTES], MOST_BYTES)
     except zlib.error as error:
-        raise Unreadable(str(error)) from None
+        raise UnreadableObject(str(error)) from None
 
 
-def _patched(base: bytes, delta: bytes) -> bytes:
+def _apply_delta(base: bytes, delta: bytes) -> bytes:
     position = _after_size(delta, _after_size(delta, 0))
     made = bytearray()
     while position < len(delta) and len(made) <= MOST_BYTES:

@@ -9,12 +9,12 @@ from typing import Final
 
 from ..core.ports import Door
 from ..core.values import plain_value
-from ..host.files import opened_file
+from ..host.files import open_file
 from ..host.folders import ChangedMeanwhile
 from ..host.text import NotText
 from ..settings.levels import Level
 from .markdown import front_matter, imports, readings, without_comments
-from .places import Place
+from .places import InstructionFile
 
 MOST_BYTES: Final = 100_000
 """Of one file; the rest of it is left out, and that is said."""
@@ -52,10 +52,10 @@ class Reader:
     _seen: set[str] = field(default_factory=set[str])
     _taken: int = 0
 
-    def read(self, places: Iterable[Place]) -> list[Instruction]:
+    def read(self, places: Iterable[InstructionFile]) -> list[Instruction]:
         return [instruction for place in places for instruction in self._place(place)]
 
-    def _place(self, place: Place) -> Iterator[Instruction]:
+    def _place(self, place: InstructionFile) -> Iterator[Instruction]:
         text = self._text(place.path, place)
         if text is None:
             return
@@ -68,12 +68,12 @@ class Reader:
         text = without_comments(text)
         if text.strip():
             yield Instruction(place.path, text, place.level, paths, place.base)
-            for imported in self._imported(text, place, os.path.dirname(place.path), 1):
+            for imported in self._follow_imports(text, place, os.path.dirname(place.path), 1):
                 yield Instruction(imported.path, imported.text, place.level, paths, place.base)
 
-    def _imported(self, text: str, place: Place, folder: str, depth: int) -> Iterator[Instruction]:
+    def _follow_imports(self, text: str, place: InstructionFile, folder: str, depth: int) -> Iterator[Instruction]:
         for written in imports(text):
-            path = _resolved(written, folder)
+            path = _resolve(written, folder)
             if path is None:
                 continue  # an address or a handle, most likely
             if depth > DEEPEST:
@@ -84,9 +84,9 @@ class Reader:
                 continue
             content = without_comments(content)
             yield Instruction(path, content, place.level)
-            yield from self._imported(content, place, os.path.dirname(path), depth + 1)
+            yield from self._follow_imports(content, place, os.path.dirname(path), depth + 1)
 
-    def _text(self, path: str, place: Place) -> str | None:
+    def _text(self, path: str, place: InstructionFile) -> str | None:
         """`None` where there is nothing to tell; what is wrong with it is a warning."""
         real = os.path.realpath(path)
         if real in self._seen:
@@ -103,7 +103,7 @@ class Reader:
             self.warnings.append(f"{path} is left out: {objection}.")
             return None
         try:
-            data, cut = _bounded(path, real)
+            data, cut = _read_bounded(path, real)
         except NotText as reason:
             self.warnings.append(f"{path} is left out: {reason}.")
             return None
@@ -114,15 +114,15 @@ class Reader:
         self._taken += len(data)
         if cut:
             self.warnings.append(f"{path} is longer than {MOST_BYTES:,} bytes; the rest of it is left out.")
-        return _decoded(data)
+        return _decode(data)
 
-    def _refusal(self, path: str, place: Place) -> str | None:
+    def _refusal(self, path: str, place: InstructionFile) -> str | None:
         """Why it does not pass the door. A user's or an administrator's own file is no project's to take away."""
         if self.door is None or (path == place.path and not place.level.in_folder):
             return None
         return self.door.objection(path)
 
-    def _objection(self, path: str, real: str, place: Place) -> str | None:
+    def _objection(self, path: str, real: str, place: InstructionFile) -> str | None:
         if not place.level.in_folder or self.trusting:
             return None
         if any(_is_within(real, root) for root in self.roots):
@@ -132,9 +132,9 @@ class Reader:
         return f"it leads to {real}, outside of the workspace. --trust allows that for one run"
 
 
-def _bounded(path: str, judged: str) -> tuple[bytes, bool]:
+def _read_bounded(path: str, judged: str) -> tuple[bytes, bool]:
     """The first bytes of a text file, and whether there are more. Raises `NotText`, `ChangedMeanwhile` or `OSError`."""
-    with opened_file(path, judged=judged) as file:
+    with open_file(path, judged=judged) as file:
         data = b""
         for chunk in file.chunks():
             data += chunk
@@ -145,11 +145,11 @@ def _bounded(path: str, judged: str) -> tuple[bytes, bool]:
     return data[:MOST_BYTES], len(data) > MOST_BYTES
 
 
-def _decoded(data: bytes) -> str:
+def _decode(data: bytes) -> str:
     return data.decode("utf-8-sig", "replace").replace("\r\n", "\n")
 
 
-def _resolved(written: str, folder: str) -> str | None:
+def _resolve(written: str, folder: str) -> str | None:
     for reading in readings(written):
         path = os.path.normpath(os.path.join(folder, os.path.expanduser(reading)))
         if os.path.lexists(path) and not os.path.isdir(path):

@@ -109,8 +109,8 @@ def _paths(value: str, following: list[str], body: str) -> FrontMatter:
                 break
             items.append(line.strip().removeprefix("- "))
     else:
-        items = _split(value.removeprefix("[").removesuffix("]") if value.startswith("[") else _unquoted(value))
-    paths = tuple(filter(None, (_unquoted(item.strip()) for item in items)))
+        items = _split(value.removeprefix("[").removesuffix("]") if value.startswith("[") else _unquote(value))
+    paths = tuple(filter(None, (_unquote(item.strip()) for item in items)))
     return FrontMatter(paths, body, "" if paths else "its `paths` could not be read")
 
 
@@ -126,7 +126,7 @@ def _split(text: str) -> list[str]:
     return parts
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
 
 

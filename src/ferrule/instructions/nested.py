@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from ..core.calls import ToolOutcome
 from ..core.ports import Amendment, Proposal
 from ..core.threads import in_a_thread
-from ..host.globs import BadGlob, compiled
+from ..host.globs import BadGlob, compile_glob
 from ..settings.levels import Level
 from .loading import Instruction, Reader
 from .places import places_in
@@ -96,6 +96,6 @@ def _matches(pattern: str, relative: str) -> bool:
     """A pattern without a slash is about names at any depth."""
     glob = pattern.removeprefix("./").removeprefix("/")
     try:
-        return bool(compiled(glob if "/" in glob else f"**/{glob}").fullmatch(relative))
+        return bool(compile_glob(glob if "/" in glob else f"**/{glob}").fullmatch(relative))
     except BadGlob:
         return False

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Final
 
 from ..core.values import plain_value
-from ..settings.levels import Level, Surroundings
+from ..settings.levels import Level, SettingsContext
 
 NAME: Final = "CLAUDE.md"
 LOCAL_NAME: Final = "CLAUDE.local.md"
@@ -22,7 +22,7 @@ MOST_FOLDERS: Final = 2000
 
 
 @plain_value
-class Place:
+class InstructionFile:
     """A file that is there, or seems to be."""
 
     path: str
@@ -32,7 +32,7 @@ class Place:
     is_rule: bool = False
 
 
-def starting_places(around: Surroundings, levels: frozenset[Level]) -> Iterator[Place]:
+def starting_places(around: SettingsContext, levels: frozenset[Level]) -> Iterator[InstructionFile]:
     """Of an administrator, of the user, then of each folder from the root down to the working directory."""
     for folder in around.managed_folders:
         yield from _present(os.path.join(folder, NAME), Level.MANAGED, folder)
@@ -46,7 +46,7 @@ def starting_places(around: Surroundings, levels: frozenset[Level]) -> Iterator[
             yield from _project_files(folder, levels, own_folder=False)
 
 
-def places_in(folder: str, levels: frozenset[Level]) -> Iterator[Place]:
+def places_in(folder: str, levels: frozenset[Level]) -> Iterator[InstructionFile]:
     """What a folder of a project brings."""
     yield from _project_files(folder, levels, own_folder=True)
     if Level.PROJECT in levels:
@@ -65,7 +65,7 @@ def folders_down_to(folder: str) -> list[str]:
     return folders[::-1]
 
 
-def _project_files(folder: str, levels: frozenset[Level], *, own_folder: bool) -> Iterator[Place]:
+def _project_files(folder: str, levels: frozenset[Level], *, own_folder: bool) -> Iterator[InstructionFile]:
     if Level.PROJECT in levels:
         names = (NAME, os.path.join(FOLDER, NAME)) if own_folder else (NAME,)
         found = [place for name in names for place in _present(os.path.join(folder, name), Level.PROJECT, folder)]
@@ -74,17 +74,17 @@ def _project_files(folder: str, levels: frozenset[Level], *, own_folder: bool) -
         yield from _present(os.path.join(folder, LOCAL_NAME), Level.LOCAL, folder)
 
 
-def _present(path: str, level: Level, base: str) -> Iterator[Place]:
+def _present(path: str, level: Level, base: str) -> Iterator[InstructionFile]:
     """A link that leads nowhere counts as present, so that somebody hears of it."""
     if os.path.lexists(path):
-        yield Place(path, level, base)
+        yield InstructionFile(path, level, base)
 
 
-def _rules(folder: str, level: Level, base: str) -> Iterator[Place]:
+def _rules(folder: str, level: Level, base: str) -> Iterator[InstructionFile]:
     found: list[str] = []
     for above, folders, names in islice(os.walk(folder), MOST_FOLDERS):
         folders.sort()
         found += (os.path.join(above, name) for name in sorted(names) if name.endswith(".md"))
         if len(found) > MOST_RULES:
             break
-    yield from (Place(path, level, base, is_rule=True) for path in found[:MOST_RULES])
+    yield from (InstructionFile(path, level, base, is_rule=True) for path in found[:MOST_RULES])

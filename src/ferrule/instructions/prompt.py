@@ -19,7 +19,7 @@ _HEADING = (
 _MOMENT = "# Where you are\n\nAs it was when this conversation began; it does not follow what changes."
 
 
-def built_in() -> str:
+def builtin_prompt() -> str:
     """How to work, for any model and any project."""
     return Path(__file__).with_suffix(".md").read_text(encoding="utf-8").strip()
 
@@ -33,9 +33,9 @@ def system_prompt(
     environment: str = "",
 ) -> str:
     """`base` stands in the place of the built-in words and of the facts about the machine."""
-    parts = [built_in() if base is None else base.strip()]
+    parts = [builtin_prompt() if base is None else base.strip()]
     parts.append((append or "").strip())
-    parts.append(_deferred(deferred))
+    parts.append(_deferred_tools(deferred))
     parts.append(surroundings(instructions, "" if base is not None else environment))
     return "\n\n".join(part for part in parts if part)
 
@@ -48,7 +48,7 @@ def surroundings(instructions: Sequence[Instruction], environment: str) -> str:
     return "\n\n".join(parts)
 
 
-def _deferred(specs: Iterable[ToolSpec]) -> str:
+def _deferred_tools(specs: Iterable[ToolSpec]) -> str:
     """Names, and the hint of those that have one: ToolSearch has the rest."""
     lines = [f"- {spec.name}: {spec.hint}" if spec.hint else f"- {spec.name}" for spec in specs]
     if not lines:

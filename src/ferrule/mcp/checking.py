@@ -43,7 +43,7 @@ class Checker:
         kind: Any = validators.validator_for(dict(schema))
         try:
             kind.check_schema(dict(schema))
-            self._validator: Any = self._bounded(kind)(dict(schema), registry=_HERE_ONLY)
+            self._validator: Any = self._bound_keywords(kind)(dict(schema), registry=_HERE_ONLY)
         except (SchemaError, RecursionError):
             self._validator = None
 
@@ -59,7 +59,7 @@ class Checker:
         words = [_words(error) for error in errors[:MOST_PROBLEMS]]
         return (*words, *([f"and {len(errors) - MOST_PROBLEMS:,} more"] if len(errors) > MOST_PROBLEMS else []))
 
-    def _bounded(self, kind: Any) -> Any:
+    def _bound_keywords(self, kind: Any) -> Any:
         """The validator class with safe patterns, and with every keyword counted."""
         keywords = cast(Mapping[str, _Keyword], {**kind.VALIDATORS, **_SAFE})
         extend: Any = validators.extend  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
@@ -99,7 +99,7 @@ def _additional_properties(validator: Any, inner: Any, instance: Any, schema: An
             yield from validator.descend(value, inner, path=name)
 
 
-def _unevaluated(validator: Any, inner: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+def _leave_unevaluated(validator: Any, inner: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
     """Left to the server: to say what was evaluated, the package matches names by patterns itself."""
     return iter(())
 
@@ -108,8 +108,8 @@ _SAFE: Final = {
     "pattern": _pattern,
     "patternProperties": _pattern_properties,
     "additionalProperties": _additional_properties,
-    "unevaluatedProperties": _unevaluated,
-    "unevaluatedItems": _unevaluated,
+    "unevaluatedProperties": _leave_unevaluated,
+    "unevaluatedItems": _leave_unevaluated,
 }
 
 

@@ -48,7 +48,7 @@ class CallClock:
 
 
 @contextmanager
-def held(clocks: Collection[CallClock]) -> Generator[None]:
+def hold(clocks: Collection[CallClock]) -> Generator[None]:
     """While it lasts, none of them runs."""
     for clock in clocks:
         clock.hold()

@@ -31,7 +31,7 @@ class Configured:
     warnings: tuple[str, ...] = ()
 
 
-def configured(layered: Layered, *, cwd: str, environment: Mapping[str, str], strict: bool = False) -> Configured:
+def read_configured(layered: Layered, *, cwd: str, environment: Mapping[str, str], strict: bool = False) -> Configured:
     """`strict` leaves those of the command line and of the managed files."""
     warnings: list[str] = []
     named = {name: found for name, found in layered.servers.items() if not strict or found.source.level in _GIVEN}

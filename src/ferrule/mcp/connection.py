@@ -14,12 +14,12 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from .around import Around, PagesFirst, Phase, ServerTrouble
-from .clock import EXTENDS_TO, CallClock, held
+from .clock import EXTENDS_TO, CallClock, hold
 from .config import InProcess, Remote, ServerConfig
 from .elicitation import put_to_person
 from .hooks import Hooks, Kind, OnProgress, Unhurried
 from .late import load_wire
-from .listing import Listing, ListingCache, ResourceInfo
+from .listing import ListingCache, ResourceInfo, ServerListing
 from .process import ErrorLog
 from .server_hold import ServerHold
 from .tokens import TokenFile
@@ -39,10 +39,10 @@ LISTS_EVERY: Final = 1.0
 """Seconds between two looks at lists that changed: a server may say so as often as it likes."""
 
 
-class Connection:
+class ServerConnection:
     """Made without being started; `start`, or the first use, starts it."""
 
-    def __init__(self, config: ServerConfig, around: Around, told: Callable[[Connection, Kind], None]) -> None:
+    def __init__(self, config: ServerConfig, around: Around, told: Callable[[ServerConnection, Kind], None]) -> None:
         """`told` hears when what the server offers has changed."""
         self.config = config
         self.phase = Phase.IDLE
@@ -79,18 +79,18 @@ class Connection:
     async def call(self, tool: str, arguments: Mapping[str, Any], on_progress: OnProgress) -> dict[str, Any]:
         """The result as the protocol has it. Raises `ServerTrouble`. If cancelled, the server is told."""
         try:
-            return await self._called(tool, arguments, on_progress)
+            return await self._call(tool, arguments, on_progress)
         except PagesFirst as wanted:
             if not await self._has_opened(wanted.pages):
                 raise
-            return await self._called(tool, arguments, on_progress)
+            return await self._call(tool, arguments, on_progress)
 
-    async def _called(self, tool: str, arguments: Mapping[str, Any], on_progress: OnProgress) -> dict[str, Any]:
+    async def _call(self, tool: str, arguments: Mapping[str, Any], on_progress: OnProgress) -> dict[str, Any]:
         link = await self._up()
         limit = self.call_limit
         clock: CallClock | None = None
 
-        async def progressed(progress: float, total: float | None, message: str | None) -> None:
+        async def on_progress_note(progress: float, total: float | None, message: str | None) -> None:
             if clock is not None:
                 clock.extend()
             await on_progress(progress, total, message)
@@ -99,7 +99,7 @@ class Connection:
             async with asyncio.timeout(limit) as timeout:
                 clock = CallClock(timeout, limit)
                 with self._on_the_clock(clock):
-                    result = await link.call(tool, arguments, progressed)
+                    result = await link.call(tool, arguments, on_progress_note)
                 self._failures = 0
                 return result
         except TimeoutError:
@@ -110,24 +110,24 @@ class Connection:
                 "Whether it did anything is not known."
             ) from None
         except Exception as error:  # whatever the package raises for a server is that server's trouble
-            raise await self._explained(f"`{tool}`", error) from error
+            raise await self._explain(f"`{tool}`", error) from error
 
     async def resources(self) -> tuple[ResourceInfo, ...]:
         """As the server has them now. Raises `ServerTrouble`."""
         link = await self._up()
         if not link.has_resources:
             return ()
-        return await self._asked("a question for its resources", link.resources)
+        return await self._ask("a question for its resources", link.resources)
 
     async def read(self, uri: str) -> dict[str, Any]:
         """Raises `ServerTrouble`."""
         link = await self._up()
-        return await self._asked(f"the resource {uri}", lambda: link.read(uri))
+        return await self._ask(f"the resource {uri}", lambda: link.read(uri))
 
     async def prompt(self, name: str, arguments: Mapping[str, str]) -> dict[str, Any]:
         """Raises `ServerTrouble`."""
         link = await self._up()
-        return await self._asked(f"the prompt `{name}`", lambda: link.prompt(name, arguments))
+        return await self._ask(f"the prompt `{name}`", lambda: link.prompt(name, arguments))
 
     async def ready(self) -> str:
         """Wait until it is up; the version of the protocol that it speaks. Raises `ServerTrouble`."""
@@ -197,7 +197,7 @@ class Connection:
             f"It is tried again in {pause} second{'s' if pause > 1 else ''}. Go on without it, or try later."
         )
 
-    async def _asked(self, what: str, question: Callable[[], Any]) -> Any:
+    async def _ask(self, what: str, question: Callable[[], Any]) -> Any:
         try:
             async with asyncio.timeout(self.call_limit):
                 return await question()
@@ -206,9 +206,9 @@ class Connection:
                 f"The server `{self.config.name}` did not answer {what} within {self.call_limit:g} seconds."
             ) from None
         except Exception as error:  # whatever the package raises for a server is that server's trouble
-            raise await self._explained(what, error) from error
+            raise await self._explain(what, error) from error
 
-    async def _explained(self, what: str, error: Exception) -> ServerTrouble:
+    async def _explain(self, what: str, error: Exception) -> ServerTrouble:
         wire = await load_wire()
         name = self.config.name
         if wire.is_closed(error) or self._lost is not None:
@@ -263,7 +263,7 @@ class Connection:
             async with AsyncExitStack() as stack:
                 async with asyncio.timeout(self._timing.start) as timeout:
                     with self._on_the_clock(CallClock(timeout, self._timing.start)):
-                        link = await stack.enter_async_context(wire.connected(self.config, self._hooks(), self._errors))
+                        link = await stack.enter_async_context(wire.connect(self.config, self._hooks(), self._errors))
                         listing = await link.listing()
                 self.instructions = link.instructions
                 self._take(listing)
@@ -291,11 +291,11 @@ class Connection:
             stale, self._stale = self._stale, set()
             look_at = loop.time() + LISTS_EVERY
             if stale & {"tools", "prompts"}:
-                await self._refreshed(link)
+                await self._refresh(link)
             if "resources" in stale:
                 self._told(self, "resources")
 
-    async def _refreshed(self, link: Link) -> None:
+    async def _refresh(self, link: Link) -> None:
         try:
             async with asyncio.timeout(self._timing.start):
                 self._take(await link.listing())
@@ -351,7 +351,7 @@ class Connection:
             changed=self._on_change,
             tokens=TokenFile(self._around.state_folder / "mcp" / "tokens", url),
             start=self.hold.start,
-            elicit=self._elicited if self._around.questioner is not None else None,
+            elicit=self._elicit if self._around.questioner is not None else None,
             sign_in=Unhurried(self._around.sign_in, self._clocks) if self._around.sign_in else None,
             roots=self._around.roots,
             negotiation=self._around.negotiation,
@@ -373,9 +373,9 @@ class Connection:
         self._stale.add(kind)
         self._news.set()
 
-    async def _elicited(self, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _elicit(self, asked: Mapping[str, Any]) -> Mapping[str, Any]:
         assert self._around.questioner is not None, "it is given only where there is somebody"
-        with held(self._clocks):
+        with hold(self._clocks):
             return await put_to_person(self._around.questioner, self.config.name, asked)
 
     @contextmanager
@@ -389,19 +389,19 @@ class Connection:
     async def _has_opened(self, pages: tuple[Mapping[str, Any], ...]) -> bool:
         if self._around.questioner is None:
             return False
-        answers = [await self._elicited({**page, "mode": "url"}) for page in pages]
+        answers = [await self._elicit({**page, "mode": "url"}) for page in pages]
         return all(answer["action"] == "accept" for answer in answers)
 
     @property
     def is_awaited(self) -> bool:
         """Whether its tools are not known, and it is not one that was waited for in vain."""
-        return self.listing is None and not self._cache.waited_in_vain(self.config)
+        return self.listing is None and not self._cache.was_awaited_in_vain(self.config)
 
     def note_in_vain(self) -> None:
         """The next start goes on without it at once, until it has come."""
         self._cache.note_in_vain(self.config)
 
-    def _take(self, listing: Listing) -> None:
+    def _take(self, listing: ServerListing) -> None:
         before, self.listing = self.listing, listing
         if listing == before:
             return

@@ -16,14 +16,14 @@ OPENED, REFUSED = "I have opened it", "No"
 async def put_to_person(questioner: Questioner, server: str, asked: Mapping[str, Any]) -> dict[str, Any]:
     """The answer as the protocol has it: what was said, or that the person declined, or that nobody is there."""
     if asked.get("mode") == "url":
-        return await _opened(questioner, server, asked)
+        return await _ask_to_open(questioner, server, asked)
     schema = cast(Mapping[str, Any], asked.get("requestedSchema") or {})
     fields = list(cast(Mapping[str, Mapping[str, Any]], schema.get("properties") or {}).items())
     required = cast(list[str], schema.get("required") or [])
     message = str(asked.get("message", ""))
     content: dict[str, Any] = {}
     if not fields:
-        return await _confirmed(questioner, server, message)
+        return await _confirm(questioner, server, message)
     for start in range(0, len(fields), AT_ONCE):
         some = fields[start : start + AT_ONCE]
         answers = await questioner.ask(tuple(_question(message, name, field) for name, field in some), asker=server)
@@ -38,14 +38,14 @@ async def put_to_person(questioner: Questioner, server: str, asked: Mapping[str,
     return {"action": "accept", "content": content}
 
 
-async def _confirmed(questioner: Questioner, server: str, message: str) -> dict[str, Any]:
+async def _confirm(questioner: Questioner, server: str, message: str) -> dict[str, Any]:
     answers = await questioner.ask((Question(message, choices=(Choice(YES), Choice(NO))),), asker=server)
     if isinstance(answers, Unanswered):
         return _not_answered(answers)
     return {"action": "accept", "content": {}} if YES in answers[0].chosen else {"action": "decline"}
 
 
-async def _opened(questioner: Questioner, server: str, asked: Mapping[str, Any]) -> dict[str, Any]:
+async def _ask_to_open(questioner: Questioner, server: str, asked: Mapping[str, Any]) -> dict[str, Any]:
     """The address is shown and never opened from here: whether to trust it is the person's to say."""
     text = f"{asked.get('message', '')}\n{asked.get('url', '')}"
     answers = await questioner.ask((Question(text, choices=(Choice(OPENED), Choice(REFUSED))),), asker=server)
@@ -60,13 +60,13 @@ def _not_answered(answer: Unanswered) -> dict[str, Any]:
 
 def _question(message: str, name: str, field: Mapping[str, Any]) -> Question:
     title, more = str(field.get("title") or name), str(field.get("description") or "")
-    spare = f" [{_shown(field)}]" if "default" in field else ""
+    spare = f" [{_show_default(field)}]" if "default" in field else ""
     text = f"{message}\n{title}{f': {more}' if more else ''}{spare}"
     choices = tuple(Choice(label) for label in _labels(field))
     return Question(text, header=title[:12], choices=choices, several=field.get("type") == "array")
 
 
-def _shown(field: Mapping[str, Any]) -> str:
+def _show_default(field: Mapping[str, Any]) -> str:
     """What counts if nothing is said, as a person would say it."""
     default: Any = field["default"]
     values: list[Any] = cast(list[Any], default) if isinstance(default, list) else [default]

@@ -40,10 +40,10 @@ async def further_headers(remote: Remote) -> dict[str, str]:
             os.killpg(process.pid, 9)
     if process.returncode:
         raise BadHeaders(f"`headersHelper` ended with exit code {process.returncode}")
-    return _parsed(printed)
+    return _parse(printed)
 
 
-def _parsed(printed: bytes) -> dict[str, str]:
+def _parse(printed: bytes) -> dict[str, str]:
     try:
         found: Any = json.loads(printed)
     except ValueError:

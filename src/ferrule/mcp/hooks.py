@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from ..core.values import named_value
-from .clock import CallClock, held
+from .clock import CallClock, hold
 from .tokens import TokenFile
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Unhurried:
         await self._person.send_to(url)
 
     async def answer(self) -> Mapping[str, str]:
-        with held(self._clocks):
+        with hold(self._clocks):
             return await self._person.answer()
 
 

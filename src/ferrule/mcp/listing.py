@@ -49,7 +49,7 @@ class PromptInfo:
 
 
 @plain_value
-class Listing:
+class ServerListing:
     tools: tuple[ToolInfo, ...] = ()
     prompts: tuple[PromptInfo, ...] = ()
 
@@ -70,7 +70,7 @@ class ListingCache:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def load(self, server: ServerConfig) -> Listing | None:
+    def load(self, server: ServerConfig) -> ServerListing | None:
         """`None` where nothing is known, or what is there cannot be used."""
         path = self._path(server)
         try:
@@ -80,12 +80,12 @@ class ListingCache:
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
 
-    def save(self, server: ServerConfig, listing: Listing) -> None:
+    def save(self, server: ServerConfig, listing: ServerListing) -> None:
         """Never fails: without it, the next start knows less."""
         path = self._path(server)
         if path is None:
             return
-        data = json.dumps(_written(listing), separators=(",", ":")).encode()
+        data = json.dumps(_as_json(listing), separators=(",", ":")).encode()
         if len(data) > LARGEST:
             return
         draft = path.with_name(f"{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
@@ -101,7 +101,7 @@ class ListingCache:
             with suppress(OSError):
                 draft.unlink()
 
-    def waited_in_vain(self, server: ServerConfig) -> bool:
+    def was_awaited_in_vain(self, server: ServerConfig) -> bool:
         """Whether somebody waited for what it offers, and it has not come since."""
         path = self._path(server)
         return path is not None and path.with_suffix(IN_VAIN).exists()
@@ -120,7 +120,7 @@ class ListingCache:
         return self._folder / f"{key}.json"
 
 
-def _written(listing: Listing) -> dict[str, Any]:
+def _as_json(listing: ServerListing) -> dict[str, Any]:
     return {
         "version": VERSION,
         "tools": [
@@ -130,7 +130,7 @@ def _written(listing: Listing) -> dict[str, Any]:
     }
 
 
-def _read(content: Any) -> Listing:
+def _read(content: Any) -> ServerListing:
     """Raises one of the errors of a wrong shape."""
     if content["version"] != VERSION:
         raise ValueError("of another version")
@@ -154,4 +154,4 @@ def _read(content: Any) -> Listing:
         )
         for name, title, description, arguments in content["prompts"]
     )
-    return Listing(tools, prompts)
+    return ServerListing(tools, prompts)

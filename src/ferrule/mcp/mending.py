@@ -27,7 +27,7 @@ _LISTS: Final[Mapping[str, str]] = {
 }
 
 
-def mended(result: dict[str, Any], server: str) -> dict[str, Any]:
+def mend_result(result: dict[str, Any], server: str) -> dict[str, Any]:
     """Of a request, whichever it was: its members tell."""
     changed: dict[str, Any] = {}
     for key, method in _LISTS.items():

@@ -64,10 +64,10 @@ class _Storage:
         lasts = tokens.expires_in
         ends = None if lasts is None else time.time() + lasts - min(_EARLY, lasts / 2)
         context.token_expiry_time = ends
-        self._file.put("tokens", {**_written(tokens), "ends": ends})
+        self._file.put("tokens", {**_as_json(tokens), "ends": ends})
         self._file.put(
             "discovered",
-            {"server": _written(context.oauth_metadata), "resource": _written(context.protected_resource_metadata)},
+            {"server": _as_json(context.oauth_metadata), "resource": _as_json(context.protected_resource_metadata)},
         )
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
@@ -81,7 +81,7 @@ class _Storage:
         return None if name is None else OAuthClientInformationFull.model_validate({"client_id": name})
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        self._file.put("client", _written(client_info))
+        self._file.put("client", _as_json(client_info))
 
     def recall(self) -> None:
         """What an earlier process knew beside the tokens."""
@@ -113,7 +113,7 @@ def authorisation(name: str, remote: Remote, tokens: TokenFile, sign_in: SignIn 
         else:
             raise NeedsSignIn(f"a person has to sign in first. Run `ferrule mcp test {name}` in a terminal")
 
-    async def answered() -> AuthorizationCodeResult:
+    async def wait_for_answer() -> AuthorizationCodeResult:
         if sign_in is None:
             raise NeedsSignIn("a person has to sign in first")
         answer = await sign_in.answer()
@@ -134,7 +134,7 @@ def authorisation(name: str, remote: Remote, tokens: TokenFile, sign_in: SignIn 
         }
     )
     storage = _Storage(tokens, remote, address, lambda: provider.context)
-    provider = OAuthClientProvider(remote.url, metadata, storage, send_to, answered)
+    provider = OAuthClientProvider(remote.url, metadata, storage, send_to, wait_for_answer)
     storage.recall()
     return provider
 
@@ -162,5 +162,5 @@ def _read(model: type[M], found: Any) -> M | None:
         return None
 
 
-def _written(value: BaseModel | None) -> dict[str, Any]:
+def _as_json(value: BaseModel | None) -> dict[str, Any]:
     return {} if value is None else value.model_dump(mode="json", exclude_none=True)

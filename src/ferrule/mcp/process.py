@@ -145,7 +145,7 @@ class ServerProcess:
                 yield b""  # so that whoever reads lines hears of it before the next one comes
             if rest and not skipping:
                 parts.append(rest)
-        await self._seen_to_end()
+        await self._wait_for_end()
 
     async def send(self, line: bytes) -> None:
         """Raises `OSError` where nobody reads any more; `NotReading` for a process that is ended for that."""
@@ -171,7 +171,7 @@ class ServerProcess:
         await asyncio.wait((self._reading_errors,))
         self._child.release()
 
-    async def _seen_to_end(self) -> None:
+    async def _wait_for_end(self) -> None:
         """Its output is over, so it has ended or soon will; its last words are on their way."""
         await _ended_within(self._child, GRACE)
         await asyncio.wait((self._reading_errors,), timeout=0.2)

@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 
 from ..core.content import Block, Image, Text
 from ..core.values import plain_value
-from ..host.images import BadImage, fitted_picture
+from ..host.images import BadImage, fit_picture
 from ..host.spill import make_private
 
 LONGEST_ENCODED: Final = 1_000
@@ -24,7 +24,7 @@ _ENCODED: Final = re.compile(r"[A-Za-z0-9+/=_-]+")
 
 
 @plain_value
-class Answer:
+class ServerAnswer:
     blocks: tuple[Block, ...]
     is_error: bool = False
     meta: Mapping[str, Any] | None = None
@@ -57,13 +57,13 @@ def _ending(media_type: str) -> str:
     return mimetypes.guess_extension(plain) or spare
 
 
-def answer_of(result: Mapping[str, Any], files: SavedFiles) -> Answer:
+def answer_of(result: Mapping[str, Any], files: SavedFiles) -> ServerAnswer:
     """Of a call. Takes long for large pictures, so it runs in a thread."""
     blocks = tuple(_blocks(cast(list[Mapping[str, Any]], result.get("content") or []), files))
     if not any(isinstance(block, Text) for block in blocks) and _says_more(result):
         structured = json.dumps(_readable(result["structuredContent"]), ensure_ascii=False)
         blocks = (Text(structured), *blocks)
-    return Answer(blocks or (Text("(no output)"),), result.get("isError") is True, result.get("_meta"))
+    return ServerAnswer(blocks or (Text("(no output)"),), result.get("isError") is True, result.get("_meta"))
 
 
 def _says_more(result: Mapping[str, Any]) -> bool:
@@ -94,7 +94,7 @@ def _blocks(content: Iterable[Mapping[str, Any]], files: SavedFiles) -> Iterator
             case "resource":
                 yield _resource(cast(Mapping[str, Any], part.get("resource") or {}), files)
             case "resource_link":
-                yield Text(_linked(part))
+                yield Text(_describe_link(part))
             case kind:
                 yield Text(f"[a part of the kind `{kind}`, which cannot be shown]")
 
@@ -107,7 +107,7 @@ def _resource(part: Mapping[str, Any], files: SavedFiles) -> Block:
     return Text(f"[{where}]\n{block.text}") if isinstance(block, Text) and _is_text(media_type) else block
 
 
-def _linked(part: Mapping[str, Any]) -> str:
+def _describe_link(part: Mapping[str, Any]) -> str:
     about = [str(part[key]) for key in ("title", "name", "description", "mimeType") if part.get(key)]
     return f"[{'; '.join(dict.fromkeys(about))}: {part.get('uri', '')}]" if about else f"[{part.get('uri', '')}]"
 
@@ -125,7 +125,7 @@ def _data(encoded: str, media_type: str, files: SavedFiles) -> Block:
             pass  # in an encoding that nobody names: saved like anything else
     if media_type.startswith("image/"):
         try:
-            picture = fitted_picture(data)
+            picture = fit_picture(data)
             return Image(picture.media_type, picture.base64)
         except BadImage:
             pass  # of a kind that models do not take: saved like anything else

@@ -10,29 +10,29 @@ _DEEPEST: Final = 16
 """References from the root to the root that are followed."""
 
 
-def flattened(schema: Mapping[str, Any]) -> dict[str, Any]:
+def flatten_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """The schema with the choices at its root written as one object. All below the root stays as it is.
 
     What was required by every choice is required still; what arguments
     must really be is checked against the schema as the server gave it.
 
-    >>> flattened({"oneOf": [{"properties": {"a": {}}, "required": ["a"]}, {"properties": {"b": {}}}]})
+    >>> flatten_schema({"oneOf": [{"properties": {"a": {}}, "required": ["a"]}, {"properties": {"b": {}}}]})
     {'type': 'object', 'properties': {'a': {}, 'b': {}}}
     """
-    root = _merged(schema, schema, 0)
+    root = _merge(schema, schema, 0)
     root.pop("$ref", None)
     return {"type": "object", "properties": root.get("properties", {})} | {**root, "type": "object"}
 
 
-def _merged(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> dict[str, Any]:
+def _merge(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> dict[str, Any]:
     if depth > _DEEPEST:
         return {}
     merged = {key: value for key, value in schema.items() if key not in _CHOICES}
-    target = _referred(schema.get("$ref"), root)
+    target = _follow_reference(schema.get("$ref"), root)
     if target is not None:
-        merged = {**_merged(target, root, depth + 1), **{k: v for k, v in merged.items() if k != "$ref"}}
+        merged = {**_merge(target, root, depth + 1), **{k: v for k, v in merged.items() if k != "$ref"}}
     for key in _CHOICES:
-        options = [_merged(one, root, depth + 1) for one in _objects(schema.get(key))]
+        options = [_merge(one, root, depth + 1) for one in _objects(schema.get(key))]
         if options:
             _join(merged, options, all_hold=key == "allOf")
     return merged
@@ -52,7 +52,7 @@ def _join(merged: dict[str, Any], options: Sequence[Mapping[str, Any]], *, all_h
         merged["required"] = required
 
 
-def _referred(reference: Any, root: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _follow_reference(reference: Any, root: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """What a reference within the same document leads to."""
     if not isinstance(reference, str) or not reference.startswith("#"):
         return None

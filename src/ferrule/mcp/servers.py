@@ -19,7 +19,7 @@ from ..core.values import named_value, plain_value
 from ..engine.pool import Registry
 from .around import Around, ServerTrouble
 from .config import ServerConfig
-from .connection import Connection
+from .connection import ServerConnection
 from .hooks import Kind
 from .launcher import Launcher
 from .listing import PromptInfo
@@ -34,7 +34,7 @@ WINDOW: Final = 200_000
 
 
 @named_value
-class Limits:
+class ServerLimits:
     window: int = WINDOW
     defer_beyond: float | None = 0.1
     """The part of the window that schemas may take before tools are deferred; `None` for never."""
@@ -53,9 +53,9 @@ class Prompt:
 class McpServers:
     """Made without starting anything. Whoever opened it closes it."""
 
-    def __init__(self, configs: Iterable[ServerConfig], around: Around, limits: Limits | None = None) -> None:
-        self._limits = limits or Limits()
-        self._connections = {config.name: Connection(config, around, self._on_change) for config in configs}
+    def __init__(self, configs: Iterable[ServerConfig], around: Around, limits: ServerLimits | None = None) -> None:
+        self._limits = limits or ServerLimits()
+        self._connections = {config.name: ServerConnection(config, around, self._on_change) for config in configs}
         self._tools: dict[str, dict[str, McpTool]] = {name: {} for name in self._connections}
         self._registry: Registry | None = None
         self._emit: Emit | None = None
@@ -79,13 +79,13 @@ class McpServers:
         for connection in self._connections.values():
             connection.start()
 
-    async def settled(self, seconds: float) -> None:
+    async def wait_until_known(self, seconds: float) -> None:
         """Wait until each whose tools are not known is up or has failed, but not longer than this.
 
         One that was waited for in vain is not waited for again.
         """
         unknown = [connection for connection in self._connections.values() if connection.is_awaited]
-        waiting = [asyncio.ensure_future(_tried(connection)) for connection in unknown]
+        waiting = [asyncio.ensure_future(_try_connect(connection)) for connection in unknown]
         if waiting:
             _, late = await asyncio.wait(waiting, timeout=seconds)
             for task in late:
@@ -105,10 +105,10 @@ class McpServers:
         return tuple(self._connections)
 
     @property
-    def connections(self) -> tuple[Connection, ...]:
+    def connections(self) -> tuple[ServerConnection, ...]:
         return tuple(self._connections.values())
 
-    def get(self, name: str) -> Connection:
+    def get(self, name: str) -> ServerConnection:
         """By its name, or by what stands for it in the names of tools. Raises `ServerTrouble`."""
         for connection in self._connections.values():
             if name in (connection.config.name, connection.config.part):
@@ -134,19 +134,19 @@ class McpServers:
 
     # Changes
 
-    def _on_change(self, connection: Connection, kind: Kind) -> None:
+    def _on_change(self, connection: ServerConnection, kind: Kind) -> None:
         if kind == "tools":
             self._renew((connection,))
         elif self._emit is not None:
             prompts = [prompt.name for prompt in self.prompts() if prompt.server == connection.config.name]
             self._emit(ListChanged(kind, tuple(prompts) if kind == "prompts" else (connection.config.name,)))
 
-    def _renew(self, connections: Iterable[Connection]) -> None:
+    def _renew(self, connections: Iterable[ServerConnection]) -> None:
         """Bring the pool up to what these servers offer, as one change."""
         gone, come = dict[str, McpTool](), dict[str, McpTool]()
         for connection in connections:
             before = self._tools[connection.config.name]
-            after = self._made(connection, before)
+            after = self._make_tools(connection, before)
             self._tools[connection.config.name] = after
             gone |= {name: tool for name, tool in before.items() if after.get(name) is not tool}
             come |= {name: tool for name, tool in after.items() if before.get(name) is not tool}
@@ -154,12 +154,12 @@ class McpServers:
             self._deferred = True
             gone |= {tool.name: tool for tool in self.tools()}
             for connection in self._connections.values():
-                self._tools[connection.config.name] = self._made(connection, {})
+                self._tools[connection.config.name] = self._make_tools(connection, {})
             come = {tool.name: tool for tool in self.tools()}
         if self._registry is not None and (gone or come):
             self._registry.replace_remote(gone, come.values())
 
-    def _made(self, connection: Connection, before: Mapping[str, McpTool]) -> dict[str, McpTool]:
+    def _make_tools(self, connection: ServerConnection, before: Mapping[str, McpTool]) -> dict[str, McpTool]:
         """The tools of a server; one that is as it was is the same object."""
         made = dict[str, McpTool]()
         for info in connection.listing.tools if connection.listing is not None else ():
@@ -191,13 +191,13 @@ class McpServers:
         return sum(tool.cost for tool in self.tools()) > room
 
 
-def limits_from(environment: Mapping[str, str], window: int = WINDOW) -> Limits:
+def limits_from(environment: Mapping[str, str], window: int = WINDOW) -> ServerLimits:
     """
     >>> limits_from({"MAX_MCP_OUTPUT_TOKENS": "5000", "ENABLE_TOOL_SEARCH": "auto:25"}).defer_beyond
     0.25
     """
     tokens = environment.get("MAX_MCP_OUTPUT_TOKENS", "")
-    return Limits(
+    return ServerLimits(
         window=window,
         defer_beyond=_defer_beyond(environment.get("ENABLE_TOOL_SEARCH", "")),
         result_tokens=int(tokens) if tokens.isascii() and tokens.isdecimal() and int(tokens) else DEFAULT_TOKENS,
@@ -214,7 +214,7 @@ def _defer_beyond(wish: str) -> float | None:
     return min(int(number), 100) / 100
 
 
-async def _tried(connection: Connection) -> None:
+async def _try_connect(connection: ServerConnection) -> None:
     try:
         await connection.ready()
     except ServerTrouble:

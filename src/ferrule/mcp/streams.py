@@ -16,7 +16,7 @@ from mcp.types import jsonrpc_message_adapter
 
 from .config import Stdio
 from .hooks import Hooks
-from .mending import mended
+from .mending import mend_result
 from .process import ErrorLog, NotReading, ServerProcess, TooLong, request_id
 
 log = logging.getLogger(__name__)
@@ -57,13 +57,13 @@ class WatchedStream(_Stream):
 
     async def __anext__(self) -> SessionMessage | Exception:
         try:
-            return _mended(await self._inner.__anext__(), self._hooks.server)
+            return _mend(await self._inner.__anext__(), self._hooks.server)
         except (StopAsyncIteration, anyio.ClosedResourceError):
             self._hooks.lost("the connection ended")
             raise
 
     async def receive(self) -> SessionMessage | Exception:
-        return _mended(await self._inner.receive(), self._hooks.server)
+        return _mend(await self._inner.receive(), self._hooks.server)
 
 
 class StdioTransport:
@@ -124,19 +124,17 @@ class _Incoming(_Stream):
         if not line.strip():
             return None
         try:
-            return _mended(
-                SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False)), self._hooks.server
-            )
+            return _mend(SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False)), self._hooks.server)
         except ValueError:
             self._garbage += 1
             if self._garbage <= GARBAGE_TOLD:
                 log.warning("%s wrote what is no message: %s", self._hooks.server, _excerpt(line))
-            return _rescued(line, self._hooks.server)
+            return _rescue(line, self._hooks.server)
 
     def _too_long(self, trouble: TooLong) -> None:
         log.warning("%s: a message was thrown away: %s", self._hooks.server, trouble)
         if trouble.id is not None:
-            self._injected.append(_failed(trouble.id, f"The answer was thrown away: {trouble}"))
+            self._injected.append(_error_message(trouble.id, f"The answer was thrown away: {trouble}"))
 
 
 class _Outgoing(_Stream):
@@ -156,14 +154,14 @@ class _Outgoing(_Stream):
             raise anyio.BrokenResourceError from None
 
 
-def _mended(message: Any, server: str) -> Any:
+def _mend(message: Any, server: str) -> Any:
     """The same, with an answer that the protocol's package can take."""
     if isinstance(message, SessionMessage) and isinstance(message.message, types.JSONRPCResponse):
-        message.message.result = mended(message.message.result, server)
+        message.message.result = mend_result(message.message.result, server)
     return message
 
 
-def _rescued(line: bytes, server: str) -> SessionMessage | None:
+def _rescue(line: bytes, server: str) -> SessionMessage | None:
     """An answer that cannot be read is an error at once: nothing else will come for its request."""
     try:
         found: Any = json.loads(line)
@@ -171,19 +169,19 @@ def _rescued(line: bytes, server: str) -> SessionMessage | None:
         return None
     except RecursionError:
         asked = request_id(line)
-        return None if asked is None else _failed(asked, "Its answer is nested too deeply to be read.")
+        return None if asked is None else _error_message(asked, "Its answer is nested too deeply to be read.")
     answer = cast(dict[str, Any], found) if isinstance(found, dict) else {}
     id = answer.get("id")
     if not isinstance(id, int | str) or not {"result", "error"} & answer.keys():
         return None
     try:  # half of a surrogate pair is what JSON can say and no text can hold
         whole = json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace")
-        return _mended(SessionMessage(jsonrpc_message_adapter.validate_json(whole, by_name=False)), server)
+        return _mend(SessionMessage(jsonrpc_message_adapter.validate_json(whole, by_name=False)), server)
     except (ValueError, RecursionError):
-        return _failed(id, f"Its answer is no message of the protocol: {_excerpt(line)}")
+        return _error_message(id, f"Its answer is no message of the protocol: {_excerpt(line)}")
 
 
-def _failed(id: int | str, words: str) -> SessionMessage:
+def _error_message(id: int | str, words: str) -> SessionMessage:
     error = types.ErrorData(code=types.INTERNAL_ERROR, message=words)
     return SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=id, error=error))
 

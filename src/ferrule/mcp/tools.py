@@ -14,11 +14,11 @@ from ..core.effects import Effects, ReachesHost, ReadsState
 from ..core.threads import in_a_thread
 from ..core.tool import Exposure, Result, Tool, ToolError
 from .around import ServerTrouble
-from .connection import Connection
+from .connection import ServerConnection
 from .late import load_checking
 from .listing import ToolInfo
-from .results import Answer, SavedFiles, answer_of
-from .schemas import flattened
+from .results import SavedFiles, ServerAnswer, answer_of
+from .schemas import flatten_schema
 
 if TYPE_CHECKING:
     from .checking import Checker
@@ -34,11 +34,11 @@ _SIZE_KEY: Final = "anthropic/maxResultSizeChars"
 _LOAD_KEY: Final = "anthropic/alwaysLoad"
 
 
-class McpTool(Tool[Mapping[str, Any], Answer]):
+class McpTool(Tool[Mapping[str, Any], ServerAnswer]):
     def __init__(
         self,
         info: ToolInfo,
-        connection: Connection,
+        connection: ServerConnection,
         *,
         name: str,
         files: SavedFiles,
@@ -51,14 +51,14 @@ class McpTool(Tool[Mapping[str, Any], Answer]):
         self.name = name
         self.title = f"{self.server}: {info.title or info.name}"
         self.description = _description(info, self.server)
-        self.exposure = Exposure.DEFERRED if deferred and not _always_loaded(info, connection) else Exposure.DIRECT
+        self.exposure = Exposure.DEFERRED if deferred and not _is_always_loaded(info, connection) else Exposure.DIRECT
         self.result_limit = _result_limit(info, tokens)
         self._connection = connection
         self._files = files
         self._checker: Checker | None = None
 
     def input_schema(self) -> Mapping[str, Any]:
-        return flattened(self.info.schema)
+        return flatten_schema(self.info.schema)
 
     @cached_property
     def cost(self) -> int:
@@ -89,7 +89,7 @@ class McpTool(Tool[Mapping[str, Any], Answer]):
             return Effects.of(ReachesHost(f"mcp:{self.server}:{ctx.call_id}"))
         return Effects()
 
-    async def call(self, input: Mapping[str, Any], ctx: ToolContext) -> Result[Answer]:
+    async def call(self, input: Mapping[str, Any], ctx: ToolContext) -> Result[ServerAnswer]:
         try:
             result = await self._connection.call(self.info.name, input, _Progress(ctx))
         except ServerTrouble as trouble:
@@ -99,14 +99,14 @@ class McpTool(Tool[Mapping[str, Any], Answer]):
             raise ToolError(plain_text(answer.blocks))
         return Result(answer, meta=answer.meta)
 
-    def to_model(self, output: Answer) -> tuple[Block, ...]:
+    def to_model(self, output: ServerAnswer) -> tuple[Block, ...]:
         return output.blocks
 
     def describe(self, input: Mapping[str, Any]) -> str:
         given = " ".join(json.dumps(dict(input), ensure_ascii=False).split()) if input else ""
         return f"{self.title} {given if len(given) <= 80 else f'{given[:79]}…'}".rstrip()
 
-    def show_result(self, input: Mapping[str, Any], output: Answer) -> View:
+    def show_result(self, input: Mapping[str, Any], output: ServerAnswer) -> View:
         first = next((block.text.strip() for block in output.blocks if isinstance(block, Text)), "")
         return Line(first.splitlines()[0][:200] if first else "done")
 
@@ -140,7 +140,7 @@ def _result_limit(info: ToolInfo, tokens: int) -> int:
     return tokens * CHARACTERS_PER_TOKEN
 
 
-def _always_loaded(info: ToolInfo, connection: Connection) -> bool:
+def _is_always_loaded(info: ToolInfo, connection: ServerConnection) -> bool:
     return connection.config.always_load or (info.meta or {}).get(_LOAD_KEY) is True
 
 

@@ -25,7 +25,7 @@ from .._version import __version__
 from .config import InProcess, Remote, ServerConfig, Stdio
 from .headers import further_headers
 from .hooks import Hooks, OnProgress
-from .listing import Listing, ResourceInfo
+from .listing import ResourceInfo, ServerListing
 from .oauth import authorisation
 from .offers import prompt_info, resource_info, template_info, tool_info
 from .process import ErrorLog
@@ -60,7 +60,7 @@ class Link:
     def has_resources(self) -> bool:
         return self._client.server_capabilities.resources is not None
 
-    async def listing(self) -> Listing:
+    async def listing(self) -> ServerListing:
         offers = self._client.server_capabilities
         tools: list[types.Tool] = []
         prompts: list[types.Prompt] = []
@@ -75,7 +75,7 @@ class Link:
                 if is_closed(error):
                     raise
                 log.warning("%s: its prompts are not known: %s", self._server, in_words(error))
-        return Listing(
+        return ServerListing(
             tuple(tool_info(tool) for tool in _each_once(tools) if _is_called_plainly(tool)),
             tuple(prompt_info(prompt) for prompt in _each_once(prompts)),
         )
@@ -114,7 +114,7 @@ class Link:
 
 
 @asynccontextmanager
-async def connected(config: ServerConfig, hooks: Hooks, errors: ErrorLog) -> AsyncGenerator[Link]:
+async def connect(config: ServerConfig, hooks: Hooks, errors: ErrorLog) -> AsyncGenerator[Link]:
     """A connection that is through with its greeting. Entered and left in the same task."""
 
     async def on_message(message: IncomingMessage) -> None:
@@ -201,7 +201,7 @@ def _transport(config: ServerConfig, hooks: Hooks, errors: ErrorLog) -> Any:
         case Stdio() as stdio:
             return StdioTransport(stdio, hooks, errors)
         case Remote() as remote:
-            return _watched(_remote(config.name, remote, hooks), hooks)
+            return _watch(_remote(config.name, remote, hooks), hooks)
         case InProcess(server):
             return server
         case _:
@@ -228,7 +228,7 @@ async def _remote(name: str, remote: Remote, hooks: Hooks) -> AsyncGenerator[Any
 
 
 @asynccontextmanager
-async def _watched(inner: AbstractAsyncContextManager[Any], hooks: Hooks) -> AsyncGenerator[Any]:
+async def _watch(inner: AbstractAsyncContextManager[Any], hooks: Hooks) -> AsyncGenerator[Any]:
     """The same streams, and word of the end of what comes in."""
     async with inner as (incoming, outgoing):
         yield WatchedStream(incoming, hooks), outgoing

@@ -25,7 +25,7 @@ class AgentStreams:
             return self.main.lines(envelope)
         if isinstance(event, AgentStarted):
             starter = self._agents.get(agent.rpartition("/")[0], self.main)
-            self._agents[agent] = self._of_agent(replace(event, call_id=starter.shown(event.call_id)))
+            self._agents[agent] = self._of_agent(replace(event, call_id=starter.outermost_call(event.call_id)))
         stream = self._agents.get(agent)
         if stream is None:
             return []

@@ -43,7 +43,7 @@ class Denial:
 
 
 @named_value
-class Answer:
+class RunAnswer:
     """`spent` is the sum over the whole run, everything else is about this one prompt."""
 
     ending: Ending
@@ -76,7 +76,7 @@ class Answer:
                 return LIMITED
 
 
-def result_line(answer: Answer, *, session_id: str, uuid: str) -> dict[str, Any]:
+def result_line(answer: RunAnswer, *, session_id: str, uuid: str) -> dict[str, Any]:
     """The line that ends a prompt, in the shape that consumers of such streams know."""
     line: dict[str, Any] = {
         "type": "result",

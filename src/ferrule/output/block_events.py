@@ -24,7 +24,7 @@ class BlockEvents:
         self._call = ""
         self._drafted = False
 
-    def begun(self, message_id: str, model: str, usage: Usage) -> Iterator[dict[str, Any]]:
+    def begin(self, message_id: str, model: str, usage: Usage) -> Iterator[dict[str, Any]]:
         """Said once for each message; a repetition is nothing."""
         if message_id == self._message:
             return
@@ -45,11 +45,11 @@ class BlockEvents:
         yield from self._begin("text", {"type": "text", "text": ""})
         yield self._delta({"type": "text_delta", "text": encodable(text)})
 
-    def thought(self, text: str) -> Iterator[dict[str, Any]]:
+    def add_thought(self, text: str) -> Iterator[dict[str, Any]]:
         yield from self._begin("thinking", {"type": "thinking", "thinking": "", "signature": ""})
         yield self._delta({"type": "thinking_delta", "thinking": encodable(text)})
 
-    def thought_done(self, thought: Thought) -> Iterator[dict[str, Any]]:
+    def end_thought(self, thought: Thought) -> Iterator[dict[str, Any]]:
         if thought.redacted:
             yield from self.close()
             self._index += 1
@@ -58,7 +58,7 @@ class BlockEvents:
             yield {"type": "content_block_stop", "index": self._index}
             return
         if self._open != "thinking":
-            yield from self.thought(thought.text)
+            yield from self.add_thought(thought.text)
         if thought.signature:
             yield self._delta({"type": "signature_delta", "signature": thought.signature})
         yield from self.close()
@@ -72,14 +72,14 @@ class BlockEvents:
             self._drafted = True
             yield self._delta({"type": "input_json_delta", "partial_json": encodable(piece)})
 
-    def call_done(self, call: ToolCall) -> Iterator[dict[str, Any]]:
+    def end_call(self, call: ToolCall) -> Iterator[dict[str, Any]]:
         yield from self.call(call.id, call.name, "")
         if not self._drafted:
             written = json.dumps(dict(call.arguments), ensure_ascii=False) if call.malformed is None else call.malformed
             yield from self.call(call.id, call.name, written)
         yield from self.close()
 
-    def ended(self, stop_reason: str, usage: Usage) -> Iterator[dict[str, Any]]:
+    def end(self, stop_reason: str, usage: Usage) -> Iterator[dict[str, Any]]:
         if not self._message:
             return
         yield from self.close()

@@ -61,7 +61,7 @@ def summary(view: View) -> str:
         case Code(text):
             return _count(text.count("\n") + 1 if text else 0, "line")
         case Diff(path, patch):
-            return f"{path} {_changed(patch)}"
+            return f"{path} {_count_changes(patch)}"
         case Listing(items, total):
             return f"{len(items)} of {total:,}" if len(items) < total else _count(total, "item")
         case Terminal(command, _, exit_code):
@@ -154,7 +154,7 @@ def _columns(rows: tuple[tuple[str, ...], ...]) -> list[str]:
     return ["  ".join(fit(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-def _changed(patch: str) -> str:
+def _count_changes(patch: str) -> str:
     marks = [line[:1] for line in patch.split("\n")[2:]]  # after the two lines that name the file
     return f"+{marks.count('+')} -{marks.count('-')}"
 

@@ -27,7 +27,7 @@ def as_json(outcome: ToolOutcome, shape: Shape = own_shape) -> Any:
         from pydantic_core import PydanticSerializationError, to_jsonable_python  # noqa: PLC0415 - pydantic is loaded by the first call
 
         try:
-            return _bounded(to_jsonable_python(shape(outcome) or outcome.output, bytes_mode="base64"))
+            return _bound(to_jsonable_python(shape(outcome) or outcome.output, bytes_mode="base64"))
         except (PydanticSerializationError, ValueError, RecursionError):
             pass  # a value of a kind that JSON does not know
     text = encodable(plain_text(outcome.content))
@@ -47,15 +47,15 @@ def without_nan(value: Any) -> Any:
             return value
 
 
-def _bounded(value: Any) -> Any:
+def _bound(value: Any) -> Any:
     match value:
         case str():
             text = encodable(value)
             return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text):,} characters)"
         case list():
-            return [_bounded(item) for item in cast(list[Any], value)]
+            return [_bound(item) for item in cast(list[Any], value)]
         case dict():
             items = cast(dict[Any, Any], value).items()
-            return {key: item if key == "base64" else _bounded(item) for key, item in items}  # of no use when cut
+            return {key: item if key == "base64" else _bound(item) for key, item in items}  # of no use when cut
         case _:
             return value

@@ -13,7 +13,7 @@ _MEDIA = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 
 @plain_value
-class UserMessage:
+class InputMessage:
     content: tuple[Block, ...]
 
 
@@ -53,7 +53,7 @@ class Ignored:
     """A line that asks for nothing: a keep-alive, or an empty one."""
 
 
-Incoming: TypeAlias = UserMessage | ControlRequest | ControlAnswer | ControlCancel | BadLine | Ignored
+Incoming: TypeAlias = InputMessage | ControlRequest | ControlAnswer | ControlCancel | BadLine | Ignored
 
 
 class _Bad(ValueError):
@@ -82,7 +82,7 @@ def _read(content: Any) -> Incoming:
     line = cast(Mapping[str, Any], content)
     match line.get("type"):
         case "user":
-            return UserMessage(_blocks(_object(line, "message").get("content")))
+            return InputMessage(_blocks(_object(line, "message").get("content")))
         case "control_request":
             request = _object(line, "request")
             return ControlRequest(_text(line, "request_id"), _text(request, "subtype"), request)

@@ -113,7 +113,7 @@ class StreamJson:
         """A line of any type, with what every line carries."""
         return {"type": type, **more, "session_id": self._session_id, "uuid": self.new_id()}
 
-    def shown(self, call_id: str) -> str:
+    def outermost_call(self, call_id: str) -> str:
         """The call that has a line: where one was made by another, the outermost of them."""
         while call_id in self._nested:
             call_id = call_id.rpartition(".")[0]
@@ -122,23 +122,23 @@ class StreamJson:
     def _lines(self, envelope: Envelope) -> Iterator[dict[str, Any]]:
         match event := envelope.event:
             case MessageStarted():
-                yield from self._ended(whole=True)
+                yield from self._results_due(whole=True)
                 self._message = _Message(f"msg_{self.new_id().replace('-', '')}")
             case TextStreamed() | ThoughtStreamed() | ThoughtFinished() | CallDrafted() | ToolRequested():
-                yield from self._written(event)
+                yield from self._lines_of(event)
             case UsageReported(usage):
                 self._writing.usage = usage
             case MessageEnded(reason, turn):
                 if turn is None or not isinstance(turn.parts[-1], Text):
                     self._writing.text.clear()  # it was cut off, and is asked for again
                 yield from self._text()
-                yield from self._partial(lambda blocks: blocks.ended(STOP_REASONS[reason], self._writing.usage))
-                yield from self._ended(whole=True)
+                yield from self._partial(lambda blocks: blocks.end(STOP_REASONS[reason], self._writing.usage))
+                yield from self._results_due(whole=True)
             case ToolFinished(outcome):
-                yield from self._finished(outcome)
+                yield from self._on_finished(outcome)
             case TurnEnded():
                 yield from self._text()
-                yield from self._ended(whole=True)
+                yield from self._results_due(whole=True)
                 self._message = None
             case _:
                 yield from self._beside(event)
@@ -171,35 +171,35 @@ class StreamJson:
             self._message = _Message(f"msg_{self.new_id().replace('-', '')}")
         return self._message
 
-    def _written(
+    def _lines_of(
         self, event: TextStreamed | ThoughtStreamed | ThoughtFinished | CallDrafted | ToolRequested
     ) -> Iterator[dict[str, Any]]:
         message = self._writing
-        yield from self._partial(lambda blocks: blocks.begun(message.id, self._model(), message.usage))
+        yield from self._partial(lambda blocks: blocks.begin(message.id, self._model(), message.usage))
         match event:
             case TextStreamed(text):
                 message.text.append(text)
                 yield from self._partial(lambda blocks: blocks.text(text))
             case ThoughtStreamed(text):
                 yield from self._text()
-                yield from self._partial(lambda blocks: blocks.thought(text))
+                yield from self._partial(lambda blocks: blocks.add_thought(text))
             case ThoughtFinished(thought):
                 yield from self._text()
-                yield from self._partial(lambda blocks: blocks.thought_done(thought))
-                yield self._assistant(_thought_block(thought))
+                yield from self._partial(lambda blocks: blocks.end_thought(thought))
+                yield self._assistant(_block_of_thought(thought))
             case CallDrafted(call_id, name, piece):
                 yield from self._text()
                 yield from self._partial(lambda blocks: blocks.call(call_id, name, piece))
             case ToolRequested(call):
-                yield from self._requested(call)
+                yield from self._on_requested(call)
 
-    def _requested(self, call: ToolCall) -> Iterator[dict[str, Any]]:
+    def _on_requested(self, call: ToolCall) -> Iterator[dict[str, Any]]:
         parent = call.id.rpartition(".")[0]
         if parent and (parent in self._writing.waiting or parent in self._nested):
             self._nested[call.id] = call  # a call that another call makes is no part of the conversation
             return
         yield from self._text()
-        yield from self._partial(lambda blocks: blocks.call_done(call))
+        yield from self._partial(lambda blocks: blocks.end_call(call))
         self._writing.waiting[call.id] = None
         yield self._assistant(_call_block(call))
 
@@ -212,14 +212,14 @@ class StreamJson:
             yield from self._partial(lambda blocks: blocks.close())
             yield self._assistant(_text_block(text))
 
-    def _finished(self, outcome: ToolOutcome) -> Iterator[dict[str, Any]]:
+    def _on_finished(self, outcome: ToolOutcome) -> Iterator[dict[str, Any]]:
         if self._nested.pop(outcome.call.id, None) is not None:
             return
         message = self._writing
         message.waiting[outcome.call.id] = outcome
-        yield from self._ended(whole=message.is_whole)
+        yield from self._results_due(whole=message.is_whole)
 
-    def _ended(self, *, whole: bool) -> Iterator[dict[str, Any]]:
+    def _results_due(self, *, whole: bool) -> Iterator[dict[str, Any]]:
         """The results that can be told: of a whole message, each once all before it have been."""
         message = self._message
         if message is None or not whole:
@@ -278,7 +278,7 @@ class StreamJson:
                 yield self.line("stream_event", event=event, parent_tool_use_id=self._parent)
 
 
-def encoded(line: dict[str, Any] | list[dict[str, Any]]) -> bytes:
+def encode_json_line(line: dict[str, Any] | list[dict[str, Any]]) -> bytes:
     """One line, whatever stands in it: JSON escapes line breaks, and half a character becomes a replacement."""
     try:
         text = json.dumps(line, ensure_ascii=False, allow_nan=False)
@@ -291,7 +291,7 @@ def _text_block(text: str) -> dict[str, Any]:
     return {"type": "text", "text": encodable(text)}
 
 
-def _thought_block(thought: Thought) -> dict[str, Any]:
+def _block_of_thought(thought: Thought) -> dict[str, Any]:
     if thought.redacted:
         return {"type": "redacted_thinking", "data": thought.redacted}
     return {"type": "thinking", "thinking": thought.text, "signature": thought.signature}

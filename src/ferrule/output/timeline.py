@@ -77,7 +77,7 @@ class Timeline:
         """Say in one sentence what was seen."""
         beside = f"{self._side_by_side} of them side by side with another"
         calls = "1 call" if self._calls == 1 else f"{self._calls} calls"
-        self._wrapped("", f"{calls}, {beside}, each with one result.")
+        self._print_wrapped("", f"{calls}, {beside}, each with one result.")
 
     def _in_message(self, envelope: Envelope, message: _Message) -> None:
         match envelope.event:
@@ -114,10 +114,10 @@ class Timeline:
         self._row("the model still writes", "", since, message.ended, scale, "cyan")
         for call in calls:
             assert call.outcome is not None
-            title, result = (self._shortened(text) for text in (call.title, _result(call.outcome)))
+            title, result = (self._shorten(text) for text in (call.title, _result(call.outcome)))
             self._row(title, result, call.began, call.ended, scale, _colour(call.outcome.status))
             if call.outcome.is_error:
-                self._wrapped("      ", self._shortened(summary(call.outcome.view)), "dim")
+                self._print_wrapped("      ", self._shorten(summary(call.outcome.view)), "dim")
         self._write("")
 
     def _row(self, title: str, result: str, began: float, ended: float, scale: tuple[float, float], hue: str) -> None:
@@ -142,16 +142,16 @@ class Timeline:
     def _fit(self, text: str, width: int) -> str:
         return fit(text, width, ellipsis=self._style.ellipsis)
 
-    def _shortened(self, text: str) -> str:
+    def _shorten(self, text: str) -> str:
         return clean(text.replace(self._base, "") if self._base else text)
 
     def _say(self, lead: str, text: str, *styles: str) -> None:
         for paragraph in text.split("\n"):
-            self._wrapped(lead, clean(paragraph), *styles)
+            self._print_wrapped(lead, clean(paragraph), *styles)
             lead = "  "
         self._write("")
 
-    def _wrapped(self, lead: str, text: str, *styles: str) -> None:
+    def _print_wrapped(self, lead: str, text: str, *styles: str) -> None:
         for line in textwrap.wrap(text, max(10, self._width - len(lead))) or [""]:
             self._write(self._style.paint(lead + line, *styles))
             lead = " " * len(lead)

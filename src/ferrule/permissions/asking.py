@@ -21,7 +21,7 @@ from ..core.verdicts import Behavior, Verdict, strictest
 REFUSED = "the person said no"
 
 
-class Reach(StrEnum):
+class AnswerScope(StrEnum):
     """How long an answer holds."""
 
     ONCE = "once"
@@ -30,7 +30,7 @@ class Reach(StrEnum):
 
 
 @plain_value
-class Question:
+class ApprovalQuestion:
     """What a person has to know to answer."""
 
     proposal: Proposal
@@ -43,9 +43,9 @@ class Question:
 
 
 @plain_value
-class Answer:
+class ApprovalAnswer:
     allowed: bool
-    reach: Reach = Reach.ONCE
+    reach: AnswerScope = AnswerScope.ONCE
     words: str = ""
     """What the model is told with a no."""
     arguments: Mapping[str, Any] | None = None
@@ -53,7 +53,7 @@ class Answer:
 
 
 class Person(Protocol):
-    async def answer(self, question: Question, /) -> Answer: ...
+    async def answer(self, question: ApprovalQuestion, /) -> ApprovalAnswer: ...
 
 
 class OneAtATime:
@@ -65,7 +65,7 @@ class OneAtATime:
         *,
         judge: Callable[[Proposal], Opinion | Awaitable[Opinion]],
         suggest: Callable[[Proposal], tuple[str, ...]],
-        keep: Callable[[tuple[str, ...], Reach], Awaitable[None]],
+        keep: Callable[[tuple[str, ...], AnswerScope], Awaitable[None]],
     ) -> None:
         """`judge` are the rules; `keep` takes the rules of an "always"."""
         self._person = person
@@ -76,14 +76,14 @@ class OneAtATime:
 
     async def approve(self, proposal: Proposal, verdict: Verdict, /) -> Verdict:
         async with self._turn:
-            again = await self._judged(proposal, verdict)
+            again = await self._judge_again(proposal, verdict)
             if again.behavior is not Behavior.ASK:
                 return again
-            question = Question(
+            question = ApprovalQuestion(
                 proposal, again, proposal.tool.show_plan(proposal.input, proposal.ctx), self._suggest(proposal)
             )
             answer = await self._person.answer(question)
-            if answer.allowed and answer.reach is not Reach.ONCE and question.rules:
+            if answer.allowed and answer.reach is not AnswerScope.ONCE and question.rules:
                 await self._keep(question.rules, answer.reach)
         if not answer.allowed:
             return Verdict(behavior=Behavior.DENY, source="user", reason=answer.words or REFUSED)
@@ -91,7 +91,7 @@ class OneAtATime:
             behavior=Behavior.ALLOW, source="user", reason="the person said yes", updated_arguments=answer.arguments
         )
 
-    async def _judged(self, proposal: Proposal, verdict: Verdict) -> Verdict:
+    async def _judge_again(self, proposal: Proposal, verdict: Verdict) -> Verdict:
         """What the rules say by now. What a hook or the tool itself asked about stays a question."""
         if verdict.source in ("hook", "tool", "classifier"):
             return verdict

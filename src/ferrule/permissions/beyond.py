@@ -62,8 +62,8 @@ class Horizon:
     @cached_property
     def of_paths(self) -> Confinement | None:
         """Every path that rules deny, to be enforced for a call whatever it says; `None` where they deny none."""
-        unreadable = _spelled(self._denies.reads.patterns)
-        unwritable = (*unreadable, *_spelled(self._denies.writes.patterns))
+        unreadable = _spell_out(self._denies.reads.patterns)
+        unwritable = (*unreadable, *_spell_out(self._denies.writes.patterns))
         return Confinement(unreadable=unreadable, unwritable=unwritable) if unwritable else None
 
     @cached_property
@@ -83,10 +83,10 @@ def _of_unknown(denies: RuleIndex) -> OutOfReach | None:
     rules = [rule for _, rule in (*denies.reads.patterns, *denies.writes.patterns, *denies.hosts)]
     if not rules:
         return None
-    unreadable = _spelled(denies.reads.patterns)
+    unreadable = _spell_out(denies.reads.patterns)
     confinement = Confinement(
         unreadable=unreadable,
-        unwritable=(*unreadable, *_spelled(denies.writes.patterns)),
+        unwritable=(*unreadable, *_spell_out(denies.writes.patterns)),
         unreachable=tuple(pattern.text for pattern, _ in denies.hosts),
     )
     return OutOfReach(rules[0], confinement, _NOT_KNOWN)
@@ -111,12 +111,12 @@ def _of_folders(denies: RuleIndex, proposal: Proposal) -> OutOfReach | None:
                 else:
                     continue
                 if met:
-                    confinement = Confinement(unreadable=_spelled(met))
+                    confinement = Confinement(unreadable=_spell_out(met))
                     return OutOfReach(met[0][1], confinement, f"{path} may hold what the rule denies")
         elif isinstance(touch, WritesPath) and command is not None:
-            kept = _kept_from(denies, touch, command.argv)
+            kept = _denies_below(denies, touch, command.argv)
             if kept:
-                confinement = Confinement(unwritable=_spelled(kept))
+                confinement = Confinement(unwritable=_spell_out(kept))
                 return OutOfReach(kept[0][1], confinement, f"{touch.path} may hold what the rule denies")
     return None
 
@@ -136,14 +136,14 @@ def _of_repositories(denies: RuleIndex, effects: Effects) -> OutOfReach | None:
         else:
             continue
         if shows:
-            unreadable = _spelled(denies.reads.patterns)
-            unwritable = (*unreadable, *_spelled(denies.writes.patterns)) if effects.writes else ()
+            unreadable = _spell_out(denies.reads.patterns)
+            unwritable = (*unreadable, *_spell_out(denies.writes.patterns)) if effects.writes else ()
             confinement = Confinement(unreadable=unreadable, unwritable=unwritable)
             return OutOfReach(denies.reads.patterns[0][1], confinement, f"{what} may hold what the rule denies")
     return None
 
 
-def _kept_from(denies: RuleIndex, touch: WritesPath, argv: Sequence[str]) -> list[tuple[PathPattern, Rule]]:
+def _denies_below(denies: RuleIndex, touch: WritesPath, argv: Sequence[str]) -> list[tuple[PathPattern, Rule]]:
     """What may be changed with the path: all that is below it, or what is put there, if it is a folder."""
     patterns = (*denies.writes.patterns, *denies.reads.patterns)
     paths = tuple(dict.fromkeys((touch.path, touch.real or touch.path)))
@@ -178,5 +178,5 @@ def _meets(pattern: PathPattern, path: str, *, certain: bool) -> bool:
     return pattern.may_match_below(path)
 
 
-def _spelled(patterns: tuple[tuple[PathPattern, Rule], ...] | list[tuple[PathPattern, Rule]]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(path for pattern, _ in patterns for path in pattern.spelled()))
+def _spell_out(patterns: tuple[tuple[PathPattern, Rule], ...] | list[tuple[PathPattern, Rule]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(path for pattern, _ in patterns for path in pattern.spell_out()))

@@ -27,7 +27,7 @@ LONGEST: Final = 4_000
 
 
 @plain_value
-class Account:
+class ToolStatement:
     """What a tool says of a call."""
 
     tool: str
@@ -45,7 +45,7 @@ class Assessment:
 
 
 class Classifier(Protocol):
-    async def classify(self, account: Account, /) -> Assessment: ...
+    async def classify(self, account: ToolStatement, /) -> Assessment: ...
 
 
 Hold: TypeAlias = Callable[[Proposal, Verdict], Awaitable[Opinion]]
@@ -82,13 +82,13 @@ class ClassifierJudge:
             return None
         said = self._rules(proposal)
         if said is None:
-            return self._asked(proposal, answers=answers)
+            return self._ask(proposal, answers=answers)
         return None if isinstance(said, Verdict) else self._after(said, proposal, answers=answers)
 
     async def _after(self, said: Awaitable[Opinion], proposal: Proposal, *, answers: bool) -> Opinion:
-        return await self._asked(proposal, answers=answers) if await said is None else None
+        return await self._ask(proposal, answers=answers) if await said is None else None
 
-    async def _asked(self, proposal: Proposal, *, answers: bool) -> Opinion:
+    async def _ask(self, proposal: Proposal, *, answers: bool) -> Opinion:
         try:
             async with asyncio.timeout(self._seconds):
                 found = await self._classifier.classify(account_of(proposal))
@@ -109,11 +109,11 @@ class ClassifierJudge:
                 return None
 
 
-def account_of(proposal: Proposal) -> Account:
+def account_of(proposal: Proposal) -> ToolStatement:
     touches = proposal.effects.touches
     said = [describe_touch(touch)[:LONGEST] for touch in touches[:MOST_TOUCHES]]
     more = [f"and {len(touches) - MOST_TOUCHES} more things"] if len(touches) > MOST_TOUCHES else []
-    return Account(
+    return ToolStatement(
         tool=proposal.tool.name,
         summary=proposal.tool.describe(proposal.input)[:LONGEST],
         touches=(*said, *more),

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from ..core.values import frozen_named_value
-from ..host.web.addresses import Address, Reach, is_local_name, reach_of
+from ..host.web.addresses import Address, AddressReach, is_local_name, reach_of
 
 _LABEL: Final = re.compile(r"[a-z0-9_*]([a-z0-9_*-]*[a-z0-9_*])?")
 _LONGEST: Final = 253
@@ -114,7 +114,7 @@ def is_local(host: str) -> bool:
     """
     name = canonical(host).strip("[]")
     address = _address(name)
-    return is_local_name(name) if address is None else reach_of(address) is not Reach.PUBLIC
+    return is_local_name(name) if address is None else reach_of(address) is not AddressReach.PUBLIC
 
 
 def _address(host: str) -> Address | None:

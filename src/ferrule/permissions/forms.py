@@ -31,7 +31,7 @@ _DOMAIN: Final = "domain:"
 
 
 @plain_value
-class Whole:
+class WholeTool:
     """The tool, whatever it is given."""
 
 
@@ -85,7 +85,7 @@ class OwnWords:
     """A specifier that only the tool itself can read."""
 
 
-Form: TypeAlias = Whole | OfCommand | OfPath | OfHost | OfName | OfArgument | OwnWords
+Form: TypeAlias = WholeTool | OfCommand | OfPath | OfHost | OfName | OfArgument | OwnWords
 
 
 class NoForm(ValueError):
@@ -95,29 +95,29 @@ class NoForm(ValueError):
 def forms_of(tool: str, specifier: str | None, behavior: Behavior) -> tuple[Form, ...]:
     """What the rule is about; any one of the forms is enough. Raises `NoForm`."""
     if specifier is None or specifier in ("", "*"):
-        return (Whole(),)
+        return (WholeTool(),)
     if not specifier.strip():
         raise NoForm("has nothing but blanks in its parentheses. Write the tool's name alone, or what it is about")
     tool = CANONICAL.get(tool, tool)
     argument = _argument(specifier, tool) if behavior is not Behavior.ALLOW else None
     more: tuple[Form, ...] = (argument,) if argument is not None else ()
     if tool in COMMAND_TOOLS:
-        return (OfCommand(TextPattern(unescaped(specifier), ignore_case=tool in FOLDING)), *more)
+        return (OfCommand(TextPattern(unescape(specifier), ignore_case=tool in FOLDING)), *more)
     if tool in (READING, WRITING) or tool in PATH_TOOLS:
         return (*_of_path(tool, specifier, behavior), *more)
     if tool == "WebFetch":
         return _of_host(specifier, behavior, more)
     if tool in NAMED_BY:
-        return (OfName(NAMED_BY[tool], TextPattern(unescaped(specifier).strip().lstrip("/"))), *more)
+        return (OfName(NAMED_BY[tool], TextPattern(unescape(specifier).strip().lstrip("/"))), *more)
     if tool == "WebSearch" and not more:
         raise NoForm("has a specifier, and WebSearch takes none. Write `WebSearch`")
     return (OwnWords(), *more)
 
 
-def unescaped(specifier: str) -> str:
+def unescape(specifier: str) -> str:
     r"""Without the backslashes that only keep parentheses apart.
 
-    >>> unescaped(r"echo \(\*\)")
+    >>> unescape(r"echo \(\*\)")
     'echo (\\*)'
     """
     return re.sub(r"\\([()])", r"\1", specifier)
@@ -133,7 +133,7 @@ def _argument(specifier: str, tool: str) -> OfArgument | None:
 
 
 def _of_path(tool: str, specifier: str, behavior: Behavior) -> tuple[Form, ...]:
-    text = unescaped(specifier)
+    text = unescape(specifier)
     why = why_no_path(text)
     if why is not None:
         raise NoForm(why)
@@ -161,4 +161,4 @@ def _of_host(specifier: str, behavior: Behavior, more: tuple[Form, ...]) -> tupl
     why = why_no_domain(domain, allows=behavior is Behavior.ALLOW)
     if why is not None:
         raise NoForm(why)
-    return (Whole(),) if domain.strip() == "*" else (OfHost(DomainPattern(domain)),)
+    return (WholeTool(),) if domain.strip() == "*" else (OfHost(DomainPattern(domain)),)

@@ -17,7 +17,7 @@ from ..core.values import plain_value
 from .matching import CommandIndex, RuleIndex, command_of, own_words, rule_by_words
 from .paths import PathIndex
 from .patterns import TextPattern
-from .programs import name_of, needs_an_exact_rule, unwrapped
+from .programs import name_of, needs_an_exact_rule, unwrap
 from .rules import Rule
 
 _QUOTES: Final = re.compile("[\"']")
@@ -45,7 +45,7 @@ def grant(index: RuleIndex, proposal: Proposal, free: Free) -> Grant | None:
     if own is not None:
         return Grant((own,), approves=True)
     commands = index.naming(proposal.tool).commands
-    granting = _Granting(index, commands, free, _as_written(proposal) if commands else None)
+    granting = _Granting(index, commands, free, _text_as_written(proposal) if commands else None)
     if all(granting.grants(touch) for touch in proposal.effects.touches):
         return Grant(tuple(granting.rules), approves=proposal.effects.unknown or granting.speaks_for_all)
     return None
@@ -86,7 +86,7 @@ def _spells_variables(pattern: TextPattern, command: str, proposal: Proposal) ->
     return len(ran) == 1 and not needs_an_exact_rule(ran[0].argv)
 
 
-def _as_written(proposal: Proposal) -> str | None:
+def _text_as_written(proposal: Proposal) -> str | None:
     """The text of a call that is one command, with its quotes, which rules may have too, and nothing else."""
     text = command_of(proposal)
     if text is None or len(proposal.effects.commands) != 1:
@@ -141,15 +141,15 @@ class _Granting:
 
     def _command(self, touch: RunsCommand) -> bool:
         self._program = name_of(touch.argv)
-        self._granted = touch.within in self._sources or self._ruled(touch.argv)
+        self._granted = touch.within in self._sources or self._is_granted_by_rule(touch.argv)
         if self._granted:
             self._sources.add(touch.source or " ".join(touch.argv))
         else:
             self._unruled = True
         return self._granted or self._free(touch, None)
 
-    def _ruled(self, argv: tuple[str, ...]) -> bool:
-        for form in unwrapped(argv):
+    def _is_granted_by_rule(self, argv: tuple[str, ...]) -> bool:
+        for form in unwrap(argv):
             for pattern, rule in self._about(form):
                 if pattern.exact is not None or not needs_an_exact_rule(form):
                     self.rules.append(rule)
@@ -172,7 +172,7 @@ class _Granting:
         reads = isinstance(touch, ReadsPath)
         indexes = (self._index.writes, self._index.reads) if reads else (self._index.writes,)
         for path in (touch.path,) if touch.real in ("", touch.path) else (touch.path, touch.real):
-            rule = _found(indexes, path, reads=reads)
+            rule = _find_rule(indexes, path, reads=reads)
             if rule is None:
                 return False
             self.rules.append(rule)
@@ -185,7 +185,7 @@ class _Granting:
         return rule is not None
 
 
-def _found(indexes: Sequence[PathIndex[Rule]], path: str, *, reads: bool) -> Rule | None:
+def _find_rule(indexes: Sequence[PathIndex[Rule]], path: str, *, reads: bool) -> Rule | None:
     for index in indexes:
         rule = index.find(path)
         if rule is None and reads:

@@ -20,7 +20,7 @@ def hidden_tools(rules: Iterable[Rule], places: Places) -> Callable[[AnyTool], b
 def plain_hidden_paths(rules: Iterable[Rule], places: Places) -> tuple[str, ...]:
     """The paths that rules deny to read without a wildcard."""
     patterns = RuleIndex(rules, Behavior.DENY, places).reads.patterns
-    return tuple(dict.fromkeys(path for pattern, _ in patterns if pattern.is_plain for path in pattern.spelled()))
+    return tuple(dict.fromkeys(path for pattern, _ in patterns if pattern.is_plain for path in pattern.spell_out()))
 
 
 def hidden_paths(rules: Iterable[Rule], places: Places) -> Callable[[str], bool] | None:

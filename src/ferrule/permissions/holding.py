@@ -20,7 +20,7 @@ def is_command(proposal: Proposal) -> bool:
 def grants_of(proposal: Proposal) -> Grants:
     """What the call declares."""
     lasts = bool(getattr(proposal.input, "run_in_background", False))
-    return Grants.declared_by(proposal.effects, lasts=lasts)
+    return Grants.for_effects(proposal.effects, lasts=lasts)
 
 
 def join_confinements(one: Confinement | None, other: Confinement | None) -> Confinement:

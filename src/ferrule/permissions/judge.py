@@ -29,10 +29,10 @@ from .beyond import Horizon, OutOfReach, unread
 from .domains import PreApproval
 from .granting import Free, Grant, grant, of_own_form
 from .holding import grants_of, is_command, join_confinements
-from .matching import Match, RuleIndex, restriction
-from .modes import Ground, Mode, is_free, needs_read_only_sandbox, refusal
+from .matching import RuleIndex, RuleMatch, restriction
+from .modes import Mode, ModeContext, is_free, needs_read_only_sandbox, refusal
 from .paths import Places
-from .protected import DEFAULT_LISTS, Concern, Guard, PathLists
+from .protected import DEFAULT_LISTS, Concern, PathGuard, PathLists
 from .rules import Rule
 from .secrets import SecretFiles
 
@@ -68,15 +68,15 @@ class RuleJudge:
         self._confines = confines
         self._allowing: dict[tuple[int, bool], Verdict] = {}
         """The verdict of each rule that has allowed something, by the rule's identity and whether it approved."""
-        self._free = _free(mode, Ground(places=places, domains=domains))
-        self._free_over_https = _free(mode, Ground(places=places, domains=domains, https=True))
-        self._guard = Guard(places, lists)
+        self._free = _free(mode, ModeContext(places=places, domains=domains))
+        self._free_over_https = _free(mode, ModeContext(places=places, domains=domains, https=True))
+        self._guard = PathGuard(places, lists)
         self._lists = lists
         self._allows, self._asks, self._denies = (RuleIndex(rules, behavior, places) for behavior in Behavior)
         self._horizon = Horizon(self._denies)
 
     def judge(self, proposal: Proposal, /) -> Verdict | None:
-        verdict = self._with_denies(self._heard(proposal), proposal)
+        verdict = self._with_denies(self._decide(proposal), proposal)
         if self._mode is not Mode.DONT_ASK or (verdict is not None and verdict.behavior is not Behavior.ASK):
             return verdict
         if verdict is None:
@@ -91,10 +91,10 @@ class RuleJudge:
         beyond = self._out_of_reach(proposal)
         return verdict if beyond is None else replace(verdict, needs_confinement=beyond.confinement)
 
-    def _heard(self, proposal: Proposal) -> Verdict | None:
+    def _decide(self, proposal: Proposal) -> Verdict | None:
         denied = restriction(self._denies, proposal)
         if denied is not None:
-            return _ruled(denied)
+            return _verdict_of_rule(denied)
         concerns = [one for one in self._guard.concerns(proposal.effects) if not self._is_settled(one, proposal)]
         never = next((one for one in concerns if one.behavior is Behavior.DENY), None)
         if never is not None:
@@ -104,25 +104,25 @@ class RuleJudge:
             return Verdict(behavior=Behavior.DENY, source="mode", reason=refused)
         asked = restriction(self._asks, proposal)
         if asked is not None:
-            return _ruled(asked)
+            return _verdict_of_rule(asked)
         hidden = unread((self._denies, self._asks), proposal)
         if hidden is not None:
             reason = f"rule {hidden} {_VERBS[hidden.behavior]} what may stand in a part that is not understood"
             return Verdict(behavior=Behavior.ASK, source="safety", reason=reason, rule=hidden.text)
         if concerns:
             return concerns[0].verdict()
-        return self._allowed(proposal)
+        return self._decide_allow(proposal)
 
-    def _allowed(self, proposal: Proposal) -> Verdict | None:
+    def _decide_allow(self, proposal: Proposal) -> Verdict | None:
         granted = grant(self._allows, proposal, self._free_over_https if _is_https(proposal) else self._free)
         beyond = self._out_of_reach(proposal)
         read_only = needs_read_only_sandbox(self._mode, proposal.effects)
         if beyond is not None or read_only:
-            return self._confined(proposal, beyond, granted, read_only=read_only)
+            return self._verdict_if_confined(proposal, beyond, granted, read_only=read_only)
         if granted is None:
             return None
-        verdict = self._granted(granted, proposal.effects)
-        return self._held(proposal, verdict) if is_command(proposal) else verdict
+        verdict = self._verdict_of_grant(granted, proposal.effects)
+        return self._hold(proposal, verdict) if is_command(proposal) else verdict
 
     def _out_of_reach(self, proposal: Proposal) -> OutOfReach | None:
         """The denies that neither the call's own account nor anything else rules out.
@@ -139,7 +139,7 @@ class RuleJudge:
         left = self._horizon.of_hosts if held else beyond
         return left and replace(left, why=f"{left.why}; a rule that allows {proposal.tool.name} by name settles it")
 
-    def _held(self, proposal: Proposal, verdict: Verdict) -> Verdict:
+    def _hold(self, proposal: Proposal, verdict: Verdict) -> Verdict:
         """An allowed command, with what it is to be held to."""
         denied = self._horizon.of_paths
         if not verdict.approved:
@@ -162,18 +162,20 @@ class RuleJudge:
         reason = "rules deny paths, permissions are bypassed, and this machine cannot keep a command from them"
         return Verdict(behavior=Behavior.ASK, source="safety", reason=reason, needs_confinement=needed)
 
-    def _granted(self, granted: Grant, effects: Effects) -> Verdict:
+    def _verdict_of_grant(self, granted: Grant, effects: Effects) -> Verdict:
         if granted.rules:
             rule, approved = granted.rules[0], granted.approves or self._mode is Mode.BYPASS
             verdict = self._allowing.get((id(rule), approved))
             if verdict is None:
-                verdict = self._allowing[id(rule), approved] = replace(_ruled(Match(rule)), approved=approved)
+                verdict = self._allowing[id(rule), approved] = replace(
+                    _verdict_of_rule(RuleMatch(rule)), approved=approved
+                )
             return verdict
         if self._mode is Mode.BYPASS:
             return _BYPASSED
         return _EDITS if effects.writes else _FETCHES if effects.hosts else _LOOKS
 
-    def _confined(
+    def _verdict_if_confined(
         self, proposal: Proposal, beyond: OutOfReach | None, granted: Grant | None, *, read_only: bool
     ) -> Verdict:
         """Ask, or say what is left once a sandbox holds the process. Only a process can be held."""
@@ -182,7 +184,7 @@ class RuleJudge:
         if is_command(proposal):
             needed = self._as_command(proposal, needed, granted)
         if proposal.effects.commands and self._confines is not None and self._confines(needed):
-            inside = self._granted(granted, proposal.effects) if granted else _LOOKS if read_only else None
+            inside = self._verdict_of_grant(granted, proposal.effects) if granted else _LOOKS if read_only else None
             if inside is not None:
                 return replace(inside, needs_confinement=needed, reason=f"{inside.reason}, inside a sandbox")
         if beyond is None:
@@ -243,7 +245,7 @@ class RuleJudge:
         return any(pattern.matches(path) and not pattern.matches(otherwise) for pattern, _ in patterns)
 
 
-def _free(mode: Mode, ground: Ground) -> Free:
+def _free(mode: Mode, ground: ModeContext) -> Free:
     return lambda touch, program: is_free(mode, touch, program, ground)
 
 
@@ -268,7 +270,7 @@ def _is_https(proposal: Proposal) -> bool:
     return isinstance(url, str) and url[:8].lower() == "https://"
 
 
-def _ruled(match: Match) -> Verdict:
+def _verdict_of_rule(match: RuleMatch) -> Verdict:
     rule = match.rule
     return Verdict(
         behavior=rule.behavior,

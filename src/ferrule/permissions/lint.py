@@ -89,7 +89,12 @@ def _of_command(rule: Rule, pattern: TextPattern) -> Iterator[Remark]:
             yield Remark(rule, Flaw.WIDE, f"allows whatever {first} is told to run. Name what it may run.")
     if rule.text.find(":*") not in (-1, len(rule.text) - 3):
         yield Remark(rule, Flaw.NEVER, "has `:*` inside, where it is plain text. Write ` *` there.")
-    if pattern.exact is None and not pattern.bounded and pattern.text.endswith("*") and pattern.literal[-1:].isalnum():
+    if (
+        pattern.exact is None
+        and not pattern.ends_in_wildcard
+        and pattern.text.endswith("*")
+        and pattern.literal[-1:].isalnum()
+    ):
         words = "has no blank before its last `*`, so it matches longer names too. Write ` *` for arguments only."
         yield Remark(rule, Flaw.WIDE, words)
     if pattern.exact is None and _OPERATOR.search(pattern.literal):
@@ -143,7 +148,12 @@ def _form_covers(wide: object, narrow: object) -> bool:
         if narrow.pattern.exact is not None:
             return wide.pattern.matches(narrow.pattern.exact)
         plain = narrow.pattern.head == narrow.pattern.literal
-        return narrow.pattern.bounded and wide.pattern.bounded and plain and wide.pattern.matches(narrow.pattern.head)
+        return (
+            narrow.pattern.ends_in_wildcard
+            and wide.pattern.ends_in_wildcard
+            and plain
+            and wide.pattern.matches(narrow.pattern.head)
+        )
     if isinstance(wide, OfHost) and isinstance(narrow, OfHost):
         return narrow.pattern.names_one and wide.pattern.matches(narrow.pattern.text)
     return False

@@ -30,12 +30,12 @@ from .forms import COMMAND_TOOLS, FOLDING, READING, WRITING, OfArgument, OfComma
 from .names import NamePattern, names_of
 from .paths import PathIndex, PathPattern, Places
 from .patterns import TextPattern
-from .programs import name_of, unwrapped
+from .programs import name_of, unwrap
 from .rules import Rule
 
 
 @plain_value
-class Match:
+class RuleMatch:
     """A rule, and what it is about in this call."""
 
     rule: Rule
@@ -137,7 +137,7 @@ class RuleIndex:
             by_name=tuple((form, rule) for form, rule in forms if isinstance(form, OfName)),
             by_argument=arguments,
             commands=tuple(self.commands[name] for name in names_of(tool) if name in COMMAND_TOOLS),
-            paths=PathIndex((self._anchored(rule, form), rule) for form, rule in own_paths),
+            paths=PathIndex((self._anchor(rule, form), rule) for form, rule in own_paths),
         )
 
     def host(self, host: str) -> Rule | None:
@@ -146,27 +146,27 @@ class RuleIndex:
     def _paths_of(self, tool: str) -> PathIndex[Rule]:
         rules = (rule for rule in self._rules if rule.tool == tool)
         return PathIndex(
-            (self._anchored(rule, form), rule) for rule in rules for form in rule.forms if isinstance(form, OfPath)
+            (self._anchor(rule, form), rule) for rule in rules for form in rule.forms if isinstance(form, OfPath)
         )
 
-    def _anchored(self, rule: Rule, form: OfPath) -> PathPattern:
+    def _anchor(self, rule: Rule, form: OfPath) -> PathPattern:
         return PathPattern(form.path, self._places.of(form.path.anchor, rule.origin.base))
 
 
-def restriction(index: RuleIndex, proposal: Proposal) -> Match | None:
+def restriction(index: RuleIndex, proposal: Proposal) -> RuleMatch | None:
     """The first rule that denies or asks: for the tool, for the call's own form, for anything it touches."""
     if not index:
         return None
     named = index.naming(proposal.tool)
     if named.whole is not None:
-        return Match(named.whole)
+        return RuleMatch(named.whole)
     rule = _of_own_form(named, proposal)
     if rule is not None:
-        return Match(rule)
+        return RuleMatch(rule)
     for touch in proposal.effects.touches:
         rule = _of_touch(index, named, touch)
         if rule is not None:
-            return Match(rule, f"that it {describe_touch(touch)}")
+            return RuleMatch(rule, f"that it {describe_touch(touch)}")
     return None
 
 
@@ -247,14 +247,14 @@ def _of_path(touch: ReadsPath | WritesPath, *indexes: PathIndex[Rule]) -> Rule |
     paths = (touch.path,) if plain else (touch.path, touch.real or touch.path, *touch.links)
     for index in indexes:
         if index:
-            for path in paths if all(map(str.isascii, paths)) else _spelled(paths):
+            for path in paths if all(map(str.isascii, paths)) else _spellings_of(paths):
                 rule = index.find(path)
                 if rule is not None:
                     return rule
     return None
 
 
-def _spelled(paths: Sequence[str]) -> Iterator[str]:
+def _spellings_of(paths: Sequence[str]) -> Iterator[str]:
     """As they are, and with each accent as a part of its letter, as rules that restrict have it too."""
     for path in paths:
         yield path
@@ -264,7 +264,7 @@ def _spelled(paths: Sequence[str]) -> Iterator[str]:
 def _of_command(index: RuleIndex, argv: Sequence[str]) -> Rule | None:
     """Every shell's rules hold for every command, past wrappers and past the folder a program is called from."""
     shells = [commands for commands in index.commands.values() if commands]
-    for form in unwrapped(argv) if shells else ():
+    for form in unwrap(argv) if shells else ():
         spelled = " ".join(form)
         name = name_of(form)
         for text in (spelled,) if name == form[0] else (spelled, " ".join((name, *form[1:]))):

@@ -49,7 +49,7 @@ class Mode(StrEnum):
 
 
 @frozen_named_value
-class Ground:
+class ModeContext:
     """What a mode stands on."""
 
     places: Places
@@ -58,7 +58,7 @@ class Ground:
     """Whether the call goes over https, as far as it goes to the web."""
 
 
-def is_free(mode: Mode, touch: Touch, program: str | None, ground: Ground) -> bool:
+def is_free(mode: Mode, touch: Touch, program: str | None, ground: ModeContext) -> bool:
     """Whether the mode lets the touch be without a rule, done by the program of that name or by the tool itself."""
     if mode is Mode.BYPASS:
         return True

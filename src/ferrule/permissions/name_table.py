@@ -21,7 +21,7 @@ _MOST_FORMS: Final = 64
 
 
 @plain_value
-class Listed:
+class ListedName:
     """A name that was found in a path: on which list, and from which part of the path on."""
 
     kind: str
@@ -73,15 +73,15 @@ class NameTable:
                 self._add(_entry(kind, name, home))
         self._beginnings = tuple(self._by_beginning)
         self._endings = tuple(self._by_ending)
-        self._meant = lru_cache(maxsize=1024)(self._found_by_glob)
+        self._meant = lru_cache(maxsize=1024)(self._find_by_glob)
 
-    def meant(self, folder: str, names: str) -> tuple[Listed, ...]:
+    def find_meant(self, folder: str, names: str) -> tuple[ListedName, ...]:
         """All that a glob below the folder is about: `.e*` is about `.env`, and `*` about nothing."""
         return self._meant(folder.rstrip("/").casefold(), names.casefold())
 
-    def _found_by_glob(self, folder: str, names: str) -> tuple[Listed, ...]:
+    def _find_by_glob(self, folder: str, names: str) -> tuple[ListedName, ...]:
         above = folder.split("/")
-        found: dict[Listed, None] = {}
+        found: dict[ListedName, None] = {}
         for spelled in brace_forms(names):
             parts = [*above, *(part for part in spelled.split("/") if part not in ("", "."))]
             for entry in self._entries:
@@ -89,12 +89,12 @@ class NameTable:
                 depths = range(first, len(parts)) if not entry.fronts else (len(front) for front in entry.fronts)
                 for at in depths:
                     if at >= first and entry.is_meant(parts, at):
-                        found[Listed(entry.kind, entry.name, at, bool(entry.fronts), len(entry.segments))] = None
+                        found[ListedName(entry.kind, entry.name, at, bool(entry.fronts), len(entry.segments))] = None
         return tuple(found)
 
-    def find(self, path: str) -> list[Listed]:
+    def find(self, path: str) -> list[ListedName]:
         """All that is listed of the path, from its front to its end."""
-        found: list[Listed] = []
+        found: list[ListedName] = []
         parts = path.casefold().split("/")
         for at, part in enumerate(parts):
             if part in self._by_name:
@@ -133,9 +133,9 @@ def _entry(kind: str, name: str, home: Sequence[str]) -> _Entry:
     return _Entry(kind, name, tuple(text.strip("/").split("/")), fronts)
 
 
-def _take(entries: Sequence[_Entry], parts: Sequence[str], at: int, found: list[Listed]) -> None:
+def _take(entries: Sequence[_Entry], parts: Sequence[str], at: int, found: list[ListedName]) -> None:
     found.extend(
-        Listed(entry.kind, entry.name, at, bool(entry.fronts), len(entry.segments))
+        ListedName(entry.kind, entry.name, at, bool(entry.fronts), len(entry.segments))
         for entry in entries
         if entry.matches(parts, at)
     )
@@ -155,7 +155,7 @@ def means(glob: str, listed: str) -> bool:
     """
     if not is_wild(glob):
         return fnmatch.fnmatchcase(glob, listed) if is_wild(listed) else glob == listed
-    plain, beginning, ending, begins, spelled = _taken_apart(glob)
+    plain, beginning, ending, begins, spelled = _take_apart(glob)
     if not is_wild(listed):
         return (begins or 2 * spelled >= len(listed)) and fnmatch.fnmatchcase(listed, plain)
     if listed.startswith("*"):
@@ -165,7 +165,7 @@ def means(glob: str, listed: str) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _taken_apart(glob: str) -> tuple[str, str, str, bool, int]:
+def _take_apart(glob: str) -> tuple[str, str, str, bool, int]:
     """Without sets; how it begins and ends; whether the beginning says something; how many characters it spells."""
     plain = _SET.sub("*", glob)
     pieces = re.split(r"[*?]", plain)

@@ -73,11 +73,11 @@ class NamePattern:
     def _of_server(self, rest: str) -> None:
         server = rest.removesuffix("__*")
         if not _is_glob(server):
-            self._server = normalised(server)
+            self._server = normalise_server(server)
         if _is_glob(rest):
             self._glob = TextPattern(MCP + rest)
         elif "__" in rest:
-            self.exact = MCP + normalised(rest)
+            self.exact = MCP + normalise_server(rest)
 
     def names(self, tool: AnyTool, behavior: Behavior) -> bool:
         """Whether a rule of this kind is about the tool, under its own name or an old one."""
@@ -96,7 +96,7 @@ class NamePattern:
         if behavior is not Behavior.ALLOW or not name.startswith(MCP):
             return True
         named = self._glob.text.removeprefix(MCP).partition("__")[0]
-        return _is_of_server(name, normalised(named), server, behavior)
+        return _is_of_server(name, normalise_server(named), server, behavior)
 
 
 def names_of(tool: AnyTool) -> tuple[str, ...]:
@@ -104,10 +104,10 @@ def names_of(tool: AnyTool) -> tuple[str, ...]:
     return tuple(dict.fromkeys(CANONICAL.get(name, name) for name in names))
 
 
-def normalised(server: str) -> str:
+def normalise_server(server: str) -> str:
     """As it stands in the names of its tools.
 
-    >>> normalised("my server.v2")
+    >>> normalise_server("my server.v2")
     'my_server_v2'
     """
     return _FOREIGN.sub("_", server)
@@ -119,7 +119,7 @@ def _is_glob(text: str) -> bool:
 
 def _is_of_server(name: str, wanted: str, server: str | None, behavior: Behavior) -> bool:
     if server is not None:
-        return normalised(server) == wanted and name.startswith(MCP)
+        return normalise_server(server) == wanted and name.startswith(MCP)
     if not name.startswith(f"{MCP}{wanted}__"):
         return False
     # Nobody said which server it is. A rule that restricts takes every reading of the name, one that allows only

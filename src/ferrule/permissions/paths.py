@@ -109,7 +109,7 @@ def path_form(specifier: str, *, allows: bool) -> PathForm:
     PathForm(anchor=<Anchor.HOME: '~/'>, pattern='/notes/**')
     """
     text = specifier.strip()
-    anchor, rest = _anchored(text)
+    anchor, rest = _split_anchor(text)
     rest = re.sub(r"/(\./)+", "/", re.sub(r"//+", "/", rest))
     if allows:
         explicit = anchor is not Anchor.CWD or text.startswith("./") or "/" in rest
@@ -119,7 +119,7 @@ def path_form(specifier: str, *, allows: bool) -> PathForm:
     return PathForm(anchor, rest if anchor is Anchor.CWD else f"/{rest}")
 
 
-def _anchored(text: str) -> tuple[Anchor, str]:
+def _split_anchor(text: str) -> tuple[Anchor, str]:
     if text == "~":
         return Anchor.HOME, "**"
     for anchor in Anchor:
@@ -136,7 +136,7 @@ class PathPattern:
     def __init__(self, form: PathForm, bases: tuple[str, ...]) -> None:
         self.form = form
         self.bases = bases
-        self._regex = _compiled(form.pattern)
+        self._regex = _compile(form.pattern)
 
     @property
     def regex(self) -> re.Pattern[str]:
@@ -169,7 +169,7 @@ class PathPattern:
         """Whether it means one path, and what is below that."""
         return self.form.is_literal and self.form.pattern.startswith("/")
 
-    def spelled(self) -> tuple[str, ...]:
+    def spell_out(self) -> tuple[str, ...]:
         """The pattern as absolute paths, one for each form of its folder."""
         pattern = self.form.pattern
         depth = pattern if pattern.startswith("/") else f"/{pattern}" if "/" in pattern else f"/**/{pattern}"
@@ -197,7 +197,7 @@ def below(path: str, bases: Iterable[str]) -> Iterator[str]:
             yield path[len(base) + 1 :]
 
 
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile(pattern: str) -> re.Pattern[str]:
     # It takes 40 ms to load, and few sessions have a path rule.
     from pathspec.patterns.gitignore.base import GitIgnorePatternError  # noqa: PLC0415
     from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern  # noqa: PLC0415

@@ -42,7 +42,7 @@ class TextPattern:
         return self.literal
 
     @property
-    def bounded(self) -> bool:
+    def ends_in_wildcard(self) -> bool:
         """Whether it ends in "any arguments"."""
         return self._bounded
 

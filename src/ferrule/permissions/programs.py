@@ -78,10 +78,10 @@ def name_of(argv: Sequence[str]) -> str:
     return argv[0].rpartition("/")[2] if argv else ""
 
 
-def unwrapped(argv: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def unwrap(argv: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """The command itself, then what is left of it without each wrapper that only passes a command on.
 
-    >>> list(unwrapped(("timeout", "5", "nice", "npm", "test")))[-1]
+    >>> list(unwrap(("timeout", "5", "nice", "npm", "test")))[-1]
     ('npm', 'test')
     """
     rest = tuple(argv)

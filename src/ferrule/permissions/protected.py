@@ -14,12 +14,12 @@ from ..core.verdicts import Behavior, Verdict
 from ..shell.paths import VOLUMES, is_critical, without_volume
 from . import sensitive
 from .domains import is_local
-from .name_table import Listed, NameTable, is_wild
+from .name_table import ListedName, NameTable, is_wild
 from .paths import Places, is_below
 from .programs import removes_what_a_variable_names, shows_content
 
 _REMOVING: Final = frozenset({Change.DELETES, Change.UNLINKS})
-_NOTHING: Final[Mapping[str, Listed]] = MappingProxyType({})
+_NOTHING: Final[Mapping[str, ListedName]] = MappingProxyType({})
 
 
 @frozen_named_value
@@ -33,7 +33,7 @@ class PathLists:
     delicate: tuple[str, ...] = tuple(sensitive.DELICATE.split())
     system: tuple[str, ...] = tuple(sensitive.SYSTEM.split())
 
-    def changed(
+    def change(
         self,
         *,
         protected: Iterable[str] = (),
@@ -75,7 +75,7 @@ class Concern:
         return Verdict(behavior=self.behavior, source="safety", reason=self.reason)
 
 
-class Guard:
+class PathGuard:
     """Looks at what a call touches. Made once for a session."""
 
     def __init__(self, places: Places, lists: PathLists = DEFAULT_LISTS) -> None:
@@ -100,14 +100,14 @@ class Guard:
     def secret_in(self, path: str) -> Concern | None:
         """Why reading the path is asked about, if it is."""
         found = self._table.find(path)
-        return self._read(path, self._listed(found, path)) if found else None
+        return self._read(path, self._find_listed(found, path)) if found else None
 
     def secret_meant(self, folder: str, names: str) -> Concern | None:
         """The same for a glob below a folder: for one that means a secret, not for one that passes over it."""
-        for listed in self._table.meant(folder, names) if names else ():
-            path = _spelled_out(folder, names, listed)
+        for listed in self._table.find_meant(folder, names) if names else ():
+            path = _spell_out(folder, names, listed)
             spelled = self._table.find(path.rstrip("*?"))  # `.env.example*` is about what is no secret
-            concern = self._read(path, self._listed([listed, *spelled], path))
+            concern = self._read(path, self._find_listed([listed, *spelled], path))
             if concern is not None:
                 return concern
         return None
@@ -118,22 +118,24 @@ class Guard:
         if reads and not shows:
             return
         for path in (touch.path,) if touch.real in ("", touch.path) else (touch.path, touch.real):
-            concern = self.secret_in(path) if reads else self._written(path, touch.change)
+            concern = self.secret_in(path) if reads else self._concern_of_write(path, touch.change)
             if concern is None and touch.names:
-                concern = self.secret_meant(path, touch.names) if reads else self._written_by_glob(path, touch.names)
+                concern = (
+                    self.secret_meant(path, touch.names) if reads else self._concern_of_glob_write(path, touch.names)
+                )
             if concern is not None:
                 yield concern
 
-    def _read(self, path: str, listed: Mapping[str, Listed]) -> Concern | None:
+    def _read(self, path: str, listed: Mapping[str, ListedName]) -> Concern | None:
         secret = listed.get("secrets")
         if secret is None or "not_secrets" in listed:
             return None
         reason = f"{path} may hold secrets (`{secret.name}`); only a rule that names the path allows reading it"
-        return Concern(Behavior.ASK, reason, secret=(path, _renamed(path, secret)), in_bypass=False)
+        return Concern(Behavior.ASK, reason, secret=(path, _rename_secret(path, secret)), in_bypass=False)
 
-    def _written(self, path: str, change: Change) -> Concern | None:
+    def _concern_of_write(self, path: str, change: Change) -> Concern | None:
         found = self._table.find(path)
-        listed = self._listed(found, path) if found else _NOTHING
+        listed = self._find_listed(found, path) if found else _NOTHING
         if "system" in listed or (path.startswith(VOLUMES) and self._is_of_the_system(without_volume(path))):
             return Concern(Behavior.DENY, f"{path} says who may do what on this machine, and is never written")
         if change in _REMOVING and self._is_critical(path):
@@ -143,16 +145,16 @@ class Guard:
     def _is_of_the_system(self, path: str) -> bool:
         return any(listed.kind == "system" for listed in self._table.find(path))
 
-    def _written_by_glob(self, folder: str, names: str) -> Concern | None:
-        for listed in self._table.meant(folder, names):
-            path = _spelled_out(folder, names, listed)
-            concern = self._delicate(path, self._listed([listed], path))
+    def _concern_of_glob_write(self, folder: str, names: str) -> Concern | None:
+        for listed in self._table.find_meant(folder, names):
+            path = _spell_out(folder, names, listed)
+            concern = self._delicate(path, self._find_listed([listed], path))
             if concern is not None:
                 return concern
         return None
 
-    def _delicate(self, path: str, listed: Mapping[str, Listed]) -> Concern | None:
-        protected = self._protected(path, listed)
+    def _delicate(self, path: str, listed: Mapping[str, ListedName]) -> Concern | None:
+        protected = self._find_protected(path, listed)
         if protected is not None:
             reason = f"{path} is protected (`{protected.name}`): programs run or trust it later"
             return Concern(Behavior.ASK, reason, written=(path, _names_in(path, protected)), in_bypass=False)
@@ -164,16 +166,16 @@ class Guard:
         names = names[:1] if sensitive_name.kind == "delicate" else names
         return Concern(Behavior.ASK, reason, written=(path, names), in_bypass=False)
 
-    def _protected(self, path: str, listed: Mapping[str, Listed]) -> Listed | None:
+    def _find_protected(self, path: str, listed: Mapping[str, ListedName]) -> ListedName | None:
         """An exempt folder takes nothing away from what is below it, such as the .git of a worktree."""
         exempt = listed.get("not_run_later")
         if exempt is None:
             return listed.get("run_later")
         parts = path.split("/")
         rest = "/".join((*parts[: exempt.at], *parts[exempt.at + exempt.length :]))
-        return self._listed(self._table.find(rest), rest).get("run_later")
+        return self._find_listed(self._table.find(rest), rest).get("run_later")
 
-    def _listed(self, found: Sequence[Listed], path: str) -> Mapping[str, Listed]:
+    def _find_listed(self, found: Sequence[ListedName], path: str) -> Mapping[str, ListedName]:
         """Of what was found of the path the first of each list.
 
         A workspace that lies in a folder named `secrets` is not sensitive as a
@@ -182,7 +184,7 @@ class Guard:
         if not found:
             return _NOTHING
         depth = max((root.rstrip("/").count("/") + 1 for root in self._places.roots if is_below(path, root)), default=0)
-        listed: dict[str, Listed] = {}
+        listed: dict[str, ListedName] = {}
         for one in found:
             if one.at >= depth or one.anchored or one.kind not in ("secrets", "delicate"):
                 listed.setdefault(one.kind, one)
@@ -201,14 +203,14 @@ def _table(lists: PathLists, home: tuple[str, ...]) -> NameTable:
     return NameTable({each.name: getattr(lists, each.name) for each in fields(lists)}, home=home)
 
 
-def _renamed(path: str, secret: Listed) -> str:
+def _rename_secret(path: str, secret: ListedName) -> str:
     """The path with its secret part called otherwise."""
     parts = path.split("/")
     other = (f"x{step}-x" for step in range(secret.length))
     return "/".join((*parts[: secret.at], *other, *parts[secret.at + secret.length :]))
 
 
-def _spelled_out(folder: str, names: str, listed: Listed) -> str:
+def _spell_out(folder: str, names: str, listed: ListedName) -> str:
     """The path that a glob means: as listed, or as the glob has it where that is a pattern too."""
     parts = [*folder.rstrip("/").split("/"), *(part for part in names.split("/") if part not in ("", "."))]
     name = listed.name.removeprefix("~/").strip("/").split("/")
@@ -216,5 +218,5 @@ def _spelled_out(folder: str, names: str, listed: Listed) -> str:
     return "/".join((*parts[: listed.at], *own))
 
 
-def _names_in(path: str, listed: Listed) -> tuple[str, ...]:
+def _names_in(path: str, listed: ListedName) -> tuple[str, ...]:
     return tuple(path.split("/")[listed.at : listed.at + listed.length])

@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from ..core.values import frozen_value
 from ..core.verdicts import Behavior
 from ..settings.rules import why_no_rule
-from .forms import Form, NoForm, Whole, forms_of
+from .forms import Form, NoForm, WholeTool, forms_of
 from .names import why_no_name
 
-_WHOLE: tuple[Form, ...] = (Whole(),)
+_WHOLE: tuple[Form, ...] = (WholeTool(),)
 
 
 class RuleError(ValueError):
@@ -51,14 +51,14 @@ class Rule:
     @property
     def is_whole(self) -> bool:
         """Whether it is about every call of its tool."""
-        return any(isinstance(form, Whole) for form in self.forms)
+        return any(isinstance(form, WholeTool) for form in self.forms)
 
     def __str__(self) -> str:
         return f"`{self.text}` in {self.origin}"
 
 
 @frozen_value
-class Reading:
+class RuleReading:
     """The rules of a list, and a warning for each entry that is none."""
 
     rules: tuple[Rule, ...]
@@ -92,7 +92,7 @@ def parse_rules(texts: Iterable[str], behavior: Behavior, origin: Origin | str) 
     return tuple(parse_rule(text, behavior, origin) for text in texts)
 
 
-def read_rules(texts: Iterable[tuple[str, Origin]], behavior: Behavior) -> Reading:
+def read_rules(texts: Iterable[tuple[str, Origin]], behavior: Behavior) -> RuleReading:
     """The rules among the texts. What is none is left out, with a warning in its place."""
     rules: list[Rule] = []
     warnings: list[str] = []
@@ -101,4 +101,4 @@ def read_rules(texts: Iterable[tuple[str, Origin]], behavior: Behavior) -> Readi
             rules.append(parse_rule(text, behavior, origin))
         except RuleError as error:
             warnings.append(f"{error} The rule is skipped.")
-    return Reading(tuple(rules), tuple(warnings))
+    return RuleReading(tuple(rules), tuple(warnings))

@@ -7,14 +7,14 @@ from functools import lru_cache
 
 from ..core.effects import Effects
 from .paths import Places
-from .protected import DEFAULT_LISTS, Guard, PathLists
+from .protected import DEFAULT_LISTS, PathGuard, PathLists
 
 
 class SecretPaths:
     """By the same lists and in the same way as the judge asks about reading; satisfies `host.covering.SecretNames`."""
 
     def __init__(self, places: Places, lists: PathLists = DEFAULT_LISTS) -> None:
-        self._guard = Guard(places, lists)
+        self._guard = PathGuard(places, lists)
         names = {name.casefold().rpartition("/")[2] for name in lists.secrets}
         self._plain = frozenset(name for name in names if not any(sign in name for sign in "*?["))
         self._patterns = tuple(names - self._plain)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from .name_table import is_wild
-from .protected import Concern, Guard
+from .protected import Concern, PathGuard
 
 MOST_FOLDERS = 10_000
 """Folders that are remembered."""
@@ -14,7 +14,7 @@ MOST_FOLDERS = 10_000
 class SecretFiles:
     """Satisfies `host.search.Secrets`."""
 
-    def __init__(self, guard: Guard, names: Sequence[str], is_settled: Callable[[Concern], bool]) -> None:
+    def __init__(self, guard: PathGuard, names: Sequence[str], is_settled: Callable[[Concern], bool]) -> None:
         """`names` are those of the list; `is_settled` says whether a rule allows what a concern is about by name."""
         self._guard = guard
         self._is_settled = is_settled

@@ -19,7 +19,7 @@ _IN_COMMANDS: Final = re.compile(r"[\\*?()]")
 _IN_PATHS: Final = re.compile(r"[\\*?\[\]()!#]")
 
 
-def suggested(proposal: Proposal, cwd: str, allows: Callable[[tuple[str, ...]], bool]) -> tuple[str, ...]:
+def suggest_rules(proposal: Proposal, cwd: str, allows: Callable[[tuple[str, ...]], bool]) -> tuple[str, ...]:
     """No wider than the call; none where no such rule helps.
 
     `allows` says whether the call would be allowed with these rules beside
@@ -67,15 +67,15 @@ def _touches(proposal: Proposal, cwd: str) -> tuple[str, ...]:
 
 
 def _of_command(tool: str, command: str) -> str:
-    return f"{tool}({_IN_COMMANDS.sub(_escaped, command)})"
+    return f"{tool}({_IN_COMMANDS.sub(_escape, command)})"
 
 
 def _of_path(path: str, cwd: str) -> str:
     """Below the working directory as seen from there, so that it holds for whoever shares the settings."""
     inside = is_below(path, cwd) and path != cwd
     written = f"./{path[len(cwd.rstrip('/')) + 1 :]}" if inside else f"/{path}"
-    return _IN_PATHS.sub(_escaped, written)
+    return _IN_PATHS.sub(_escape, written)
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _escape(found: re.Match[str]) -> str:
     return f"\\{found[0]}"

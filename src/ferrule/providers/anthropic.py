@@ -10,7 +10,7 @@ from .anthropic_wire import AnthropicBodies, AnthropicReader
 from .known_models import Thinking
 from .retry import Retries
 from .service_model import ServiceModel
-from .trouble import Service
+from .trouble import ServiceAddress
 
 VERSION = "2023-06-01"
 """All that Ferrule uses is in it, and every service that speaks this language knows it."""
@@ -39,7 +39,7 @@ class AnthropicModel(ServiceModel):
         retries: Retries | None = None,
     ) -> None:
         """`betas` names features that are not for everybody yet. Raises `BadUrl` where `base_url` is none."""
-        service = Service(
+        service = ServiceAddress(
             name="Anthropic" if base_url == BASE_URL else "The model's service",
             url=Url.parse(base_url.rstrip("/") + "/v1/messages"),
             headers=_headers(keys, betas),

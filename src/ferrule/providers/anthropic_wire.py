@@ -27,11 +27,11 @@ from ..core.model import (
     Usage,
     UserTurn,
 )
-from .asking import parsed
-from .fragments import ToolFragments, TurnFragments, enclosed, encoded
+from .asking import parse_object
+from .fragments import ToolFragments, TurnFragments, encode_json, join_fragments
 from .known_models import Thinking
 from .sse import ServerSentEvent
-from .trouble import Service, cut, reported, unreadable
+from .trouble import ServiceAddress, cut, trouble_of_report, unreadable
 
 if TYPE_CHECKING:
     from ..core.tool import ToolSpec
@@ -58,14 +58,14 @@ class AnthropicBodies:
             head["thinking"] = thinking
         if request.effort:
             head["output_config"] = {"effort": request.effort}
-        parts = [encoded(head)[:-1]]
+        parts = [encode_json(head)[:-1]]
         if request.tools:
             parts += (b',"tools":[', self._tool_list(request), b"]")
         if request.system:
-            system = encoded({"type": "text", "text": request.system})
-            parts += (b',"system":[', _marked(system, closing=1), b"]")
+            system = encode_json({"type": "text", "text": request.system})
+            parts += (b',"system":[', _mark_breakpoint(system, closing=1), b"]")
         parts.append(b',"messages":[')
-        return enclosed(b"".join(parts), self._messages(request.history), b"]}")
+        return join_fragments(b"".join(parts), self._messages(request.history), b"]}")
 
     def _thinking_for(self, tokens: int | None, limit: int) -> dict[str, Any] | None:
         if not tokens:
@@ -79,7 +79,7 @@ class AnthropicBodies:
         fragments = self._tools.of(request.tools)
         if request.cache_after:
             last = min(request.cache_after, len(fragments)) - 1
-            fragments[last] = _marked(fragments[last], closing=1)
+            fragments[last] = _mark_breakpoint(fragments[last], closing=1)
         return b",".join(fragments)
 
     def _messages(self, history: Sequence[Turn]) -> list[bytes]:
@@ -89,11 +89,11 @@ class AnthropicBodies:
         fragments = self._turns.of(history)
         backwards = range(len(history) - 1, -1, -1)
         for at in islice((at for at in backwards if not isinstance(history[at], AssistantTurn)), 2):
-            fragments[at] = _marked(fragments[at], closing=3)
+            fragments[at] = _mark_breakpoint(fragments[at], closing=3)
         return fragments
 
 
-def _marked(fragment: bytes, *, closing: int) -> bytes:
+def _mark_breakpoint(fragment: bytes, *, closing: int) -> bytes:
     """With a breakpoint in its last block, which closes with the last so many bytes."""
     return fragment[:-closing] + BREAKPOINT + fragment[-closing:]
 
@@ -105,13 +105,13 @@ def _tool(spec: ToolSpec) -> dict[str, Any]:
 def _turn(turn: Turn) -> bytes:
     match turn:
         case UserTurn(content):
-            return encoded({"role": "user", "content": _blocks(content) or [EMPTY]})
+            return encode_json({"role": "user", "content": _blocks(content) or [EMPTY]})
         case ResultTurn(results, messages):
             said = _blocks((*_beside_errors(results), *map(Text, messages)))
-            return encoded({"role": "user", "content": [*map(_result, results), *said] or [EMPTY]})
+            return encode_json({"role": "user", "content": [*map(_result, results), *said] or [EMPTY]})
         case AssistantTurn(parts):
             content = [block for part in parts if (block := _part(part)) is not None]
-            return encoded({"role": "assistant", "content": content}) if content else b""
+            return encode_json({"role": "assistant", "content": content}) if content else b""
         case _:
             assert_never(turn)
 
@@ -159,7 +159,7 @@ def _part(part: AssistantPart) -> dict[str, Any] | None:
 class AnthropicReader:
     """The events of one message."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: ServiceAddress) -> None:
         self._service = service
         self._blocks: dict[int, _Block] = {}
         self._usage = Usage()
@@ -172,20 +172,20 @@ class AnthropicReader:
         return self.is_over or (self._stop is not None and not self._blocks)
 
     def event(self, event: ServerSentEvent) -> Iterable[ModelEvent]:
-        value = parsed(self._service, event.data)
+        value = parse_object(self._service, event.data)
         try:
-            yield from self._known(value)
+            yield from self._read_event(value)
         except (KeyError, TypeError, AttributeError, ValueError):
             raise unreadable(self._service, event.data) from None
 
-    def _known(self, value: dict[str, Any]) -> Iterator[ModelEvent]:
+    def _read_event(self, value: dict[str, Any]) -> Iterator[ModelEvent]:
         match value.get("type"):
             case "message_start":
-                yield self._used(value["message"].get("usage"))
+                yield self._merge_usage(value["message"].get("usage"))
             case "content_block_start":
                 block = _Block(value["content_block"])
                 self._blocks[value["index"]] = block
-                yield from block.opened()
+                yield from block.open()
             case "content_block_delta":
                 if (block := self._blocks.get(value["index"])) is not None:
                     yield from block.delta(value["delta"])
@@ -193,23 +193,23 @@ class AnthropicReader:
                 yield from self._close(value["index"])
             case "message_delta":
                 self._stop = value["delta"].get("stop_reason") or self._stop
-                yield self._used(value.get("usage"))
+                yield self._merge_usage(value.get("usage"))
             case "message_stop":
                 for index in list(self._blocks):
                     yield from self._close(index)
                 self.is_over = True
             case "error":
-                raise reported(self._service, value)
+                raise trouble_of_report(self._service, value)
             case _:
                 pass  # a ping, or something that this version does not know
 
     def _close(self, index: int) -> Iterator[ModelEvent]:
         if (block := self._blocks.pop(index, None)) is not None:
-            for event in block.closed():
+            for event in block.close():
                 self._called = self._called or isinstance(event, CallReady)
                 yield event
 
-    def _used(self, usage: Any) -> Usage:
+    def _merge_usage(self, usage: Any) -> Usage:
         """A later report holds what has changed; what it leaves out stands."""
         new = cast(dict[str, Any], usage) if isinstance(usage, dict) else {}
         old = self._usage
@@ -223,14 +223,14 @@ class AnthropicReader:
 
     def whole(self, message: dict[str, Any]) -> Iterable[ModelEvent]:
         if message.get("type") == "error" or "content" not in message:
-            raise reported(self._service, message)
+            raise trouble_of_report(self._service, message)
         try:
             for block in message["content"]:
                 piece = _Block(block)
-                yield from piece.opened()
+                yield from piece.open()
                 self._called = self._called or piece.is_call
-                yield from piece.closed()
-            yield self._used(message.get("usage"))
+                yield from piece.close()
+            yield self._merge_usage(message.get("usage"))
         except (KeyError, TypeError, AttributeError, ValueError):
             raise unreadable(self._service, str(message)) from None
         self._stop = message.get("stop_reason") or "end_turn"
@@ -264,7 +264,7 @@ class _Block:
     def is_call(self) -> bool:
         return self._kind == "tool_use"
 
-    def opened(self) -> Iterator[ModelEvent]:
+    def open(self) -> Iterator[ModelEvent]:
         if self._kind == "text" and (text := _text(self._start.get("text"))):
             yield TextDelta(text)
         elif self._kind == "thinking" and (text := _text(self._start.get("thinking"))):
@@ -288,7 +288,7 @@ class _Block:
             case _:
                 pass
 
-    def closed(self) -> Iterator[ModelEvent]:
+    def close(self) -> Iterator[ModelEvent]:
         text = "".join(self._pieces)
         if self._kind == "thinking":
             yield ThoughtReady(Thought(text, self._signature))
@@ -296,7 +296,7 @@ class _Block:
             yield ThoughtReady(Thought("", redacted=str(self._start["data"])))
         elif self.is_call:
             # Some services send the input whole, in the start of the block.
-            arguments = text or encoded(self._start.get("input") or {}).decode()
+            arguments = text or encode_json(self._start.get("input") or {}).decode()
             yield CallReady(ToolCall.from_text(self._id, self._name, arguments))
 
     @property

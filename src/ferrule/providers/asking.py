@@ -11,7 +11,7 @@ from ..core.model import ModelEvent
 from ..host.http.client import HttpClient, HttpResponse
 from ..host.http.message import MEGABYTE, HttpError, HttpRequest, Timeouts
 from .sse import ServerSentEvent, SseReader
-from .trouble import Service, refused, unreachable, unreadable
+from .trouble import ServiceAddress, trouble_of_status, unreachable, unreadable
 from .whole_characters import WholeCharacters
 
 TIMEOUTS = Timeouts(connect=20.0, first_byte=600.0, idle=300.0)
@@ -51,7 +51,7 @@ class MessageReader(Protocol):
 
 
 async def ask_once(
-    client: HttpClient, service: Service, body: bytes, reader: MessageReader
+    client: HttpClient, service: ServiceAddress, body: bytes, reader: MessageReader
 ) -> AsyncGenerator[ModelEvent]:
     request = HttpRequest(
         url=service.url,
@@ -66,7 +66,9 @@ async def ask_once(
     try:
         async with client.send(request) as response:
             if response.status != 200:
-                raise refused(service, response.status, response.headers, await _error_text(response), now=time.time())
+                raise trouble_of_status(
+                    service, response.status, response.headers, await _error_text(response), now=time.time()
+                )
             is_framed = response.is_framed
             pieces = Pieces(service, reader)
             async for chunk in response.chunks():
@@ -90,7 +92,7 @@ async def ask_once(
 class Pieces:
     """Tells a stream of events from one JSON object by its first character, whatever the headers say."""
 
-    def __init__(self, service: Service, reader: MessageReader) -> None:
+    def __init__(self, service: ServiceAddress, reader: MessageReader) -> None:
         self._service = service
         self._reader = reader
         self._stream = SseReader()
@@ -111,7 +113,7 @@ class Pieces:
 
     def end(self) -> Iterator[ModelEvent]:
         if self._object is not None:
-            yield from self._reader.whole(parsed(self._service, self._object.decode("utf-8", "replace")))
+            yield from self._reader.whole(parse_object(self._service, self._object.decode("utf-8", "replace")))
         elif not self._reader.is_whole:
             for event in self._stream.end():
                 if _is_json(event.data):  # else the end is where it was cut, which the reader will see
@@ -135,7 +137,7 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def parsed(service: Service, text: str) -> dict[str, Any]:
+def parse_object(service: ServiceAddress, text: str) -> dict[str, Any]:
     """The JSON object that the text is."""
     try:
         value: Any = json.loads(text)

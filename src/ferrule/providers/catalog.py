@@ -44,7 +44,7 @@ def open_model(
     """
     service, bare = _service_and_name(name or "", environ)
     if service == "scripted":
-        return _scripted(bare)
+        return _open_scripted(bare)
     from ..host.http.client import HttpClient  # noqa: PLC0415 - see above
 
     client = client or HttpClient(environ)
@@ -137,7 +137,7 @@ def _openai(model: str, environ: Mapping[str, str], client: HttpClient, retries:
     )
 
 
-def _scripted(file: str) -> OpenedModel:
+def _open_scripted(file: str) -> OpenedModel:
     from .script import BadScript, load_script  # noqa: PLC0415
     from .scripted_file import ScriptFileModel  # noqa: PLC0415
 

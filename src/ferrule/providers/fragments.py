@@ -18,10 +18,10 @@ MOST_CONVERSATIONS = 32
 """Of one provider at once: the main one and those of the agents it started."""
 
 
-def encoded(value: Any) -> bytes:
+def encode_json(value: Any) -> bytes:
     """Compact JSON in UTF-8, whatever a model or a file has put into the strings and numbers.
 
-    >>> encoded({"a": [1, "ü", float("nan"), "\\ud800"]}).decode()
+    >>> encode_json({"a": [1, "ü", float("nan"), "\\ud800"]}).decode()
     '{"a":[1,"ü",null,"\ufffd"]}'
     """
     try:
@@ -45,7 +45,7 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def enclosed(before: bytes, fragments: list[bytes], after: bytes) -> bytes:
+def join_fragments(before: bytes, fragments: list[bytes], after: bytes) -> bytes:
     """A list of the fragments that are not empty, in one copy: of a long conversation, a second one would be felt."""
     parts = [fragment for fragment in fragments if fragment]
     if not parts:
@@ -95,5 +95,5 @@ class ToolFragments:
     def of(self, tools: Sequence[ToolSpec]) -> list[bytes]:
         if len(tools) != len(self._tools) or not all(map(is_, tools, self._tools)):
             self._tools = tuple(tools)
-            self._fragments = [encoded(self._encode(tool)) for tool in tools]
+            self._fragments = [encode_json(self._encode(tool)) for tool in tools]
         return self._fragments.copy()

@@ -100,21 +100,21 @@ are known to be taken, since one that is refused stays in the conversation."""
 
 
 def anthropic_facts(model: str) -> tuple[ModelFacts, Thinking]:
-    known = _known(model, ANTHROPIC)
+    known = _find_known(model, ANTHROPIC)
     if known is not None:
         return _facts(known, takes_documents=True), known.thinking
     return (UNKNOWN_CLAUDE, "adaptive") if model.startswith("claude-") else (UNKNOWN, "budget")
 
 
 def openai_facts(model: str) -> ModelFacts:
-    known = _known(model, OPENAI)
+    known = _find_known(model, OPENAI)
     return _facts(known, takes_documents=False) if known else UNKNOWN
 
 
-def _known(model: str, rows: tuple[Known, ...]) -> Known | None:
+def _find_known(model: str, rows: tuple[Known, ...]) -> Known | None:
     """A longer name is another model, at another price: `gpt-5` says nothing of `gpt-5-pro`.
 
-    >>> _known("claude-opus-4-5-20251101", ANTHROPIC) is not None, _known("gpt-5-pro", OPENAI)
+    >>> _find_known("claude-opus-4-5-20251101", ANTHROPIC) is not None, _find_known("gpt-5-pro", OPENAI)
     (True, None)
     """
     name = re.sub(r"[-@](latest|\d{4}-?\d\d-?\d\d)$", "", model)

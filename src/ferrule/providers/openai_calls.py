@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from ..core.calls import ToolCall
 from ..core.model import CallDelta, CallReady, ModelEvent
-from .fragments import encoded
+from .fragments import encode_json
 
 
 @dataclass(slots=True)
@@ -53,10 +53,10 @@ class CallsInProgress:
         function: dict[str, Any] = piece.get("function") or {}
         name = str(function.get("name") or "")
         arguments = _text(function.get("arguments"))
-        call = self._continued(piece, name, arguments)
+        call = self._find_call(piece, name, arguments)
         if call is None:
             yield from self._ready(whole_only=True)
-            call = self._begun(piece)
+            call = self._begin_call(piece)
         call.name = call.name or name
         if name and not call.pieces:
             yield CallDelta(call.id, call.name)
@@ -64,7 +64,7 @@ class CallsInProgress:
             call.pieces.append(arguments)
             yield CallDelta(call.id, call.name, arguments)
 
-    def finished(self) -> Iterator[ModelEvent]:
+    def finish(self) -> Iterator[ModelEvent]:
         yield from self._ready(whole_only=False)
 
     def _ready(self, *, whole_only: bool) -> Iterator[ModelEvent]:
@@ -78,7 +78,7 @@ class CallsInProgress:
             text = "".join(call.pieces)
             yield CallReady(ToolCall.from_text(call.id, call.name, "" if text.strip() == "null" else text))
 
-    def _continued(self, piece: dict[str, Any], name: str, arguments: str) -> _Call | None:
+    def _find_call(self, piece: dict[str, Any], name: str, arguments: str) -> _Call | None:
         """The call that the piece belongs to; none where it begins one."""
         index, given_id = piece.get("index"), str(piece.get("id") or "")
         same = [call for call in self._calls if call.index == index] if isinstance(index, int) else self._calls[-1:]
@@ -94,7 +94,7 @@ class CallsInProgress:
         begins = has_other_id or arguments.lstrip().startswith("{")
         return None if name != call.name or (begins and call.is_object) else call
 
-    def _begun(self, piece: dict[str, Any]) -> _Call:
+    def _begin_call(self, piece: dict[str, Any]) -> _Call:
         index, given_id = piece.get("index"), str(piece.get("id") or "")
         own_id = given_id
         while not own_id or own_id in self._taken:
@@ -107,5 +107,5 @@ class CallsInProgress:
 
 def _text(arguments: Any) -> str:
     if isinstance(arguments, dict):
-        return encoded(cast(dict[str, Any], arguments)).decode()
+        return encode_json(cast(dict[str, Any], arguments)).decode()
     return str(arguments) if arguments else ""

@@ -9,7 +9,7 @@ from .openai_calls import CallsInProgress
 from .openai_wire import OpenAiBodies, OpenAiReader
 from .retry import Retries
 from .service_model import ServiceModel
-from .trouble import Service
+from .trouble import ServiceAddress
 
 BASE_URL = "https://api.openai.com/v1"
 
@@ -29,7 +29,7 @@ class OpenAiModel(ServiceModel):
         url = Url.parse(base_url.rstrip("/") + "/chat/completions")
         is_openai = url.host == Url.parse(BASE_URL).host
         headers = (("content-type", "application/json"), ("accept", "text/event-stream"))
-        service = Service(
+        service = ServiceAddress(
             name="OpenAI" if is_openai else "The model's service",
             url=url,
             headers=(*headers, ("authorization", f"Bearer {api_key}")) if api_key else headers,

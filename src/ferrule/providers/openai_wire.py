@@ -26,11 +26,11 @@ from ..core.model import (
     Usage,
     UserTurn,
 )
-from .asking import DONE, parsed
-from .fragments import ToolFragments, TurnFragments, enclosed, encoded
+from .asking import DONE, parse_object
+from .fragments import ToolFragments, TurnFragments, encode_json, join_fragments
 from .openai_calls import CallsInProgress
 from .sse import ServerSentEvent
-from .trouble import Service, cut, reported, unreadable
+from .trouble import ServiceAddress, cut, trouble_of_report, unreadable
 
 if TYPE_CHECKING:
     from ..core.tool import ToolSpec
@@ -59,19 +59,19 @@ class OpenAiBodies:
             head[self._limit_name] = request.max_tokens
         if request.effort:
             head["reasoning_effort"] = "xhigh" if request.effort == "max" else request.effort
-        parts = [encoded(head)[:-1]]
+        parts = [encode_json(head)[:-1]]
         if request.tools:
             parts += (b',"tools":[', b",".join(self._tools.of(request.tools)), b"]")
-        system = [encoded({"role": "system", "content": request.system})] if request.system else []
+        system = [encode_json({"role": "system", "content": request.system})] if request.system else []
         parts.append(b',"messages":[')
-        return enclosed(b"".join(parts), [*system, *self._messages(request.history)], b"]}")
+        return join_fragments(b"".join(parts), [*system, *self._messages(request.history)], b"]}")
 
     def _messages(self, history: Sequence[Turn]) -> list[bytes]:
         """Messages of the user that follow one another are one: many chat templates want them to alternate."""
         fragments = self._turns.of(history)
         for first, after in _runs_of_user(history, fragments):
             messages = [message for turn in history[first:after] for message in _messages_of(turn)]
-            fragments[first] = b",".join(map(encoded, _merged(messages)))
+            fragments[first] = b",".join(map(encode_json, _merge(messages)))
             fragments[first + 1 : after] = [b""] * (after - first - 1)
         return fragments
 
@@ -98,17 +98,17 @@ def _ends_with_user(turn: ResultTurn) -> bool:
     return bool(turn.messages) or any(not isinstance(block, Text) for one in turn.results for block in one.content)
 
 
-def _merged(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _merge(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     merged: list[dict[str, Any]] = []
     for message in messages:
         if merged and merged[-1]["role"] == message["role"] == "user":
-            merged[-1] = {"role": "user", "content": _joined(merged[-1]["content"], message["content"])}
+            merged[-1] = {"role": "user", "content": _join(merged[-1]["content"], message["content"])}
         else:
             merged.append(message)
     return merged
 
 
-def _joined(one: _Content, other: _Content) -> _Content:
+def _join(one: _Content, other: _Content) -> _Content:
     if isinstance(one, str) and isinstance(other, str):
         return "\n\n".join(text for text in (one, other) if text.strip())
     return [*_parts_of(one), *_parts_of(other)]
@@ -126,7 +126,7 @@ def _tool(spec: ToolSpec) -> dict[str, Any]:
 
 
 def _turn(turn: Turn) -> bytes:
-    return b",".join(map(encoded, _messages_of(turn)))
+    return b",".join(map(encode_json, _messages_of(turn)))
 
 
 def _messages_of(turn: Turn) -> list[dict[str, Any]]:
@@ -188,14 +188,14 @@ def _answer(turn: AssistantTurn) -> Iterator[dict[str, Any]]:
 
 
 def _call(call: ToolCall) -> dict[str, Any]:
-    arguments = encoded(dict(call.arguments)).decode()
+    arguments = encode_json(dict(call.arguments)).decode()
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
 
 class OpenAiReader:
     """The chunks of one message."""
 
-    def __init__(self, service: Service, calls: CallsInProgress) -> None:
+    def __init__(self, service: ServiceAddress, calls: CallsInProgress) -> None:
         self._service = service
         self._calls = calls
         self._thought: list[str] = []
@@ -212,17 +212,17 @@ class OpenAiReader:
         if event.data.strip() == DONE:
             self.is_over = True
             return
-        yield from self._chunk(parsed(self._service, event.data), event.data)
+        yield from self._chunk(parse_object(self._service, event.data), event.data)
 
     def whole(self, message: dict[str, Any]) -> Iterable[ModelEvent]:
         if not message.get("choices"):
-            raise reported(self._service, message)
+            raise trouble_of_report(self._service, message)
         yield from self._chunk(message, str(message))
         self.is_over = True
 
     def _chunk(self, chunk: dict[str, Any], text: str) -> Iterator[ModelEvent]:
         if chunk.get("error"):
-            raise reported(self._service, chunk)
+            raise trouble_of_report(self._service, chunk)
         try:
             for choice in chunk.get("choices") or ():
                 if not choice.get("index"):  # the first, or the only one
@@ -239,21 +239,21 @@ class OpenAiReader:
             self._thought.append(str(reasoning))
             yield ThoughtDelta(str(reasoning))
         if words := _words(delta.get("content")) or _words(delta.get("refusal")):
-            yield from self._thought_ends()
+            yield from self._end_thought()
             self._has_content = True
             self._refused = self._refused or bool(delta.get("refusal"))
             yield TextDelta(words)
         if calls := delta.get("tool_calls") or _old_call(delta.get("function_call")):
-            yield from self._thought_ends()
+            yield from self._end_thought()
             self._has_content = True
             for call in cast(list[dict[str, Any]], [calls] if isinstance(calls, dict) else calls):
                 yield from self._calls.piece(call)
         if choice.get("finish_reason"):
             self._finish = str(choice["finish_reason"])
-            yield from self._thought_ends()
-            yield from self._calls.finished()
+            yield from self._end_thought()
+            yield from self._calls.finish()
 
-    def _thought_ends(self) -> Iterator[ModelEvent]:
+    def _end_thought(self) -> Iterator[ModelEvent]:
         if self._thought:
             yield ThoughtReady(Thought("".join(self._thought)))
             self._thought.clear()
@@ -263,8 +263,8 @@ class OpenAiReader:
         is_silent_end = is_framed and self._has_content and not self._calls.has_half
         if not self.is_whole and not is_silent_end:
             raise cut(self._service)
-        yield from self._thought_ends()
-        yield from self._calls.finished()
+        yield from self._end_thought()
+        yield from self._calls.finish()
         yield Stopped(self._reason())
 
     def _reason(self) -> StopReason:

@@ -52,7 +52,7 @@ async def with_retries(ask: Callable[[], AsyncGenerator[ModelEvent]], retries: R
             if has_begun:
                 raise _as_cut(trouble) from None
             if not trouble.passing or attempt > retries.attempts or (trouble.wait or 0.0) > retries.patience:
-                raise _given_up(trouble, tries=attempt - 1) from None
+                raise _give_up(trouble, tries=attempt - 1) from None
             pause = retries.pause(attempt, trouble.wait)
             retrying = Retrying(attempt, retries.attempts, pause, str(trouble), trouble.status)
         yield retrying
@@ -65,7 +65,7 @@ def _as_cut(trouble: Trouble) -> ModelError:
     return ModelError(str(trouble), kind)
 
 
-def _given_up(trouble: Trouble, tries: int) -> ModelError:
+def _give_up(trouble: Trouble, tries: int) -> ModelError:
     text = str(trouble)
     if tries > 1:
         text += f" Tried {tries} times."

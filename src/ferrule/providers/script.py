@@ -43,7 +43,7 @@ class ScriptedUsage(_Part):
     cache_read_tokens: int = Field(default=0, ge=0)
     cache_write_tokens: int = Field(default=0, ge=0)
 
-    def counted(self) -> Usage:
+    def as_usage(self) -> Usage:
         return Usage(self.input_tokens, self.output_tokens, self.cache_read_tokens, self.cache_write_tokens)
 
 
@@ -90,7 +90,7 @@ class ScriptedTurn(_Part):
     fault: ScriptedFault | None = Field(default=None, description="Only for the model server.")
 
     @property
-    def stopped(self) -> StopWord:
+    def stop_reason(self) -> StopWord:
         return self.stop or ("tool_use" if self.calls else "end")
 
     def id_of(self, place: int, call: int) -> str:
@@ -120,10 +120,10 @@ def load_script(path: str | Path) -> Script:
         raise BadScript(f"{path} is no JSON: {error.msg} in {where}. Correct it there.") from None
     except RecursionError:
         raise BadScript(f"{path} is nested too deeply to be a script.") from None
-    return checked_script(value, str(path))
+    return check_script(value, str(path))
 
 
-def checked_script(value: Any, name: str) -> Script:
+def check_script(value: Any, name: str) -> Script:
     """`name` is what errors call it."""
     try:
         return Script.model_validate(value)

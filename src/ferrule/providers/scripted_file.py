@@ -25,7 +25,7 @@ from ..core.model import (
     ThoughtReady,
     Turn,
 )
-from .fragments import encoded
+from .fragments import encode_json
 from .script import FOUND, BadScript, Script, ScriptedTurn
 from .scripted import words
 
@@ -55,11 +55,11 @@ class ScriptFileModel:
             raise ModelError(f"The script was asked for turn {self._next + 1} and has {len(self._turns)}.", "request")
         place = self._next
         self._next += 1
-        async with aclosing(_played(self._turns[place], place, last_results(request.history))) as events:
+        async with aclosing(_play(self._turns[place], place, last_results(request.history))) as events:
             yield events
 
 
-async def _played(turn: ScriptedTurn, place: int, results: str) -> AsyncGenerator[ModelEvent]:
+async def _play(turn: ScriptedTurn, place: int, results: str) -> AsyncGenerator[ModelEvent]:
     for attempt, retry in enumerate(turn.retries, start=2):
         yield Retrying(attempt, len(turn.retries) + 1, retry.seconds, retry.reason)
         await asyncio.sleep(retry.seconds)
@@ -72,15 +72,15 @@ async def _played(turn: ScriptedTurn, place: int, results: str) -> AsyncGenerato
             await asyncio.sleep(turn.pause)
         yield word
     for number, scripted in enumerate(turn.calls):
-        call = ToolCall(turn.id_of(place, number), scripted.name, filled(scripted.input, results))
+        call = ToolCall(turn.id_of(place, number), scripted.name, fill_found(scripted.input, results))
         yield CallDelta(call.id, call.name)
-        yield CallDelta(call.id, call.name, encoded(call.arguments).decode())
+        yield CallDelta(call.id, call.name, encode_json(call.arguments).decode())
         yield CallReady(call)
     if turn.usage:
-        yield turn.usage.counted()
+        yield turn.usage.as_usage()
     if turn.error:
         raise ModelError(turn.error.message, turn.error.kind)
-    yield Stopped(turn.stopped)
+    yield Stopped(turn.stop_reason)
 
 
 def last_results(history: Sequence[Turn]) -> str:
@@ -91,23 +91,23 @@ def last_results(history: Sequence[Turn]) -> str:
     return ""
 
 
-def filled(value: Any, results: str) -> Any:
+def fill_found(value: Any, results: str) -> Any:
     """With every `{"$found": REGEX}` replaced by what it finds.
 
-    >>> filled({"task_id": {"$found": "task (\\\\w+)"}}, "Started task b7.")
+    >>> fill_found({"task_id": {"$found": "task (\\\\w+)"}}, "Started task b7.")
     {'task_id': 'b7'}
     """
     if isinstance(value, Mapping):
         inner = cast(Mapping[str, Any], value)
         if set(inner) == {FOUND}:
-            return _found(str(inner[FOUND]), results)
-        return {key: filled(part, results) for key, part in inner.items()}
+            return _find(str(inner[FOUND]), results)
+        return {key: fill_found(part, results) for key, part in inner.items()}
     if isinstance(value, list):
-        return [filled(part, results) for part in cast(list[Any], value)]
+        return [fill_found(part, results) for part in cast(list[Any], value)]
     return value
 
 
-def _found(pattern: str, results: str) -> str:
+def _find(pattern: str, results: str) -> str:
     try:
         match = re.search(pattern, results)
     except re.error as error:

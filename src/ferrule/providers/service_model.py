@@ -9,7 +9,7 @@ from ..core.model import ModelEvent, ModelFacts, Request
 from ..host.http.client import HttpClient
 from .asking import MessageReader, ask_once
 from .retry import Retries, with_retries
-from .trouble import Service
+from .trouble import ServiceAddress
 
 
 class ServiceModel:
@@ -17,7 +17,7 @@ class ServiceModel:
 
     def __init__(
         self,
-        service: Service,
+        service: ServiceAddress,
         *,
         facts: ModelFacts,
         client: HttpClient,

@@ -21,7 +21,7 @@ _NO_CREDIT = r"insufficient_quota|credit balance|billing|payment"
 
 
 @named_value
-class Service:
+class ServiceAddress:
     """Who is asked, and where."""
 
     name: str
@@ -53,15 +53,15 @@ class Trouble(ModelError):
         """The status of HTTP that it answered with, where that is the trouble."""
 
 
-def cut(service: Service, why: str = "") -> Trouble:
+def cut(service: ServiceAddress, why: str = "") -> Trouble:
     return Trouble(f"{service.name} broke off its answer{f' ({why})' if why else ''}.", "cut", passing=True)
 
 
-def unreadable(service: Service, text: str) -> Trouble:
+def unreadable(service: ServiceAddress, text: str) -> Trouble:
     return Trouble(f"{service.name} sent what cannot be read: {_short(text)}.", "answer", passing=True)
 
 
-def unreachable(service: Service, error: HttpError) -> Trouble:
+def unreachable(service: ServiceAddress, error: HttpError) -> Trouble:
     match error.kind:
         case "resolve" | "connect" | "timeout" | "closed":
             return Trouble(f"{service.name} cannot be reached. {error}", "network", passing=True)
@@ -77,18 +77,18 @@ def unreachable(service: Service, error: HttpError) -> Trouble:
             return Trouble(f"{service.name} answered with too much. {error}", "answer")
 
 
-def refused(service: Service, status: int, headers: Headers, body: bytes, *, now: float) -> Trouble:
+def trouble_of_status(service: ServiceAddress, status: int, headers: Headers, body: bytes, *, now: float) -> Trouble:
     """An answer that is no success."""
-    said = Said.of(body)
+    said = ErrorReport.of(body)
     trouble = _by_status(service, status, said)
     wait = _wait(headers, now)
     passing = trouble.passing and headers.get("x-should-retry") != "false"
     return Trouble(str(trouble), trouble.kind, passing=passing, wait=wait, status=status)
 
 
-def reported(service: Service, body: Any) -> Trouble:
+def trouble_of_report(service: ServiceAddress, body: Any) -> Trouble:
     """An error that came where a message was due."""
-    said = Said.of_value(body)
+    said = ErrorReport.of_value(body)
     statuses = {
         "overloaded_error": 529,
         "rate_limit_error": 429,
@@ -106,7 +106,7 @@ def reported(service: Service, body: Any) -> Trouble:
 
 
 @named_value
-class Said:
+class ErrorReport:
     """What a service says of an error, in any of the shapes that are about."""
 
     message: str
@@ -114,14 +114,14 @@ class Said:
     code: str = ""
 
     @classmethod
-    def of(cls, body: bytes) -> Said:
+    def of(cls, body: bytes) -> ErrorReport:
         try:
             return cls.of_value(json.loads(body))
         except (ValueError, RecursionError):
             return cls(message=_short(body.decode("utf-8", "replace")))
 
     @classmethod
-    def of_value(cls, value: Any) -> Said:
+    def of_value(cls, value: Any) -> ErrorReport:
         """
         >>> Said.of_value({"error": {"type": "overloaded_error", "message": "Overloaded"}}).type
         'overloaded_error'
@@ -154,7 +154,7 @@ class Said:
         return bool(re.search(pattern, f"{self.type} {self.code} {self.message}", re.IGNORECASE))
 
 
-def _by_status(service: Service, status: int, said: Said) -> Trouble:
+def _by_status(service: ServiceAddress, status: int, said: ErrorReport) -> Trouble:
     quoted = f"{said.message} ({status})" if said.message else f"status {status}"
     name = service.name
     if status in (400, 413, 422) and (status == 413 or said.is_overflow):

@@ -39,21 +39,23 @@ _NUMBERS: Final = ("max_turns", "max_budget_usd", "thinking_tokens")
 def faults_in(options: Options) -> Iterator[str]:
     """What is wrong, in words, one option at a time."""
     for name in _LISTS:
-        yield from _told(options, name, _is_list, "a list")
+        yield from _faults_of(options, name, _is_list, "a list")
     for name in _OF_TEXTS:
-        yield from _told(options, name, lambda value: all(isinstance(one, str) for one in value), "a list of texts")
+        yield from _faults_of(
+            options, name, lambda value: all(isinstance(one, str) for one in value), "a list of texts"
+        )
     for name in _TEXTS:
-        yield from _told(options, name, lambda value: isinstance(value, str), "a text")
+        yield from _faults_of(options, name, lambda value: isinstance(value, str), "a text")
     for name in _NUMBERS:
-        yield from _told(options, name, _is_number, "a number")
-    yield from _told(options, "cwd", lambda value: isinstance(value, str | os.PathLike), "a path")
-    yield from _told(options, "model", lambda value: isinstance(value, str) or hasattr(value, "stream"), "a name")
-    yield from _told(options, "env", _is_of_texts, "a mapping of texts")
-    yield from _told(options, "mcp_servers", _is_servers, "a mapping of entries, or a path")
-    yield from _told(options, "effort", lambda value: value in _EFFORTS, f"one of {', '.join(_EFFORTS)}")
+        yield from _faults_of(options, name, _is_number, "a number")
+    yield from _faults_of(options, "cwd", lambda value: isinstance(value, str | os.PathLike), "a path")
+    yield from _faults_of(options, "model", lambda value: isinstance(value, str) or hasattr(value, "stream"), "a name")
+    yield from _faults_of(options, "env", _is_of_texts, "a mapping of texts")
+    yield from _faults_of(options, "mcp_servers", _is_servers, "a mapping of entries, or a path")
+    yield from _faults_of(options, "effort", lambda value: value in _EFFORTS, f"one of {', '.join(_EFFORTS)}")
 
 
-def _told(options: Options, name: str, fits: Callable[[Any], bool], form: str) -> Iterator[str]:
+def _faults_of(options: Options, name: str, fits: Callable[[Any], bool], form: str) -> Iterator[str]:
     value: Any = getattr(options, name)
     if value is not None and not fits(value):
         yield f"`{name}` must be {form}, not {reprlib.repr(value)}."

@@ -23,10 +23,10 @@ from ..mcp.naming import PREFIX
 from .conversation import Conversation
 from .errors import CannotOpen, NotConnected, NotDone
 from .messages import ContextUsage, Message, ResultMessage, ServerStatus
-from .mirroring import Mirror, brought
-from .opening import opened
+from .mirroring import Mirror, fetch_transcript
+from .opening import open_for_program
 from .options import Options
-from .prompts import Prompt, Prompts, said
+from .prompts import Prompt, Prompts, turn_of_prompt
 
 
 class Messages:
@@ -52,10 +52,10 @@ class Messages:
         if self._is_closed:
             raise StopAsyncIteration
         if self._conversation is None:
-            self._options, self._mirror = await brought(self._options)
+            self._options, self._mirror = await fetch_transcript(self._options)
             if self._is_closed:  # meanwhile
                 raise StopAsyncIteration
-            self._conversation = self._begun()
+            self._conversation = self._begin()
         message = await self._conversation.next()
         if message is None:
             raise StopAsyncIteration
@@ -64,7 +64,7 @@ class Messages:
     async def aclose(self) -> None:
         self._is_closed = True
         if self._conversation is not None:
-            await self._conversation.ended()
+            await self._conversation.wait_closed()
 
     async def __aenter__(self) -> Self:
         return self
@@ -74,10 +74,10 @@ class Messages:
     ) -> None:
         await self.aclose()
 
-    def _begun(self) -> Conversation:
+    def _begin(self) -> Conversation:
         prompt = self._prompt
         many = prompt if isinstance(prompt, AsyncIterable) else None
-        first = None if isinstance(prompt, AsyncIterable) else said(prompt)
+        first = None if isinstance(prompt, AsyncIterable) else turn_of_prompt(prompt)
         conversation = _conversation(self._options, self._mirror)
         if first is not None:
             conversation.say(first)
@@ -105,7 +105,7 @@ def _conversation(options: Options, mirror: Mirror | None) -> Conversation:
     except RuntimeError:
         raise CannotOpen("No event loop of asyncio runs here. Use `asyncio.run`, or anyio with that backend.") from None
     return Conversation(
-        opened(options, mirror),
+        open_for_program(options, mirror),
         partial=options.partial_messages,
         hook_messages=options.hook_messages,
         prompt_messages=options.prompt_messages,
@@ -164,8 +164,8 @@ class FerruleClient:
         """Raises `CannotOpen`. Connecting again ends the conversation that there was."""
         await self.disconnect()
         many = prompt if isinstance(prompt, AsyncIterable) else None
-        first = None if prompt is None or isinstance(prompt, AsyncIterable) else said(prompt)
-        conversation = _conversation(*await brought(self.options))
+        first = None if prompt is None or isinstance(prompt, AsyncIterable) else turn_of_prompt(prompt)
+        conversation = _conversation(*await fetch_transcript(self.options))
         if first is not None:
             conversation.say(first)
         conversation.start(many)
@@ -175,7 +175,7 @@ class FerruleClient:
         """End what runs and wait for it. Nothing of the conversation is left in this process afterwards."""
         conversation, self._conversation = self._conversation, None
         if conversation is not None:
-            await conversation.ended()
+            await conversation.wait_closed()
 
     # Talking
 
@@ -278,13 +278,13 @@ class FerruleClient:
 
     async def get_context_usage(self) -> ContextUsage:
         session, model = self.session, self.conversation.opened.model
-        offered = session.registry.pool.offered(session.state.found_tools)
+        offered = session.registry.pool.specs_for_request(session.state.found_tools)
         parts = {
             "System prompt": len(session.system) // CHARACTERS,
             "Tools": sum(len(spec.description) // CHARACTERS + TOOL for spec in offered),
             "Messages": estimate(session.history),
         }
-        total = session.compaction.meter.measured(Request(session.history, offered, system=session.system))
+        total = session.compaction.meter.measure(Request(session.history, offered, system=session.system))
         return ContextUsage(total=total, window=model.facts.window, model=model.name, parts=parts)
 
     async def get_server_info(self) -> Mapping[str, Any]:

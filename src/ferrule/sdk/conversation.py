@@ -20,16 +20,16 @@ from ..core.events import AgentStarted, Envelope, HookRan, ToolFinished, ToolReq
 from ..core.state import ModeChanged
 from ..engine.faults import end
 from ..mcp.around import Phase
-from ..mcp.connection import Connection
+from ..mcp.connection import ServerConnection
 from ..mcp.naming import PREFIX
 from ..output.agent_streams import AgentStreams
-from ..output.answers import Answer, Ending, result_line
+from ..output.answers import Ending, RunAnswer, result_line
 from ..output.stream_json import StreamJson
 from ..permissions.modes import Mode
 from .messages import Message, ServerStatus, message_of
-from .opening import Opened
-from .prompts import Prompt, Prompts, Said, said
-from .telling import Telling
+from .opening import OpenedConversation
+from .prompts import Prompt, Prompts, Said, turn_of_prompt
+from .telling import MessageStream
 
 SERVERS_WITHIN: Final = 10.0
 """Seconds that the first prompt waits for servers of which nothing is known yet."""
@@ -43,7 +43,7 @@ class _Closing(Protocol):
 class Conversation:
     def __init__(
         self,
-        opened: Opened,
+        opened: OpenedConversation,
         *,
         partial: bool = False,
         hook_messages: bool = False,
@@ -52,7 +52,7 @@ class Conversation:
     ) -> None:
         self.opened = opened
         self.session = opened.session
-        self.told = Telling()
+        self.told = MessageStream()
         self._hook_messages = hook_messages
         self._prompt_messages = prompt_messages
         self._agent_messages = agent_messages
@@ -64,7 +64,7 @@ class Conversation:
             watch=self._watch,
             watch_last=self._watch_last,
             structured=opened.structured,
-            expand=opened.commands.expanded,
+            expand=opened.commands.expand,
         )
         self._prompts: asyncio.Queue[Said | None] = asyncio.Queue()
         self._unstarted = 0
@@ -83,7 +83,7 @@ class Conversation:
 
     def say(self, prompt: Prompt) -> None:
         """Its turn comes when those before it are answered. Raises `ValueError`."""
-        self._prompts.put_nowait(said(prompt))
+        self._prompts.put_nowait(turn_of_prompt(prompt))
         self._unstarted += 1
 
     def say_nothing(self) -> None:
@@ -134,7 +134,7 @@ class Conversation:
             with suppress(RuntimeError):  # its event loop is closed, and all that ran there has ended
                 self._owner.cancel()
 
-    async def ended(self) -> None:
+    async def wait_closed(self) -> None:
         """The same, and wait. Raises what ended it before, if that was an error."""
         self.end()
         if self._owner is not None:
@@ -160,13 +160,13 @@ class Conversation:
             await last.enter_async_context(self.session)
             if self._is_ending:
                 return
-            await self.opened.found.settled(SERVERS_WITHIN)
+            await self.opened.found.wait_for_servers(SERVERS_WITHIN)
             feeding: asyncio.Task[None] | None = None
             if prompts is not None:
-                feeding = asyncio.create_task(self._fed(prompts, ends=ends))
+                feeding = asyncio.create_task(self._feed(prompts, ends=ends))
                 last.push_async_callback(end, feeding, grace=_GRACE)
             while (prompt := await self._prompts.get()) is not None:
-                await (self._answered(prompt) if prompt else self._passed_over())
+                await (self._answer(prompt) if prompt else self._drop_pending())
             if feeding is not None:
                 await feeding
 
@@ -174,7 +174,7 @@ class Conversation:
         self.told.end()
         self._under_way.set()  # nobody is to wait for a turn that never comes
 
-    async def _fed(self, prompts: Prompts, *, ends: bool) -> None:
+    async def _feed(self, prompts: Prompts, *, ends: bool) -> None:
         failed = True
         iterator = aiter(prompts)
         try:
@@ -187,15 +187,15 @@ class Conversation:
             if hasattr(iterator, "aclose"):
                 await cast(_Closing, iterator).aclose()
 
-    async def _passed_over(self) -> None:
+    async def _drop_pending(self) -> None:
         self._unstarted -= 1
         self.told.tell_at_once(message_of(self._init()))
-        await self._tell_result(Answer(ending=Ending.SUCCESS))
+        await self._tell_result(RunAnswer(ending=Ending.SUCCESS))
 
-    async def _answered(self, prompt: Said) -> None:
+    async def _answer(self, prompt: Said) -> None:
         """In a task of its own: there a cancellation is an interrupt, and here it is the end."""
         self.told.tell_at_once(message_of(self._init()))
-        prompted = self._prompted(prompt)
+        prompted = self._describe_prompt(prompt)
         self._mark(prompted)
         if self._prompt_messages:
             self.told.tell_at_once(message_of(prompted))
@@ -211,7 +211,7 @@ class Conversation:
         await self._tell_result(turn.result())
         self._under_way.clear()
 
-    async def _tell_result(self, answer: Answer) -> None:
+    async def _tell_result(self, answer: RunAnswer) -> None:
         if self.opened.mirror is not None:
             await self.opened.mirror.flush()
         line = result_line(answer, session_id=self.session.id, uuid=self._stream.new_id())
@@ -221,7 +221,7 @@ class Conversation:
         key = dict(self.opened.mirror.key) if self.opened.mirror else {}
         self.told.tell_at_once(message_of(self._stream.line("system", subtype="mirror_error", key=key, error=words)))
 
-    def _prompted(self, prompt: Said) -> dict[str, Any]:
+    def _describe_prompt(self, prompt: Said) -> dict[str, Any]:
         content = prompt if isinstance(prompt, str) else [wire(block) for block in prompt]
         message = {"role": "user", "content": content}
         return self._stream.line("user", message=message, parent_tool_use_id=None, isReplay=True)
@@ -307,7 +307,7 @@ _STATUS: Final = {
 }
 
 
-def _status(connection: Connection, there: frozenset[str]) -> ServerStatus:
+def _status(connection: ServerConnection, there: frozenset[str]) -> ServerStatus:
     prefix = f"{PREFIX}{connection.config.part}__"
     return ServerStatus(
         name=connection.config.name,

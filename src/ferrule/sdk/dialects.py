@@ -45,7 +45,7 @@ def definition(spec: ToolSpec, dialect: Dialect) -> Wire:
             assert_never(dialect)
 
 
-def heard(response: Any) -> Heard:
+def parse_response(response: Any) -> Heard:
     """What a response asks for. Takes the objects of both packages, and the same as plain dicts.
 
     Raises `TypeError` for anything else.
@@ -136,7 +136,7 @@ def _chat_call(call: Wire) -> ToolCall:
 
 
 def _to_chat(outcome: ToolOutcome) -> Wire:
-    return {"role": "tool", "tool_call_id": outcome.call.id, "content": _told(outcome)}
+    return {"role": "tool", "tool_call_id": outcome.call.id, "content": _text_of_outcome(outcome)}
 
 
 def _pictures(outcomes: Sequence[ToolOutcome]) -> list[Wire]:
@@ -165,7 +165,7 @@ def _from_responses(items: list[Wire]) -> Heard:
 
 def _to_responses(outcome: ToolOutcome) -> Wire:
     images = [{"type": "input_image", "image_url": _data_url(one)} for one in outcome.content if isinstance(one, Image)]
-    text = _told(outcome)
+    text = _text_of_outcome(outcome)
     output: Any = [{"type": "input_text", "text": text}, *images] if images else text
     return {"type": "function_call_output", "call_id": outcome.call.id, "output": output}
 
@@ -173,7 +173,7 @@ def _to_responses(outcome: ToolOutcome) -> Wire:
 # Both of OpenAI's
 
 
-def _told(outcome: ToolOutcome) -> str:
+def _text_of_outcome(outcome: ToolOutcome) -> str:
     parts = [block.text if isinstance(block, Text) else f"[{block.media_type}]" for block in outcome.content]
     return encodable("\n".join(parts))
 

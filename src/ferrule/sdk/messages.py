@@ -188,7 +188,7 @@ def message_of(line: Mapping[str, Any]) -> Message:
             return _assistant(line)
         case "user":
             return UserMessage(
-                content=_said(line["message"]["content"]),
+                content=_content_of(line["message"]["content"]),
                 uuid=line.get("uuid"),
                 parent_tool_use_id=line.get("parent_tool_use_id"),
                 tool_use_result=line.get("tool_use_result"),
@@ -241,7 +241,7 @@ def _result(line: Mapping[str, Any]) -> ResultMessage:
     )
 
 
-def _said(content: str | list[Wire]) -> str | list[ContentBlock]:
+def _content_of(content: str | list[Wire]) -> str | list[ContentBlock]:
     return content if isinstance(content, str) else _blocks(content)
 
 

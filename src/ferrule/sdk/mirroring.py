@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from ..app.settings import Settings
-from ..engine.entries import Unreadable, entry_of, line_of
+from ..engine.entries import UnreadableEntry, entry_of, line_of
 from ..host.paths import LocalPaths
 from ..host.transcripts import TranscriptError, Transcripts, folder_name, lines_of
 from .errors import CannotOpen
@@ -85,7 +85,7 @@ class Mirror:
             await asyncio.sleep(pause)
             try:
                 async with asyncio.timeout(WITHIN):
-                    await self._store.append(_copied(self.key), cast(list[SessionStoreEntry], list(batch)))
+                    await self._store.append(_copy_key(self.key), cast(list[SessionStoreEntry], list(batch)))
             except TimeoutError:
                 return f"it did not answer within {WITHIN:g} seconds"  # it may still be at it
             except Exception as error:  # the program's own code: the conversation goes on without it
@@ -95,7 +95,7 @@ class Mirror:
         return words
 
 
-async def brought(options: Options) -> tuple[Options, Mirror | None]:
+async def fetch_transcript(options: Options) -> tuple[Options, Mirror | None]:
     """Options that name the conversation by its id, whose transcript is here by then. Raises `CannotOpen`."""
     store = options.session_store
     if store is None:
@@ -113,7 +113,7 @@ async def brought(options: Options) -> tuple[Options, Mirror | None]:
     if options.resume:
         try:
             path = Transcripts(base.state_folder / "projects").path(cwd, options.resume)
-            known = await _fetched(store, project_key, path, options)
+            known = await _fetch(store, project_key, path, options)
         except TranscriptError as error:
             raise CannotOpen(str(error)) from None
     return options, Mirror(store, project_key, known=known, flush=options.store_flush)
@@ -130,7 +130,7 @@ async def _last(store: SessionStore, project_key: str, options: Options) -> str 
     return listed[-1]["session_id"] if listed else None
 
 
-async def _fetched(store: SessionStore, project_key: str, path: Path, options: Options) -> frozenset[str]:
+async def _fetch(store: SessionStore, project_key: str, path: Path, options: Options) -> frozenset[str]:
     """Put the transcript here if the store knows more of it; the ids of what the store has."""
     try:
         async with asyncio.timeout(options.load_within):
@@ -175,12 +175,12 @@ def _entries(path: Path) -> list[Entry]:
         for line in lines_of(path):
             try:
                 found.append(entry_of(line))
-            except Unreadable:  # what a kill cut short
+            except UnreadableEntry:  # what a kill cut short
                 continue
     return found
 
 
-def _copied(key: SessionKey) -> SessionKey:
+def _copy_key(key: SessionKey) -> SessionKey:
     return {**key}
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..app.agent_models import is_out_of_reach
-from ..app.choosing import chosen_model
+from ..app.choosing import choose_model
 from ..app.model_choice import ModelChoice
 from ..core.model import ModelError, ModelProvider
 from ..providers.catalog import OpenedModel
 from .fallback import FallbackModel
 
 
-class Models:
+class OpenedModels:
     """Opens each name once, and closes what it opened. A model that the program brought stands for every name."""
 
     def __init__(
@@ -30,33 +30,33 @@ class Models:
         self._opened: dict[str | None, OpenedModel] = {}
         self._leading: ModelProvider | None = None
 
-    def named(self, name: str | None) -> ModelProvider:
+    def open(self, name: str | None) -> ModelProvider:
         """`None` for what the environment or the settings name. Raises `ModelError`."""
         if self._given is not None:
             return self._given
         if name not in self._opened:
-            self._opened[name] = chosen_model(name, self._environ, self._choice)
+            self._opened[name] = choose_model(name, self._environ, self._choice)
         return self._opened[name]
 
     def leading(self, name: str | None) -> ModelProvider:
         """For the conversation itself, with what stands behind it. Raises `ModelError`."""
-        model = self.named(name)
+        model = self.open(name)
         if self._fallback is not None and self._given is None:
-            model = FallbackModel(model, self.named(self._fallback))
+            model = FallbackModel(model, self.open(self._fallback))
         self._leading = model
         return model
 
     def small(self) -> ModelProvider | None:
         """For small questions; `None` where nobody chose one. Raises `ModelError`."""
-        name = self._choice.small_named(self._environ)
-        return self.named(name) if name and self._given is None else None
+        name = self._choice.choose_small_name(self._environ)
+        return self.open(name) if name and self._given is None else None
 
     def __call__(self, name: str, /) -> ModelProvider:
         """For agents: satisfies `agents.spawner.Models`."""
         if self._leading is not None and is_out_of_reach(name, self._environ, self._choice):
             return self._leading
         try:
-            return self.named(name)
+            return self.open(name)
         except ModelError as error:
             raise ValueError(str(error)) from None
 

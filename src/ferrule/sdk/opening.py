@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from ..app.asked_model import AskedModel
-from ..app.commands import Commands
-from ..app.gathering import gathered, is_trusted_by
+from ..app.commands import SlashCommands
+from ..app.gathering import is_trusted_by, load_session_settings
 from ..app.ground import servers_of
 from ..app.layers import LEVELS, SettingsError
 from ..app.live_rules import Policy
-from ..app.opening import Opened as Found
-from ..app.opening import Telling, Which, open_conversation
+from ..app.opening import ModelBriefing, Which, open_conversation
+from ..app.opening import OpenedSession as Found
 from ..app.sessions import TranscriptError
-from ..app.settings import Parts, Settings
+from ..app.settings import SessionParts, Settings
 from ..app.structured import SchemaError, StructuredOutput, read_schema
 from ..core.model import ModelError
 from ..engine.pool import Registry
 from ..engine.session import Session
-from ..engine.spending import Limits
+from ..engine.spending import TurnLimits
 from ..host.checkpoints import Checkpoints
 from ..mcp.config import InProcess, ServerConfig
 from ..mcp.naming import server_parts
@@ -40,7 +40,7 @@ from .added_rules import AddedRules
 from .checking import faults_in
 from .errors import CannotOpen
 from .mirroring import Mirror
-from .models import Models
+from .models import OpenedModels
 from .options import Options
 from .own_server import OwnServer
 from .plugins import Plugin
@@ -51,14 +51,14 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
+class OpenedConversation:
     """Everything that one conversation is run with."""
 
     session: Session
     found: Found
     plugins: tuple[Plugin, ...]
     model: AskedModel
-    models: Models
+    models: OpenedModels
     structured: StructuredOutput | None
     rules: AddedRules
     servers: McpServers
@@ -70,7 +70,7 @@ class Opened:
     """Whether it was opened in a mode that allows everything."""
 
     @property
-    def commands(self) -> Commands:
+    def commands(self) -> SlashCommands:
         """What a prompt may ask for with a slash."""
         return self.found.commands
 
@@ -82,15 +82,15 @@ WAYS_ON: Final = (
 )
 
 
-def opened(options: Options, mirror: Mirror | None = None) -> Opened:
+def open_for_program(options: Options, mirror: Mirror | None = None) -> OpenedConversation:
     """Raises `CannotOpen`. Nothing runs before the session is entered."""
     try:
-        return _opened(options, mirror)
+        return _open(options, mirror)
     except (SettingsError, RuleError, TranscriptError, ModelError, SchemaError) as error:
         raise CannotOpen(str(error)) from error
 
 
-def _opened(options: Options, mirror: Mirror | None) -> Opened:
+def _open(options: Options, mirror: Mirror | None) -> OpenedConversation:
     _check(options)
     plugins = tuple(Plugin.at(path) for path in options.plugins)
     settings, levels = _settings(options, plugins)
@@ -104,7 +104,7 @@ def _opened(options: Options, mirror: Mirror | None) -> Opened:
     structured = StructuredOutput(read_schema(json.dumps(options.output_schema))) if options.output_schema else None
     servers = servers_of(settings, options.questioner)
     checkpoints = Checkpoints() if options.checkpoints else None
-    parts: Parts = {
+    parts: SessionParts = {
         "tools": (*options.tools, *((structured,) if structured else ())),
         "hooks": options.hooks,
         "approver": AskingApprover(options.ask) if options.ask is not None else None,
@@ -129,7 +129,7 @@ def _opened(options: Options, mirror: Mirror | None) -> Opened:
             session_id=options.session_id,
             fork_at=options.fork_at,
         ),
-        limits=Limits(max_turns=options.max_turns, max_budget=options.max_budget_usd),
+        limits=TurnLimits(max_turns=options.max_turns, max_budget=options.max_budget_usd),
         **parts,
     )
     for warning in found.warnings:
@@ -138,7 +138,7 @@ def _opened(options: Options, mirror: Mirror | None) -> Opened:
     found.session.effort = options.effort
     if mirror is not None:
         mirror.begin(found.session.id, found.session.transcript_path, is_fork=options.fork)
-    return Opened(
+    return OpenedConversation(
         session=found.session,
         found=found,
         plugins=plugins,
@@ -170,10 +170,10 @@ def _check(options: Options) -> None:
         raise CannotOpen("`fork_at` needs `fork`: a transcript is never shortened.")
 
 
-def _models(options: Options, settings: Settings) -> Models:
+def _models(options: Options, settings: Settings) -> OpenedModels:
     given = None if options.model is None or isinstance(options.model, str) else options.model
     environ = {**os.environ, **settings.environment, **options.env}
-    return Models(given, environ, settings.model, fallback=options.fallback_model)
+    return OpenedModels(given, environ, settings.model, fallback=options.fallback_model)
 
 
 def _settings(options: Options, plugins: tuple[Plugin, ...]) -> tuple[Settings, frozenset[Level]]:
@@ -183,7 +183,7 @@ def _settings(options: Options, plugins: tuple[Plugin, ...]) -> tuple[Settings, 
         raise CannotOpen(f"{cwd} is not a directory. Give another `cwd`.")
     only = base.only_tools if options.builtin_tools is None else frozenset(options.builtin_tools)
     levels = _levels(options)
-    found = gathered(
+    found = load_session_settings(
         replace(base, cwd=cwd, only_tools=only, agents=(*base.agents, *options.agents)),
         settings=options.settings,
         flags=_flags(options, cwd),
@@ -200,9 +200,9 @@ def _settings(options: Options, plugins: tuple[Plugin, ...]) -> tuple[Settings, 
     return _with_pages(found.settings, options, plugins), levels
 
 
-def _telling(options: Options, levels: frozenset[Level]) -> Telling:
+def _telling(options: Options, levels: frozenset[Level]) -> ModelBriefing:
     base, append = options.system_prompt, options.append_system_prompt
-    return Telling(base=base, append=append, levels=levels, trusting=_trusts(options))
+    return ModelBriefing(base=base, append=append, levels=levels, trusting=_trusts(options))
 
 
 def _trusts(options: Options) -> bool:
@@ -214,7 +214,7 @@ def _with_pages(settings: Settings, options: Options, plugins: tuple[Plugin, ...
     assert pages is not None, "settings that were gathered have them"
     agents = (kind for plugin in plugins for kind in plugin.agents(pages))
     more = (shelf for plugin in plugins for shelf in plugin.shelves)
-    return replace(settings, pages=pages.joined(more), agents=(*settings.agents, *agents))
+    return replace(settings, pages=pages.join(more), agents=(*settings.agents, *agents))
 
 
 def _levels(options: Options) -> frozenset[Level]:

@@ -37,7 +37,7 @@ class OwnServer:
         for tool in self._server.tools:
             name = tool.name if self._part is None else tool_name(self._part, tool.name, self._tools)
             known = before.get(name)
-            self._tools[name] = known if known and known[0] is tool else (tool, tool.renamed(name))
+            self._tools[name] = known if known and known[0] is tool else (tool, tool.rename(name))
         gone = [name for name, pair in before.items() if self._tools.get(name) is not pair]
         come = [pair[1] for name, pair in self._tools.items() if before.get(name) is not pair]
         self._registry.replace_remote(gone, come)

@@ -18,10 +18,10 @@ from ..core.values import named_value
 from ..host.text import NotText
 from ..settings.brought import markdown_below
 from ..settings.files import SettingsKind
-from ..settings.grants import Kind
+from ..settings.grants import ItemKind
 from ..settings.levels import Level, SettingsPath
 from ..settings.loading import Loaded, content_of, load_text
-from ..settings.pages import BadPage, Pages, Shelf
+from ..settings.pages import BadPage, DefinitionFiles, DefinitionFolder
 from ..skills.definition import NAME
 from .errors import CannotOpen
 
@@ -53,12 +53,12 @@ class Plugin:
         return {"name": self.name, "path": self.path}
 
     @property
-    def shelves(self) -> tuple[Shelf, ...]:
-        return (self._shelf(Kind.SKILL, "skills"), self._shelf(Kind.COMMAND, "commands"))
+    def shelves(self) -> tuple[DefinitionFolder, ...]:
+        return (self._shelf(ItemKind.SKILL, "skills"), self._shelf(ItemKind.COMMAND, "commands"))
 
-    def agents(self, pages: Pages) -> Iterator[AgentKind]:
+    def agents(self, pages: DefinitionFiles) -> Iterator[AgentKind]:
         """Raises `CannotOpen` for a file that describes none."""
-        shelf = self._shelf(Kind.AGENT, "agents")
+        shelf = self._shelf(ItemKind.AGENT, "agents")
         for path in markdown_below(shelf.path):
             try:
                 kind = kind_of(pages.read(shelf, path))
@@ -72,7 +72,7 @@ class Plugin:
         said = _json(path)
         if not said:
             return None
-        loaded = load_text(SettingsPath(Level.COMMAND_LINE, path, SettingsKind.HOOKS), self._placed(said))
+        loaded = load_text(SettingsPath(Level.COMMAND_LINE, path, SettingsKind.HOOKS), self._place(said))
         for note in (note for note in loaded.skipped if not note.is_harmless):
             raise CannotOpen(f"`plugins`: {note.fault}")
         return loaded
@@ -84,12 +84,12 @@ class Plugin:
         if not isinstance(entries, Mapping) or not entries:
             return None
         named = {f"plugin_{self.name}_{name}": entry for name, entry in cast(Mapping[str, Any], entries).items()}
-        return self._placed({"mcpServers": named})
+        return self._place({"mcpServers": named})
 
-    def _shelf(self, kind: Kind, folder: str) -> Shelf:
-        return Shelf(Level.USER, kind, os.path.join(self.path, folder), f"{self.name}:")
+    def _shelf(self, kind: ItemKind, folder: str) -> DefinitionFolder:
+        return DefinitionFolder(Level.USER, kind, os.path.join(self.path, folder), f"{self.name}:")
 
-    def _placed(self, said: Any) -> str:
+    def _place(self, said: Any) -> str:
         path = json.dumps(self.path)[1:-1]
         return ROOT.sub(lambda _: path, json.dumps(said))
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterable, Mapping
 from typing import Any, TypeAlias, cast
 
 from ..core.content import Block
-from ..output.stream_input import BadLine, UserMessage, read_line
+from ..output.stream_input import BadLine, InputMessage, read_line
 
 Said: TypeAlias = str | tuple[Block, ...]
 Prompt: TypeAlias = Said | Mapping[str, Any]
@@ -15,7 +15,7 @@ Prompt: TypeAlias = Said | Mapping[str, Any]
 Prompts: TypeAlias = AsyncIterable[Prompt]
 
 
-def said(prompt: Prompt) -> Said:
+def turn_of_prompt(prompt: Prompt) -> Said:
     """Raises `ValueError` for what no model can be asked."""
     match prompt:
         case str():
@@ -36,7 +36,7 @@ def _of_message(message: Mapping[str, Any]) -> Said:
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"A message of the prompt has no form in JSON: {error}.") from None
     match read_line(line, 2):
-        case UserMessage(content):
+        case InputMessage(content):
             return content
         case BadLine(_, reason):
             raise ValueError(f"A message of the prompt is not taken: {reason}")

@@ -12,7 +12,7 @@ MOST_WAITING: Final = 256
 """Messages that nobody has read yet; beyond that the model waits for its reader."""
 
 
-class Telling:
+class MessageStream:
     """One conversation's messages, in order, each for one reader."""
 
     def __init__(self, most: int = MOST_WAITING) -> None:

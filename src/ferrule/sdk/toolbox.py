@@ -20,7 +20,7 @@ from ..core.verdicts import Behavior, Verdict
 from ..engine.session import Session
 from ..permissions.modes import Mode
 from ..permissions.rules import parse_rules
-from .dialects import Dialect, definition, heard, results
+from .dialects import Dialect, definition, parse_response, results
 
 Family: TypeAlias = Literal["anthropic", "openai", "openai-responses"]
 
@@ -92,7 +92,7 @@ class Toolbox:
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """What a request should offer now; grows when the model finds deferred tools."""
-        return self.session.registry.pool.offered(self.session.state.found_tools)
+        return self.session.registry.pool.specs_for_request(self.session.state.found_tools)
 
     def definitions(self, family: Family) -> list[dict[str, Any]]:
         """For the `tools` of the next request. Raises `ValueError` for a name that the service would not take."""
@@ -111,7 +111,7 @@ class Toolbox:
         at once as far as they do not conflict, results keep the calls' order,
         and whatever goes wrong in a call is a result that says so.
         """
-        asked = heard(response)
+        asked = parse_response(response)
         if not asked.calls:
             return []
         outcomes = await self.session.run(asked.calls)

@@ -122,21 +122,21 @@ class SdkServer:
 
     def update(self, name: str, **changes: Any) -> None:
         """Other fields of its definition, `handler` and `description` for instance. Raises `ToolDefinitionError`."""
-        made = SdkTool(replace(self._known(name).definition, name=name, **changes))
+        made = SdkTool(replace(self._find(name).definition, name=name, **changes))
         _ = made.spec
         self._change(lambda: self._tools.update({name: made}))
 
     def remove(self, name: str) -> None:
-        self._known(name)
+        self._find(name)
         self._disabled.discard(name)
         self._change(lambda: self._tools.pop(name))
 
     def disable(self, name: str) -> None:
-        self._known(name)
+        self._find(name)
         self._change(lambda: self._disabled.add(name))
 
     def enable(self, name: str) -> None:
-        self._known(name)
+        self._find(name)
         self._change(lambda: self._disabled.discard(name))
 
     def listen(self, changed: Callable[[], None]) -> Callable[[], None]:
@@ -144,7 +144,7 @@ class SdkServer:
         self._listeners.append(changed)
         return lambda: self._listeners.remove(changed)
 
-    def _known(self, name: str) -> SdkTool:
+    def _find(self, name: str) -> SdkTool:
         if name not in self._tools:
             raise ToolDefinitionError(f"{self.name} has no tool named {name}.")
         return self._tools[name]
@@ -176,7 +176,7 @@ class SdkTool(Tool[dict[str, Any], SdkOutput]):
         self._handler: Callable[..., Awaitable[Any]] = definition.handler
         self._takes_context = _takes_context(definition.handler)
 
-    def renamed(self, name: str) -> SdkTool:
+    def rename(self, name: str) -> SdkTool:
         """The same tool under another name, such as `mcp__server__tool`."""
         return SdkTool(self.definition, name=name)
 

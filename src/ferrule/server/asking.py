@@ -13,16 +13,16 @@ from ..core.effects import describe_touch
 from ..core.ports import Proposal
 from ..output.plain import clean
 from ..permissions.approvers import NobodyToAsk
-from ..permissions.asking import REFUSED, Answer, Question, Reach
+from ..permissions.asking import REFUSED, AnswerScope, ApprovalAnswer, ApprovalQuestion
 from ..tools.ask_user_question import AskUserQuestionInput
 from .caller import Caller, Callers, NotAnswered
 from .forms import answers_of, form_for
 
 DECISION, WORDS = "decision", "instead"
-ALLOW: Final[Mapping[Reach, str]] = {
-    Reach.ONCE: "allow",
-    Reach.SESSION: "allow for this session",
-    Reach.SAVED: "always allow",
+ALLOW: Final[Mapping[AnswerScope, str]] = {
+    AnswerScope.ONCE: "allow",
+    AnswerScope.SESSION: "allow for this session",
+    AnswerScope.SAVED: "always allow",
 }
 REFUSE: Final = "refuse"
 UNANSWERED: Final = "the person who was asked gave no answer"
@@ -32,46 +32,46 @@ DECLINED: Final = "the person did not want to answer. Go on without it, or end a
 class ClientPerson:
     """Satisfies `permissions.asking.Person`. Where nobody can be asked, nobody allows."""
 
-    def __init__(self, callers: Callers, reaches: Sequence[Reach] = (Reach.ONCE,)) -> None:
+    def __init__(self, callers: Callers, reaches: Sequence[AnswerScope] = (AnswerScope.ONCE,)) -> None:
         """`reaches` is how long an answer of this client may hold."""
         self._callers = callers
         self._reaches = tuple(reaches)
 
-    async def answer(self, question: Question, /) -> Answer:
+    async def answer(self, question: ApprovalQuestion, /) -> ApprovalAnswer:
         proposal = question.proposal
         caller = self._callers.find(proposal.ctx)
         late = proposal.ctx.facts.chain and caller is not None and not caller.waits  # for what already runs
         if caller is None or late or not caller.can("elicitation"):
             verdict = await NobodyToAsk().approve(proposal, question.verdict)
-            return Answer(allowed=False, words=verdict.reason)
+            return ApprovalAnswer(allowed=False, words=verdict.reason)
         try:
             if isinstance(proposal.input, AskUserQuestionInput):
-                return await _answered(proposal, proposal.input, caller)
-            return await self._decided(question, caller)
+                return await _answer_questions(proposal, proposal.input, caller)
+            return await self._decide(question, caller)
         except NotAnswered:
-            return Answer(allowed=False, words=UNANSWERED)
+            return ApprovalAnswer(allowed=False, words=UNANSWERED)
 
-    async def _decided(self, question: Question, caller: Caller) -> Answer:
-        reaches = self._reaches if question.rules else (Reach.ONCE,)
+    async def _decide(self, question: ApprovalQuestion, caller: Caller) -> ApprovalAnswer:
+        reaches = self._reaches if question.rules else (AnswerScope.ONCE,)
         shown = question if len(reaches) > 1 else replace(question, rules=())
         message = "\n".join((*question_lines(shown), "May it run?"))
         result = await caller.elicit(_key(question.proposal), message, _form(reaches))
         if result.action == "cancel":
-            return Answer(allowed=False, words=UNANSWERED)
-        return _meant(result.content if result.action == "accept" else None, reaches)
+            return ApprovalAnswer(allowed=False, words=UNANSWERED)
+        return _parse_decision(result.content if result.action == "accept" else None, reaches)
 
 
-async def _answered(proposal: Proposal, input: AskUserQuestionInput, caller: Caller) -> Answer:
+async def _answer_questions(proposal: Proposal, input: AskUserQuestionInput, caller: Caller) -> ApprovalAnswer:
     """The questions of AskUserQuestion are the approval: whoever approves the call fills the answers in."""
     message = "\n".join(clean(question.question) for question in input.questions)
     result = await caller.elicit(_key(proposal), message, form_for(input.questions))
     if result.action != "accept":
-        return Answer(allowed=False, words=DECLINED)
+        return ApprovalAnswer(allowed=False, words=DECLINED)
     answers = answers_of(input.questions, result.content or {})
-    return Answer(allowed=True, arguments={**proposal.arguments, "answers": answers})
+    return ApprovalAnswer(allowed=True, arguments={**proposal.arguments, "answers": answers})
 
 
-def _form(reaches: Sequence[Reach]) -> Mapping[str, Any]:
+def _form(reaches: Sequence[AnswerScope]) -> Mapping[str, Any]:
     choices = [*(ALLOW[reach] for reach in reaches), REFUSE]
     return {
         "type": "object",
@@ -83,15 +83,15 @@ def _form(reaches: Sequence[Reach]) -> Mapping[str, Any]:
     }
 
 
-def _meant(content: Mapping[str, Any] | None, reaches: Sequence[Reach]) -> Answer:
+def _parse_decision(content: Mapping[str, Any] | None, reaches: Sequence[AnswerScope]) -> ApprovalAnswer:
     """Anything but one of the ways to allow it that were offered is a no."""
     given = content or {}
     for reach in reaches:
         if given.get(DECISION) == ALLOW[reach]:
-            return Answer(allowed=True, reach=reach)
+            return ApprovalAnswer(allowed=True, reach=reach)
     words = given.get(WORDS)
     said = words.strip()[:2000] if isinstance(words, str) else ""
-    return Answer(allowed=False, words=f"{REFUSED}, and: {said}" if said else "")
+    return ApprovalAnswer(allowed=False, words=f"{REFUSED}, and: {said}" if said else "")
 
 
 def _key(proposal: Proposal) -> str:

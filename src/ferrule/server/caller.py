@@ -108,7 +108,9 @@ class Connected(Caller):
     async def _answer(self, question: types.InputRequest) -> types.InputResponse:
         related = ServerMessageMetadata(related_request_id=self._ctx.request_id)
         try:
-            return await self._ctx.session.send_request(question, _answered_by(question), self._answer_seconds, related)
+            return await self._ctx.session.send_request(
+                question, _response_type(question), self._answer_seconds, related
+            )
         except MCPError as error:
             raise NotAnswered(f"The client did not answer: {error.message}.") from None
         except ValidationError:
@@ -154,7 +156,7 @@ class Returning(Caller):
         """`None` too for an answer to another kind of question, which is asked again."""
         try:
             return (
-                _answered_by(question).model_validate(self._known[key], by_name=False) if key in self._known else None
+                _response_type(question).model_validate(self._known[key], by_name=False) if key in self._known else None
             )
         except ValidationError:
             return None
@@ -200,7 +202,7 @@ def _ability_for(question: types.InputRequest) -> Ability:
             assert_never(question)
 
 
-def _answered_by(question: types.InputRequest) -> type[types.InputResponse]:
+def _response_type(question: types.InputRequest) -> type[types.InputResponse]:
     match question:
         case types.ElicitRequest():
             return types.ElicitResult

@@ -26,7 +26,7 @@ from ..engine.faults import GRACE
 from ..engine.pool import ToolPool
 from ..engine.session import Session
 from ..output.plain import clean, summary
-from ..permissions.asking import Reach
+from ..permissions.asking import AnswerScope
 from .asking import ClientPerson
 from .caller import Caller, Callers
 from .resources import Resources
@@ -70,9 +70,9 @@ class _Reporting:
     async def _tell(self) -> None:
         while self._views:
             self._told += 1
-            await self._report(self._told, _told(self._views.popleft()))
+            await self._report(self._told, _last_line(self._views.popleft()))
 
-    async def all_told(self) -> None:
+    async def flush(self) -> None:
         await self.finished.wait()
         if self._telling is not None:
             await asyncio.wait((self._telling,))
@@ -86,7 +86,12 @@ class Client:
     """Opened on the event loop it works on, and closed with all that it started."""
 
     def __init__(
-        self, open_session: OpenSession, tell: Tell, prompts: PromptSource, callers: Callers, reaches: Sequence[Reach]
+        self,
+        open_session: OpenSession,
+        tell: Tell,
+        prompts: PromptSource,
+        callers: Callers,
+        reaches: Sequence[AnswerScope],
     ) -> None:
         """`reaches` is how long an answer of its person may hold."""
         self.session = open_session(ClientPerson(callers, reaches))
@@ -133,14 +138,14 @@ class Client:
             reporting.finished.set()
         try:
             with self._callers.making(caller, self.session.id, call.id):
-                outcome = await self._carried_out(call)
-            await reporting.all_told()  # what is said of a call must not come after its result
+                outcome = await self._carry_out(call)
+            await reporting.flush()  # what is said of a call must not come after its result
         finally:
             reporting.give_up()
             del self._reporting[call.id]
         return result_on_wire(found[0] if found else None, outcome)
 
-    async def _carried_out(self, call: ToolCall) -> ToolOutcome:
+    async def _carry_out(self, call: ToolCall) -> ToolOutcome:
         """In a task of its own: the protocol's cancellation strikes again at every step, and clean-up needs some."""
         task = asyncio.create_task(self.session.run([call]))
         self._running.add(task)
@@ -167,11 +172,11 @@ class Client:
     async def _watch(self, events: Subscription) -> None:
         try:
             async for envelope in events:
-                await self._noticed(envelope.event)
+                await self._on_event(envelope.event)
         finally:  # no call may wait for what nobody will see
-            self._unwatched()
+            self._unwatch()
 
-    async def _noticed(self, event: Event) -> None:
+    async def _on_event(self, event: Event) -> None:
         match event:
             case ToolProgressed(call_id, view):
                 if reporting := self._reporting.get(_outermost(call_id)):
@@ -183,11 +188,11 @@ class Client:
             case ListChanged(kind):
                 await self._tell(_CHANGED[kind])
             case Missed():  # the end of any call may be among it
-                self._unwatched()
+                self._unwatch()
             case _:
                 pass
 
-    def _unwatched(self) -> None:
+    def _unwatch(self) -> None:
         for reporting in self._reporting.values():
             reporting.finished.set()
 
@@ -208,7 +213,7 @@ def _may_have_changed_files(outcome: ToolOutcome) -> bool:
     return record is not None and (record.effects is None or not record.effects.read_only)
 
 
-def _told(view: View) -> str:
+def _last_line(view: View) -> str:
     """One line: of a command's output the last one, of anything else what it comes to."""
     if isinstance(view, Terminal) and view.output.strip():
         return clean(view.output.rstrip().rpartition("\n")[2])

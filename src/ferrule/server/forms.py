@@ -30,7 +30,7 @@ def answers_of(questions: Sequence[QuestionInput], content: Mapping[str, Any]) -
         if question.multi_select:
             given = [label for place, label in enumerate(labels, 1) if content.get(_tick(number, place)) is True]
         else:
-            given = [label for label in labels if content.get(_chosen(number)) == label]
+            given = [label for label in labels if content.get(_key_of_choice(number)) == label]
         words = content.get(_words(number))
         said = words.strip() if isinstance(words, str) else ""
         answers[question.question] = ", ".join((*given, *([said] if said else []))) or "(no answer)"
@@ -40,7 +40,7 @@ def answers_of(questions: Sequence[QuestionInput], content: Mapping[str, Any]) -
 def _choice(number: int, question: QuestionInput) -> dict[str, Any]:
     told = [f"{clean(option.label)}: {clean(option.description)}" for option in question.options if option.description]
     return {
-        _chosen(number): {
+        _key_of_choice(number): {
             "type": "string",
             "title": clean(question.header) or f"Question {number}",
             "description": "\n".join((clean(question.question), *told)),
@@ -61,7 +61,7 @@ def _ticks(number: int, question: QuestionInput) -> dict[str, Any]:
     }
 
 
-def _chosen(number: int) -> str:
+def _key_of_choice(number: int) -> str:
     return f"choice_{number}"
 
 

@@ -22,7 +22,7 @@ class Turned:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Guard:
+class RequestGuard:
     host: str
     """The host that the server listens on."""
     port: int

@@ -13,7 +13,7 @@ import uvicorn
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-from .guard import Guard
+from .guard import RequestGuard
 from .protocol import Desk
 from .resuming import RETRY_MILLISECONDS, ResumableSessions
 
@@ -32,7 +32,7 @@ _Send: TypeAlias = Callable[[_Message], Awaitable[None]]
 
 
 async def serve_http(
-    desk: Desk, server: Server, listening: socket.socket, guard: Guard, *, idle_seconds: float = IDLE_SECONDS
+    desk: Desk, server: Server, listening: socket.socket, guard: RequestGuard, *, idle_seconds: float = IDLE_SECONDS
 ) -> None:
     """Until this is cancelled. Then everything has ended."""
     sessions = ResumableSessions(
@@ -92,7 +92,7 @@ class _Quiet(uvicorn.Server):
 class _Application:
     """What the HTTP server calls for each request."""
 
-    def __init__(self, sessions: StreamableHTTPSessionManager, guard: Guard) -> None:
+    def __init__(self, sessions: StreamableHTTPSessionManager, guard: RequestGuard) -> None:
         self._sessions = sessions
         self._guard = guard
         self.is_ending = False

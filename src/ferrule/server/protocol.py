@@ -17,7 +17,7 @@ from mcp.shared.subscriptions import PromptsListChanged, ResourcesListChanged, R
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from .._version import __version__
-from ..permissions.asking import Reach
+from ..permissions.asking import AnswerScope
 from .caller import Caller, Callers, Connected, Context, NotAnswered, Returning
 from .client import Client, OpenSession, Report, Tell
 from .sources import (
@@ -115,7 +115,7 @@ class Desk:
         connection = _connection(ctx)
         client: Client | None = connection.state.get(_KEY)
         if client is None:
-            client = self._new_client(_Listener(connection).tell, Reach.ONCE, Reach.SESSION)
+            client = self._new_client(_Listener(connection).tell, AnswerScope.ONCE, AnswerScope.SESSION)
             connection.state[_KEY] = client
             connection.exit_stack.push_async_callback(self._leave, client)
         return client
@@ -128,11 +128,11 @@ class Desk:
 
     def _of_requests_that_stand_alone(self) -> Client:
         if self._shared is None:
-            self._shared = self._new_client(self._listeners.publish, Reach.ONCE)
+            self._shared = self._new_client(self._listeners.publish, AnswerScope.ONCE)
         return self._shared
 
-    def _new_client(self, tell: Tell, *reaches: Reach) -> Client:
-        reaches = tuple(Reach) if self._one_client else reaches
+    def _new_client(self, tell: Tell, *reaches: AnswerScope) -> Client:
+        reaches = tuple(AnswerScope) if self._one_client else reaches
         client = Client(self._open, tell, self._prompts, self._callers, reaches)
         self._clients.add(client)
         return client
@@ -165,7 +165,7 @@ class Desk:
     # Resources
 
     async def _list_resources(self, ctx: Context, page: _Page) -> types.ListResourcesResult:
-        left = self._client(ctx).resources.listed()
+        left = self._client(ctx).resources.list_current()
         return types.ListResourcesResult(resources=[*self._resources.resources(), *left])
 
     async def _list_templates(self, ctx: Context, page: _Page) -> types.ListResourceTemplatesResult:
@@ -183,16 +183,16 @@ class Desk:
             code = types.INVALID_PARAMS if modern else RESOURCE_NOT_FOUND
             raise MCPError(code, str(reason), {"uri": uri}) from None
         except NotAnswered as reason:
-            return _needed(caller, reason)
+            return _input_required(caller, reason)
         return types.ReadResourceResult(contents=list(contents))
 
     async def _subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         self._client(ctx)
-        _followed(_connection(ctx)).add(str(params.uri))
+        _followed_resources(_connection(ctx)).add(str(params.uri))
         return types.EmptyResult()
 
     async def _unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
-        _followed(_connection(ctx)).discard(str(params.uri))
+        _followed_resources(_connection(ctx)).discard(str(params.uri))
         return types.EmptyResult()
 
     # Prompts
@@ -209,7 +209,7 @@ class Desk:
         except NoSuchPrompt as reason:
             raise MCPError(types.INVALID_PARAMS, str(reason)) from None
         except NotAnswered as reason:
-            return _needed(caller, reason)
+            return _input_required(caller, reason)
         return types.GetPromptResult(messages=list(messages))
 
     async def _complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
@@ -240,7 +240,7 @@ class _Listener:
     async def tell(self, event: ServerEvent) -> None:
         match event:
             case ResourceUpdated(uri):
-                if uri in _followed(self._connection):
+                if uri in _followed_resources(self._connection):
                     await self._connection.send_resource_updated(uri)
             case ResourcesListChanged():
                 await self._connection.send_resource_list_changed()
@@ -260,7 +260,7 @@ def _connection(ctx: Context) -> Connection:
     return ctx.session._connection  # pyright: ignore[reportPrivateUsage]
 
 
-def _followed(connection: Connection) -> set[str]:
+def _followed_resources(connection: Connection) -> set[str]:
     return connection.state.setdefault(_FOLLOWED, set())
 
 
@@ -268,7 +268,7 @@ def _outstanding(caller: Caller, *, failed: bool) -> types.InputRequiredResult |
     return caller.outstanding(failed=failed) if isinstance(caller, Returning) else None
 
 
-def _needed(caller: Caller, reason: NotAnswered) -> types.InputRequiredResult:
+def _input_required(caller: Caller, reason: NotAnswered) -> types.InputRequiredResult:
     """What was wanted of the client before there is a result. Raises `MCPError` where it has given all it will."""
     outstanding = _outstanding(caller, failed=True)
     if outstanding is None:

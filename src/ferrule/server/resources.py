@@ -16,7 +16,7 @@ from mcp import types
 
 from ..core.calls import Status, ToolOutcome
 from ..core.content import encodable
-from ..host.files import opened_file
+from ..host.files import open_file
 from ..host.folders import ChangedMeanwhile
 from ..host.text import NotText
 from .sources import Contents, NoSuchResource
@@ -57,9 +57,9 @@ class Resources:
             del self._entries[next(iter(self._entries))]
         return new, tuple(changed)
 
-    def listed(self) -> list[types.Resource]:
+    def list_current(self) -> list[types.Resource]:
         """Those that are still there, the newest first."""
-        return [found for entry in reversed(self._entries.values()) if (found := _listed(entry)) is not None]
+        return [found for entry in reversed(self._entries.values()) if (found := _describe(entry)) is not None]
 
     def read(self, uri: str) -> Contents | None:
         """`None` where it is none of these. Raises `NoSuchResource` where it can no longer be read."""
@@ -67,7 +67,7 @@ class Resources:
         if entry is None:
             return None
         try:
-            with opened_file(entry.path, judged=entry.path) as file:
+            with open_file(entry.path, judged=entry.path) as file:
                 data = file.content(MOST_BYTES)
         except (NotText, ChangedMeanwhile) as reason:
             raise NoSuchResource(f"{uri} cannot be read: {reason}.") from None
@@ -80,7 +80,7 @@ class Resources:
             return types.BlobResourceContents(uri=uri, mime_type=_media_type(entry), blob=encoded)
 
 
-def _listed(entry: _Entry) -> types.Resource | None:
+def _describe(entry: _Entry) -> types.Resource | None:
     try:
         status = os.stat(entry.path)
     except OSError:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from mcp import types
 
-from ..app.commands import Commands, NotExpanded
+from ..app.commands import NotExpanded, SlashCommands
 from ..engine.session import Session
-from ..settings.pages import Pages
+from ..settings.pages import DefinitionFiles
 from ..skills.catalog import Skills
-from ..skills.definition import Skill
+from ..skills.definition import SkillDefinition
 from .caller import Caller
 from .sources import NoSuchPrompt
 
@@ -21,7 +21,7 @@ ARGUMENTS = "arguments"
 class SkillPrompts:
     """Satisfies `PromptSource`. Those that only the model may use, or that bring hooks, are not offered."""
 
-    def __init__(self, pages: Pages, open_session: Callable[[], Session]) -> None:
+    def __init__(self, pages: DefinitionFiles, open_session: Callable[[], Session]) -> None:
         self._pages = pages
         self._open = open_session
 
@@ -36,25 +36,25 @@ class SkillPrompts:
             raise NoSuchPrompt(f"There is no prompt named {name}.")
         async with self._open() as session:
             try:
-                text = await Commands(session, skills).expanded(f"/{name} {_joined(skill, arguments)}")
+                text = await SlashCommands(session, skills).expand(f"/{name} {_join_arguments(skill, arguments)}")
             except NotExpanded as reason:
                 raise NoSuchPrompt(str(reason)) from None
         assert isinstance(text, str), "a skill is text"
         return (types.PromptMessage(role="user", content=types.TextContent(text=text)),)
 
 
-def _is_offered(skill: Skill) -> bool:
+def _is_offered(skill: SkillDefinition) -> bool:
     """A client works where hooks of a skill do not run, so that a guard would be left out."""
     return skill.for_user and not skill.hooks
 
 
-def _entry(skill: Skill) -> types.Prompt:
+def _entry(skill: SkillDefinition) -> types.Prompt:
     named = [types.PromptArgument(name=name) for name in skill.argument_names]
     rest = types.PromptArgument(name=ARGUMENTS, description=skill.argument_hint or "What the skill is to work on.")
     return types.Prompt(name=skill.name, description=skill.description or None, arguments=named or [rest])
 
 
-def _joined(skill: Skill, given: Mapping[str, str]) -> str:
+def _join_arguments(skill: SkillDefinition, given: Mapping[str, str]) -> str:
     """As a person would write them behind the name."""
     if not skill.argument_names:
         return given.get(ARGUMENTS, "")

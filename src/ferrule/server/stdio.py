@@ -31,11 +31,11 @@ class Lines(Protocol):
     async def next(self) -> bytes | None: ...
 
 
-class Output(Protocol):
+class MessageSink(Protocol):
     async def write(self, data: bytes, /) -> None: ...
 
 
-async def serve_stdio(desk: Desk, server: Server, lines: Lines, output: Output) -> None:
+async def serve_stdio(desk: Desk, server: Server, lines: Lines, output: MessageSink) -> None:
     """Until the input ends, nobody reads the output any more, or this is cancelled. Then everything has ended."""
     outgoing = Outgoing(output)
     incoming = Incoming(lines, outgoing)
@@ -72,7 +72,7 @@ class _Stream(ABC):
 class Outgoing(_Stream):
     """Messages to the client, each written whole: one cut short by a cancellation would spoil all that follow."""
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: MessageSink) -> None:
         self._output = output
         self._waiting: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._room = asyncio.Semaphore(MOST_WAITING)

@@ -68,7 +68,7 @@ def result_on_wire(tool: AnyTool | None, outcome: ToolOutcome) -> types.CallTool
     """`tool` is the one that was called, `None` where there was none of that name."""
     return types.CallToolResult(
         content=[*_content(tool, outcome), *(types.TextContent(text=encodable(said)) for said in outcome.messages)],
-        structured_content=_structured(tool, outcome),
+        structured_content=_structured_output(tool, outcome),
         is_error=outcome.is_error,
         _meta=dict(outcome.meta) if outcome.meta else None,
     )
@@ -98,7 +98,7 @@ def block_on_wire(block: Block) -> types.ContentBlock:
             assert_never(block)
 
 
-def _structured(tool: AnyTool | None, outcome: ToolOutcome) -> dict[str, Any] | None:
+def _structured_output(tool: AnyTool | None, outcome: ToolOutcome) -> dict[str, Any] | None:
     """The output as JSON, where the tool declares its type or gives it in that form, and it is an object."""
     if tool is None or not _stands_as_it_was(tool, outcome):
         return None

@@ -16,16 +16,16 @@ from typing import Final
 from ..host.files import digest_of
 from ..host.text import NotText
 from .files import FOLDERS
-from .grants import Ground, Item, Kind, digest_for, is_below, named_files, shortened, uncovered_by
+from .grants import Item, ItemKind, ProjectFolder, digest_for, digest_named_files, is_below, shorten, uncovered_by
 from .loading import content_of
 
 MOST_FILES: Final = 2000
 """Files that are looked at, and folders. What is beyond is never agreed to, and so brings nothing."""
 
 PLACES: Final = (
-    *((os.path.join(folder, "agents"), Kind.AGENT) for folder in FOLDERS),
-    *((os.path.join(folder, "skills"), Kind.SKILL) for folder in (*FOLDERS, ".agents")),
-    *((os.path.join(folder, "commands"), Kind.COMMAND) for folder in FOLDERS),
+    *((os.path.join(folder, "agents"), ItemKind.AGENT) for folder in FOLDERS),
+    *((os.path.join(folder, "skills"), ItemKind.SKILL) for folder in (*FOLDERS, ".agents")),
+    *((os.path.join(folder, "commands"), ItemKind.COMMAND) for folder in FOLDERS),
 )
 
 _HEAD: Final = re.compile(r"\ufeff?---[ \t]*\r?\n(.*?)(?:^---[ \t]*\r?$|\Z)", re.DOTALL | re.MULTILINE)
@@ -63,7 +63,7 @@ _TELLING: Final = re.compile(
 )
 
 
-def brought_by_folder(ground: Ground) -> Iterator[Item]:
+def items_of_folder(ground: ProjectFolder) -> Iterator[Item]:
     """Of every file from the folder of the start up to the root of its checkout."""
     left = MOST_FILES
     for folder in _folders(ground):
@@ -80,7 +80,7 @@ def brought_by_folder(ground: Ground) -> Iterator[Item]:
                     yield item
 
 
-def item_of_file(kind: Kind, path: str, content: bytes, ground: Ground) -> Item | None:
+def item_of_file(kind: ItemKind, path: str, content: bytes, ground: ProjectFolder) -> Item | None:
     """`None` for a file that brings nothing but words. For whoever loads it, with the content that is loaded."""
     text = content.decode("utf-8", "replace")
     head = _HEAD.match(text)
@@ -88,7 +88,7 @@ def item_of_file(kind: Kind, path: str, content: bytes, ground: Ground) -> Item 
         return None
     commands = [found[1] or found[2] or "" for found in _COMMAND.finditer(text)]
     file = ground.name_of(path)
-    named = named_files((head[1] if head else "", *commands), (ground.cwd, os.path.dirname(path)), ground)
+    named = digest_named_files((head[1] if head else "", *commands), (ground.cwd, os.path.dirname(path)), ground)
     return Item(
         kind=kind,
         file=file,
@@ -118,10 +118,10 @@ def _words(text: str, head: re.Match[str] | None) -> str:
     brings = sorted({found[0].lower() for found in _TELLING.finditer(head[1])}) if head else []
     if _RUNS.search(text):
         brings.append("commands that run when it is used")
-    return shortened(f"brings {', '.join(brings)}" if brings else "has a head that is not plain")
+    return shorten(f"brings {', '.join(brings)}" if brings else "has a head that is not plain")
 
 
-def _folders(ground: Ground) -> Iterator[str]:
+def _folders(ground: ProjectFolder) -> Iterator[str]:
     folder, root = ground.real_cwd, ground.roots[0]
     yield folder
     while is_below(folder, root):

@@ -16,7 +16,7 @@ from ..core.values import plain_value
 from .files import SettingsKind
 from .models import MODELS
 from .strict_json import NotJson, Place, parse
-from .violations import Violation, misspelt_at_top, of_error, of_repeated
+from .violations import Violation, misspelt_at_top, of_error, violation_of_repeated
 
 MOST_LISTED: Final = 20
 
@@ -67,7 +67,7 @@ def violations_in(kind: SettingsKind, text: str) -> tuple[Violation, ...]:
         parsed = parse(text)
     except NotJson as error:
         return (Violation((), str(error)),)
-    repeated = (*map(of_repeated, parsed.repeated), *misspelt_at_top(kind, parsed.value))
+    repeated = (*map(violation_of_repeated, parsed.repeated), *misspelt_at_top(kind, parsed.value))
     model = MODELS[kind]
     try:
         model.model_validate(parsed.value)

@@ -57,7 +57,7 @@ _DEEPEST: Final = 4
 
 def paths_named(command: str, bases: Sequence[str], cwd: str, holds: Callable[[str], bool]) -> Iterator[str]:
     """What the words of a command could name in the folder, whether or not it is there."""
-    words = [form for word in _words_of(_with_folder(command, cwd))[:MOST_NAMED] for form in _expanded(word)]
+    words = [form for word in _words_of(_with_folder(command, cwd))[:MOST_NAMED] for form in _expand(word)]
     folders = list(bases)
     for word in (*words, *words):  # a folder may be known only after a word that leads on from it
         for base in tuple(folders):
@@ -68,7 +68,7 @@ def paths_named(command: str, bases: Sequence[str], cwd: str, holds: Callable[[s
         for base in folders:
             path = os.path.normpath(os.path.join(base, os.path.expanduser(word)))
             if holds(path):
-                yield from _meant(path, word)
+                yield from _paths_meant(path, word)
 
 
 def uncovered_parts(command: str, cwd: str, depth: int = 0) -> Iterator[str]:
@@ -131,7 +131,7 @@ def _is_passed_over(token: str) -> bool:
     return token in _PASSED_OVER or bool(_ASSIGNMENT.match(token)) or token[:1] == "-" or token[:1].isdigit()
 
 
-def _meant(path: str, word: str) -> Iterator[str]:
+def _paths_meant(path: str, word: str) -> Iterator[str]:
     if _WILD.search(word):
         yield os.path.dirname(path)
         yield from sorted(glob.glob(path, recursive=True))[:MOST_MATCHES]
@@ -143,9 +143,9 @@ def _meant(path: str, word: str) -> Iterator[str]:
         yield from (f"{path}{suffix}" for suffix in _SUFFIXES)
 
 
-def _expanded(word: str) -> list[str]:
+def _expand(word: str) -> list[str]:
     """
-    >>> _expanded("tools/{a,b}.sh")
+    >>> _expand("tools/{a,b}.sh")
     ['tools/a.sh', 'tools/b.sh']
     """
     found = [word]

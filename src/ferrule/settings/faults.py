@@ -11,9 +11,9 @@ from ..core.values import plain_value
 from .files import SettingsKind
 from .forbidding import as_in_settings, could_forbid, could_refuse
 from .models import MODELS
-from .places import as_in_file, without, written
+from .places import as_in_file, without, write_place
 from .strict_json import Parsed, Place
-from .violations import Violation, misspelt_at_top, of_error, of_repeated
+from .violations import Violation, misspelt_at_top, of_error, violation_of_repeated
 
 MOST_FAULTS: Final = 1000
 """Bad entries beyond which a file is not worth being picked apart."""
@@ -32,7 +32,7 @@ class Fault:
 def faults_in(kind: SettingsKind, parsed: Parsed) -> tuple[set[Place] | None, list[Fault]]:
     """The entries to leave out and why, until the rest is valid; `None` where no part of the file can be used."""
     gone = set[Place]()
-    faults = [_fault(kind, parsed, of_repeated(repeated), repeated.place) for repeated in parsed.repeated]
+    faults = [_fault(kind, parsed, violation_of_repeated(repeated), repeated.place) for repeated in parsed.repeated]
     while violations := _violations(kind, without(parsed.value, gone)):
         before = frozenset(gone)
         for violation in violations:
@@ -48,7 +48,7 @@ def faults_in(kind: SettingsKind, parsed: Parsed) -> tuple[set[Place] | None, li
 
 def _fault(kind: SettingsKind, parsed: Parsed, violation: Violation, entry: Place) -> Fault:
     inside = violation.place[len(entry) :]
-    words = f"`{written(inside)}`: {violation.words}" if inside else violation.words
+    words = f"`{write_place(inside)}`: {violation.words}" if inside else violation.words
     if violation.unknown and not inside:
         event = _is_event(kind, parsed, entry)
         return Fault(entry, words, could_refuse(entry[-1]) if event else violation.forbids, unknown=True)

@@ -56,11 +56,11 @@ class _NeverNull:
 
 def _require_rule(text: str) -> str:
     if words := why_no_rule(text):
-        raise said(words)
+        raise custom_error(words)
     return text
 
 
-def said(words: str) -> PydanticCustomError:
+def custom_error(words: str) -> PydanticCustomError:
     """An error in words of our own."""
     return PydanticCustomError(SAID, "{words}", {"words": words})
 

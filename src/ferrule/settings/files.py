@@ -86,13 +86,15 @@ def _kind_by_identity(path: str, home: str, workspace: str | None, config_folder
     identity = _identity(path)
     if identity is None:
         return None
-    for known, kind in _known_files(home, workspace, config_folder):
+    for known, kind in _list_known_files(home, workspace, config_folder):
         if _identity(known) == identity:
             return kind
     return None
 
 
-def _known_files(home: str, workspace: str | None, config_folder: str | None) -> Iterator[tuple[str, SettingsKind]]:
+def _list_known_files(
+    home: str, workspace: str | None, config_folder: str | None
+) -> Iterator[tuple[str, SettingsKind]]:
     roots = [home] if workspace is None else [home, workspace]
     folders = [os.path.join(root, folder) for root in roots for folder in FOLDERS]
     if config_folder is not None:

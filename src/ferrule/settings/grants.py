@@ -17,7 +17,7 @@ from typing import Any, Final, cast
 
 from ..core.values import named_value
 from ..host.checkouts import Checkout
-from ..host.files import digest_of, opened
+from ..host.files import digest_of, open_for_reading
 from ..host.text import NotText
 from .command_files import paths_named, uncovered_parts
 from .entries import Entry, Key
@@ -33,7 +33,7 @@ LONGEST_PART: Final = 80
 _HELPERS: Final = frozenset({"apiKeyHelper", "otelHeadersHelper", "statusLine", "fileSuggestion"})
 
 
-class Kind(StrEnum):
+class ItemKind(StrEnum):
     """In the order in which a person is shown them."""
 
     HOOK = "hook"
@@ -53,17 +53,17 @@ class Kind(StrEnum):
     @property
     def guards(self) -> bool:
         """Whether it may be what keeps the rest in check."""
-        return self in (Kind.HOOK, Kind.DENY, Kind.ASK)
+        return self in (ItemKind.HOOK, ItemKind.DENY, ItemKind.ASK)
 
     @property
     def waits(self) -> bool:
         """Whether it counts only in a trusted folder."""
-        return self not in (Kind.DENY, Kind.ASK)
+        return self not in (ItemKind.DENY, ItemKind.ASK)
 
 
 @named_value
 class Item:
-    kind: Kind
+    kind: ItemKind
     file: str
     """From the root of the checkout, so that it is the same in all worktrees."""
     words: str
@@ -74,7 +74,7 @@ class Item:
 
 
 @named_value
-class Ground:
+class ProjectFolder:
     """The folder that is trusted or not: where one starts, and the checkout around it."""
 
     cwd: str
@@ -85,7 +85,7 @@ class Ground:
     """This checkout before the main one, which may stand around it."""
 
     @classmethod
-    def of(cls, cwd: str, checkout: Checkout | None, home: str) -> Ground:
+    def of(cls, cwd: str, checkout: Checkout | None, home: str) -> ProjectFolder:
         real_cwd = os.path.realpath(cwd)
         if checkout is None or checkout.main == os.path.realpath(home):
             return cls(cwd=cwd, real_cwd=real_cwd, key=real_cwd, roots=(real_cwd,))
@@ -111,25 +111,25 @@ def is_below(path: str, folder: str) -> bool:
     return path != folder and path.startswith(f"{folder.rstrip('/')}/")
 
 
-def kind_of_entry(entry: Entry) -> Kind | None:
+def kind_of_entry(entry: Entry) -> ItemKind | None:
     """`None` for what counts always and guards nothing."""
     key = entry.key
     if entry.key in _RULES:
         return _RULES[key]
     if key == MODE:
-        return Kind.MODE
+        return ItemKind.MODE
     if narrows(key, entry.value):
         return None
-    return _TOP.get(key[0], Kind.HELPER if key[0] in _HELPERS else Kind.SETTING)
+    return _TOP.get(key[0], ItemKind.HELPER if key[0] in _HELPERS else ItemKind.SETTING)
 
 
-_RULES: Final[Mapping[Key, Kind]] = {
-    ALLOW: Kind.ALLOW,
-    ASK: Kind.ASK,
-    DENY: Kind.DENY,
-    DIRECTORIES: Kind.DIRECTORY,
+_RULES: Final[Mapping[Key, ItemKind]] = {
+    ALLOW: ItemKind.ALLOW,
+    ASK: ItemKind.ASK,
+    DENY: ItemKind.DENY,
+    DIRECTORIES: ItemKind.DIRECTORY,
 }
-_TOP: Final[Mapping[str, Kind]] = {"hooks": Kind.HOOK, "mcpServers": Kind.SERVER, "env": Kind.VARIABLE}
+_TOP: Final[Mapping[str, ItemKind]] = {"hooks": ItemKind.HOOK, "mcpServers": ItemKind.SERVER, "env": ItemKind.VARIABLE}
 
 
 def modes_before(entries: Sequence[Entry], entry: Entry, default: str) -> tuple[str, ...]:
@@ -138,7 +138,7 @@ def modes_before(entries: Sequence[Entry], entry: Entry, default: str) -> tuple[
     return (default, *(one.value for one in before if one.key == MODE))
 
 
-def item_of_entry(entry: Entry, ground: Ground, digests: dict[str, str | None] | None = None) -> Item | None:
+def item_of_entry(entry: Entry, ground: ProjectFolder, digests: dict[str, str | None] | None = None) -> Item | None:
     """`None` for what is no question of trust: entries from elsewhere, and those that are harmless.
 
     With `digests`, files that many entries name are read once.
@@ -147,31 +147,31 @@ def item_of_entry(entry: Entry, ground: Ground, digests: dict[str, str | None] |
     if kind is None:
         return None
     file = ground.name_of(entry.source.path)
-    named = named_files(_commands_of(entry, kind), (ground.cwd,), ground, digests)
+    named = digest_named_files(_commands_of(entry, kind), (ground.cwd,), ground, digests)
     digest = digest_for(kind, file, [list(entry.key), entry.value, named])
     uncovered = uncovered_by(_command_lines(entry, kind), ground)
     return Item(kind=kind, file=file, words=_words(kind, entry), digest=digest, uncovered=uncovered)
 
 
-def watched_paths(entries: Iterable[Entry], ground: Ground) -> Iterator[str]:
+def paths_to_watch(entries: Iterable[Entry], ground: ProjectFolder) -> Iterator[str]:
     """Files whose change makes an item another one."""
     for entry in entries:
         kind = kind_of_entry(entry) if entry.source.level.in_folder else None
         if kind is not None:
-            yield from named_paths(_commands_of(entry, kind), (ground.cwd,), ground)
+            yield from paths_in_commands(_commands_of(entry, kind), (ground.cwd,), ground)
 
 
-def digest_for(kind: Kind, file: str, value: Any) -> str:
+def digest_for(kind: ItemKind, file: str, value: Any) -> str:
     return digest_of(canonical([kind, file, value]).encode())
 
 
-def named_files(
-    commands: Iterable[str], bases: tuple[str, ...], ground: Ground, digests: dict[str, str | None] | None = None
+def digest_named_files(
+    commands: Iterable[str], bases: tuple[str, ...], ground: ProjectFolder, digests: dict[str, str | None] | None = None
 ) -> Mapping[str, str]:
     """The files of the folder that these commands name, each with the digest of its content."""
     known = {} if digests is None else digests
     found = dict[str, str]()
-    for path in named_paths(commands, bases, ground):
+    for path in paths_in_commands(commands, bases, ground):
         if path not in known:
             known[path] = _digest_at(path)
         digest = known[path]
@@ -180,16 +180,16 @@ def named_files(
     return found
 
 
-def named_paths(commands: Iterable[str], bases: tuple[str, ...], ground: Ground) -> Iterator[str]:
+def paths_in_commands(commands: Iterable[str], bases: tuple[str, ...], ground: ProjectFolder) -> Iterator[str]:
     """What these commands could name below the folder, whether or not it is there."""
     for command in commands:
         yield from paths_named(command, bases, ground.cwd, ground.holds)
 
 
-def uncovered_by(commands: Iterable[str], ground: Ground) -> tuple[str, ...]:
+def uncovered_by(commands: Iterable[str], ground: ProjectFolder) -> tuple[str, ...]:
     """What these commands run that no digest covers, each for a person to read."""
     parts = (part for command in commands for part in uncovered_parts(command, ground.cwd))
-    return tuple(dict.fromkeys(shortened(part, LONGEST_PART) for part in parts))
+    return tuple(dict.fromkeys(shorten(part, LONGEST_PART) for part in parts))
 
 
 def _digest_at(path: str) -> str | None:
@@ -197,7 +197,7 @@ def _digest_at(path: str) -> str | None:
     try:
         if not os.path.isfile(path):
             return None
-        with opened(path) as descriptor:
+        with open_for_reading(path) as descriptor:
             status = os.fstat(descriptor)
             if status.st_size > LARGEST_SCRIPT:
                 return f"{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
@@ -206,20 +206,20 @@ def _digest_at(path: str) -> str | None:
         return None
 
 
-def _commands_of(entry: Entry, kind: Kind) -> Iterable[str]:
-    return _commands_in(entry.value) if kind in (Kind.HOOK, Kind.SERVER, Kind.HELPER) else ()
+def _commands_of(entry: Entry, kind: ItemKind) -> Iterable[str]:
+    return _commands_in(entry.value) if kind in (ItemKind.HOOK, ItemKind.SERVER, ItemKind.HELPER) else ()
 
 
-def _command_lines(entry: Entry, kind: Kind) -> Iterator[str]:
+def _command_lines(entry: Entry, kind: ItemKind) -> Iterator[str]:
     """What is run, as one text for each command."""
-    if kind not in (Kind.HOOK, Kind.SERVER, Kind.HELPER):
+    if kind not in (ItemKind.HOOK, ItemKind.SERVER, ItemKind.HELPER):
         return
-    value = entry.value["hook"] if kind is Kind.HOOK else entry.value
+    value = entry.value["hook"] if kind is ItemKind.HOOK else entry.value
     if isinstance(value, str):
         yield value
     elif command := value.get("command"):
         arguments = value.get("args", ())
-        yield shlex.join((command, *arguments)) if arguments or kind is Kind.SERVER else command
+        yield shlex.join((command, *arguments)) if arguments or kind is ItemKind.SERVER else command
 
 
 def _commands_in(value: Any) -> Iterator[str]:
@@ -237,26 +237,26 @@ def _commands_in(value: Any) -> Iterator[str]:
             pass
 
 
-def _words(kind: Kind, entry: Entry) -> str:
+def _words(kind: ItemKind, entry: Entry) -> str:
     match kind:
-        case Kind.HOOK:
+        case ItemKind.HOOK:
             hook = entry.value["hook"]
             what = next((hook[key] for key in ("command", "function", "url", "tool", "prompt") if key in hook), "")
             given = [canonical(hook["input"])] if "input" in hook else hook.get("args", [])
             what = " ".join([*([hook["server"]] if "server" in hook else []), what, *given])
             matcher = entry.value["matcher"]
             words = f"{entry.key[1]}{f' ({matcher})' if matcher else ''}: {what}"
-        case Kind.SERVER:
+        case ItemKind.SERVER:
             what = entry.value.get("url") or " ".join([entry.value.get("command", ""), *entry.value.get("args", [])])
             words = f"{entry.key[1]}: {what}"
-        case Kind.VARIABLE:
+        case ItemKind.VARIABLE:
             words = entry.key[1]
-        case Kind.ALLOW | Kind.ASK | Kind.DENY | Kind.DIRECTORY | Kind.MODE:
+        case ItemKind.ALLOW | ItemKind.ASK | ItemKind.DENY | ItemKind.DIRECTORY | ItemKind.MODE:
             words = str(entry.value)
         case _:
             value = entry.value if isinstance(entry.value, str) else canonical(entry.value)
             words = ".".join(entry.key) if entry.key[0] == "apiKey" else f"{'.'.join(entry.key)}: {value}"
-    return shortened(words)
+    return shorten(words)
 
 
 def printable(words: str) -> str:
@@ -264,10 +264,10 @@ def printable(words: str) -> str:
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in words)
 
 
-def shortened(words: str, longest: int = LONGEST_WORDS) -> str:
+def shorten(words: str, longest: int = LONGEST_WORDS) -> str:
     """Printable, and with a remark where something is left out.
 
-    >>> shortened("abcdef", 3)
+    >>> shorten("abcdef", 3)
     'abc... (3 more characters)'
     """
     plain = printable(words)

@@ -44,7 +44,7 @@ HookEvent: TypeAlias = Literal[
 ]
 
 
-class Hook(ClosedObject):
+class HookEntry(ClosedObject):
     """What every hook may carry."""
 
     condition: Given[RuleText] = Field(
@@ -58,7 +58,7 @@ class Hook(ClosedObject):
     )
 
 
-class CommandHook(Hook):
+class CommandHook(HookEntry):
     type: Literal["command"]
     command: Named
     args: Given[Items[str]] = Field(default=None, description="Arguments; with them the command runs without a shell.")
@@ -69,35 +69,35 @@ class CommandHook(Hook):
     shell: Given[Literal["bash", "powershell"]] = None
 
 
-class PythonHook(Hook):
+class PythonHook(HookEntry):
     type: Literal["python"]
     function: Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$")] = Field(
         description="The function as `module:name`, of a module that is installed beside Ferrule."
     )
 
 
-class HttpHook(Hook):
+class HttpHook(HookEntry):
     type: Literal["http"]
     url: Named
     headers: Given[Mapping[str, str]] = None
     allowed_env_vars: Given[Items[Named]] = Field(default=None, description="Variables that the headers may hold.")
 
 
-class McpToolHook(Hook):
+class McpToolHook(HookEntry):
     type: Literal["mcp_tool"]
     server: Named
     tool: Named
     input: Given[Mapping[str, Any]] = None
 
 
-class PromptHook(Hook):
+class PromptHook(HookEntry):
     type: Literal["prompt"]
     prompt: Named
     model: Given[str] = None
     continue_on_block: Given[bool] = None
 
 
-class AgentHook(Hook):
+class AgentHook(HookEntry):
     type: Literal["agent"]
     prompt: Named
     model: Given[str] = None

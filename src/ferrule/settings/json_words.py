@@ -14,7 +14,7 @@ _WORD: Final = re.compile(r"-?[^\W\d]\w{0,30}")
 _MISSPELT: Final[Mapping[str, str]] = {"True": "true", "False": "false", "None": "null", "undefined": "null"}
 
 
-def found_at(text: str, at: int) -> str:
+def describe_at(text: str, at: int) -> str:
     rest = text[at : at + _AHEAD]
     if not rest:
         return "the end of the file"
@@ -60,6 +60,6 @@ def name_of(char: str) -> str:
     return f"U+{ord(char):04X}" + (f" ({name})" if name else "")
 
 
-def shown(text: str) -> str:
+def show_text(text: str) -> str:
     text = text if len(text) <= 30 else f"{text[:27]}..."
     return text if text.isprintable() else ascii(text)[1:-1]

@@ -132,7 +132,7 @@ class Layered:
         return {key[1]: value for key, value in self.values.items() if key[0] == "mcpServers" and len(key) > 1}
 
 
-def merged(entries: Iterable[Entry], skipped: Iterable[Skipped] = ()) -> Layered:
+def merge_entries(entries: Iterable[Entry], skipped: Iterable[Skipped] = ()) -> Layered:
     """`entries` with those that count less first."""
     notes = list(skipped)
     counting = [entry for entry in entries if not _is_out_of_place(entry, notes)]

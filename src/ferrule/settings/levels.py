@@ -62,7 +62,7 @@ class SettingsPath:
 
 
 @named_value
-class Surroundings:
+class SettingsContext:
     """What decides which files count."""
 
     cwd: str
@@ -86,7 +86,7 @@ class Surroundings:
 
 def surroundings(
     cwd: str, environment: Mapping[str, str], *, managed_folders: tuple[str, ...] = MANAGED_FOLDERS
-) -> Surroundings:
+) -> SettingsContext:
     """Of a working directory. Home and a moved config folder count only where their paths are absolute.
 
     A relative one would be another folder in each workspace, and so be
@@ -96,7 +96,7 @@ def surroundings(
     if not os.path.isabs(home):
         home = pwd.getpwuid(os.geteuid()).pw_dir
     moved = environment.get(CONFIG_VARIABLE, "")
-    return Surroundings(
+    return SettingsContext(
         cwd=cwd,
         home=home,
         config_folder=moved if os.path.isabs(moved) else os.path.join(home, FOLDERS[0]),
@@ -105,13 +105,13 @@ def surroundings(
     )
 
 
-def settings_paths(around: Surroundings) -> tuple[SettingsPath, ...]:
+def settings_paths(around: SettingsContext) -> tuple[SettingsPath, ...]:
     """Every place that is looked at, those that count less first, and each file on one level only."""
     users = tuple(_user_paths(around))
     known = {os.path.realpath(place.path) for place in users}
     real = {folder: os.path.realpath(folder) for folder in {around.cwd, around.local_folder}}
     inside = (place for place in _folder_paths(around) if _real_path(place.path, real) not in known)
-    return (*users, *inside, *_managed_paths(around))
+    return (*users, *inside, *_paths_of_managed(around))
 
 
 def _real_path(path: str, real: Mapping[str, str]) -> str:
@@ -124,13 +124,13 @@ def _real_path(path: str, real: Mapping[str, str]) -> str:
     return os.path.join(_real_path(folder, real), name)
 
 
-def _user_paths(around: Surroundings) -> Iterator[SettingsPath]:
+def _user_paths(around: SettingsContext) -> Iterator[SettingsPath]:
     for folder in (around.config_folder, os.path.join(around.home, FOLDERS[1])):
         for name in _NAMES:
             yield SettingsPath(Level.USER, os.path.join(folder, name), NAMES[name])
 
 
-def _folder_paths(around: Surroundings) -> Iterator[SettingsPath]:
+def _folder_paths(around: SettingsContext) -> Iterator[SettingsPath]:
     """The project's own only where one starts, and never from the folders above."""
     yield SettingsPath(Level.PROJECT, os.path.join(around.cwd, PROJECT_SERVERS), SettingsKind.MCP)
     for folder in FOLDERS:
@@ -141,7 +141,7 @@ def _folder_paths(around: Surroundings) -> Iterator[SettingsPath]:
         yield SettingsPath(Level.LOCAL, path, SettingsKind.SETTINGS)
 
 
-def _managed_paths(around: Surroundings) -> Iterator[SettingsPath]:
+def _paths_of_managed(around: SettingsContext) -> Iterator[SettingsPath]:
     for folder in around.managed_folders:
         for name in _MANAGED_NAMES:
             yield SettingsPath(Level.MANAGED, os.path.join(folder, name), MANAGED_NAMES[name])

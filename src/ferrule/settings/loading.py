@@ -14,11 +14,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ..core.values import plain_value
-from ..host.files import digest_of, kind_of, opened
+from ..host.files import digest_of, kind_of, open_for_reading
 from ..host.text import NotText
 from .files import SettingsKind
 from .levels import SettingsPath, Source
-from .places import as_in_file, without, written
+from .places import as_in_file, without, write_place
 from .plain_servers import is_plain
 from .strict_json import NotJson, Parsed, Place, parse
 
@@ -49,13 +49,17 @@ class Skipped:
 
     def __str__(self) -> str:
         verb = "ignored" if self.is_harmless else "skipped"
-        what = f"`{written(self.place)}` is {verb}" if self.place else "the file is skipped"
+        what = f"`{write_place(self.place)}` is {verb}" if self.place else "the file is skipped"
         return f"{self.source}: {what}: {self.words}"
 
     @property
     def fault(self) -> str:
         """For when nothing goes on without it."""
-        return f"{self.source}: `{written(self.place)}`: {self.words}" if self.place else f"{self.source}: {self.words}"
+        return (
+            f"{self.source}: `{write_place(self.place)}`: {self.words}"
+            if self.place
+            else f"{self.source}: {self.words}"
+        )
 
 
 @plain_value
@@ -109,13 +113,13 @@ def load_text(at: SettingsPath, text: str, digest: str | None = None) -> Loaded:
     gone, faults = faults_in(at.kind, parsed)
     if gone is None:
         return Loaded(at, None, tuple(_whole(at, fault.words) for fault in faults), digest)
-    skipped = tuple(_skipped(at, parsed, fault) for fault in faults)
+    skipped = tuple(_skip(at, parsed, fault) for fault in faults)
     return Loaded(at, without(parsed.value, gone), skipped, digest, frozenset(gone), parsed.lines)
 
 
 def content_of(path: str) -> bytes:
     """Of a regular file that is not too large. Raises `NotText` or `OSError`."""
-    with opened(path) as descriptor:
+    with open_for_reading(path) as descriptor:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise NotText(f"it is {kind_of(status.st_mode)}")
@@ -126,7 +130,7 @@ def content_of(path: str) -> bytes:
     return data
 
 
-def _skipped(at: SettingsPath, parsed: Parsed, fault: Fault) -> Skipped:
+def _skip(at: SettingsPath, parsed: Parsed, fault: Fault) -> Skipped:
     may_forbid = fault.may_forbid and at.kind is not SettingsKind.MCP
     return Skipped(_source(at, parsed, fault.place), fault.place, fault.words, may_forbid, fault.unknown)
 

@@ -18,7 +18,7 @@ from pydantic import BaseModel, Discriminator, Field, Tag
 from .fields import ClosedObject, Given, Items, Named, OpenObject, RuleText
 from .files import SettingsKind
 from .hooks import HOOK_TAGS, Hooks, HooksFile
-from .sandbox import Sandbox
+from .sandbox import SandboxEntry
 from .servers import SERVER_TAGS, McpFile, NamedServers, ServerMatch
 
 ModeName: TypeAlias = Literal["default", "manual", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"]
@@ -27,7 +27,7 @@ Theme: TypeAlias = Literal[
 ]
 
 
-class PreApproval(ClosedObject):
+class PreApprovalEntry(ClosedObject):
     """Domains of the web that need no question, and those that always do."""
 
     allowed_domains: Given[Items[Named]] = Field(default=None, alias="allowed_domains")
@@ -47,7 +47,7 @@ class Permissions(ClosedObject):
     disable_auto_mode: Given[Literal["disable"]] = None
     allowed_tools: Given[Items[RuleText]] = Field(default=None, alias="allowed_tools")
     disabled_tools: Given[Items[RuleText]] = Field(default=None, alias="disabled_tools")
-    pre_approval: Given[PreApproval] = Field(default=None, alias="pre_approval")
+    pre_approval: Given[PreApprovalEntry] = Field(default=None, alias="pre_approval")
     protected_paths: Given[Items[Named]] = None
     unprotected_paths: Given[Items[Named]] = None
     secret_paths: Given[Items[Named]] = None
@@ -102,14 +102,14 @@ Models: TypeAlias = Annotated[
 ]
 
 
-class Settings(OpenObject):
+class SettingsFile(OpenObject):
     """A settings.json or settings.local.json."""
 
     schema_address: Given[str] = Field(default=None, alias="$schema")
 
     permissions: Given[Permissions] = None
     allow_managed_permission_rules_only: Given[bool] = None
-    sandbox: Given[Sandbox] = None
+    sandbox: Given[SandboxEntry] = None
     env: Given[Mapping[str, str]] = None
 
     hooks: Given[Hooks] = None
@@ -171,7 +171,7 @@ class Settings(OpenObject):
 
 
 MODELS: Final[Mapping[SettingsKind, type[BaseModel]]] = {
-    SettingsKind.SETTINGS: Settings,
+    SettingsKind.SETTINGS: SettingsFile,
     SettingsKind.HOOKS: HooksFile,
     SettingsKind.PERMISSIONS: PermissionsFile,
     SettingsKind.MCP: McpFile,

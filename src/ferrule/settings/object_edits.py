@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from ..text.json_layout import Layout, encoded
+from ..text.json_layout import Layout, encode_string
 from ..text.json_spans import Object, Value
 from ..text.lines import LF, dominant_ending
-from ..text.matching import Edit, Span
+from ..text.matching import Span, TextEdit
 
 UNIT: Final = "  "
 """What a level is indented by where nothing shows it."""
@@ -40,7 +40,7 @@ class ObjectText:
         return ObjectText(self._text, value, layout or self.layout.inner(self._unit), self._unit, self._colon)
 
     def key(self, name: str) -> str:
-        return encoded(name, ascii_only=True) + self._colon
+        return encode_string(name, ascii_only=True) + self._colon
 
     @property
     def _colon(self) -> str:
@@ -51,11 +51,11 @@ class ObjectText:
         between = self._text[first.start : first.value.start]
         return between[len(between.rstrip(" \t\r\n:")) :]
 
-    def with_member(self, name: str, value: str) -> Edit:
+    def with_member(self, name: str, value: str) -> TextEdit:
         members, written = self._object.members, f"{self.key(name)}{value}"
         if members:
-            return Edit(members[-1].end, members[-1].end, self.layout.separator + written)
-        return Edit(self._value.start + 1, self._value.end - 1, self.layout.around([written]))
+            return TextEdit(members[-1].end, members[-1].end, self.layout.separator + written)
+        return TextEdit(self._value.start + 1, self._value.end - 1, self.layout.around([written]))
 
 
 def layout_of_root(text: str, root: Value) -> Layout:

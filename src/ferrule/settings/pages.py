@@ -14,17 +14,17 @@ from typing import Final
 
 from ..core.ports import Door
 from ..core.values import named_value, plain_value
-from ..host.front_matter import BadHead, Page, parted
+from ..host.front_matter import BadHead, HeadedText, split_head
 from ..host.text import NotText
 from .brought import FAMILIES, item_of_file
 from .files import FOLDERS
-from .grants import Ground, Item, Kind, is_below, printable
+from .grants import Item, ItemKind, ProjectFolder, is_below, printable
 from .heads import text_of
-from .levels import Level, Surroundings
+from .levels import Level, SettingsContext
 from .loading import content_of
 from .trust import ground_of
 
-_NAMES: Final = {Kind.AGENT: "agents", Kind.SKILL: "skills", Kind.COMMAND: "commands"}
+_NAMES: Final = {ItemKind.AGENT: "agents", ItemKind.SKILL: "skills", ItemKind.COMMAND: "commands"}
 _SHARED: Final = ".agents"
 """Where other programs look for skills too."""
 
@@ -34,11 +34,11 @@ class BadPage(ValueError):
 
 
 @plain_value
-class Shelf:
+class DefinitionFolder:
     """A folder for files of one kind, whether or not it is there."""
 
     level: Level
-    kind: Kind
+    kind: ItemKind
     path: str
     prefix: str = ""
     """Stands before the names of what is found there."""
@@ -46,9 +46,9 @@ class Shelf:
 
 @named_value
 class WrittenPage:
-    shelf: Shelf
+    shelf: DefinitionFolder
     path: str
-    page: Page
+    page: HeadedText
     counts: bool
     """Whether it may do more than say something: give permissions, run commands, bring hooks or servers."""
 
@@ -59,12 +59,12 @@ class WrittenPage:
         return name if self.counts or name in FAMILIES else ""
 
 
-class Pages:
+class DefinitionFiles:
     """Reads such files on the ground of one session."""
 
     def __init__(
         self,
-        around: Surroundings,
+        around: SettingsContext,
         trusts: Callable[[Item], bool] = lambda item: False,
         *,
         levels: frozenset[Level] = frozenset(Level),
@@ -75,40 +75,42 @@ class Pages:
         """
         self._around = around
         self._levels = levels | {Level.MANAGED}
-        self._ground: Ground = ground_of(around)
+        self._ground: ProjectFolder = ground_of(around)
         self._trusts = trusts
-        self._more: tuple[Shelf, ...] = ()
+        self._more: tuple[DefinitionFolder, ...] = ()
         self._door: Door | None = None
 
-    def joined(self, more: Iterable[Shelf]) -> Pages:
+    def join(self, more: Iterable[DefinitionFolder]) -> DefinitionFiles:
         """With further shelves behind these, whatever the levels."""
         pages = copy(self)
         pages._more = (*self._more, *more)
         return pages
 
-    def behind(self, door: Door) -> Pages:
+    def behind(self, door: Door) -> DefinitionFiles:
         """With a door that the files of the folder must pass."""
         pages = copy(self)
         pages._door = door
         return pages
 
-    def shelves(self, kind: Kind) -> Iterator[Shelf]:
+    def shelves(self, kind: ItemKind) -> Iterator[DefinitionFolder]:
         yield from (shelf for shelf in self._all_shelves(kind) if shelf.level in self._levels)
         yield from (shelf for shelf in self._more if shelf.kind is kind)
 
-    def _all_shelves(self, kind: Kind) -> Iterator[Shelf]:
+    def _all_shelves(self, kind: ItemKind) -> Iterator[DefinitionFolder]:
         """From the most important level to the least, and from where one works up to the root of the checkout."""
         name = _NAMES[kind]
-        hidden = (*reversed(FOLDERS), *([_SHARED] if kind is Kind.SKILL else []))
+        hidden = (*reversed(FOLDERS), *([_SHARED] if kind is ItemKind.SKILL else []))
         for managed in reversed(self._around.managed_folders):
-            yield Shelf(Level.MANAGED, kind, os.path.join(managed, FOLDERS[0], name))
+            yield DefinitionFolder(Level.MANAGED, kind, os.path.join(managed, FOLDERS[0], name))
         for folder in self._folders():
-            yield from (Shelf(Level.PROJECT, kind, os.path.join(folder, one, name)) for one in hidden)
+            yield from (DefinitionFolder(Level.PROJECT, kind, os.path.join(folder, one, name)) for one in hidden)
         config = {FOLDERS[0]: self._around.config_folder}
         for one in hidden:
-            yield Shelf(Level.USER, kind, os.path.join(config.get(one, os.path.join(self._around.home, one)), name))
+            yield DefinitionFolder(
+                Level.USER, kind, os.path.join(config.get(one, os.path.join(self._around.home, one)), name)
+            )
 
-    def read(self, shelf: Shelf, path: str) -> WrittenPage:
+    def read(self, shelf: DefinitionFolder, path: str) -> WrittenPage:
         """Raises `BadPage`."""
         shown = printable(path)
         if shelf.level is Level.PROJECT and not self._is_inside(path):
@@ -117,7 +119,7 @@ class Pages:
             raise BadPage(f"{shown} is skipped: {objection}")
         try:
             content = content_of(path)
-            page = parted(content.decode())
+            page = split_head(content.decode())
         except OSError as error:
             raise BadPage(f"{shown} is skipped: {error.strerror or error}") from None
         except UnicodeDecodeError:
@@ -126,7 +128,7 @@ class Pages:
             raise BadPage(f"{shown} is skipped: {error}") from None
         return WrittenPage(shelf=shelf, path=path, page=page, counts=self._counts(shelf, path, content))
 
-    def _counts(self, shelf: Shelf, path: str, content: bytes) -> bool:
+    def _counts(self, shelf: DefinitionFolder, path: str, content: bytes) -> bool:
         if shelf.level is not Level.PROJECT:
             return True
         item = item_of_file(shelf.kind, path, content, self._ground)

@@ -15,9 +15,9 @@ LONGEST_PATH: Final = 100
 _SIMPLE_KEY: Final = re.compile(r"[A-Za-z_$][\w$-]*", re.ASCII)
 
 
-def written(place: Place) -> str:
+def write_place(place: Place) -> str:
     """
-    >>> written(("permissions", "allow", 2)), written(("env", "a b"))
+    >>> write_place(("permissions", "allow", 2)), write_place(("env", "a b"))
     ('permissions.allow[2]', 'env["a b"]')
     """
     path = ""
@@ -27,7 +27,7 @@ def written(place: Place) -> str:
         elif _SIMPLE_KEY.fullmatch(part):
             path += f".{part}" if path else part
         else:
-            path += f"[{shown_value(part)}]"
+            path += f"[{show_value(part)}]"
     return path if len(path) <= LONGEST_PATH else f"{path[: LONGEST_PATH - 3]}..."
 
 
@@ -59,7 +59,7 @@ def as_in_file(place: Place, gone: Collection[Place]) -> Place:
     return found
 
 
-def shown_value(value: Any) -> str:
+def show_value(value: Any) -> str:
     match value:
         case dict():
             return "an object"

@@ -19,20 +19,20 @@ from ..core.values import plain_value
 from .entries import Entry, entries_of
 from .files import HOOKS_NAME, MANAGED_PARTS
 from .forbidding import could_refuse
-from .grants import Item, Kind, kind_of_entry, watched_paths
-from .layers import Layered, canonical, merged
-from .levels import Level, SettingsPath, Surroundings, settings_paths
+from .grants import Item, ItemKind, kind_of_entry, paths_to_watch
+from .layers import Layered, canonical, merge_entries
+from .levels import Level, SettingsContext, SettingsPath, settings_paths
 from .loading import Loaded, Skipped, load
 from .trust import (
     Agreed,
     Standing,
     TrustStore,
     Weighed,
-    agreed_to,
     ground_of,
     items_in,
+    make_agreement,
     standing_of,
-    weighed,
+    weigh_entries,
     within_trust,
 )
 
@@ -61,7 +61,7 @@ class LiveSettings:
 
     def __init__(
         self,
-        around: Surroundings,
+        around: SettingsContext,
         store: TrustStore,
         *,
         levels: frozenset[Level] = EVERY_LEVEL,
@@ -93,13 +93,13 @@ class LiveSettings:
         self._current = self._load(trusting=trusting)
 
     def current(self) -> Current:
-        if self.changed():
+        if self.may_have_changed():
             new = self._load()
             if new != self._current:
                 self._current = new
         return self._current
 
-    def changed(self) -> bool:
+    def may_have_changed(self) -> bool:
         """Whether a file may be another one. Costs some thirty looks at folders, and reads nothing."""
         if any(_stamp(path) != stamp for path, stamp in self._stamps.items()):
             return True
@@ -114,7 +114,7 @@ class LiveSettings:
     def is_declined(self) -> bool:
         """Whether a person has said no to what waits for them now."""
         question = self.current().standing.question
-        return question != "" and self._store.declined(self._ground.key) == question
+        return question != "" and self._store.last_declined(self._ground.key) == question
 
     def decline(self, shown: Standing) -> None:
         """A person says no to what they were shown. Raises `NotStored`."""
@@ -134,21 +134,21 @@ class LiveSettings:
         places = self._places()
         folders = (os.path.join(folder, MANAGED_PARTS) for folder in self._around.managed_folders)
         stamps = {path: _stamp(path) for path in (*(place.path for place in places), *folders)}
-        loaded = [self._kept_if_broken(load(place)) for place in places]
+        loaded = [self._keep_last_good(load(place)) for place in places]
         loaded = sorted((*loaded, *self._given), key=lambda one: one.at.level)
         entries = self._as_at_start(tuple(entry for one in loaded for entry in entries_of(one)))
         skipped = tuple(note for one in loaded for note in one.skipped)
-        pairs = weighed(entries, self._ground, self._default_mode)
+        pairs = weigh_entries(entries, self._ground, self._default_mode)
         standing = self._standing(pairs, trusting=trusting)
-        kept = within_trust((*weighed(self._guards_before(entries), self._ground), *pairs), standing)
+        kept = within_trust((*weigh_entries(self._guards_before(entries), self._ground), *pairs), standing)
         if not self._project_hooks:
             kept = tuple(entry for entry in kept if not _is_folder_hook(entry))
             skipped = tuple(
                 replace(note, may_forbid=False) if _is_about_folder_hook(note) else note for note in skipped
             )
-        stamps |= {path: _stamp(path) for path in watched_paths(kept, self._ground)}
+        stamps |= {path: _stamp(path) for path in paths_to_watch(kept, self._ground)}
         self._stamps = stamps | {str(self._store.path): _stamp(str(self._store.path))}
-        layered = merged(kept, skipped)
+        layered = merge_entries(kept, skipped)
         wanted = self._project_hooks and layered.takes_hooks
         return Current(layered, standing, tuple(_missing_guards(pairs, standing)) if wanted else ())
 
@@ -159,7 +159,7 @@ class LiveSettings:
         """The settings files of the folder, whether or not they exist, by the names that items know them by."""
         return frozenset(self._ground.name_of(place.path) for place in self._places() if place.level.in_folder)
 
-    def _kept_if_broken(self, loaded: Loaded) -> Loaded:
+    def _keep_last_good(self, loaded: Loaded) -> Loaded:
         """A file that breaks while it is in use counts as it last was; the note says so."""
         before = self._loaded.get(loaded.at.path)
         if loaded.value is None and loaded.skipped and before is not None and before.value is not None:
@@ -176,8 +176,8 @@ class LiveSettings:
     def _standing(self, pairs: tuple[Weighed, ...], *, trusting: bool) -> Standing:
         items = items_in(pairs, self._ground)
         if trusting:
-            self._sworn = agreed_to(items)
-        agreed = self._store.agreed(self._ground.key)
+            self._sworn = make_agreement(items)
+        agreed = self._store.find_agreement(self._ground.key)
         now = self._store.round(self._ground.key)
         if now != self._round:  # a person has agreed to all there is, so what was taken out is taken out
             self._guards.clear()
@@ -195,7 +195,7 @@ class LiveSettings:
 
 
 def _is_guard(entry: Entry) -> bool:
-    return entry.source.level.in_folder and kind_of_entry(entry) in (Kind.DENY, Kind.ASK)
+    return entry.source.level.in_folder and kind_of_entry(entry) in (ItemKind.DENY, ItemKind.ASK)
 
 
 def _is_folder_hook(entry: Entry) -> bool:

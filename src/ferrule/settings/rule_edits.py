@@ -10,22 +10,22 @@ from collections.abc import Mapping
 from typing import Final
 
 from ..core.verdicts import Behavior
-from ..text.json_layout import Layout, encoded, escapes, without
+from ..text.json_layout import Layout, encode_string, escapes, without
 from ..text.json_spans import Array, BadJson, Object, Value, array_at, object_at, whole
 from ..text.lines import LF, dominant_ending
-from ..text.matching import Edit, Span
+from ..text.matching import Span, TextEdit
 from .object_edits import UNIT, NotEdited, ObjectText, layout_of_root
 from .strict_json import NotJson, parse
 
 KEYS: Final[Mapping[Behavior, str]] = {Behavior.ALLOW: "allow", Behavior.ASK: "ask", Behavior.DENY: "deny"}
 
 
-def adding(text: str, behavior: Behavior, rule: str) -> tuple[Edit, ...]:
+def adding(text: str, behavior: Behavior, rule: str) -> tuple[TextEdit, ...]:
     """The edits that add the rule; none where it stands there. Raises `NotEdited`."""
     if not text.strip():
-        return (Edit(0, len(text), _new_text(text, behavior, rule)),)
+        return (TextEdit(0, len(text), _new_text(text, behavior, rule)),)
     root, unit = _root(text), _unit(text)
-    quoted = encoded(rule, ascii_only=escapes(text) is True)
+    quoted = encode_string(rule, ascii_only=escapes(text) is True)
     top = ObjectText(text, root, layout_of_root(text, root), unit)
     permissions = top.member("permissions")
     if permissions is None:
@@ -42,11 +42,11 @@ def adding(text: str, behavior: Behavior, rule: str) -> tuple[Edit, ...]:
     span = Span(found.start + 1, found.end - 1)
     layout = Layout.of(text, span, items, spare=second.layout.on_one_line)
     if layout is None:
-        return (Edit(span.start, span.end, second.layout.inner(unit).around([quoted])),)
-    return (Edit(items[-1].end, items[-1].end, layout.separator + quoted),)
+        return (TextEdit(span.start, span.end, second.layout.inner(unit).around([quoted])),)
+    return (TextEdit(items[-1].end, items[-1].end, layout.separator + quoted),)
 
 
-def removing(text: str, behavior: Behavior, rule: str) -> tuple[Edit, ...]:
+def removing(text: str, behavior: Behavior, rule: str) -> tuple[TextEdit, ...]:
     """The edits that take the rule out, wherever it stands in its list. Raises `NotEdited`."""
     if not text.strip():
         return ()
@@ -89,5 +89,5 @@ def _unit(text: str) -> str:
 
 def _new_text(text: str, behavior: Behavior, rule: str) -> str:
     ending = dominant_ending(text) or LF
-    lines = ("{", '  "permissions": {', f'    "{KEYS[behavior]}": [', f"      {encoded(rule, ascii_only=False)}", "    ]", "  }", "}", "")  # noqa: E501  # fmt: skip
+    lines = ("{", '  "permissions": {', f'    "{KEYS[behavior]}": [', f"      {encode_string(rule, ascii_only=False)}", "    ]", "  }", "}", "")  # noqa: E501  # fmt: skip
     return ending.join(lines)

@@ -33,11 +33,11 @@ def why_no_rule(text: str) -> str | None:
     if ")" in name:
         return f"`{_short(rule)}` closes a parenthesis that was not opened. Write `Tool` or `Tool(specifier)`."
     if not name.startswith("mcp__") and any(char.isspace() for char in name):
-        return _spaced(name, rule)
+        return _explain_space(name, rule)
     return _why_unbalanced(rule, inside) if bracket else None
 
 
-def _spaced(name: str, rule: str) -> str:
+def _explain_space(name: str, rule: str) -> str:
     tool, rest = name.split(maxsplit=1) if name.split()[1:] else (name.strip(), "")
     better = f"{tool}({rest})" if rest else rule.replace(name, tool, 1)
     return f"`{_short(rule)}` has a space in the tool's name. Write `{_short(better)}`."

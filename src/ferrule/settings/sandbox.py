@@ -46,7 +46,7 @@ class SandboxCredentials(ClosedObject):
     env_vars: Given[Items[CredentialVariable]] = None
 
 
-class Sandbox(ClosedObject):
+class SandboxEntry(ClosedObject):
     enabled: Given[bool] = None
     fail_if_unavailable: Given[bool] = None
     auto_allow_bash_if_sandboxed: Given[bool] = None

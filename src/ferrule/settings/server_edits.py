@@ -9,33 +9,33 @@ from typing import Any, Final, cast
 from ..text.json_layout import without
 from ..text.json_spans import BadJson, Object, Value, object_at, whole
 from ..text.lines import LF, dominant_ending
-from ..text.matching import Edit, Span
+from ..text.matching import Span, TextEdit
 from .object_edits import UNIT, NotEdited, ObjectText, layout_of_root
 from .strict_json import NotJson, parse
 
 KEY: Final = "mcpServers"
 
 
-def adding_server(text: str, name: str, entry: Mapping[str, Any]) -> tuple[Edit, ...]:
+def adding_server(text: str, name: str, entry: Mapping[str, Any]) -> tuple[TextEdit, ...]:
     """The edits that add it, or put it in the place of the one of that name. Raises `NotEdited`."""
     ending = dominant_ending(text) or LF
     if not text.strip():
         new = json.dumps({KEY: {name: entry}}, indent=2, ensure_ascii=False) + "\n"
-        return (Edit(0, len(text), new.replace("\n", ending)),)
+        return (TextEdit(0, len(text), new.replace("\n", ending)),)
     root = _root(text)
     top = ObjectText(text, root, layout_of_root(text, root), _unit(text, root))
     servers = top.member(KEY)
     if servers is None:
-        return (top.with_member(KEY, _written({name: entry}, top, text, root)),)
+        return (top.with_member(KEY, _write_value({name: entry}, top, text, root)),)
     inside = top.inside(servers, KEY)
     there = cast(Object, servers.value).get(name)
-    written = _written(entry, inside, text, root)
+    written = _write_value(entry, inside, text, root)
     if there is None:
         return (inside.with_member(name, written),)
-    return (Edit(there.value.start, there.value.end, written),)
+    return (TextEdit(there.value.start, there.value.end, written),)
 
 
-def removing_server(text: str, name: str) -> tuple[Edit, ...]:
+def removing_server(text: str, name: str) -> tuple[TextEdit, ...]:
     """The edits that take it out; none where it is not there. Raises `NotEdited`."""
     if not text.strip():
         return ()
@@ -47,7 +47,7 @@ def removing_server(text: str, name: str) -> tuple[Edit, ...]:
     return tuple(without(members, gone, Span(found.value.start + 1, found.value.end - 1))) if gone else ()
 
 
-def _written(value: Mapping[str, Any], around: ObjectText, text: str, root: Value) -> str:
+def _write_value(value: Mapping[str, Any], around: ObjectText, text: str, root: Value) -> str:
     """Indented like the object that it is put into; on one line where that is on one."""
     if not around.layout.indent:
         return json.dumps(value, ensure_ascii=False)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, cast
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
-from .fields import SAID, Given, Items, Named, OpenObject, Port, said
+from .fields import SAID, Given, Items, Named, OpenObject, Port, custom_error
 from .plain_servers import REMOTE, RESERVED_NAMES, SHORTEST_TIMEOUT
 
 
@@ -39,7 +39,7 @@ class StdioServer(Server):
     @classmethod
     def _url_needs_a_type(cls, value: Any) -> Any:
         if isinstance(value, dict) and "url" in value and not {"type", "command"} & value.keys():
-            raise said('`url` needs a `type` beside it. Write "type": "http", "sse" or "ws".')
+            raise custom_error('`url` needs a `type` beside it. Write "type": "http", "sse" or "ws".')
         return cast(Any, value)
 
 
@@ -73,7 +73,7 @@ AnyServer: TypeAlias = Annotated[
 
 def _not_reserved(name: str) -> str:
     if name in RESERVED_NAMES:
-        raise said(f"the name `{name}` is reserved. Give the server another one.")
+        raise custom_error(f"the name `{name}` is reserved. Give the server another one.")
     return name
 
 
@@ -98,7 +98,7 @@ class ServerMatch(OpenObject):
     @model_validator(mode="after")
     def _exactly_one(self) -> ServerMatch:
         if len(self.model_fields_set) != 1:
-            raise said("it must have exactly one of `serverName`, `serverCommand` and `serverUrl`.")
+            raise custom_error("it must have exactly one of `serverName`, `serverCommand` and `serverUrl`.")
         return self
 
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
 from ..core.values import plain_value
-from .json_words import advice_at, found_at, name_of, shown
+from .json_words import advice_at, describe_at, name_of, show_text
 
 DEEPEST: Final = 100
 """Levels of nesting. No settings come near it, and nothing that walks the value runs out of stack."""
@@ -170,9 +170,9 @@ class _Reader:
                 return "".join(parts)
             if char != "\\":
                 self._fail_in_string(char, start)
-            parts.append(self._escaped())
+            parts.append(self._read_escape())
 
-    def _escaped(self) -> str:
+    def _read_escape(self) -> str:
         escape = self._escape()
         start, self._at = self._at, escape.end()
         if escape[1]:
@@ -191,7 +191,7 @@ class _Reader:
     def _escape(self) -> re.Match[str]:
         escape = _ESCAPE.match(self._text, self._at)
         if escape is None:
-            found = shown(self._text[self._at : self._at + 2])
+            found = show_text(self._text[self._at : self._at + 2])
             self._refuse(f"`{found}` is no escape. Write `\\\\` for a backslash, or `\\uXXXX` for a character.")
         return escape
 
@@ -199,11 +199,11 @@ class _Reader:
         after = self._text[number.end() : number.end() + 1]
         if after.isalnum() or after in {".", "_", "+"} - {""}:
             self._refuse(
-                f"`{shown(number[0] + after)}` is no number. JSON numbers look like 30, -1 or 0.5; put text in quotes."
+                f"`{show_text(number[0] + after)}` is not a number. Numbers look like 30, -1 or 0.5; put text in quotes."
             )
         value = float(number[0])
         if not math.isfinite(value):
-            self._refuse(f"the number {shown(number[0])} is too large. Write a smaller one, or a string.")
+            self._refuse(f"the number {show_text(number[0])} is too large. Write a smaller one, or a string.")
         self._at = number.end()
         if not number[1] and not number[2]:
             return int(number[0])
@@ -231,7 +231,7 @@ class _Reader:
 
     def _fail(self, expected: str) -> NoReturn:
         advice = advice_at(self._text, self._at, expected)
-        self._refuse(f"expected {expected}, found {found_at(self._text, self._at)}.{advice and ' '}{advice}")
+        self._refuse(f"expected {expected}, found {describe_at(self._text, self._at)}.{advice and ' '}{advice}")
 
     def _refuse(self, words: str) -> NoReturn:
         line = self._line(self._at)

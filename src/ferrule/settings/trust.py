@@ -24,11 +24,11 @@ from ..host.folders import ChangedMeanwhile
 from ..host.spill import make_private
 from ..host.text import NotText
 from ..host.writing import write_file
-from .brought import brought_by_folder
+from .brought import items_of_folder
 from .entries import Entry
-from .grants import Ground, Item, Kind, item_of_entry, modes_before
+from .grants import Item, ItemKind, ProjectFolder, item_of_entry, modes_before
 from .layers import MODE
-from .levels import Surroundings
+from .levels import SettingsContext
 from .untrusted_keys import is_stricter
 
 STORE_NAME: Final = "trust.json"
@@ -74,11 +74,13 @@ class Standing:
         return not item.kind.waits or item.digest in self.counting
 
 
-def ground_of(around: Surroundings) -> Ground:
-    return Ground.of(around.cwd, around.checkout, around.home)
+def ground_of(around: SettingsContext) -> ProjectFolder:
+    return ProjectFolder.of(around.cwd, around.checkout, around.home)
 
 
-def weighed(entries: Sequence[Entry], ground: Ground, default_mode: str = "default") -> tuple[Weighed, ...]:
+def weigh_entries(
+    entries: Sequence[Entry], ground: ProjectFolder, default_mode: str = "default"
+) -> tuple[Weighed, ...]:
     """Each entry with the item that it is. Once for all that follows, so that all of it speaks of the same."""
     digests = dict[str, str | None]()
     return tuple(
@@ -91,9 +93,9 @@ def _is_stricter_mode(entry: Entry, entries: Sequence[Entry], default: str) -> b
     return entry.key == MODE and is_stricter(entry.value, modes_before(entries, entry, default))
 
 
-def items_in(pairs: Iterable[Weighed], ground: Ground) -> tuple[Item, ...]:
+def items_in(pairs: Iterable[Weighed], ground: ProjectFolder) -> tuple[Item, ...]:
     """From the settings files of the folder, and from its agents, skills and commands."""
-    return (*(item for _, item in pairs if item is not None), *brought_by_folder(ground))
+    return (*(item for _, item in pairs if item is not None), *items_of_folder(ground))
 
 
 def standing_of(
@@ -114,7 +116,7 @@ def _all_of(agreed: Agreed | None) -> tuple[Item, ...]:
     return tuple(item for items in (agreed or {}).values() for item in items)
 
 
-def agreed_to(items: Iterable[Item]) -> Agreed:
+def make_agreement(items: Iterable[Item]) -> Agreed:
     """What is kept when a person agrees to these."""
     found = dict[str, tuple[Item, ...]]()
     for item in items:
@@ -143,7 +145,7 @@ class TrustStore:
     def __init__(self, folder: Path) -> None:
         self.path = folder / STORE_NAME
 
-    def agreed(self, key: str) -> Agreed | None:
+    def find_agreement(self, key: str) -> Agreed | None:
         """`None` where nobody has agreed to anything."""
         return self._content().folders.get(key)
 
@@ -151,9 +153,9 @@ class TrustStore:
         """How often somebody has agreed to a whole folder; tells that from agreeing to one rule."""
         return self._content().rounds.get(key, 0)
 
-    def agree(self, ground: Ground, items: Iterable[Item], files: frozenset[str]) -> None:
+    def agree(self, ground: ProjectFolder, items: Iterable[Item], files: frozenset[str]) -> None:
         """To the items, which are all there are in these files; what was agreed to in others stays."""
-        new = agreed_to(items)
+        new = make_agreement(items)
 
         def change(content: _Content) -> None:
             old = content.folders.get(ground.key, {})
@@ -164,7 +166,7 @@ class TrustStore:
 
         self._change(change)
 
-    def declined(self, key: str) -> str:
+    def last_declined(self, key: str) -> str:
         """The question that was last answered with no; empty where none was."""
         return self._content().declined.get(key, "")
 
@@ -179,7 +181,7 @@ class TrustStore:
         self._change(lambda content: content.folders.pop(key, None))
         return True
 
-    def agree_to_one(self, ground: Ground, item: Item) -> None:
+    def agree_to_one(self, ground: ProjectFolder, item: Item) -> None:
         """To an item that a person has just added, and to nothing else."""
 
         def change(content: _Content) -> None:
@@ -206,7 +208,7 @@ class TrustStore:
             raise NotStored(f"{self.path} could have been written by others. Remove it, then trust anew.")
         try:
             text = snapshot.document.text or "{}"  # another process has just made it
-            return _parsed(json.loads(text)), snapshot.identity
+            return _parse_store(json.loads(text)), snapshot.identity
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise NotStored(f"{self.path} is damaged. Remove it, then trust anew.") from None
 
@@ -217,7 +219,7 @@ class TrustStore:
                 content, identity = self._read()
                 change(content)
                 with suppress(ChangedMeanwhile):  # another process was quicker
-                    write_file(str(self.path), _written(content), expected=identity)
+                    write_file(str(self.path), _encode_store(content), expected=identity)
                     return
         except OSError as error:
             raise NotStored(f"{self.path} cannot be written: {error.strerror or error}.") from None
@@ -229,7 +231,7 @@ class TrustStore:
             os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
-def _parsed(content: Any) -> _Content:
+def _parse_store(content: Any) -> _Content:
     """Raises one of the errors of a wrong shape."""
     if content == {}:
         return _Content({}, {}, {})
@@ -245,10 +247,10 @@ def _parsed(content: Any) -> _Content:
 
 
 def _item(file: str, one: Mapping[str, str]) -> Item:
-    return Item(kind=Kind(one["kind"]), file=file, words=one["words"], digest=one["digest"])
+    return Item(kind=ItemKind(one["kind"]), file=file, words=one["words"], digest=one["digest"])
 
 
-def _written(content: _Content) -> bytes:
+def _encode_store(content: _Content) -> bytes:
     folders = {
         folder: {
             file: [{"kind": item.kind, "words": item.words, "digest": item.digest} for item in items]

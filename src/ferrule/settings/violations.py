@@ -13,7 +13,7 @@ from ..core.values import plain_value
 from .files import SettingsKind
 from .forbidding import guard_meant, misspelt_guard, nearest
 from .models import MODELS, TAGS, PermissionsFile
-from .places import LONGEST_VALUE, shown_value, written
+from .places import LONGEST_VALUE, show_value, write_place
 from .strict_json import Place, Repeated
 
 MOST_NAMES: Final = 16
@@ -53,10 +53,10 @@ class Violation:
     """Whether an unknown key was meant to be one that could forbid something."""
 
     def __str__(self) -> str:
-        return f"`{written(self.place)}`: {self.words}" if self.place else self.words
+        return f"`{write_place(self.place)}`: {self.words}" if self.place else self.words
 
 
-def of_repeated(repeated: Repeated) -> Violation:
+def violation_of_repeated(repeated: Repeated) -> Violation:
     first, again = repeated.first_line, repeated.line
     where = f"in lines {first} and {again}" if first != again else f"in line {first}"
     return Violation(repeated.place, f"the key stands twice, {where}. Keep one.")
@@ -91,11 +91,11 @@ def _of_detail(detail: Mapping[str, Any], model: type[BaseModel]) -> Violation:
             return Violation(place, _about_choice(_CHOICE.findall(context["expected"]), found))
         case kind if kind in _BOUNDS:
             words, key = _BOUNDS[kind]
-            return Violation(place, f"expected {words} {context[key]:g}, found {shown_value(found)}.")
+            return Violation(place, f"expected {words} {context[key]:g}, found {show_value(found)}.")
         case kind if kind in _EXPECTED:
-            return Violation(place, f"expected {_EXPECTED[kind]}, found {shown_value(found)}.{_hint(kind, found)}")
+            return Violation(place, f"expected {_EXPECTED[kind]}, found {show_value(found)}.{_hint(kind, found)}")
         case _:
-            return Violation(place, f"{detail['msg']}, found {shown_value(found)}.")
+            return Violation(place, f"{detail['msg']}, found {show_value(found)}.")
 
 
 def _above(model: type[BaseModel]) -> Place:
@@ -114,7 +114,7 @@ def _of_unknown(location: Place, names: list[str], above: Place) -> Violation:
     place = (*_place(location[:-1]), key)
     near, meant = nearest(key[:LONGEST_VALUE], names), guard_meant((*above, *place), names)
     guess = near or meant or next(iter(difflib.get_close_matches(key[:LONGEST_VALUE], names, n=1)), "")
-    advice = f"Did you mean `{guess}`?" if guess else f"Known here: {_listed(names)}."
+    advice = f"Did you mean `{guess}`?" if guess else f"Known here: {_join_names(names)}."
     return Violation(place, f"there is no such key. {advice}", unknown=True, near=near, forbids=meant != "")
 
 
@@ -132,12 +132,12 @@ def misspelt_at_top(kind: SettingsKind, value: Any) -> Iterator[Violation]:
 def _about_choice(choices: list[str], found: Any) -> str:
     near = difflib.get_close_matches(found[:LONGEST_VALUE], choices, n=1) if isinstance(found, str) else []
     if near and len(choices) > 2:
-        return f'found {shown_value(found)}, which is no choice. Did you mean "{near[0]}"?'
+        return f'found {show_value(found)}, which is no choice. Did you mean "{near[0]}"?'
     one_of = "one of " if len(choices) > 1 else ""
-    return f"expected {one_of}{_listed([shown_value(choice) for choice in choices])}, found {shown_value(found)}."
+    return f"expected {one_of}{_join_names([show_value(choice) for choice in choices])}, found {show_value(found)}."
 
 
-def _listed(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     return ", ".join(names[:MOST_NAMES]) + more
 
@@ -148,7 +148,7 @@ def _hint(kind: str, found: Any) -> str:
     if kind in ("bool_type", "int_type", "float_type") and isinstance(found, str) and _BARE.fullmatch(found):
         return f" Write {found}, without quotes."
     if kind == "tuple_type" and isinstance(found, str):
-        return f" Write [{shown_value(found)}]."
+        return f" Write [{show_value(found)}]."
     return ""
 
 

@@ -9,14 +9,14 @@ from typing import Any
 from ..core.verdicts import Behavior
 from ..host.files import read_document
 from ..host.folders import ChangedMeanwhile
-from ..host.text import Document, NotEditable, NotText
+from ..host.text import NotEditable, NotText, TextDocument
 from ..host.writing import NotWritten, write_file
-from ..text.matching import Edit
+from ..text.matching import TextEdit
 from .entries import Entry
 from .files import FOLDERS, PROJECT_SERVERS
 from .grants import is_below, item_of_entry
 from .layers import ALLOW
-from .levels import LOCAL_NAME, Level, Source, Surroundings
+from .levels import LOCAL_NAME, Level, SettingsContext, Source
 from .object_edits import NotEdited
 from .rule_edits import adding, removing
 from .rules import why_no_rule
@@ -31,7 +31,7 @@ class NotSaved(Exception):
     """Nothing was saved, and the file is as it was. The message says why and what to do."""
 
 
-def rule_file(around: Surroundings, level: Level) -> str:
+def rule_file(around: SettingsContext, level: Level) -> str:
     """Where a rule of this level is saved: ours, as the other program does not know what we add."""
     match level:
         case Level.USER:
@@ -44,7 +44,7 @@ def rule_file(around: Surroundings, level: Level) -> str:
             raise ValueError(f"no rule is saved on the level {level.name}")
 
 
-def save_rule(around: Surroundings, store: TrustStore, level: Level, behavior: Behavior, rule: str) -> str:
+def save_rule(around: SettingsContext, store: TrustStore, level: Level, behavior: Behavior, rule: str) -> str:
     """A person's "always": the rule is saved and, as a person asked for it, trusted. Where it was saved.
 
     Raises `NotSaved`, or `NotStored` where the rule is saved and will have to be trusted by hand.
@@ -73,12 +73,12 @@ def remove_rule(path: str, behavior: Behavior, rule: str) -> bool:
     return _change(path, lambda text: removing(text, behavior, rule))
 
 
-def server_file(around: Surroundings, level: Level) -> str:
+def server_file(around: SettingsContext, level: Level) -> str:
     """Where a server of this level is saved. Those of a project are in the file that other programs share."""
     return os.path.join(around.cwd, PROJECT_SERVERS) if level is Level.PROJECT else rule_file(around, level)
 
 
-def save_server(around: Surroundings, store: TrustStore, level: Level, name: str, entry: Mapping[str, Any]) -> str:
+def save_server(around: SettingsContext, store: TrustStore, level: Level, name: str, entry: Mapping[str, Any]) -> str:
     """A person adds it, so it is trusted too. Where it was saved.
 
     Raises `NotSaved`, or `NotStored` where it is saved and will have to be trusted by hand.
@@ -94,13 +94,13 @@ def save_server(around: Surroundings, store: TrustStore, level: Level, name: str
     return path
 
 
-def remove_server(around: Surroundings, level: Level, name: str) -> str | None:
+def remove_server(around: SettingsContext, level: Level, name: str) -> str | None:
     """Where it stood; `None` where it did not. Raises `NotSaved`."""
     path = server_file(around, level)
     return path if _change(path, lambda text: removing_server(text, name)) else None
 
 
-def _change(path: str, edits_for: Callable[[str], tuple[Edit, ...]]) -> bool:
+def _change(path: str, edits_for: Callable[[str], tuple[TextEdit, ...]]) -> bool:
     for _ in range(MOST_TRIES):
         try:
             return _change_once(path, edits_for)
@@ -117,12 +117,12 @@ def _change(path: str, edits_for: Callable[[str], tuple[Edit, ...]]) -> bool:
     raise NotSaved(f"{path} is being changed all the time. Try again later.")
 
 
-def _change_once(path: str, edits_for: Callable[[str], tuple[Edit, ...]]) -> bool:
+def _change_once(path: str, edits_for: Callable[[str], tuple[TextEdit, ...]]) -> bool:
     try:
         found = read_document(path)
     except FileNotFoundError:
         found = None
-    document = found.document if found else Document.decode(b"")
+    document = found.document if found else TextDocument.decode(b"")
     edits = edits_for(document.text)
     if not edits:
         return False
@@ -130,7 +130,7 @@ def _change_once(path: str, edits_for: Callable[[str], tuple[Edit, ...]]) -> boo
     return True
 
 
-def _check_inside(path: str, around: Surroundings) -> None:
+def _check_inside(path: str, around: SettingsContext) -> None:
     """A link in the folder must not turn a rule for this folder into one for all, or into a file elsewhere."""
     real, folder = os.path.realpath(path), os.path.realpath(around.local_folder)
     if not is_below(real, folder) and not is_below(real, os.path.realpath(around.cwd)):

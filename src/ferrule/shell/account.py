@@ -9,7 +9,7 @@ from typing import TypeAlias
 from ..core.effects import Change, Opaque, ReachesHost, ReadsPath, RunsCommand, Touch, WritesPath
 from ..core.values import plain_value
 from ..core.verdicts import Risk, Severity
-from .budget import Budget
+from .budget import AnalysisBudget
 from .paths import (
     ANYWHERE,
     absolute,
@@ -20,7 +20,7 @@ from .paths import (
     network_host,
     with_dots,
 )
-from .state import State
+from .state import ShellState
 from .words import Word
 
 MAX_REASON = 240
@@ -47,7 +47,9 @@ NOTHING_PUT = Put()
 class Account:
     """The touches, doubts and risks of one simple command and of the commands it runs."""
 
-    def __init__(self, state: State, workspace: str, run: Runner, script: Runs, budget: Budget, depth: int = 0) -> None:
+    def __init__(
+        self, state: ShellState, workspace: str, run: Runner, script: Runs, budget: AnalysisBudget, depth: int = 0
+    ) -> None:
         self.budget = budget
         self.state = state
         self.workspace = workspace
@@ -61,7 +63,7 @@ class Account:
         self._run = run
         self._script = script
 
-    def beside(self, state: State) -> Account:
+    def beside(self, state: ShellState) -> Account:
         """An empty account for another command, as deep as this one."""
         other = Account(state, self.workspace, self._run, self._script, self.budget, self.depth)
         other.within = self.within
@@ -176,7 +178,7 @@ class Account:
             self.risk("network", "high", "It opens a network connection with the shell itself.")
             return
         if operator == "<":
-            self._reads_redirected(target)
+            self._note_redirected_read(target)
         elif operator == "<>":
             self.writes(target)
         elif operator == "<&":
@@ -186,7 +188,7 @@ class Account:
                 self.doubt(f"which file {target.shown} names is not known")
             self.writes(target)
 
-    def _reads_redirected(self, target: Word) -> None:
+    def _note_redirected_read(self, target: Word) -> None:
         if target.text is None and not target.pattern and not target.is_pipe:
             self.doubt(f"what {target.shown} names is not known")
         self.reads(target)
@@ -215,7 +217,7 @@ class Account:
         self.depth -= 1
         self.within = outer
 
-    def started(self, words: Sequence[Word]) -> None:
+    def note_start(self, words: Sequence[Word]) -> None:
         argv = tuple([word.source if word.text is None else word.text for word in words])
         self._started = " ".join(argv)
         self._touch(RunsCommand(argv, self._started, accounted=True, within=self.within))

@@ -10,15 +10,15 @@ from ..core.effects import Effects, Opaque, RunsCommand, Touch
 from ..core.values import plain_value
 from ..core.verdicts import Risk
 from .account import Account
-from .budget import Budget
+from .budget import AnalysisBudget
 from .effects import run, surroundings
 from .paths import absolute
 from .risks import look_at_fetched_code, look_at_pipe, look_at_touches, look_blindly
 from .simple import Simple
-from .state import State
-from .syntax import parsed
+from .state import ShellState
+from .syntax import parse_command
 from .tokens import Unreadable
-from .walk import walked
+from .walk import walk_syntax
 from .words import Word
 
 NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
@@ -55,18 +55,18 @@ def analyse(command: str, *, cwd: str, home: str, variables: Mapping[str, str] =
     >>> analyse("ls > x", cwd="/srv", home="/home/u").effects.read_only
     False
     """
-    known = {name: Word.known(value) for name, value in variables.items()}
+    known = {name: Word.of_text(value) for name, value in variables.items()}
     cwd = absolute(cwd, "/")
-    state = State((cwd,), {"HOME": Word.known(home), **known}, home)
-    account = Account(state, cwd, run, _script, Budget())
+    state = ShellState((cwd,), {"HOME": Word.of_text(home), **known}, home)
+    account = Account(state, cwd, run, _script, AnalysisBudget())
     reports, understood = _read(command, account)
-    effects = Effects(_ordered(reports, understood))
+    effects = Effects(_order_touches(reports, understood))
     if account.doubts and not effects.unknown:
         effects = Effects((Opaque(), *effects.touches))
     return Analysis(effects, tuple(_by_severity(account.risks)), tuple(account.doubts), tuple(reports))
 
 
-def _ordered(reports: Sequence[CommandReport], understood: bool) -> tuple[Touch, ...]:
+def _order_touches(reports: Sequence[CommandReport], understood: bool) -> tuple[Touch, ...]:
     """What the shell itself does, then each program with what it does.
 
     A rule for a program speaks for what stands behind it, never for a
@@ -85,13 +85,13 @@ def _ordered(reports: Sequence[CommandReport], understood: bool) -> tuple[Touch,
 def _read(command: str, account: Account) -> tuple[list[CommandReport], bool]:
     """Read a text, add to the account what it does, report on each of its commands; and whether it was understood."""
     try:
-        syntax = parsed(command)
+        syntax = parse_command(command)
     except Unreadable as reason:
         account.doubt(f"The command cannot be read: {reason}.")
         account.risk("unreadable", "medium", f"The command cannot be read: {reason}.")
         look_blindly(command, account)
         return [], False
-    simples, doubts = walked(syntax, account.state, account.budget)
+    simples, doubts = walk_syntax(syntax, account.state, account.budget)
     for doubt in (*syntax.doubts, *doubts):
         account.doubt(f"Not understood: {doubt}.")
     if syntax.doubts:

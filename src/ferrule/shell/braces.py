@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TypeAlias
 
-from .tokens import Kind, Part
+from .tokens import PartKind, WordPart
 
 MAX_WORDS = 64
 MAX_BRACES = 8
@@ -15,29 +15,29 @@ MAX_LENGTH = 200
 
 _RANGE = re.compile(r"(-?[0-9]{1,4})\.\.(-?[0-9]{1,4})|([a-zA-Z])\.\.([a-zA-Z])")
 
-_Atoms: TypeAlias = tuple[Part, ...]
+_Atoms: TypeAlias = tuple[WordPart, ...]
 
 
-class TooMany(Exception):
+class TooManyWords(Exception):
     """More words than are worth looking at, or a form that is not known."""
 
 
-def has_braces(parts: Sequence[Part]) -> bool:
-    return any(part.kind is Kind.TEXT and not part.quoted and "{" in part.text for part in parts)
+def has_braces(parts: Sequence[WordPart]) -> bool:
+    return any(part.kind is PartKind.TEXT and not part.quoted and "{" in part.text for part in parts)
 
 
-def expanded(parts: Sequence[Part]) -> list[_Atoms]:
+def expand_braces(parts: Sequence[WordPart]) -> list[_Atoms]:
     """The words that braces make of one word, each as its parts."""
     atoms = _atoms(parts)
     if len(atoms) > MAX_LENGTH or sum(_is(atom, "{") for atom in atoms) > MAX_BRACES:
-        raise TooMany
+        raise TooManyWords
     done: list[_Atoms] = []
     pending: list[tuple[_Atoms, int]] = [(atoms, 0)]
     while pending:
         atoms, start = pending.pop()
         opening = next((at for at in range(start, len(atoms)) if _is(atoms[at], "{")), None)
         if opening is None:
-            done.append(_joined(atoms))
+            done.append(_join(atoms))
         else:
             alternatives, closing = _alternatives(atoms, opening)
             if alternatives is None:
@@ -46,7 +46,7 @@ def expanded(parts: Sequence[Part]) -> list[_Atoms]:
                 before, after = atoms[:opening], atoms[closing + 1 :]
                 pending.extend(((*before, *inner, *after), opening) for inner in reversed(alternatives))
         if len(done) + len(pending) > MAX_WORDS:
-            raise TooMany
+            raise TooManyWords
     return done
 
 
@@ -73,45 +73,45 @@ def _alternatives(atoms: _Atoms, opening: int) -> tuple[list[_Atoms] | None, int
 
 
 def _range(atoms: _Atoms) -> list[_Atoms] | None:
-    text = "".join(atom.text for atom in atoms if atom.kind is Kind.TEXT and not atom.quoted)
+    text = "".join(atom.text for atom in atoms if atom.kind is PartKind.TEXT and not atom.quoted)
     if ".." not in text:
         return None
     found = _RANGE.fullmatch(text)
     if found is None or len(text) != len(atoms) or (found[1] and _is_padded(found[1], found[2])):
-        raise TooMany
+        raise TooManyWords
     first, last = (int(found[1]), int(found[2])) if found[1] else (ord(found[3]), ord(found[4]))
     if abs(first - last) >= MAX_WORDS or (found[3] and found[3].isupper() != found[4].isupper()):
-        raise TooMany
+        raise TooManyWords
     step = 1 if first <= last else -1
     values = range(first, last + step, step)
-    return [(Part(Kind.TEXT, str(value) if found[1] else chr(value), False),) for value in values]
+    return [(WordPart(PartKind.TEXT, str(value) if found[1] else chr(value), False),) for value in values]
 
 
 def _is_padded(*numbers: str) -> bool:
     return any(len(number.lstrip("-")) > 1 and number.lstrip("-")[0] == "0" for number in numbers)
 
 
-def _atoms(parts: Sequence[Part]) -> _Atoms:
+def _atoms(parts: Sequence[WordPart]) -> _Atoms:
     """The parts with each character of unquoted text by itself."""
-    atoms: list[Part] = []
+    atoms: list[WordPart] = []
     for part in parts:
-        if part.kind is Kind.TEXT and not part.quoted:
-            atoms.extend(Part(Kind.TEXT, character, False) for character in part.text)
+        if part.kind is PartKind.TEXT and not part.quoted:
+            atoms.extend(WordPart(PartKind.TEXT, character, False) for character in part.text)
         else:
             atoms.append(part)
     return tuple(atoms)
 
 
-def _joined(atoms: _Atoms) -> _Atoms:
-    joined: list[Part] = []
+def _join(atoms: _Atoms) -> _Atoms:
+    joined: list[WordPart] = []
     for atom in atoms:
         last = joined[-1] if joined else None
-        if last and last.kind is atom.kind is Kind.TEXT and not last.quoted and not atom.quoted:
-            joined[-1] = Part(Kind.TEXT, last.text + atom.text, False)
+        if last and last.kind is atom.kind is PartKind.TEXT and not last.quoted and not atom.quoted:
+            joined[-1] = WordPart(PartKind.TEXT, last.text + atom.text, False)
         else:
             joined.append(atom)
     return tuple(joined)
 
 
-def _is(atom: Part, character: str) -> bool:
-    return atom.kind is Kind.TEXT and not atom.quoted and atom.text == character
+def _is(atom: WordPart, character: str) -> bool:
+    return atom.kind is PartKind.TEXT and not atom.quoted and atom.text == character

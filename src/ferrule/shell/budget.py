@@ -10,7 +10,7 @@ MAX_MADE = 200
 MAX_VALUE = 4_000
 
 
-class Budget:
+class AnalysisBudget:
     """What is left of it; one for a whole analysis."""
 
     def __init__(self) -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from .quoting import as_bytes_text, odd_characters
-from .sheet import Sheet
-from .tokens import Kind, Part, Unreadable
+from .sheet import TokenSheet
+from .tokens import PartKind, Unreadable, WordPart
 
 MAX_DEPTH = 24
 
@@ -29,7 +29,7 @@ class Frame:
     """Whether what is expanded here stands inside double quotes."""
     start: int = -1
     """Where the word under way began; -1 between words."""
-    parts: list[Part] = field(default_factory=list[Part])
+    parts: list[WordPart] = field(default_factory=list[WordPart])
     run: int = 0
     cases: int = 0
     """How many `case` are open: their patterns end with a `)` that nothing opened."""
@@ -48,11 +48,11 @@ class Cursor:
         self._text = as_bytes_text(command)
         self._at = 0
         self._stack: list[Frame] = [Frame("commands", "")]
-        self._sheet = Sheet()
+        self._sheet = TokenSheet()
         if odd := odd_characters(command):
             self._sheet.doubt(odd)
 
-    def _add(self, frame: Frame, part: Part, at: int) -> None:
+    def _add(self, frame: Frame, part: WordPart, at: int) -> None:
         """Add to the word that is under way; what stands inside `${…}` or a here-document belongs to none."""
         if frame.mode == "double":
             frame = self._stack[-2]
@@ -86,7 +86,7 @@ class Cursor:
         if frame.awaits_delimiter:
             strips = frame.awaits_delimiter == "<<-"
             frame.awaits_delimiter = ""
-            if any(part.kind is not Kind.TEXT for part in parts):
+            if any(part.kind is not PartKind.TEXT for part in parts):
                 raise Unreadable("the delimiter of a here-document is expanded")
             if "\\" in self._text[start : self._at]:
                 self._sheet.doubt("a here-document whose end is written with a backslash")
@@ -111,7 +111,7 @@ class Cursor:
         """End the word before a redirection, which may be a file descriptor's number."""
         if frame.start < 0:
             return
-        if len(frame.parts) == 1 and not frame.parts[0].quoted and frame.parts[0].kind is Kind.TEXT:
+        if len(frame.parts) == 1 and not frame.parts[0].quoted and frame.parts[0].kind is PartKind.TEXT:
             text = frame.parts[0].text
             if text.isdigit() or _FD_NAME.fullmatch(text):
                 self._sheet.word(frame.start, self._at, tuple(frame.parts), frame.run, "fd")

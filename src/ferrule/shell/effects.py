@@ -17,7 +17,7 @@ from .commands.writing import WRITING
 from .risks import look
 from .simple import Simple
 from .state import is_quiet, is_unfamiliar_but_plain
-from .table import Arguments, Usage, arguments, usage
+from .table import Arguments, ProgramUsage, arguments, usage
 from .words import Word
 
 ENTRIES = {**READING, **TEXT, **MACHINE, **WRITING}
@@ -75,7 +75,7 @@ def surroundings(simple: Simple, account: Account) -> None:
 
 def run(words: Sequence[Word], account: Account, functions: frozenset[str] = frozenset()) -> None:
     """Add what running these words touches."""
-    account.started(words)
+    account.note_start(words)
     first, *rest = words
     look(words, account)
     name = _program(first)
@@ -176,7 +176,7 @@ def _options(given: Arguments, account: Account) -> None:
             account.doubt(f"{option.name} does more than look")
 
 
-def _operands(known: Usage, given: Arguments, account: Account) -> None:
+def _operands(known: ProgramUsage, given: Arguments, account: Account) -> None:
     roles, operands = known.operands, list(given.operands)
     role = roles[0] if roles else "text"
     if role == "pattern":
@@ -209,11 +209,11 @@ def _with_parents(operands: list[Word], account: Account) -> None:
         account.writes(operand, Change.UNLINKS)
         above = posixpath.dirname((operand.text or "").rstrip("/"))
         while above.strip("/"):
-            account.writes(Word.known(above), Change.UNLINKS)
+            account.writes(Word.of_text(above), Change.UNLINKS)
             above = posixpath.dirname(above)
 
 
-def _follows_links(known: Usage, given: Arguments) -> bool:
+def _follows_links(known: ProgramUsage, given: Arguments) -> bool:
     """Whether it goes through links that it finds: the property names the options that make it."""
     options = next((one for one in known.properties if one.startswith("follows=")), "")
     return bool(options) and given.has(*options.removeprefix("follows=").split(","))
@@ -225,7 +225,7 @@ def _globs(given: Arguments) -> list[str]:
     return [text for text in values if text and not text.startswith("!")]
 
 
-def _each(role: str, operands: list[Word], known: Usage, given: Arguments, account: Account) -> None:
+def _each(role: str, operands: list[Word], known: ProgramUsage, given: Arguments, account: Account) -> None:
     if role == "reads":
         through = _follows_links(known, given)
         contents = not known.has("names")
@@ -234,7 +234,7 @@ def _each(role: str, operands: list[Word], known: Usage, given: Arguments, accou
             if through:
                 account.reads_through(operand)
         for glob in _globs(given):
-            for operand in operands or [Word.known(".")]:
+            for operand in operands or [Word.of_text(".")]:
                 account.reads_named(operand, glob)
     elif role == "unlinks" and given.has("-p", "--parents"):
         _with_parents(operands, account)
@@ -270,5 +270,5 @@ def _declarations(operands: list[Word], account: Account) -> None:
         found = _DECLARATION.fullmatch(operand.text or "")
         if found is None:
             account.doubt(f"what {operand.shown} declares is not known")
-        elif found[2] and not is_quiet(found[1], Word.known(found[2][1:])):
+        elif found[2] and not is_quiet(found[1], Word.of_text(found[2][1:])):
             account.doubt(f"{found[1]} may change what later commands do")

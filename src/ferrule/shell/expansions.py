@@ -6,7 +6,7 @@ import re
 
 from .cursor import Cursor, Frame
 from .quoting import decode_ansi
-from .tokens import Here, Kind, Part, Unreadable
+from .tokens import Here, PartKind, Unreadable, WordPart
 
 _IN_DOUBLE = re.compile(r"""[^$`"\\]+""")
 _IN_BRACES = re.compile(r"""[^$`"'\\{}]+""")
@@ -26,7 +26,7 @@ class Expansions(Cursor):
         text, at = self._text, self._at
         self._sheet.count_operators(1)
         if (found := _NAME.match(text, at)) or (found := _BRACED.match(text, at)):
-            self._add(frame, Part(Kind.VARIABLE, found[1], frame.quoted), at)
+            self._add(frame, WordPart(PartKind.VARIABLE, found[1], frame.quoted), at)
             self._at = found.end()
             return
         following = text[at + 1 : at + 2]
@@ -35,7 +35,7 @@ class Expansions(Cursor):
         elif following == "{":
             if frame.mode == "braces":
                 self._sheet.doubt("an expansion inside an expansion")
-            self._add(frame, Part(Kind.EXPANSION, "", frame.quoted), at)
+            self._add(frame, WordPart(PartKind.EXPANSION, "", frame.quoted), at)
             self._push(Frame("braces", "}", quoted=frame.quoted, start=at), 2)
         elif following == "[":
             raise Unreadable("`$[` is arithmetic of an old kind")
@@ -43,12 +43,12 @@ class Expansions(Cursor):
             self._ansi(frame)
         elif following == '"' and not frame.quoted:
             self._sheet.doubt("a translated string")
-            self._add(frame, Part(Kind.TEXT, "", True), at)
+            self._add(frame, WordPart(PartKind.TEXT, "", True), at)
             self._at += 1
         else:
             if following == "\\":
                 self._sheet.doubt("a dollar sign before a backslash")
-            self._add(frame, Part(Kind.TEXT, "$", True), at)
+            self._add(frame, WordPart(PartKind.TEXT, "$", True), at)
             self._at += 1
 
     def _dollar_parenthesis(self, frame: Frame) -> None:
@@ -56,11 +56,11 @@ class Expansions(Cursor):
         if text.startswith("$((", at):
             found = _ARITHMETIC.match(text, at)
             if found is not None and found[1].count("(") == found[1].count(")") and "$(" not in found[1]:
-                self._add(frame, Part(Kind.NUMBER, found[1], frame.quoted), at)
+                self._add(frame, WordPart(PartKind.NUMBER, found[1], frame.quoted), at)
                 self._at = found.end()
                 return
             self._sheet.doubt("arithmetic that is more than numbers and names")
-        self._add(frame, Part(Kind.OUTPUT, "", frame.quoted), at)
+        self._add(frame, WordPart(PartKind.OUTPUT, "", frame.quoted), at)
         self._push(Frame("commands", ")", run=self._sheet.substitute()), 2)
 
     def _ansi(self, frame: Frame) -> None:
@@ -70,7 +70,7 @@ class Expansions(Cursor):
         decoded = decode_ansi(found[1])
         if decoded is None:
             self._sheet.doubt("an escape that is not known")
-        self._add(frame, Part(Kind.TEXT, decoded or "", True), self._at)
+        self._add(frame, WordPart(PartKind.TEXT, decoded or "", True), self._at)
         self._at = found.end()
 
     def _backtick(self, frame: Frame) -> None:
@@ -88,34 +88,34 @@ class Expansions(Cursor):
             self._sheet.doubt("quoting inside backquotes")
         if any(open_frame.closer == "`" for open_frame in self._stack):
             self._sheet.doubt("a backquote inside backquotes")
-        self._add(frame, Part(Kind.OUTPUT, "", frame.quoted), at)
+        self._add(frame, WordPart(PartKind.OUTPUT, "", frame.quoted), at)
         self._push(Frame("commands", "`", run=self._sheet.substitute()), 1)
 
     def _double_step(self, frame: Frame) -> None:
         text, at = self._text, self._at
         outer = self._stack[-2]
         if found := _IN_DOUBLE.match(text, at):
-            self._add(outer, Part(Kind.TEXT, found[0], True), at)
+            self._add(outer, WordPart(PartKind.TEXT, found[0], True), at)
             self._at = found.end()
             return
         character = text[at]
         if character == '"':
             self._stack.pop()
             if outer.mode == "commands":
-                outer.parts.append(Part(Kind.TEXT, "", True))
+                outer.parts.append(WordPart(PartKind.TEXT, "", True))
             self._at += 1
         elif character == "\\":
-            self._escaped(outer, '$`"\\')
+            self._read_escape(outer, '$`"\\')
         elif character == "$":
             self._dollar(frame)
         else:
             self._backtick(frame)
 
-    def _escaped(self, outer: Frame, special: str) -> None:
+    def _read_escape(self, outer: Frame, special: str) -> None:
         following = self._after_backslash()
         if following != "\n":
             kept = following if following in special else f"\\{following}"
-            self._add(outer, Part(Kind.TEXT, kept, True), self._at)
+            self._add(outer, WordPart(PartKind.TEXT, kept, True), self._at)
         self._at += 1 + len(following)
 
     def _braces_step(self, frame: Frame) -> None:
@@ -150,8 +150,8 @@ class Expansions(Cursor):
             if open_frame.mode == "commands":
                 for index in range(len(open_frame.parts) - 1, -1, -1):
                     part = open_frame.parts[index]
-                    if part.kind is Kind.EXPANSION and not part.text:
-                        open_frame.parts[index] = Part(Kind.EXPANSION, inside or "?", frame.quoted)
+                    if part.kind is PartKind.EXPANSION and not part.text:
+                        open_frame.parts[index] = WordPart(PartKind.EXPANSION, inside or "?", frame.quoted)
                         return
                 return
             if open_frame.mode != "double":

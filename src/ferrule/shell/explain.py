@@ -7,11 +7,11 @@ from ..core.verdicts import Risk
 from .analysis import Analysis
 
 
-def explained(analysis: Analysis) -> list[str]:
+def explain_analysis(analysis: Analysis) -> list[str]:
     """Lines that say what would happen, command by command, and why it would ask.
 
     >>> from .analysis import analyse
-    >>> print(*explained(analyse("cat a; rm b", cwd="/srv", home="/home/u")), sep="\\n")
+    >>> print(*explain_analysis(analyse("cat a; rm b", cwd="/srv", home="/home/u")), sep="\\n")
     This changes something.
     cat a
       reads /srv/a

@@ -87,13 +87,13 @@ def showing(words: Sequence[str]) -> Showing:
     flags, rest = words[:at], list(words[at:])
     if not rest:
         return Showing.NAMES
-    found = _shown_by(rest[0], rest[1:])
+    found = _showing_of(rest[0], rest[1:])
     if found is Showing.GUARDED and any(_PAST_PATHSPECS.fullmatch(word) for word in (*flags, *rest)):
         return Showing.ANYTHING
     return found
 
 
-def _shown_by(name: str, rest: Sequence[str]) -> Showing:
+def _showing_of(name: str, rest: Sequence[str]) -> Showing:
     if name in _NAMES or (name, *rest[:1]) in _NAMES_OF_TWO_WORDS:
         showing_names = _SHOWING_NAMES.get(name)
         shows = showing_names is not None and any(map(showing_names.fullmatch, rest))
@@ -104,7 +104,7 @@ def _shown_by(name: str, rest: Sequence[str]) -> Showing:
         takes_paths = name != "stash" and not any(map(_RANGE_OF_LINES.fullmatch, rest))
         return Showing.GUARDED if takes_paths else Showing.ANYTHING
     if name == "cat-file":
-        return _shown_by_cat_file(rest)
+        return _showing_of_cat_file(rest)
     if name == "show" and any(map(_EVERY_REFERENCE.fullmatch, rest)):
         return Showing.ANYTHING
     if name in ("show", "diff-tree") and any(map(_RANGE_OF_LINES.fullmatch, rest)):
@@ -112,7 +112,7 @@ def _shown_by(name: str, rest: Sequence[str]) -> Showing:
     return Showing.GUARDED if name in _GUARDED else Showing.ANYTHING
 
 
-def _shown_by_cat_file(rest: Sequence[str]) -> Showing:
+def _showing_of_cat_file(rest: Sequence[str]) -> Showing:
     if any(map(_BATCH.fullmatch, rest)):
         return Showing.ANYTHING
     return Showing.NAMES if any(word.partition("=")[0] in _ABOUT_AN_OBJECT for word in rest) else Showing.GUARDED

@@ -122,18 +122,18 @@ def look_blindly(text: str, account: Account) -> None:
     """Look for removals in a text that cannot be read, so that what nobody may approve is not hidden by a quote."""
     for found in islice(_REMOVING.finditer(text[:MAX_BLIND]), MAX_REMOVALS):
         words = _QUOTES.sub("", found[0]).split()[1:]
-        _removal("rm", [_guessed(word, account.state.home) for word in words], account)
+        _removal("rm", [_guess_path(word, account.state.home) for word in words], account)
 
 
-def _guessed(word: str, home: str) -> Word:
+def _guess_path(word: str, home: str) -> Word:
     """What a word most likely names, with a pattern for all of a directory taken for the directory."""
     named = re.sub(r"^~(?=/|$)|\$\{?HOME\b\}?", lambda _: home, word)
-    return Word.known(re.sub(r"(^|/)\*$", r"\1.", named))
+    return Word.of_text(re.sub(r"(^|/)\*$", r"\1.", named))
 
 
 def look_at_pipe(before: Sequence[str], account: Account) -> None:
     """Add the risk of an interpreter that runs what comes out of a pipe."""
-    name = next((one for one in _started(account) if one in _INTERPRETERS), "")
+    name = next((one for one in _names_of_started(account) if one in _INTERPRETERS), "")
     if not name:
         return
     if any(one in _FETCHING for one in before):
@@ -143,7 +143,7 @@ def look_at_pipe(before: Sequence[str], account: Account) -> None:
         account.risk("piped-code", severity, f"{name} runs what comes out of a pipe.")
 
 
-def _started(account: Account) -> list[str]:
+def _names_of_started(account: Account) -> list[str]:
     return [touch.argv[0].rpartition("/")[2] for touch in account.touches if isinstance(touch, RunsCommand)]
 
 
@@ -190,13 +190,13 @@ def _removal(name: str, words: Sequence[Word], account: Account) -> None:
             if is_critical(path, home=account.state.home, workspace=account.workspace) and _takes_all(
                 word, recursive=recursive or path != account.workspace
             ):
-                account.risk("critical-removal", "critical", f"It removes {_shown(word, path)}.")
+                account.risk("critical-removal", "critical", f"It removes {_show(word, path)}.")
             elif is_disk_device(path):
                 account.risk("disk", "critical", f"It removes {path}.", denies=True)
             elif recursive or word.pattern:
-                account.risk("removal", "high", f"It removes {_shown(word, path)} and all below it.")
+                account.risk("removal", "high", f"It removes {_show(word, path)} and all below it.")
             else:
-                account.risk("removal", "medium", f"It removes {_shown(word, path)}.")
+                account.risk("removal", "medium", f"It removes {_show(word, path)}.")
 
 
 def _takes_all(word: Word, *, recursive: bool) -> bool:
@@ -207,7 +207,7 @@ def _takes_all(word: Word, *, recursive: bool) -> bool:
     return word.text is not None
 
 
-def _shown(word: Word, path: str) -> str:
+def _show(word: Word, path: str) -> str:
     return word.source if word.pattern else path
 
 
@@ -239,7 +239,7 @@ def _code(name: str, words: Sequence[Word], account: Account) -> None:
 def _dd(words: Sequence[Word], account: Account) -> None:
     for word in words:
         if (word.text or word.prefix).startswith("of="):
-            target = Word.known(word.text[3:]) if word.text else Word(None)
+            target = Word.of_text(word.text[3:]) if word.text else Word(None)
             account.writes(target)
             for path in account.places(target):
                 if is_disk_device(path):

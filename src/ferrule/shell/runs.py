@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
-from .budget import Budget
+from .budget import AnalysisBudget
 from .quoting import from_bytes_text
 from .simple import Redirection, Simple
-from .state import State
+from .state import ShellState
 from .syntax import Syntax
-from .tokens import Kind, Part, Token
+from .tokens import PartKind, Token, WordPart
 from .words import Evaluation, Word
 
 ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\[[^]]*\])?(\+?)=")
@@ -25,7 +25,7 @@ _SEPARATORS = frozenset({"|", "|&", "&&", "||", ";", "&", ";;", ";&", ";;&", "("
 class Runs:
     """The runs of one syntax. What cannot be read for certain is added to `doubts`."""
 
-    def __init__(self, syntax: Syntax, doubts: list[str], budget: Budget) -> None:
+    def __init__(self, syntax: Syntax, doubts: list[str], budget: AnalysisBudget) -> None:
         self._budget = budget
         self.doubts = doubts
         self._text = syntax.text
@@ -45,7 +45,7 @@ class Runs:
             for run, tokens in self._runs.items()
         )
 
-    def simple(self, run: int, start: int, state: State, piped_from: tuple[int, ...]) -> Simple | None:
+    def simple(self, run: int, start: int, state: ShellState, piped_from: tuple[int, ...]) -> Simple | None:
         """The simple command of a run, from `start` on."""
         self._visited.add(run)
         reading = _Reading(Evaluation(state.names, self._text, self._budget), self._text, self.doubts)
@@ -101,11 +101,11 @@ class _Reading:
         elif self._words:
             self._words.extend(self._evaluation.words(token))
         elif not self._assign(token):
-            if any(part.kind is not Kind.TEXT for part in token.parts):
+            if any(part.kind is not PartKind.TEXT for part in token.parts):
                 self._doubts.append(f"the name of the program, {self._source(token)}")
             self._words.extend(self._evaluation.words(token))
 
-    def simple(self, state: State, piped_from: tuple[int, ...]) -> Simple | None:
+    def simple(self, state: ShellState, piped_from: tuple[int, ...]) -> Simple | None:
         self._doubts.extend(self._evaluation.doubts)
         if self._operator is not None:
             self._doubts.append("a redirection to nothing")
@@ -131,14 +131,14 @@ class _Reading:
         first = token.parts[0]
         if first.quoted or "=" not in first.text:
             return False
-        found = ASSIGNMENT.match(first.text) if first.kind is Kind.TEXT else None
+        found = ASSIGNMENT.match(first.text) if first.kind is PartKind.TEXT else None
         if found is None:
             return False
         name, subscript, adds = found.groups()
-        rest = [part for part in token.parts[1:] if part.text or part.kind is not Kind.TEXT]
+        rest = [part for part in token.parts[1:] if part.text or part.kind is not PartKind.TEXT]
         if first.text[found.end() :]:
-            rest.insert(0, Part(Kind.TEXT, first.text[found.end() :], False))
-        value = self._evaluation.value(rest, f"${name}") if rest else Word.known("")
+            rest.insert(0, WordPart(PartKind.TEXT, first.text[found.end() :], False))
+        value = self._evaluation.value(rest, f"${name}") if rest else Word.of_text("")
         if subscript or adds:
             self._doubts.append("an assignment to part of a variable")
         if subscript or adds or value.many:

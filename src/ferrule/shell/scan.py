@@ -16,7 +16,7 @@ import re
 from .cursor import MAX_DEPTH, Frame
 from .expansions import Expansions
 from .quoting import as_bytes_text
-from .tokens import Kind, Part, Scan, Unreadable
+from .tokens import PartKind, Scan, Unreadable, WordPart
 
 MAX_LENGTH = 100_000
 MAX_MARKS = 800
@@ -33,20 +33,20 @@ _ENDING_WORDS = frozenset({"", " ", "\t", "\n", "|", "&", ";"})
 _REDIRECTIONS = frozenset({"<", ">", ">>", ">|", "<>", "<&", ">&", "&>", "&>>", "<<<", "<<", "<<-"})
 
 
-def scanned(command: str) -> Scan:
+def scan_command(command: str) -> Scan:
     """The scan of a command. Raises `Unreadable` for what no shell would run, and what is too large."""
     if len(command) > MAX_LENGTH:
         raise Unreadable(f"it is longer than {MAX_LENGTH:,} characters")
     scan = _Scanner(command).scan()
     marks = len(_MARKS.findall(command))
-    if marks > MAX_MARKS and marks - _quoted_marks(scan, as_bytes_text(command)) > MAX_MARKS:
+    if marks > MAX_MARKS and marks - _count_quoted_marks(scan, as_bytes_text(command)) > MAX_MARKS:
         raise Unreadable(f"it has more than {MAX_MARKS} special characters")
     return scan
 
 
-def _quoted_marks(scan: Scan, text: str) -> int:
+def _count_quoted_marks(scan: Scan, text: str) -> int:
     """Special characters where they are none; all others, those in comments too, cost the parser time."""
-    quoted = (part.text for token in scan.tokens for part in token.parts if part.quoted and part.kind is Kind.TEXT)
+    quoted = (part.text for token in scan.tokens for part in token.parts if part.quoted and part.kind is PartKind.TEXT)
     bodies = (text[here.start : here.end] for here in scan.heres if here.quoted)
     return sum(len(_MARKS.findall(text)) for text in (*quoted, *bodies))
 
@@ -83,7 +83,7 @@ class _Scanner(Expansions):
         text, at = self._text, self._at
         if found := _PLAIN.match(text, at):
             end = self._at = found.end()
-            self._add(frame, Part(Kind.TEXT, found[0], False), at)
+            self._add(frame, WordPart(PartKind.TEXT, found[0], False), at)
             if text[end : end + 1] == " ":
                 self._end_word(frame)
                 self._at = end + 1
@@ -108,7 +108,7 @@ class _Scanner(Expansions):
             if frame.start < 0:
                 self._at = _COMMENT.match(text, at).end()  # type: ignore[union-attr]
             else:
-                self._add(frame, Part(Kind.TEXT, "#", False), at)
+                self._add(frame, WordPart(PartKind.TEXT, "#", False), at)
                 self._at += 1
         else:
             self._operator(frame)
@@ -147,7 +147,7 @@ class _Scanner(Expansions):
     def _open_process(self, frame: Frame) -> None:
         if frame.start >= 0:
             self._sheet.doubt("a process substitution inside a word")
-        self._add(frame, Part(Kind.FILE, "", False), self._at)
+        self._add(frame, WordPart(PartKind.FILE, "", False), self._at)
         self._push(Frame("commands", ")", run=self._sheet.substitute()), 2)
 
     def _open_parenthesis(self, frame: Frame) -> None:
@@ -204,7 +204,7 @@ class _Scanner(Expansions):
     def _backslash(self, frame: Frame) -> None:
         following = self._after_backslash()
         if following != "\n":
-            self._add(frame, Part(Kind.TEXT, following, True), self._at)
+            self._add(frame, WordPart(PartKind.TEXT, following, True), self._at)
         elif self._text[self._at + 2 : self._at + 3] in _ENDING_WORDS:
             self._end_word(frame)
         self._at += 1 + len(following)
@@ -213,5 +213,5 @@ class _Scanner(Expansions):
         found = _SINGLE.match(self._text, self._at)
         if found is None:
             raise Unreadable("a single quote is not closed")
-        self._add(frame, Part(Kind.TEXT, found[1], True), self._at)
+        self._add(frame, WordPart(PartKind.TEXT, found[1], True), self._at)
         self._at = found.end()

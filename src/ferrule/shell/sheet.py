@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .tokens import Here, Part, Scan, Token, Unreadable
+from .tokens import Here, Scan, Token, Unreadable, WordPart
 
 MAX_OPERATORS = 1_500
 MAX_COMMANDS = 500
@@ -10,7 +10,7 @@ MAX_TOKENS = 6_000
 MAX_PARTS = 12_000
 
 
-class Sheet:
+class TokenSheet:
     """Tokens, here-documents and doubts, in the order they are found. Raises `Unreadable` past a limit."""
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class Sheet:
     def scan(self) -> Scan:
         return Scan(tuple(self.tokens), tuple(self.heres), tuple(self._doubts), self._substitutions)
 
-    def word(self, start: int, end: int, parts: tuple[Part, ...], run: int, operator: str = "") -> None:
+    def word(self, start: int, end: int, parts: tuple[WordPart, ...], run: int, operator: str = "") -> None:
         self.tokens.append(Token(start, end, operator, parts, run))
         if len(self.tokens) > MAX_TOKENS:
             raise Unreadable(f"it has more than {MAX_TOKENS:,} words")

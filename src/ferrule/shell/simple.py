@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..core.values import plain_value
-from .state import State
+from .state import ShellState
 from .words import Word
 
 
@@ -22,7 +22,7 @@ class Simple:
     words: tuple[Word, ...]
     assignments: tuple[tuple[str, Word], ...]
     redirections: tuple[Redirection, ...]
-    state: State
+    state: ShellState
     source: str
     piped_from: tuple[int, ...] = ()
     """The simple commands before it in its pipeline, by their place in the walk."""

@@ -42,7 +42,7 @@ _UNFAMILIAR = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 
 
 @plain_value
-class State:
+class ShellState:
     bases: tuple[str, ...]
     """The directories the shell may be in; none if that is not known."""
     variables: Mapping[str, Word]
@@ -57,41 +57,41 @@ class State:
     def names(self) -> Names:
         return Names(self.variables, self.home, self.bases[0] if len(self.bases) == 1 else None)
 
-    def moved(self, word: Word) -> State:
+    def move_to(self, word: Word) -> ShellState:
         """After a change of directory that succeeded."""
         if word.text is None or word.text in ("-", "") or not self.bases:
             known = word.text is not None and word.text.startswith("/")
             return replace(self, bases=(absolute(word.text or "/", "/"),) if known else ())
         return replace(self, bases=tuple(dict.fromkeys(absolute(word.text, base) for base in self.bases)))
 
-    def assigned(self, name: str, value: Word) -> State:
+    def assign(self, name: str, value: Word) -> ShellState:
         if not _PLAIN_NAME.fullmatch(name):
-            return self.poisoned(f"{name} is set")
+            return self.poison_with(f"{name} is set")
         if len(value.text or "") > MAX_VALUE:
             value = Word(None, source=f"${name}")
         state = replace(self, variables={**self.variables, name: value})
-        return state.poisoned(f"{name} is set") if is_influential(name) else state
+        return state.poison_with(f"{name} is set") if is_influential(name) else state
 
-    def forgotten(self, *names: str) -> State:
+    def forget(self, *names: str) -> ShellState:
         """After something gave these variables values that are not known; all of them if none is named."""
         left = {} if not names else {name: value for name, value in self.variables.items() if name not in names}
         return replace(self, variables=left)
 
-    def lost(self) -> State:
+    def lose_track(self) -> ShellState:
         """After something that may have moved the shell and set any variable."""
         return replace(self, variables={}, bases=())
 
-    def poisoned(self, reason: str) -> State:
+    def poison_with(self, reason: str) -> ShellState:
         return self if self.poison else replace(self, poison=reason)
 
 
-def joined(one: State, other: State) -> State:
+def join_states(one: ShellState, other: ShellState) -> ShellState:
     """What is certain whichever of two states the shell is in."""
     if one is other:
         return one
     variables = {name: value for name, value in one.variables.items() if other.variables.get(name) == value}
     bases = tuple(dict.fromkeys((*one.bases, *other.bases))) if one.bases and other.bases else ()
-    return State(
+    return ShellState(
         bases if len(bases) <= MAX_BASES else (),
         variables,
         one.home,

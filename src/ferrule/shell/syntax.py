@@ -16,7 +16,7 @@ from tree_sitter import Language, Node, Parser
 
 from ..core.values import plain_value
 from .quoting import as_bytes_text
-from .scan import scanned
+from .scan import scan_command
 from .tokens import Scan, Token
 
 STRUCTURES = frozenset(
@@ -73,9 +73,9 @@ class Syntax:
         return sorted(self.scan.tokens, key=lambda token: (token.start, -token.end))
 
 
-def parsed(command: str) -> Syntax:
+def parse_command(command: str) -> Syntax:
     """The syntax of a command. Raises `Unreadable` where there is none to speak of."""
-    scan = scanned(command)
+    scan = scan_command(command)
     text = as_bytes_text(command)
     root = _parser().parse(text.encode("latin-1")).root_node
     words = {token.start: token for token in scan.tokens}

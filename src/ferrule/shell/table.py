@@ -36,7 +36,7 @@ class Option:
 
 
 @plain_value
-class Usage:
+class ProgramUsage:
     """One program, or one of its subcommands."""
 
     shorts: Mapping[str, Option]
@@ -72,7 +72,7 @@ class Arguments:
 
 
 @cache
-def usage(entry: str) -> Usage:
+def usage(entry: str) -> ProgramUsage:
     """The meaning of an entry of the table."""
     options, operands, properties = (f"{entry} | | ".split("|"))[:3]
     shorts: dict[str, Option] = {}
@@ -84,7 +84,7 @@ def usage(entry: str) -> Usage:
             shorts[item[1]] = Option("value" if item[2] == ":" else "maybe", item[3:])
         else:
             shorts.update(dict.fromkeys(item[1:], Option("")))
-    return Usage(shorts, longs, tuple(operands.split()), frozenset(properties.split()))
+    return ProgramUsage(shorts, longs, tuple(operands.split()), frozenset(properties.split()))
 
 
 def _add_long(longs: dict[str, Option], item: str) -> None:
@@ -98,13 +98,13 @@ def _add_long(longs: dict[str, Option], item: str) -> None:
         longs[item] = Option("")
 
 
-def arguments(words: Sequence[Word], usage: Usage) -> Arguments:
+def arguments(words: Sequence[Word], usage: ProgramUsage) -> Arguments:
     """The words after a program's name, by the rules of getopt."""
-    return _Reading(words, usage).done()
+    return _Reading(words, usage).finish()
 
 
 class _Reading:
-    def __init__(self, words: Sequence[Word], usage: Usage) -> None:
+    def __init__(self, words: Sequence[Word], usage: ProgramUsage) -> None:
         self._words = list(words)
         self._usage = usage
         self._options: list[Given] = []
@@ -114,7 +114,7 @@ class _Reading:
         """Whether an option was met whose values, if it takes any, cannot be told from operands."""
         self._only_operands = False
 
-    def done(self) -> Arguments:
+    def finish(self) -> Arguments:
         while self._words and not self._stopped:
             word = self._words.pop(0)
             if self._only_operands or not word.may_be_option:
@@ -146,19 +146,19 @@ class _Reading:
 
     def _long(self, text: str) -> None:
         name, equals, value = text.partition("=")
-        option = self._usage.longs.get(name) or self._abbreviated(name)
+        option = self._usage.longs.get(name) or self._find_abbreviated(name)
         if option is None:
             self._stop(f"the option {name} is not known")
         elif equals:
             if not option.takes:
                 self._doubt = f"{name} takes no value"
-            self._options.append(Given(name, Word.known(value), option.role))
+            self._options.append(Given(name, Word.of_text(value), option.role))
         elif option.takes == "value":
             self._options.append(Given(name, self._next(name), option.role))
         else:
             self._options.append(Given(name, None, option.role))
 
-    def _abbreviated(self, name: str) -> Option | None:
+    def _find_abbreviated(self, name: str) -> Option | None:
         """A shortened option is believed only where it does more than a flag does, never where that would calm."""
         if len(name) < 4:
             return None
@@ -177,7 +177,7 @@ class _Reading:
                 self._options.append(Given(name, None, option.role))
                 continue
             if rest or option.takes == "maybe":
-                self._options.append(Given(name, Word.known(rest) if rest else None, option.role))
+                self._options.append(Given(name, Word.of_text(rest) if rest else None, option.role))
             else:
                 self._options.append(Given(name, self._next(name), option.role))
             return

@@ -7,7 +7,7 @@ from enum import IntEnum
 from ..core.values import plain_value
 
 
-class Kind(IntEnum):
+class PartKind(IntEnum):
     """What a part of a word is."""
 
     TEXT = 0
@@ -25,8 +25,8 @@ class Kind(IntEnum):
 
 
 @plain_value
-class Part:
-    kind: Kind
+class WordPart:
+    kind: PartKind
     text: str
     quoted: bool
 
@@ -39,7 +39,7 @@ class Token:
     end: int
     operator: str
     """Empty for a word; `fd` for the number or name before a redirection."""
-    parts: tuple[Part, ...]
+    parts: tuple[WordPart, ...]
     run: int
     """Tokens between two separators share a run: a simple command is one, but for keywords before it."""
 

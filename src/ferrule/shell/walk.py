@@ -15,12 +15,12 @@ from typing import TypeAlias
 
 from tree_sitter import Node
 
-from .budget import Budget
+from .budget import AnalysisBudget
 from .builtins import after
 from .quoting import from_bytes_text
 from .runs import ASSIGNMENT, Runs
 from .simple import Simple
-from .state import State, is_influential, joined
+from .state import ShellState, is_influential, join_states
 from .syntax import SUBSTITUTIONS, Syntax, substitutions
 from .tokens import Token
 from .words import Evaluation, Word
@@ -47,7 +47,7 @@ _Work: TypeAlias = Callable[[], None]
 class Walk:
     """The walk over one syntax; `simples` and `doubts` are its result."""
 
-    def __init__(self, syntax: Syntax, state: State, budget: Budget) -> None:
+    def __init__(self, syntax: Syntax, state: ShellState, budget: AnalysisBudget) -> None:
         self._budget = budget
         self.simples: list[Simple] = []
         self.doubts: list[str] = []
@@ -85,7 +85,7 @@ class Walk:
         if node.children and node.children[0].type == "((":
             self.doubts.append("arithmetic")
             self._runs.visit(self._run_of(node))
-            self._substituted(node, self._state)
+            self._walk_substitutions(node, self._state)
             return
         self.sequence(node)
 
@@ -103,9 +103,9 @@ class Walk:
         self._work.append(partial(self._resume, self._state))
         self._work.append(partial(self._enter, node))
 
-    def _resume(self, state: State) -> None:
+    def _resume(self, state: ShellState) -> None:
         poison = self._state.poison
-        self._state = self._succeeded = state.poisoned(poison) if poison else state
+        self._state = self._succeeded = state.poison_with(poison) if poison else state
 
     def subshell(self, node: Node) -> None:
         self._work.append(partial(self._resume, self._state))
@@ -128,18 +128,18 @@ class Walk:
         if operator == "&&":
             self._state = self._succeeded = succeeded
 
-    def _after_list(self, operator: str, after_left: State, left_succeeded: State) -> None:
-        self._state = joined(after_left, self._state)
+    def _after_list(self, operator: str, after_left: ShellState, left_succeeded: ShellState) -> None:
+        self._state = join_states(after_left, self._state)
         if operator == "||":
-            self._succeeded = joined(left_succeeded, self._succeeded)
+            self._succeeded = join_states(left_succeeded, self._succeeded)
 
     def pipeline(self, node: Node) -> None:
         parts = [child for child in node.children if child.type in _STATEMENTS]
         self._work.append(partial(self._set_pipes, self._pipes))
         for part in reversed(parts):
-            self._work.append(partial(self._piped, part))
+            self._work.append(partial(self._walk_pipe, part))
 
-    def _piped(self, part: Node) -> None:
+    def _walk_pipe(self, part: Node) -> None:
         start = len(self.simples)
         self._work.append(partial(self._extend_pipes, start))
         self._apart(part)
@@ -150,7 +150,7 @@ class Walk:
     def _set_pipes(self, pipes: tuple[int, ...]) -> None:
         self._pipes = pipes
 
-    def redirected(self, node: Node) -> None:
+    def walk_redirected(self, node: Node) -> None:
         """A statement with redirections; those of a simple command are read with it, wherever they hang in the tree."""
         redirects = [child for child in node.children if child.type in _REDIRECTS]
         bodies = [child for child in node.children if child.type in _STATEMENTS]
@@ -172,7 +172,7 @@ class Walk:
             if redirect.type == "heredoc_redirect":
                 self._here_document(redirect)
             else:
-                self._substituted(redirect, state)
+                self._walk_substitutions(redirect, state)
 
     def _here_document(self, redirect: Node) -> None:
         """The grammar hangs what follows on the line of a here-document, and what it expands, below it."""
@@ -182,7 +182,7 @@ class Walk:
                 self._work.append(partial(self._perhaps, child))
                 self._pipes = (*self._pipes, len(self.simples) - 1) if self.simples else self._pipes
             elif child.type == "heredoc_body":
-                self._substituted(child, self._state)
+                self._walk_substitutions(child, self._state)
 
     def branches(self, node: Node) -> None:
         for child in reversed(node.children):
@@ -196,23 +196,23 @@ class Walk:
         self._work.append(partial(self._join, before))
         self._work.append(partial(self._enter, node))
 
-    def _join(self, before: State) -> None:
-        self._state = self._succeeded = joined(before, self._state)
+    def _join(self, before: ShellState) -> None:
+        self._state = self._succeeded = join_states(before, self._state)
 
     def loop(self, node: Node) -> None:
-        self._state = self._succeeded = self._unsettled(node, self._state)
+        self._state = self._succeeded = self._state_of_any_round(node, self._state)
         self.branches(node)
 
-    def _unsettled(self, node: Node, state: State) -> State:
+    def _state_of_any_round(self, node: Node, state: ShellState) -> ShellState:
         """The state at the beginning of any round: what a round may change is not known."""
         inside = [token for token in self._syntax.scan.tokens if node.start_byte <= token.start < node.end_byte]
         texts = {"".join(part.text for part in token.parts) for token in inside}
         if texts & _MOVING or state.functions or "()" in self._text(node) or "function" in texts:
-            return state.lost()
+            return state.lose_track()
         if texts & _SETTING:
-            return state.forgotten()
+            return state.forget()
         assigned = [found[1] for text in texts if (found := ASSIGNMENT.match(text))]
-        return state.forgotten(*assigned) if assigned else state
+        return state.forget(*assigned) if assigned else state
 
     def for_loop(self, node: Node) -> None:
         variable = node.child_by_field_name("variable")
@@ -225,13 +225,13 @@ class Walk:
         name = self._text(variable)
         values = self._header(node, skip=variable)
         if is_influential(name):
-            self._state = self._state.poisoned(f"{name} is set")
+            self._state = self._state.poison_with(f"{name} is set")
             self._note_poison()
         if values and len(values) <= MAX_UNROLLED and all(word.text is not None for word in values):
             rounds = values
         else:
             # A pattern, or what is not known, makes more rounds than one.
-            self._state = self._unsettled(node, self._state)
+            self._state = self._state_of_any_round(node, self._state)
             patterns = [word for word in values if word.pattern]
             rounds = [
                 Word(None, word.prefix, pattern=True, source=word.source, glob=word.glob)
@@ -244,7 +244,7 @@ class Walk:
             self._work.append(partial(self._bind, name, value))
 
     def _bind(self, name: str, value: Word) -> None:
-        self._state = self._succeeded = self._state.assigned(name, value)
+        self._state = self._succeeded = self._state.assign(name, value)
 
     def function(self, node: Node) -> None:
         """A function is taken to be called: its body counts, from a state in which nothing is known."""
@@ -261,7 +261,7 @@ class Walk:
         if redirects:
             self._work.append(partial(self._redirects, redirects))
         self._work.append(partial(self._enter, body))
-        self._state = self._succeeded = replace(defined.lost(), in_function=True)
+        self._state = self._succeeded = replace(defined.lose_track(), in_function=True)
 
     def test(self, node: Node) -> None:
         """`[ … ]` is a command like others; `[[ … ]]` is not, and evaluates what stands beside `-eq` and its like."""
@@ -278,7 +278,7 @@ class Walk:
                 if not token.operator:
                     words.append(evaluation.value(token.parts, self._source(token)))
         self._finish(evaluation)
-        self._substituted(node, self._state)
+        self._walk_substitutions(node, self._state)
         self.simples.append(Simple(tuple(words), (), (), self._state, self._text(node), self._pipes))
 
     # Simple commands
@@ -288,7 +288,7 @@ class Walk:
         state, run = self._state, self._run_of(node)
         self._simple_runs.add(run)
         self._visit_run(run, (whole or node).start_byte)
-        self._substituted(node, state)
+        self._walk_substitutions(node, state)
 
     def _visit_run(self, run: int, start: int) -> None:
         simple = self._runs.simple(run, start, self._state, self._pipes)
@@ -315,22 +315,22 @@ class Walk:
             self._runs.visit(token.run)
             if child.is_named and child.type != "comment" and child != skip:
                 words.extend(evaluation.words(token))
-                self._substituted(child, self._state)
+                self._walk_substitutions(child, self._state)
         self._finish(evaluation)
         return words
 
-    def _substituted(self, node: Node, state: State) -> None:
+    def _walk_substitutions(self, node: Node, state: ShellState) -> None:
         """Go into the substitutions of a node's words, each in a shell of its own."""
         if self._syntax.scan.substitutions:
             self._work.extend(partial(self._substitution, inner, state) for inner in substitutions(node))
 
-    def _substitution(self, node: Node, state: State) -> None:
+    def _substitution(self, node: Node, state: ShellState) -> None:
         self._work.append(partial(self._restore, self._state, self._succeeded, self._pipes))
         self._state = self._succeeded = state
         self._pipes = ()
         self.sequence(node)
 
-    def _restore(self, state: State, succeeded: State, pipes: tuple[int, ...]) -> None:
+    def _restore(self, state: ShellState, succeeded: ShellState, pipes: tuple[int, ...]) -> None:
         self._state, self._succeeded, self._pipes = state, succeeded, pipes
 
     def _note_poison(self) -> None:
@@ -364,7 +364,7 @@ _ENTERING: dict[str, Callable[[Walk, Node], None]] = {
     **dict.fromkeys(_REDIRECTS, Walk.redirect),
     "list": Walk.list_of_two,
     "pipeline": Walk.pipeline,
-    "redirected_statement": Walk.redirected,
+    "redirected_statement": Walk.walk_redirected,
     "while_statement": Walk.loop,
     "for_statement": Walk.for_loop,
     "function_definition": Walk.function,
@@ -374,7 +374,7 @@ _ENTERING: dict[str, Callable[[Walk, Node], None]] = {
 """What is done with each kind of node; a kind that is not here is not understood."""
 
 
-def walked(syntax: Syntax, state: State, budget: Budget) -> tuple[Sequence[Simple], Sequence[str]]:
+def walk_syntax(syntax: Syntax, state: ShellState, budget: AnalysisBudget) -> tuple[Sequence[Simple], Sequence[str]]:
     """The simple commands of a syntax in the order they stand, and what could not be followed."""
     walk = Walk(syntax, state, budget)
     walk.run()

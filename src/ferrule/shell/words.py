@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..core.values import plain_value
-from .braces import TooMany, expanded, has_braces
-from .budget import Budget
+from .braces import TooManyWords, expand_braces, has_braces
+from .budget import AnalysisBudget
 from .quoting import from_bytes_text
-from .tokens import Kind, Part, Token
+from .tokens import PartKind, Token, WordPart
 
 _GLOB = re.compile(r"[*?\[]")
 _HIDDEN = re.compile(r"(^|/)\.[*?\[]")
@@ -53,7 +53,7 @@ class Word:
     """Of a pattern, the pattern itself, with what was quoted in sets of one character."""
 
     @classmethod
-    def known(cls, text: str) -> Word:
+    def of_text(cls, text: str) -> Word:
         return cls(text, text)
 
     @property
@@ -83,14 +83,14 @@ class Names:
 
     def of(self, name: str) -> Word | None:
         if name == "PWD":
-            return Word.known(self.cwd) if self.cwd else None
+            return Word.of_text(self.cwd) if self.cwd else None
         return self.variables.get(name)
 
 
 class Evaluation:
     """Evaluates words, and keeps what it found that makes the command more than its words."""
 
-    def __init__(self, names: Names, text: str, budget: Budget) -> None:
+    def __init__(self, names: Names, text: str, budget: AnalysisBudget) -> None:
         self._names = names
         self._text = text
         self._budget = budget
@@ -100,34 +100,34 @@ class Evaluation:
         """What the token becomes: one word, several for braces, none for an empty variable."""
         if len(token.parts) == 1:
             (part,) = token.parts
-            if part.kind is Kind.TEXT and (part.quoted or not _SPECIAL.search(part.text)):
+            if part.kind is PartKind.TEXT and (part.quoted or not _SPECIAL.search(part.text)):
                 text = from_bytes_text(part.text)
                 return [Word(text, text)]
         source = from_bytes_text(self._text[token.start : token.end])
         try:
             alternatives = self._alternatives(token.parts)
-        except TooMany:
+        except TooManyWords:
             self.doubts.append(f"the many words of {source}")
             return [Word(None, many=True, source=source)]
         return [word for parts in alternatives for word in self._word(parts, source)]
 
-    def _alternatives(self, parts: Sequence[Part]) -> Sequence[Sequence[Part]]:
+    def _alternatives(self, parts: Sequence[WordPart]) -> Sequence[Sequence[WordPart]]:
         if not has_braces(parts):
             return [parts]
         if not self._budget.words(1):
-            raise TooMany
-        alternatives = expanded(parts)
+            raise TooManyWords
+        alternatives = expand_braces(parts)
         if not self._budget.words(len(alternatives)):
-            raise TooMany
+            raise TooManyWords
         return alternatives
 
-    def value(self, parts: Sequence[Part], source: str) -> Word:
+    def value(self, parts: Sequence[WordPart], source: str) -> Word:
         """What an assignment or a redirection makes of its word: nothing is split."""
-        found = [*self._word([_as_quoted(part) for part in parts], source)]
+        found = [*self._word([_quote_part(part) for part in parts], source)]
         return found[0] if len(found) == 1 else Word(None, many=True, source=source)
 
-    def _word(self, parts: Sequence[Part], source: str) -> Iterator[Word]:
-        if len(parts) == 1 and parts[0].kind is Kind.VARIABLE and not parts[0].quoted:
+    def _word(self, parts: Sequence[WordPart], source: str) -> Iterator[Word]:
+        if len(parts) == 1 and parts[0].kind is PartKind.VARIABLE and not parts[0].quoted:
             yield from self._bare_variable(parts[0].text, source)
             return
         building = _Building()
@@ -146,22 +146,22 @@ class Evaluation:
         else:
             yield from _split(value.text)
 
-    def _add(self, building: _Building, part: Part, *, first: bool, last: bool) -> None:
+    def _add(self, building: _Building, part: WordPart, *, first: bool, last: bool) -> None:
         match part.kind:
-            case Kind.TEXT:
+            case PartKind.TEXT:
                 text = part.text
                 if first and not part.quoted and text.startswith("~"):
                     text = self._tilde(building, text, last=last)
                 building.text(from_bytes_text(text), quoted=part.quoted)
-            case Kind.VARIABLE:
+            case PartKind.VARIABLE:
                 building.value(self._names.of(part.text), quoted=part.quoted or part.text in _NUMBERS)
-            case Kind.EXPANSION:
+            case PartKind.EXPANSION:
                 building.value(self._expansion(part.text), quoted=part.quoted and not _is_list(part.text))
-            case Kind.OUTPUT:
+            case PartKind.OUTPUT:
                 building.value(None, quoted=part.quoted)
-            case Kind.FILE:
+            case PartKind.FILE:
                 building.value(Word(None, prefix="/dev/fd/"), quoted=True)
-            case Kind.NUMBER:
+            case PartKind.NUMBER:
                 self._arithmetic(part.text)
                 building.value(None, quoted=True)
 
@@ -191,14 +191,14 @@ class Evaluation:
             return None
         is_set = bool(value.text) or operator[0] != ":"
         if operator[-1] == "+":
-            return Word.known(other if is_set else "")
-        return value if is_set else Word.known(other)
+            return Word.of_text(other if is_set else "")
+        return value if is_set else Word.of_text(other)
 
     def _slice(self, name: str, offset: int, length: str | None) -> Word | None:
         value = self._names.of(name)
         if value is None or value.text is None or offset < 0 or (length or "0").startswith("-"):
             return None
-        return Word.known(value.text[offset:][: int(length)] if length else value.text[offset:])
+        return Word.of_text(value.text[offset:][: int(length)] if length else value.text[offset:])
 
     def _arithmetic(self, expression: str) -> None:
         """A name in arithmetic is evaluated again and again, and can so run a command, unless it is a number."""
@@ -260,7 +260,7 @@ class _Building:
     def word(self, source: str) -> Word | None:
         text = "".join(self._texts)
         if self._certain:
-            return Word.known(text) if text or self._quoted else None
+            return Word.of_text(text) if text or self._quoted else None
         # Names that climb, or may be `..` themselves, lie nowhere certain.
         unsure = text[len(self._prefix or "") :]
         pattern = self._pattern and "\0" not in text and ".." not in unsure and not _HIDDEN.search(text)
@@ -274,14 +274,14 @@ def _split(text: str) -> Iterator[Word]:
         if found := _ACTIVE.search(piece):
             yield Word(None, prefix=piece[: found.start()], many=True, source=piece)
         elif piece:
-            yield Word.known(piece)
+            yield Word.of_text(piece)
 
 
 def _is_list(inside: str) -> bool:
     return "[@]" in inside or inside.startswith(("@", "!"))
 
 
-def _as_quoted(part: Part) -> Part:
-    if part.kind is Kind.TEXT and "~" in part.text:
+def _quote_part(part: WordPart) -> WordPart:
+    if part.kind is PartKind.TEXT and "~" in part.text:
         return part
-    return Part(part.kind, part.text, True)
+    return WordPart(part.kind, part.text, True)

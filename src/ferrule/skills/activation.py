@@ -28,7 +28,7 @@ class ActivatedSkills:
         told = self._told.setdefault(proposal.ctx.facts.agent, {})
         lines: list[str] = []
         for path in dict.fromkeys(touch.real or touch.path for touch in reads):
-            for skill in self._skills.activated_by(path, self._workspace):
+            for skill in self._skills.find_for_file(path, self._workspace):
                 if skill.name not in told and os.path.isfile(path):
                     told[skill.name] = proposal.call.id
                     lines.append(f"- {skill.name}: {skill.description}")

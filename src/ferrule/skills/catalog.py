@@ -9,10 +9,10 @@ from typing import Final
 
 from ..host.globs import BadGlob, anywhere
 from ..settings.brought import MOST_FILES, markdown_below
-from ..settings.grants import Kind
+from ..settings.grants import ItemKind
 from ..settings.levels import Level
-from ..settings.pages import BadPage, Pages, Shelf
-from .definition import Skill, skill_of
+from ..settings.pages import BadPage, DefinitionFiles, DefinitionFolder
+from .definition import SkillDefinition, skill_of
 
 FILE: Final = "SKILL.md"
 LISTING: Final = 8000
@@ -29,24 +29,24 @@ class NoSuchSkill(LookupError):
 class Skills:
     """The skills of one session. A person's own go before those of the folder, and skills before commands."""
 
-    def __init__(self, pages: Pages, only: Collection[str] | None = None) -> None:
+    def __init__(self, pages: DefinitionFiles, only: Collection[str] | None = None) -> None:
         """`only` are the names of those there are to be; `None` for all."""
         self._pages = pages
         self._only = only
 
     @property
-    def all(self) -> Mapping[str, Skill]:
+    def all(self) -> Mapping[str, SkillDefinition]:
         """By name. The listing depends on it, so it stays as it was found."""
-        return self._found[0]
+        return self._discovered[0]
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Of files that are skipped."""
-        return self._found[1]
+        return self._discovered[1]
 
     @cached_property
-    def _found(self) -> tuple[Mapping[str, Skill], tuple[str, ...]]:
-        found = dict[str, Skill]()
+    def _discovered(self) -> tuple[Mapping[str, SkillDefinition], tuple[str, ...]]:
+        found = dict[str, SkillDefinition]()
         warnings: list[str] = []
         seen = set[str]()
         for shelf, path, name in self._files():
@@ -65,7 +65,7 @@ class Skills:
             found.setdefault(name, skill)
         return found, tuple(warnings)
 
-    def read(self, name: str) -> Skill:
+    def read(self, name: str) -> SkillDefinition:
         """As its file is now. Raises `NoSuchSkill`, or `BadPage` where the file has become unusable."""
         known = self.all.get(name)
         if known is None:
@@ -74,25 +74,25 @@ class Skills:
         shelf = next(shelf for shelf, path, _ in self._files() if path == known.path)
         return skill_of(self._pages.read(shelf, known.path), name)
 
-    def listed(self, budget: int = LISTING) -> str:
+    def list_for_model(self, budget: int = LISTING) -> str:
         """One line for each skill that the model may use from the start, within the budget."""
         shown = [skill for _, skill in sorted(self.all.items()) if skill.for_model and not skill.paths]
         return _listing(shown, budget)
 
-    def activated_by(self, path: str, workspace: str) -> tuple[Skill, ...]:
+    def find_for_file(self, path: str, workspace: str) -> tuple[SkillDefinition, ...]:
         """Skills that are made known by a file that was read: those whose globs match it."""
         relative = os.path.relpath(path, workspace)
         if relative.startswith("../"):
             return ()
         return tuple(skill for skill in self.all.values() if skill.for_model and _is_about(skill, relative))
 
-    def _files(self) -> Iterator[tuple[Shelf, str, str]]:
-        shelves = (*self._pages.shelves(Kind.SKILL), *self._pages.shelves(Kind.COMMAND))
-        for shelf in sorted(shelves, key=lambda shelf: (shelf.kind is Kind.COMMAND, _ORDER.index(shelf.level))):
-            yield from _skills_in(shelf) if shelf.kind is Kind.SKILL else _commands_in(shelf)
+    def _files(self) -> Iterator[tuple[DefinitionFolder, str, str]]:
+        shelves = (*self._pages.shelves(ItemKind.SKILL), *self._pages.shelves(ItemKind.COMMAND))
+        for shelf in sorted(shelves, key=lambda shelf: (shelf.kind is ItemKind.COMMAND, _ORDER.index(shelf.level))):
+            yield from _skills_in(shelf) if shelf.kind is ItemKind.SKILL else _commands_in(shelf)
 
 
-def _skills_in(shelf: Shelf) -> Iterator[tuple[Shelf, str, str]]:
+def _skills_in(shelf: DefinitionFolder) -> Iterator[tuple[DefinitionFolder, str, str]]:
     try:
         names = sorted(os.listdir(shelf.path))[:MOST_FILES]
     except (OSError, ValueError):
@@ -103,13 +103,13 @@ def _skills_in(shelf: Shelf) -> Iterator[tuple[Shelf, str, str]]:
             yield shelf, path, shelf.prefix + name
 
 
-def _commands_in(shelf: Shelf) -> Iterator[tuple[Shelf, str, str]]:
+def _commands_in(shelf: DefinitionFolder) -> Iterator[tuple[DefinitionFolder, str, str]]:
     """A command in a folder of its own has the name of that folder before it."""
     for path in markdown_below(shelf.path):
         yield shelf, path, shelf.prefix + os.path.relpath(path, shelf.path)[: -len(".md")].replace(os.sep, ":")
 
 
-def _is_about(skill: Skill, relative: str) -> bool:
+def _is_about(skill: SkillDefinition, relative: str) -> bool:
     for glob in skill.paths:
         try:
             matches = anywhere(glob, by_name=False).matches
@@ -120,7 +120,7 @@ def _is_about(skill: Skill, relative: str) -> bool:
     return False
 
 
-def _listing(skills: list[Skill], budget: int) -> str:
+def _listing(skills: list[SkillDefinition], budget: int) -> str:
     """Descriptions give way before names do, all in the same measure."""
     names = [f"- {skill.name}" + (f" {skill.argument_hint}" if skill.argument_hint else "") for skill in skills]
     room = budget - sum(len(name) + 3 for name in names)
@@ -131,7 +131,7 @@ def _listing(skills: list[Skill], budget: int) -> str:
     lines: list[str] = []
     left = budget
     for name, skill in zip(names, skills, strict=True):
-        line = f"{name}: {_shortened(skill.description, each)}" if each >= 20 else name
+        line = f"{name}: {_shorten(skill.description, each)}" if each >= 20 else name
         if len(line) + 1 > left:
             lines.append(f"- and {len(skills) - len(lines)} more, which can be used by name")
             break
@@ -140,5 +140,5 @@ def _listing(skills: list[Skill], budget: int) -> str:
     return "\n".join(lines)
 
 
-def _shortened(text: str, room: int) -> str:
+def _shorten(text: str, room: int) -> str:
     return text if len(text) <= room else f"{text[: max(0, room - 1)].rstrip()}…"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from ..core.values import named_value
-from ..settings.grants import Kind
+from ..settings.grants import ItemKind
 from ..settings.heads import names_of, text_of, truth_of
 from ..settings.levels import Level
 from ..settings.pages import BadPage, WrittenPage
@@ -24,7 +24,7 @@ _FOLDER: Final = re.compile(r"\$\{(?:CLAUDE|FERRULE)_SKILL_DIR\}")
 
 
 @named_value
-class Skill:
+class SkillDefinition:
     name: str
     description: str
     path: str
@@ -51,17 +51,17 @@ class Skill:
     """Globs: it is made known when a file that matches one is read. Without any it is known from the start."""
 
 
-def skill_of(written: WrittenPage, name: str) -> Skill:
+def skill_of(written: WrittenPage, name: str) -> SkillDefinition:
     """Raises `BadPage` where the file is no skill."""
     head = written.page.head
     if not all(NAME.fullmatch(part) for part in name.split(":")):
         raise BadPage(f"{written.path!r} is skipped: {name!r} is no name for a skill. Use letters, digits, `-` and `_`")
     words = " ".join(filter(None, (text_of(head, "description"), text_of(head, "when_to_use"))))
-    is_command = written.shelf.kind is Kind.COMMAND
+    is_command = written.shelf.kind is ItemKind.COMMAND
     description = words or (_first_line(written.page.body) if is_command else "")
     if not description:
         raise BadPage(f"{written.path} is skipped: it has no `description`, so nobody knows when to use it")
-    return Skill(
+    return SkillDefinition(
         name=name,
         description=description[:LONGEST_DESCRIPTION],
         path=written.path,

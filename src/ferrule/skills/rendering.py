@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 from ..core.calls import Status, ToolOutcome
 from ..core.content import plain_text
 from ..core.values import named_value
-from .definition import Skill
+from .definition import SkillDefinition
 
 MOST_COMMANDS: Final = 50
 MOST_FILES: Final = 20
@@ -42,20 +42,20 @@ class Surrounding:
     cwd: str
 
 
-async def rendered(skill: Skill, arguments: str, around: Surrounding, invoke: Invoke) -> str:
+async def render_skill(skill: SkillDefinition, arguments: str, around: Surrounding, invoke: Invoke) -> str:
     """Raises `NotRendered`."""
     filling = _Filling(skill, arguments, around)
     parts: list[str] = []
     references: list[str] = []
     position = 0
     for number, found in enumerate(_COMMAND.finditer(skill.body)):
-        text = filling.filled(skill.body[position : found.start()])
+        text = filling.fill(skill.body[position : found.start()])
         references += _references(text, skill, around)
         if number == MOST_COMMANDS:
             raise NotRendered(f"The skill {skill.name} runs more than {MOST_COMMANDS} commands, which is not done.")
-        parts += (text, await _output(skill, filling.filled((found[1] or found[2]).strip()), invoke))
+        parts += (text, await _output(skill, filling.fill((found[1] or found[2]).strip()), invoke))
         position = found.end()
-    text = filling.filled(skill.body[position:])
+    text = filling.fill(skill.body[position:])
     references += _references(text, skill, around)
     parts.append(text)
     if arguments.strip() and not filling.took_arguments:
@@ -68,7 +68,7 @@ async def rendered(skill: Skill, arguments: str, around: Surrounding, invoke: In
 class _Filling:
     """Puts arguments and variables in their places."""
 
-    def __init__(self, skill: Skill, arguments: str, around: Surrounding) -> None:
+    def __init__(self, skill: SkillDefinition, arguments: str, around: Surrounding) -> None:
         self.took_arguments = False
         self._all = arguments.strip()
         try:
@@ -83,7 +83,7 @@ class _Filling:
             for name, value in (("SESSION_ID", around.session_id), ("SKILL_DIR", folder), ("PROJECT_DIR", project))
         }
 
-    def filled(self, text: str) -> str:
+    def fill(self, text: str) -> str:
         return _PLACE.sub(self._value, text)
 
     def _value(self, found: re.Match[str]) -> str:
@@ -104,7 +104,7 @@ class _Filling:
         return self._each[place] if place < len(self._each) else whole
 
 
-async def _output(skill: Skill, command: str, invoke: Invoke) -> str:
+async def _output(skill: SkillDefinition, command: str, invoke: Invoke) -> str:
     if not skill.may_run:
         raise NotRendered(
             f"The skill {skill.name} runs commands, and its folder is not trusted. "
@@ -117,7 +117,7 @@ async def _output(skill: Skill, command: str, invoke: Invoke) -> str:
     return said
 
 
-def _references(text: str, skill: Skill, around: Surrounding) -> Iterator[str]:
+def _references(text: str, skill: SkillDefinition, around: Surrounding) -> Iterator[str]:
     """Files that the text names with an `@`, outside of code. What is no file is only a word."""
     for found in _REFERENCE.finditer(_CODE.sub("", text)):
         named = os.path.expanduser(found[1].rstrip(".,;:!?)"))

@@ -15,7 +15,7 @@ from ..core.ports import Proposal
 from ..core.state import SessionState
 from ..core.values import plain_value
 from ..core.verdicts import Verdict
-from .definition import Skill
+from .definition import SkillDefinition
 
 KEY: Final = "skill_rules"
 """The state key of the rules of one turn: a mapping with `turn`, `allow`, `deny`, `origin` and `hooks`."""
@@ -44,7 +44,7 @@ class SkillRules:
     hooks: tuple[SkillHooks, ...] = ()
 
     @classmethod
-    def of(cls, skill: Skill, agent: str = MAIN) -> SkillRules:
+    def of(cls, skill: SkillDefinition, agent: str = MAIN) -> SkillRules:
         """Those of a skill that this agent uses."""
         by_agent = skill.forks or agent != MAIN
         hooks = SkillHooks(skill.name, skill.path, skill.hooks, skill.may_run, by_agent)
@@ -53,7 +53,7 @@ class SkillRules:
     def __bool__(self) -> bool:
         return bool(self.allow or self.deny or self.hooks)
 
-    def saved(self, turn: int, before: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    def as_state(self, turn: int, before: Mapping[str, Any] | None) -> Mapping[str, Any]:
         """As a value of the session's state, with what other skills brought in the same turn."""
         same = before if before and before.get("turn") == turn else None
         return {
@@ -121,7 +121,7 @@ class TurnRules:
 
     def judge(self, proposal: Proposal, /) -> Verdict | None:
         facts = proposal.ctx.facts
-        held = [*self._held_by_calls(facts.agent, facts.chain)]
+        held = [*self._rules_of_calls(facts.agent, facts.chain)]
         saved = self.of_turn(facts.agent)
         if saved and saved.get("turn") == facts.turn:
             held.append(SkillRules(tuple(saved["allow"]), tuple(saved["deny"]), str(saved["origin"])))
@@ -130,14 +130,14 @@ class TurnRules:
 
     def hooks_for(self, agent: str, chain: Collection[str]) -> tuple[SkillHooks, ...]:
         """Those that hold for an agent inside of these calls; those of the agents that it works for hold for it too."""
-        found = [hooks for rules in self._held_by_calls(agent, chain) for hooks in rules.hooks]
+        found = [hooks for rules in self._rules_of_calls(agent, chain) for hooks in rules.hooks]
         for name, state in self._states.items():
             saved = state.values.get(KEY)
             if saved and _is_inside(agent, name) and saved.get("turn") == self._turn_of(name):
                 found += (SkillHooks(**one) for one in saved.get("hooks", ()))
         return tuple(dict.fromkeys(found))
 
-    def _held_by_calls(self, agent: str, chain: Collection[str]) -> Iterator[SkillRules]:
+    def _rules_of_calls(self, agent: str, chain: Collection[str]) -> Iterator[SkillRules]:
         for (name, id), rules in self._during.items():
             if id in chain and _is_inside(agent, name):
                 yield rules

@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import IO, Any, Self, cast
 
 from ..core.model import ModelError
-from ..providers.script import FOUND, BadScript, Script, ScriptedFault, ScriptedTurn, checked_script, load_script
+from ..providers.script import FOUND, BadScript, Script, ScriptedFault, ScriptedTurn, check_script, load_script
 from .model_wires import anthropic_events, openai_events
 
 READ_AHEAD = 1 << 24
@@ -71,7 +71,7 @@ class ModelServer:
 
     @classmethod
     def playing(cls, script: Mapping[str, Any]) -> Self:
-        return cls(checked_script(dict(script), "the script"))
+        return cls(check_script(dict(script), "the script"))
 
     @property
     def url(self) -> str:
@@ -92,7 +92,7 @@ class ModelServer:
         await self.close()
 
     async def start(self, port: int = 0) -> None:
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", port, limit=READ_AHEAD)
+        self._server = await asyncio.start_server(self._on_connection, "127.0.0.1", port, limit=READ_AHEAD)
 
     async def close(self) -> None:
         if self._server is not None:
@@ -102,7 +102,7 @@ class ModelServer:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await asyncio.sleep(0)  # the loop closes sockets in its next round
 
-    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _on_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         task = asyncio.create_task(self._serve(reader, writer))
         self._tasks.add(task)

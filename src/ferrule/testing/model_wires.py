@@ -8,7 +8,7 @@ from typing import Any
 
 from ..providers.script import ScriptedTurn
 from ..providers.scripted import words
-from ..providers.scripted_file import filled
+from ..providers.scripted_file import fill_found
 
 PIECE = 12
 """Characters of a call's JSON in one event."""
@@ -56,7 +56,7 @@ def _anthropic_values(turn: ScriptedTurn, place: int, results: str, model: str) 
     reasons = {"end": "end_turn"}
     yield {
         "type": "message_delta",
-        "delta": {"stop_reason": reasons.get(turn.stopped, turn.stopped), "stop_sequence": None},
+        "delta": {"stop_reason": reasons.get(turn.stop_reason, turn.stop_reason), "stop_sequence": None},
         "usage": {"output_tokens": usage.output_tokens if usage else 0},
     }
     yield {"type": "message_stop"}
@@ -73,7 +73,7 @@ def _anthropic_blocks(
         yield {"type": "text", "text": ""}, [{"type": "text_delta", "text": word.text} for word in words(turn.text)]
     for number, call in enumerate(turn.calls):
         start: dict[str, Any] = {"type": "tool_use", "id": turn.id_of(place, number), "name": call.name, "input": {}}
-        pieces = _pieces(_json(filled(call.input, results)))
+        pieces = _pieces(_json(fill_found(call.input, results)))
         yield start, [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
 
 
@@ -87,10 +87,10 @@ def _openai_values(turn: ScriptedTurn, place: int, results: str) -> Iterator[dic
         function = {"name": call.name, "arguments": ""}
         start = {"index": number, "id": turn.id_of(place, number), "type": "function", "function": function}
         yield _choice({"tool_calls": [start]})
-        for piece in _pieces(_json(filled(call.input, results))):
+        for piece in _pieces(_json(fill_found(call.input, results))):
             yield _choice({"tool_calls": [{"index": number, "function": {"arguments": piece}}]})
     reasons = {"end": "stop", "tool_use": "tool_calls", "max_tokens": "length", "refusal": "content_filter"}
-    yield _choice({}, reasons[turn.stopped])
+    yield _choice({}, reasons[turn.stop_reason])
     if usage := turn.usage:
         read, written = usage.cache_read_tokens, usage.cache_write_tokens
         prompt = usage.input_tokens + read + written

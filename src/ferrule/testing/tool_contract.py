@@ -99,7 +99,7 @@ class ToolContract:
 
     def test_it_carries_out_every_sample(self, tmp_path: Path) -> None:
         for index, sample in enumerate(self.samples):
-            outcome = self._carried_out(sample, tmp_path / str(index))
+            outcome = self._carry_out(sample, tmp_path / str(index))
             assert outcome.status is Status.OK, outcome.content
             assert outcome.content
             assert all(isinstance(block, get_args(Block)) for block in outcome.content)
@@ -107,36 +107,36 @@ class ToolContract:
     def test_it_shows_calls_results_and_errors_as_views(self, tmp_path: Path) -> None:
         tool = self.make()
         for index, sample in enumerate(self.samples):
-            outcome = self._carried_out(sample, tmp_path / str(index))
+            outcome = self._carry_out(sample, tmp_path / str(index))
             shown = (outcome.view, tool.show_call(tool.parse(sample)), tool.show_error("it failed"))
             assert all(isinstance(view, get_args(View)) for view in shown)
             assert "\n" not in tool.describe(tool.parse(sample))
 
     def test_a_result_stays_within_its_limit(self, tmp_path: Path) -> None:
         tool = self.make()
-        outcome = self._carried_out(self.samples[0], tmp_path / "0")
+        outcome = self._carry_out(self.samples[0], tmp_path / "0")
         assert outcome.record is not None
         assert tool.result_limit is None or outcome.record.sent_chars <= tool.result_limit
 
     def test_what_it_changes_was_stated(self, tmp_path: Path) -> None:
         for index, sample in enumerate(self.samples):
-            folder = self._arranged(tmp_path / str(index))
+            folder = self._arrange(tmp_path / str(index))
             before = _content(folder)
             outcome = asyncio.run(self._run(folder, sample))
             changed = {path for path, _ in before.items() ^ _content(folder).items()}
             assert outcome.record is not None
             effects = outcome.record.effects or Effects()
-            assert effects.unknown or all(_covered(folder / path, effects) for path in changed)
+            assert effects.unknown or all(_is_covered(folder / path, effects) for path in changed)
 
     def test_cancelled_at_any_step_it_leaves_each_file_old_or_new(self, tmp_path: Path) -> None:
         for index, sample in enumerate(self.samples):
-            folder = self._arranged(tmp_path / f"{index}-whole")
+            folder = self._arrange(tmp_path / f"{index}-whole")
             old = _content(folder)
             asyncio.run(self._run(folder, sample))
             new = _content(folder)
             for step in self.steps:
-                folder = self._arranged(tmp_path / f"{index}-{step}")
-                outcome = asyncio.run(self._interrupted(folder, sample, step))
+                folder = self._arrange(tmp_path / f"{index}-{step}")
+                outcome = asyncio.run(self._interrupt(folder, sample, step))
                 assert outcome.status in (Status.OK, Status.CANCELLED)
                 for path, content in _content(folder).items():
                     assert content in (old.get(path), new.get(path)), f"{path} is half-written"
@@ -148,7 +148,7 @@ class ToolContract:
     def _call(self, sample: Mapping[str, Any]) -> ToolCall:
         return ToolCall("call-1", self.make().name, sample)
 
-    def _arranged(self, folder: Path) -> Path:
+    def _arrange(self, folder: Path) -> Path:
         folder.mkdir()
         self.arrange(folder)
         return folder
@@ -158,9 +158,9 @@ class ToolContract:
         settings = Settings(cwd=str(folder), mode=Mode.BYPASS, state_folder=state)
         return open_session(settings, tools=(self.make(),))
 
-    def _carried_out(self, sample: Mapping[str, Any], folder: Path) -> ToolOutcome:
+    def _carry_out(self, sample: Mapping[str, Any], folder: Path) -> ToolOutcome:
         if not folder.exists():
-            self._arranged(folder)
+            self._arrange(folder)
         return asyncio.run(self._run(folder, sample))
 
     async def _run(self, folder: Path, sample: Mapping[str, Any]) -> ToolOutcome:
@@ -173,7 +173,7 @@ class ToolContract:
             await self.release()
         return outcome
 
-    async def _interrupted(self, folder: Path, sample: Mapping[str, Any], steps: int) -> ToolOutcome:
+    async def _interrupt(self, folder: Path, sample: Mapping[str, Any], steps: int) -> ToolOutcome:
         call = self._call(sample)
         try:
             async with self._session(folder) as session, session.executor() as executor:
@@ -200,5 +200,5 @@ def _content(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def _covered(path: Path, effects: Effects) -> bool:
+def _is_covered(path: Path, effects: Effects) -> bool:
     return any(path == Path(touch.real) or Path(touch.real) in path.parents for touch in effects.writes)

@@ -28,7 +28,7 @@ class Same(NamedTuple):
     size: int
 
 
-class Change(NamedTuple):
+class LineChange(NamedTuple):
     """What stands at `a` in the one is what stands at `b` in the other; either may be empty."""
 
     a: slice
@@ -56,17 +56,19 @@ def common(a: Sequence[str], b: Sequence[str]) -> list[Same]:
             anchors = _anchors(a, b, *part)
             found += anchors
             parts += _between(anchors, *part) if anchors else ()
-    return _joined(sorted(found))
+    return _join(sorted(found))
 
 
-def changes(a: Sequence[str], b: Sequence[str]) -> list[Change]:
+def changes(a: Sequence[str], b: Sequence[str]) -> list[LineChange]:
     """What lies between the equal parts."""
     edges = [Same(0, 0, 0), *common(a, b), Same(len(a), len(b), 0)]
-    between = [Change(slice(one.a + one.size, two.a), slice(one.b + one.size, two.b)) for one, two in pairwise(edges)]
+    between = [
+        LineChange(slice(one.a + one.size, two.a), slice(one.b + one.size, two.b)) for one, two in pairwise(edges)
+    ]
     return [change for change in between if change.a.start < change.a.stop or change.b.start < change.b.stop]
 
 
-def paired(same: Iterable[Same], *, changed: bool = False) -> Iterator[tuple[int, int]]:
+def pair_lines(same: Iterable[Same], *, changed: bool = False) -> Iterator[tuple[int, int]]:
     """Index by index, what corresponds to what; with `changed` also what stands between two equal parts."""
     a_done = b_done = 0
     for part in same:
@@ -122,7 +124,7 @@ def _between(
     return [(one.a + 1, two.a, one.b + 1, two.b) for one, two in pairwise(edges)]
 
 
-def _joined(parts: Iterable[Same]) -> list[Same]:
+def _join(parts: Iterable[Same]) -> list[Same]:
     joined = list[Same]()
     for part in parts:
         if not part.size:

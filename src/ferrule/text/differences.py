@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from .changes import changes
-from .folding import folded_key
+from .folding import fold_key
 from .lines import LF
 
 SHOWN_LINES = 30
@@ -29,7 +29,7 @@ def difference(wanted: list[str], found: list[str]) -> str:
         return "upper and lower case"
     if _bare(old).lower() in _bare(there).lower():
         return "upper and lower case, and in whitespace"
-    if folded_key(old).replace(LF, "") in folded_key(there).replace(LF, ""):
+    if fold_key(old).replace(LF, "") in fold_key(there).replace(LF, ""):
         return _lookalikes(old, there)
     return _lines(wanted, found)
 
@@ -68,7 +68,7 @@ def _against(old: str, there: str) -> str:
     if old and there and ("\t" in old) != ("\t" in there):
         tabs, spaces = ("`old_string`", "the file") if "\t" in old else ("the file", "`old_string`")
         return f": {tabs} has tabs where {spaces} has spaces"
-    return f": the file has {_counted(there)} where `old_string` has {_counted(old)}"
+    return f": the file has {_count_blanks(there)} where `old_string` has {_count_blanks(old)}"
 
 
 def _indent(line: str) -> str:
@@ -79,7 +79,7 @@ def _trail(line: str) -> str:
     return line[len(line.rstrip()) :]
 
 
-def _counted(blanks: str) -> str:
+def _count_blanks(blanks: str) -> str:
     names = {"\t": "tab", " ": "space"}
     name = names.get(blanks[0], "whitespace character") if len(set(blanks)) == 1 else "whitespace character"
     return f"{len(blanks)} {name}{'' if len(blanks) == 1 else 's'}" if blanks else "none"
@@ -129,18 +129,18 @@ def visible_diff(wanted: list[str], found: list[str], first: int) -> str:
     """
     every = changes(wanted, _as_cut(wanted, found))
     if not every:
-        return _limited(_agreeing(found, range(len(found)), first))
+        return _limit(_agreeing(found, range(len(found)), first))
     rows, done = list[str](), 0
     for change in every:
         rows += _agreeing(found, _beside(done, change.b.start, after=bool(rows), before=True), first)
         at = _first_difference(wanted[change.a], found[change.b])
-        rows += [f"{'':>6} - {_shown(line, at)}" for line in wanted[change.a]]
-        rows += [f"{first + n:>6} + {_shown(found[n], at)}" for n in range(change.b.start, change.b.stop)]
+        rows += [f"{'':>6} - {_show_line(line, at)}" for line in wanted[change.a]]
+        rows += [f"{first + n:>6} + {_show_line(found[n], at)}" for n in range(change.b.start, change.b.stop)]
         done = change.b.stop
-    return _limited(rows + _agreeing(found, _beside(done, len(found), after=True, before=False), first))
+    return _limit(rows + _agreeing(found, _beside(done, len(found), after=True, before=False), first))
 
 
-def _limited(rows: list[str]) -> str:
+def _limit(rows: list[str]) -> str:
     more = len(rows) - SHOWN_LINES
     return LF.join([*rows[:SHOWN_LINES], f"[{more} more lines]"] if more > 0 else rows)
 
@@ -167,7 +167,7 @@ def _first_difference(wanted: list[str], found: list[str]) -> int:
     return next((at for at, (one, other) in enumerate(pairs) if one != other), 0)
 
 
-def _shown(line: str, at: int) -> str:
+def _show_line(line: str, at: int) -> str:
     if len(line) <= SHOWN_CHARS:
         return visible(line)
     low = max(0, min(at - MARGIN, len(line) - SHOWN_CHARS))

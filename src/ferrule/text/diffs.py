@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from .changes import Change, changes
+from .changes import LineChange, changes
 from .lines import CR, LF, content, count_lines, first_lines, split_lines
-from .matching import Edit, spliced
+from .matching import TextEdit, splice_edits
 
 UNFINISHED = "\\ No newline at end of file"
 CR_SIGN = "␍"
@@ -16,7 +16,7 @@ CONTEXT = 3
 """Lines around a change."""
 
 
-def unified(
+def unified_diff(
     before: str, after: str, path: str, *, context: int = CONTEXT, limit: int | None = None, show_cr: bool = False
 ) -> str:
     r"""The change as a patch that `git apply` takes, or nothing where there is none.
@@ -26,7 +26,7 @@ def unified(
     with `show_cr`, which writes `␍` for each CR, for readers who would not see
     it. A text whose lines end in CR alone is shown that way in any case.
 
-    >>> print(unified("a\nb\n", "a\nc", "f"), end="")
+    >>> print(unified_diff("a\nb\n", "a\nc", "f"), end="")
     --- a/f
     +++ b/f
     @@ -1,2 +1,2 @@
@@ -38,10 +38,12 @@ def unified(
     return _patch(path, list(_body(*_lines(before, after), context)), limit, show_cr=show_cr)
 
 
-def of_edits(text: str, edits: Sequence[Edit], path: str, *, limit: int | None = None, show_cr: bool = False) -> str:
+def of_edits(
+    text: str, edits: Sequence[TextEdit], path: str, *, limit: int | None = None, show_cr: bool = False
+) -> str:
     """The patch of these edits, made without a look at the rest of the text."""
     if LF not in text:
-        return unified(text, spliced(text, edits), path, limit=limit, show_cr=show_cr)
+        return unified_diff(text, splice_edits(text, edits), path, limit=limit, show_cr=show_cr)
     body, counted, line, shift, shown = list[str](), 0, 0, 0, 0
     for low, high, inside in _windows(text, edits, limit):
         if limit is not None and len(body) > limit:
@@ -50,7 +52,7 @@ def of_edits(text: str, edits: Sequence[Edit], path: str, *, limit: int | None =
         line += text.count(LF, counted, low)
         counted = low
         before = text[low:high]
-        after = spliced(before, [Edit(edit.start - low, edit.end - low, edit.new) for edit in inside])
+        after = splice_edits(before, [TextEdit(edit.start - low, edit.end - low, edit.new) for edit in inside])
         body += _body(split_lines(before, LF), split_lines(after, LF), CONTEXT, line, line + shift)
         shift += after.count(LF) - before.count(LF)
     if shown < len(edits):
@@ -64,15 +66,15 @@ def preview(text: str, lines: int = 30) -> str:
     >>> preview("a\nb\nc\n", 2)
     'a\nb\n[2 of 3 lines]'
     """
-    shown = [_clipped(content(line)) for line in first_lines(text, lines)]
+    shown = [_clip(content(line)) for line in first_lines(text, lines)]
     total = count_lines(text)
     return LF.join([*shown, f"[{lines} of {total:,} lines]"] if total > lines else shown)
 
 
-def _windows(text: str, edits: Sequence[Edit], most: int | None) -> Iterator[tuple[int, int, list[Edit]]]:
+def _windows(text: str, edits: Sequence[TextEdit], most: int | None) -> Iterator[tuple[int, int, list[TextEdit]]]:
     """Whole lines around each edit, joined where two of them meet; nothing follows one with `most` changed lines."""
     low = high = line_end = -1
-    inside, lines = list[Edit](), 0
+    inside, lines = list[TextEdit](), 0
     for edit in edits:
         if inside and edit.end <= line_end:  # in a line that was looked at already
             inside.append(edit)
@@ -117,7 +119,7 @@ def _patch(path: str, body: list[str], limit: int | None, *, show_cr: bool) -> s
     lines = [f"--- a/{name}", f"+++ b/{name}", *body]
     if show_cr:
         lines = [line.replace(CR, CR_SIGN) for line in lines]
-    return "".join(f"{line}\n" for line in _limited(lines, limit))
+    return "".join(f"{line}\n" for line in _limit(lines, limit))
 
 
 def _body(old: list[str], new: list[str], context: int, a_base: int = 0, b_base: int = 0) -> Iterator[str]:
@@ -132,8 +134,8 @@ def _lines(before: str, after: str) -> tuple[list[str], list[str]]:
     return split_lines(shown[0], LF), split_lines(shown[1], LF)
 
 
-def _hunks(every: list[Change], context: int) -> Iterator[list[Change]]:
-    hunk = list[Change]()
+def _hunks(every: list[LineChange], context: int) -> Iterator[list[LineChange]]:
+    hunk = list[LineChange]()
     for change in every:
         if hunk and change.a.start - hunk[-1].a.stop > 2 * context:
             yield hunk
@@ -143,7 +145,7 @@ def _hunks(every: list[Change], context: int) -> Iterator[list[Change]]:
         yield hunk
 
 
-def _hunk(old: list[str], new: list[str], hunk: list[Change], context: int, a_base: int, b_base: int) -> list[str]:
+def _hunk(old: list[str], new: list[str], hunk: list[LineChange], context: int, a_base: int, b_base: int) -> list[str]:
     above = min(context, hunk[0].a.start)
     below = min(context, len(old) - hunk[-1].a.stop)
     a_low, a_high = hunk[0].a.start - above, hunk[-1].a.stop + below
@@ -151,11 +153,11 @@ def _hunk(old: list[str], new: list[str], hunk: list[Change], context: int, a_ba
     place = f"@@ -{_range(a_low + a_base, a_high + a_base)} +{_range(b_low + b_base, b_high + b_base)} @@"
     lines, done = [place], a_low
     for change in hunk:
-        lines += _marked(" ", old[done : change.a.start])
-        lines += _marked("-", old[change.a])
-        lines += _marked("+", new[change.b])
+        lines += _mark_lines(" ", old[done : change.a.start])
+        lines += _mark_lines("-", old[change.a])
+        lines += _mark_lines("+", new[change.b])
         done = change.a.stop
-    return [*lines, *_marked(" ", old[done:a_high])]
+    return [*lines, *_mark_lines(" ", old[done:a_high])]
 
 
 def _range(low: int, high: int) -> str:
@@ -164,17 +166,17 @@ def _range(low: int, high: int) -> str:
     return f"{low + 1}" if size == 1 else f"{low + 1 if size else low},{size}"
 
 
-def _marked(mark: str, lines: list[str]) -> Iterator[str]:
+def _mark_lines(mark: str, lines: list[str]) -> Iterator[str]:
     for line in lines:
         yield mark + line.removesuffix(LF)
         if not line.endswith(LF):
             yield UNFINISHED
 
 
-def _limited(lines: list[str], limit: int | None) -> list[str]:
+def _limit(lines: list[str], limit: int | None) -> list[str]:
     if limit is None:
         return lines
-    lines = [_clipped(line) for line in lines]
+    lines = [_clip(line) for line in lines]
     if len(lines) <= limit:
         return lines
     kept = max(limit - 1, 0)
@@ -183,5 +185,5 @@ def _limited(lines: list[str], limit: int | None) -> list[str]:
     return [*lines[:kept], f"[{len(lines) - kept:,} more lines of this diff]"]
 
 
-def _clipped(line: str) -> str:
+def _clip(line: str) -> str:
     return line if len(line) <= LINE_CHARS else f"{line[:LINE_CHARS]} [{len(line) - LINE_CHARS:,} more characters]"

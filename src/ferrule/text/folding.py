@@ -13,10 +13,10 @@ _BLANKS = " \t\r\f\v"
 _INVISIBLE = "\u200b\u200c\u200d\u2060\ufeff\u00ad"
 
 
-def folded_key(text: str) -> str:
+def fold_key(text: str) -> str:
     r"""What remains; LF stays.
 
-    >>> folded_key("Caf\u00e9 \u201cX\u201d\n") == folded_key("cafe\u0301\t'x'\n".replace("'", '"'))
+    >>> fold_key("Caf\u00e9 \u201cX\u201d\n") == fold_key("cafe\u0301\t'x'\n".replace("'", '"'))
     True
     """
     if not text.isascii():

@@ -9,14 +9,14 @@ from typing import Final, Protocol
 
 from ..core.values import named_value
 from .lines import has_break
-from .matching import Edit, Span
+from .matching import Span, TextEdit
 
 _ESCAPED: Final = re.compile(r"(?:[^\\]++|\\(?!u(?!00[0-7])).)*+\\u", re.DOTALL)
 """Up to the first escape of a character beyond ASCII. Outside of strings there is no backslash."""
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 
 
-class Part(Protocol):
+class JsonItem(Protocol):
     """An item of a list or a member of an object."""
 
     @property
@@ -35,7 +35,7 @@ class Layout:
     close: str
 
     @classmethod
-    def of(cls, text: str, inside: Span, parts: Sequence[Part], *, spare: str = ", ") -> Layout | None:
+    def of(cls, text: str, inside: Span, parts: Sequence[JsonItem], *, spare: str = ", ") -> Layout | None:
         """As it is, or `None` for an empty one. `spare` separates the parts on one line where nothing shows how."""
         if not parts:
             return None
@@ -65,20 +65,20 @@ class Layout:
         return f"{self.open}{self.separator.join(parts)}{self.close}"
 
 
-def without(parts: Sequence[Part], gone: Collection[int], inside: Span) -> Iterator[Edit]:
+def without(parts: Sequence[JsonItem], gone: Collection[int], inside: Span) -> Iterator[TextEdit]:
     """The edits that take these parts out of a list or object, each with one comma and the whitespace beside it."""
     last = len(parts) - 1
     first = next((index for index in range(len(parts)) if index not in gone), None)
     if first is None:
-        yield Edit(inside.start, inside.end, "")
+        yield TextEdit(inside.start, inside.end, "")
         return
     if first > 0:
-        yield Edit(parts[0].start, parts[first].start, "")
+        yield TextEdit(parts[0].start, parts[first].start, "")
     begin = first
     for index in range(first + 1, last + 2):
         if index > last or index not in gone:
             if index - 1 > begin:
-                yield Edit(parts[begin].end, parts[index - 1].end, "")
+                yield TextEdit(parts[begin].end, parts[index - 1].end, "")
             begin = index
 
 
@@ -93,10 +93,10 @@ def escapes(text: str) -> bool | None:
     return True if _ESCAPED.match(text) else None
 
 
-def encoded(text: str, *, ascii_only: bool) -> str:
+def encode_string(text: str, *, ascii_only: bool) -> str:
     r"""A string in quotes. Half a surrogate pair is escaped in any case, as no file could hold it.
 
-    >>> print(encoded('é"\ud800', ascii_only=False))
+    >>> print(encode_string('é"\ud800', ascii_only=False))
     "é\"\ud800"
     """
     return _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", json.dumps(text, ensure_ascii=ascii_only))

@@ -40,7 +40,7 @@ class Span:
 
 
 @plain_value
-class Match:
+class TextMatch:
     spans: tuple[Span, ...]
     """Left to right, none overlapping another; empty where nothing matches."""
     how: How
@@ -51,7 +51,7 @@ class Match:
 
 
 @plain_value
-class Edit:
+class TextEdit:
     """Characters `start` to `end` (not included) become `new`."""
 
     start: int
@@ -61,7 +61,7 @@ class Edit:
 
 @named_value
 class Edited:
-    edits: tuple[Edit, ...]
+    edits: tuple[TextEdit, ...]
     """Left to right, positions of the text before any of them."""
     count: int
     how: How
@@ -96,7 +96,7 @@ class NoChange:
 Outcome: TypeAlias = Edited | NotFound | Ambiguous | TooMany | NoChange
 
 
-def find(text: str, old: str, *, most: int | None = None) -> Match:
+def find(text: str, old: str, *, most: int | None = None) -> TextMatch:
     r"""Every place where `old` stands, or the first `most` of them and how many follow.
 
     An empty `old` stands in an empty text only.
@@ -105,12 +105,12 @@ def find(text: str, old: str, *, most: int | None = None) -> Match:
     (Span(start=0, end=4),)
     """
     if not old:
-        return Match(() if text else (Span(0, 0),), How.EXACT)
+        return TextMatch(() if text else (Span(0, 0),), How.EXACT)
     return (
         _exactly(text, old, most)
         or (_by_endings(text, old, most) if has_break(old) else None)
         or _by_quotes(text, old, most)
-        or Match((), How.EXACT)
+        or TextMatch((), How.EXACT)
     )
 
 
@@ -141,10 +141,10 @@ def apply(text: str, old: str, new: str, *, replace_all: bool) -> Outcome:
     return Edited(edits=edits, count=len(edits), how=match.how)
 
 
-def spliced(text: str, edits: Iterable[Edit]) -> str:
+def splice_edits(text: str, edits: Iterable[TextEdit]) -> str:
     """The text after its edits.
 
-    >>> spliced("one two", [Edit(0, 3, "1"), Edit(4, 7, "2")])
+    >>> splice_edits("one two", [TextEdit(0, 3, "1"), TextEdit(4, 7, "2")])
     '1 2'
     """
     parts, done = list[str](), 0
@@ -154,7 +154,7 @@ def spliced(text: str, edits: Iterable[Edit]) -> str:
     return "".join([*parts, text[done:]])
 
 
-def _exactly(text: str, old: str, most: int | None) -> Match | None:
+def _exactly(text: str, old: str, most: int | None) -> TextMatch | None:
     """An occurrence that begins between CR and LF is none: the pair is one line ending.
 
     One that ends there is: whoever writes a CR alone knows what it is.
@@ -165,13 +165,13 @@ def _exactly(text: str, old: str, most: int | None) -> Match | None:
     return _match(text, old, How.EXACT, most)
 
 
-def _by_endings(text: str, old: str, most: int | None) -> Match | None:
+def _by_endings(text: str, old: str, most: int | None) -> TextMatch | None:
     if CR not in text and CR not in old:
         return None
     return _in_original(text, _match(to_lf(text), to_lf(old), How.LINE_ENDINGS, most))
 
 
-def _by_quotes(text: str, old: str, most: int | None) -> Match | None:
+def _by_quotes(text: str, old: str, most: int | None) -> TextMatch | None:
     folded, sought = straight(text), straight(old)
     if folded == text and sought == old:
         return None
@@ -180,14 +180,14 @@ def _by_quotes(text: str, old: str, most: int | None) -> Match | None:
     return _in_original(text, _match(to_lf(folded), to_lf(sought), How.QUOTES, most))
 
 
-def _match(text: str, old: str, how: How, most: int | None) -> Match | None:
+def _match(text: str, old: str, how: How, most: int | None) -> TextMatch | None:
     size = len(old)
     starts = list(islice(_starts(text, old), most))
     if not starts:
         return None
     overlapping = _overlapping(text, old, starts[0]) if len(starts) == 1 else ()
     more = text.count(old, starts[-1] + size) if len(starts) == most else 0
-    return Match(tuple([Span(at, at + size) for at in starts]), how, overlapping, more)
+    return TextMatch(tuple([Span(at, at + size) for at in starts]), how, overlapping, more)
 
 
 def _starts(text: str, old: str) -> Iterator[int]:
@@ -208,7 +208,7 @@ def _absent_from(text: str, old: str) -> str:
     return next(char for char in map(chr, range(0x110000)) if char not in text and char not in old)
 
 
-def _in_original(text: str, match: Match | None) -> Match | None:
+def _in_original(text: str, match: TextMatch | None) -> TextMatch | None:
     """The same places in the text as it was before its line endings became LF."""
     if match is None or CRLF not in text:
         return match
@@ -217,17 +217,17 @@ def _in_original(text: str, match: Match | None) -> Match | None:
     shortened = list(takewhile(lambda at: at < last, all_shortened))
 
     def original(spans: tuple[Span, ...]) -> tuple[Span, ...]:
-        return tuple([Span(_shifted(span.start, shortened), _shifted(span.end, shortened)) for span in spans])
+        return tuple([Span(_shift(span.start, shortened), _shift(span.end, shortened)) for span in spans])
 
-    return Match(original(match.spans), match.how, original(match.overlapping), match.more)
+    return TextMatch(original(match.spans), match.how, original(match.overlapping), match.more)
 
 
-def _shifted(position: int, shortened: list[int]) -> int:
+def _shift(position: int, shortened: list[int]) -> int:
     return position + bisect_left(shortened, position)
 
 
-def _edit(text: str, span: Span, new: str, how: How, fallback: str | None) -> Edit:
-    return Edit(span.start, span.end, _replacement(text, span, new, how, fallback))
+def _edit(text: str, span: Span, new: str, how: How, fallback: str | None) -> TextEdit:
+    return TextEdit(span.start, span.end, _replacement(text, span, new, how, fallback))
 
 
 def _replacement(text: str, span: Span, new: str, how: How, fallback: str | None) -> str:
@@ -241,7 +241,7 @@ def _replacement(text: str, span: Span, new: str, how: How, fallback: str | None
     return keep_endings(region, new, fallback=fallback, lone_cr=how is not How.EXACT or fallback == CR)
 
 
-def _differs_by_place(text: str, new: str, match: Match, fallback: str | None) -> bool:
+def _differs_by_place(text: str, new: str, match: TextMatch, fallback: str | None) -> bool:
     """Whether it matters which of several overlapping places is taken: for one of many blank lines it does not."""
     if not match.overlapping:
         return False
@@ -251,7 +251,7 @@ def _differs_by_place(text: str, new: str, match: Match, fallback: str | None) -
     return len({text[low : edit.start] + edit.new + text[edit.end : high] for edit in edits}) > 1
 
 
-def _ambiguous(text: str, match: Match) -> Ambiguous:
+def _ambiguous(text: str, match: TextMatch) -> Ambiguous:
     places = (*match.spans, *match.overlapping)
     return Ambiguous(
         count=len(places) + match.more,

@@ -17,7 +17,7 @@ from itertools import accumulate, pairwise
 from ..core.values import named_value, plain_value
 from .changes import Same, common
 from .differences import difference, visible_diff
-from .folding import folded_key
+from .folding import fold_key
 from .lines import LF, content, line_end, line_numbers, split_lines, to_lf
 from .matching import find
 
@@ -69,16 +69,16 @@ def nearest(text: str, old: str) -> Nearest | None:
     for repaired, cause in _repairs(old):
         if spans := find(text, repaired).spans:
             first, last = line_numbers(text, [spans[0].start, max(spans[0].start, spans[0].end - 1)])
-            return _described(lines, _Region(first - 1, last - 1), old, cause)
+            return _describe(lines, _Region(first - 1, last - 1), old, cause)
     region = _place(_Folded(text), lines, old)
-    return _described(lines, region, old) if region else None
+    return _describe(lines, region, old) if region else None
 
 
 class _Folded:
     """A text without whitespace, case and look-alikes, that knows on which line each character stood."""
 
     def __init__(self, text: str) -> None:
-        self.keys = folded_key(text.replace(line_end(text), LF)).split(LF)
+        self.keys = fold_key(text.replace(line_end(text), LF)).split(LF)
         self.text = "".join(self.keys)
         self._starts = [0, *accumulate(map(len, self.keys))][:-1]
 
@@ -87,13 +87,13 @@ class _Folded:
 
 
 def _place(folded: _Folded, lines: list[str], old: str) -> _Region | None:
-    sought = _Folded(_trimmed(to_lf(old)))
+    sought = _Folded(_trim(to_lf(old)))
     if not sought.text:
         return None
     same = [_Region(folded.line(at), folded.line(at + len(sought.text) - 1)) for at in _same(folded, sought)]
     if same:
         return max(same, key=lambda region: _likeness(old, "".join(lines[region.first : region.last + 1])))
-    return _voted(folded, sought)
+    return _vote(folded, sought)
 
 
 def _same(folded: _Folded, sought: _Folded) -> list[int]:
@@ -104,7 +104,7 @@ def _same(folded: _Folded, sought: _Folded) -> list[int]:
     return [at for at in hits if folded.keys[folded.line(at)] == sought.text]
 
 
-def _voted(folded: _Folded, sought: _Folded) -> _Region | None:
+def _vote(folded: _Folded, sought: _Folded) -> _Region | None:
     size = 10 if len(sought.text) >= 30 else max(3, len(sought.text) // 3)
     votes, places = Counter[int](), dict[int, int]()
     for at in _spread(len(sought.text) - size + 1):
@@ -115,7 +115,7 @@ def _voted(folded: _Folded, sought: _Folded) -> _Region | None:
             places.setdefault(start, hit - at)
     scores = [(_likeness(sought.text, _slice(folded.text, places[at], sought.text)), at) for at in _top(votes)]
     best, start = max(scores, key=lambda one: one[0], default=(0.0, 0))
-    return _aligned(folded.keys, sought.keys, start) if best >= ALIKE else None
+    return _align(folded.keys, sought.keys, start) if best >= ALIKE else None
 
 
 def _top(votes: Counter[int]) -> list[int]:
@@ -151,7 +151,7 @@ def _head(text: str) -> str:
     return text[:COMPARED_CHARS]
 
 
-def _aligned(keys: list[str], sought: list[str], start: int) -> _Region:
+def _align(keys: list[str], sought: list[str], start: int) -> _Region:
     """The lines around `start` that correspond to the sought ones, where some of these are missing or new."""
     low = max(0, start - 3)
     same = [
@@ -179,8 +179,8 @@ def _repairs(old: str) -> Iterator[tuple[str, str]]:
         yield bare, "line endings where it begins or ends, which the file does not have there"
 
 
-def _described(lines: list[str], region: _Region, old: str, cause: str | None = None) -> Nearest:
-    wanted = _trimmed(to_lf(old)).split(LF)
+def _describe(lines: list[str], region: _Region, old: str, cause: str | None = None) -> Nearest:
+    wanted = _trim(to_lf(old)).split(LF)
     stands = lines[region.first : region.last + 1]
     is_part = len(stands) == 1 and len(stands[0]) > LONG_LINE + 3 * len(old)
     stands = [_around(stands[0], old)] if is_part else stands
@@ -195,7 +195,7 @@ def _described(lines: list[str], region: _Region, old: str, cause: str | None = 
     )
 
 
-def _trimmed(old: str) -> str:
+def _trim(old: str) -> str:
     return old.removesuffix(LF) or old
 
 

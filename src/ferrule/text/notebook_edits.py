@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterator
 from itertools import count
 from typing import Final
 
-from .json_layout import encoded, without
+from .json_layout import encode_string, without
 from .json_spans import Member, Object
-from .matching import Edit
+from .matching import TextEdit
 from .notebook_layout import (
     OF_CODE_ONLY,
     colon,
@@ -25,52 +25,52 @@ from .notebook_layout import (
     members_of,
     nearest,
 )
-from .notebook_sources import source_edits, written_source
+from .notebook_sources import source_edits, write_source
 from .notebooks import Cell, CellType, Notebook
 
 ID_CHARS: Final = 8
 
 
-def replaced(notebook: Notebook, cell: Cell, source: str, type: CellType | None = None) -> tuple[Edit, ...]:
+def replace_cell(notebook: Notebook, cell: Cell, source: str, type: CellType | None = None) -> tuple[TextEdit, ...]:
     """The cell gets this source and type; code loses its outputs. No edits where it has both already."""
     becomes = type or cell.type
     if source == cell.source and becomes == cell.type:
         return ()
     members = members_of(notebook, cell)
     there = members.get("source")
-    missing = {} if there else {"source": written_source(notebook, cell.index, source)}
+    missing = {} if there else {"source": write_source(notebook, cell.index, source)}
     edits = [*source_edits(notebook, cell, there.value, source)] if there else []
     if becomes == "code":
         edits += (edit for key, empty in OF_CODE_ONLY.items() for edit in _over(members.get(key), empty))
     if becomes != cell.type:
-        edits += _over(members.get("cell_type"), encoded(becomes, ascii_only=True))
+        edits += _over(members.get("cell_type"), encode_string(becomes, ascii_only=True))
         edits += _without(cell, members, _foreign(becomes))
         missing |= {key: empty for key, empty in OF_CODE_ONLY.items() if becomes == "code" and key not in cell.members}
-    edits += _added(notebook, cell, members, becomes, missing)
+    edits += _add_members(notebook, cell, members, becomes, missing)
     return tuple(sorted(edits, key=lambda edit: (edit.start, edit.end)))
 
 
-def inserted(notebook: Notebook, after: Cell | None, source: str, type: CellType) -> tuple[Edit, ...]:
+def insert_cell(notebook: Notebook, after: Cell | None, source: str, type: CellType) -> tuple[TextEdit, ...]:
     """A new cell after that one, or before all others."""
     cells, layout = notebook.cells, layout_of_cells(notebook)
     if not cells:
         empty = inside(notebook.list_span)
-        return (Edit(empty.start, empty.end, layout.around([_written(notebook, 0, source, type)])),)
+        return (TextEdit(empty.start, empty.end, layout.around([_write_cell(notebook, 0, source, type)])),)
     if after is None:
-        first, written = cells[0].span.start, _written(notebook, 0, source, type)
-        return (Edit(first, first, written + _gap(notebook, 0, layout.separator)),)
-    end, written = after.span.end, _written(notebook, after.index + 1, source, type)
-    return (Edit(end, end, _gap(notebook, after.index, layout.separator) + written),)
+        first, written = cells[0].span.start, _write_cell(notebook, 0, source, type)
+        return (TextEdit(first, first, written + _gap(notebook, 0, layout.separator)),)
+    end, written = after.span.end, _write_cell(notebook, after.index + 1, source, type)
+    return (TextEdit(end, end, _gap(notebook, after.index, layout.separator) + written),)
 
 
-def deleted(notebook: Notebook, cell: Cell) -> tuple[Edit, ...]:
+def delete_cell(notebook: Notebook, cell: Cell) -> tuple[TextEdit, ...]:
     return tuple(without([cell.span for cell in notebook.cells], {cell.index}, inside(notebook.list_span)))
 
 
-def _over(member: Member | None, new: str) -> Iterator[Edit]:
+def _over(member: Member | None, new: str) -> Iterator[TextEdit]:
     """Put another value in place of what is there, unless that means the same."""
     if member and member.value.value != json.loads(new):
-        yield Edit(member.value.start, member.value.end, new)
+        yield TextEdit(member.value.start, member.value.end, new)
 
 
 def _foreign(type: str) -> Collection[str]:
@@ -78,12 +78,14 @@ def _foreign(type: str) -> Collection[str]:
     return ("attachments",) if type == "code" else OF_CODE_ONLY
 
 
-def _without(cell: Cell, members: Object, keys: Collection[str]) -> Iterator[Edit]:
+def _without(cell: Cell, members: Object, keys: Collection[str]) -> Iterator[TextEdit]:
     gone = {index for index, member in enumerate(members.members) if member.key in keys}
     return without(members.members, gone, inside(cell.span))
 
 
-def _added(notebook: Notebook, cell: Cell, members: Object, becomes: str, missing: dict[str, str]) -> Iterator[Edit]:
+def _add_members(
+    notebook: Notebook, cell: Cell, members: Object, becomes: str, missing: dict[str, str]
+) -> Iterator[TextEdit]:
     """Each where a new cell would have it: after the nearest key before it that the cell has."""
     order, separator = key_order(notebook, cell.index, becomes), layout_of_members(notebook, cell).separator
     for at, key in enumerate(order):
@@ -92,19 +94,19 @@ def _added(notebook: Notebook, cell: Cell, members: Object, becomes: str, missin
         written = f'"{key}"{colon(notebook, members)}{missing[key]}'
         anchors = [member for before in order[:at] if (member := members.get(before))]
         if anchors:
-            yield Edit(anchors[-1].end, anchors[-1].end, separator + written)
+            yield TextEdit(anchors[-1].end, anchors[-1].end, separator + written)
         else:
             first = members.members[0].start
-            yield Edit(first, first, written + separator)
+            yield TextEdit(first, first, written + separator)
 
 
-def _written(notebook: Notebook, at: int, source: str, type: CellType) -> str:
+def _write_cell(notebook: Notebook, at: int, source: str, type: CellType) -> str:
     """A new cell, all of it."""
     values = {
-        "cell_type": encoded(type, ascii_only=True),
-        "id": encoded(_new_id(notebook, at, source), ascii_only=True),
+        "cell_type": encode_string(type, ascii_only=True),
+        "id": encode_string(_new_id(notebook, at, source), ascii_only=True),
         "metadata": "{}",
-        "source": written_source(notebook, at, source),
+        "source": write_source(notebook, at, source),
         **OF_CODE_ONLY,
     }
     near = next(nearest(notebook, at, type), None)

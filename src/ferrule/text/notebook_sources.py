@@ -9,10 +9,10 @@ from itertools import takewhile
 from typing import Any, Final
 
 from ..core.values import named_value
-from .json_layout import Layout, encoded, escapes, without
+from .json_layout import Layout, encode_string, escapes, without
 from .json_spans import Value
 from .lines import LF, split_lines
-from .matching import Edit
+from .matching import TextEdit
 from .notebook_layout import inside, items_of, layout_of_lines, layout_of_new_lines, nearest
 from .notebooks import Cell, Notebook
 
@@ -30,34 +30,34 @@ class _Lines:
     as_list: bool
     ascii_only: bool
 
-    def written(self, line: str) -> str:
-        quoted = encoded(line, ascii_only=self.ascii_only)
+    def write(self, line: str) -> str:
+        quoted = encode_string(line, ascii_only=self.ascii_only)
         return quoted if self.as_list else quoted[1:-1]
 
     def whole(self, lines: Sequence[str]) -> str:
         if not lines:
             return "[]" if self.as_list else '""'
-        inner = self.layout.around([self.written(line) for line in lines])
+        inner = self.layout.around([self.write(line) for line in lines])
         return f"[{inner}]" if self.as_list else f'"{inner}"'
 
 
-def written_source(notebook: Notebook, at: int, source: str) -> str:
+def write_source(notebook: Notebook, at: int, source: str) -> str:
     """For a new cell at this index."""
     return _new(notebook, at).whole(split_lines(source, LF))
 
 
-def source_edits(notebook: Notebook, cell: Cell, there: Value, source: str) -> Iterator[Edit]:
+def source_edits(notebook: Notebook, cell: Cell, there: Value, source: str) -> Iterator[TextEdit]:
     """Put another source in the place of this cell's."""
     lines, standing = split_lines(source, LF), _standing(notebook, cell, there)
     if source == cell.source:
         return
     if not lines or not standing.items:
-        yield Edit(there.start, there.end, standing.whole(lines))
+        yield TextEdit(there.start, there.end, standing.whole(lines))
     else:
-        yield from _changed_lines(notebook.text, there, standing, lines)
+        yield from _change_lines(notebook.text, there, standing, lines)
 
 
-def _changed_lines(text: str, there: Value, standing: _Lines, lines: list[str]) -> Iterator[Edit]:
+def _change_lines(text: str, there: Value, standing: _Lines, lines: list[str]) -> Iterator[TextEdit]:
     """Only the lines that differ, from the first to the last; those kept in between stay as they are written."""
     items, separator = standing.items, standing.layout.separator
     old = [item.value for item in items]
@@ -65,15 +65,15 @@ def _changed_lines(text: str, there: Value, standing: _Lines, lines: list[str]) 
     tail = _alike(old[head:][::-1], lines[head:][::-1])
     stop = len(items) - tail
     as_written = {item.value: text[item.start : item.end] for item in items}
-    new = [as_written.get(line) or standing.written(line) for line in lines[head : len(lines) - tail]]
+    new = [as_written.get(line) or standing.write(line) for line in lines[head : len(lines) - tail]]
     if head < stop and new:
-        yield Edit(items[head].start, items[stop - 1].end, separator.join(new))
+        yield TextEdit(items[head].start, items[stop - 1].end, separator.join(new))
     elif head < stop:
         yield from without(items, range(head, stop), inside(there))
     elif head:
-        yield Edit(items[head - 1].end, items[head - 1].end, "".join(separator + line for line in new))
+        yield TextEdit(items[head - 1].end, items[head - 1].end, "".join(separator + line for line in new))
     else:
-        yield Edit(items[0].start, items[0].start, "".join(line + separator for line in new))
+        yield TextEdit(items[0].start, items[0].start, "".join(line + separator for line in new))
 
 
 def _alike(one: Sequence[Any], other: Sequence[Any]) -> int:

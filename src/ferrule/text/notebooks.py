@@ -68,7 +68,7 @@ class Notebook:
                 return named
         return ""
 
-    def called(self, name: str) -> tuple[Cell, ...]:
+    def find_cells(self, name: str) -> tuple[Cell, ...]:
         """The cells of that id, or else the one of that index: `3` or `cell-3`, from 0.
 
         More than one only where ids repeat, which the format forbids.
@@ -80,7 +80,7 @@ class Notebook:
         return self.cells[int(found[1]) : int(found[1]) + 1]
 
 
-def parsed(text: str) -> Notebook:
+def parse_notebook(text: str) -> Notebook:
     """Raises `NotNotebook`."""
     try:
         value = whole(text, lambda text, at: object_at(text, at, {"cells": array_at}))
@@ -89,12 +89,12 @@ def parsed(text: str) -> Notebook:
     top = value.value
     if not isinstance(top, Object):
         raise NotNotebook("it is JSON, but not an object with cells")
-    listed = _listed(top)
+    listed = _find_cell_list(top)
     cells = cast(Array, listed.value).items
     return Notebook(
         text=text,
-        minor=_whole_number(_decoded(top, "nbformat_minor")) or 0,
-        metadata=_mapping(_decoded(top, "metadata")),
+        minor=_whole_number(_decode(top, "nbformat_minor")) or 0,
+        metadata=_mapping(_decode(top, "metadata")),
         cells=tuple(_cell(index, value) for index, value in enumerate(cells)),
         members=top,
         span=Span(value.start, value.end),
@@ -102,10 +102,10 @@ def parsed(text: str) -> Notebook:
     )
 
 
-def joined(source: Any, what: str) -> str:
+def join_source(source: Any, what: str) -> str:
     """A text that stands as one string or as a list of them. Raises `NotNotebook` for anything else.
 
-    >>> joined(["a\\n", "b"], "a source")
+    >>> join_source(["a\\n", "b"], "a source")
     'a\\nb'
     """
     if source is None:
@@ -117,9 +117,9 @@ def joined(source: Any, what: str) -> str:
     raise NotNotebook(f"{what} is neither a string nor a list of strings")
 
 
-def _listed(top: Object) -> Value:
+def _find_cell_list(top: Object) -> Value:
     """The list of cells, once the format is one that has it."""
-    number, cells = _whole_number(_decoded(top, "nbformat")), top.get("cells")
+    number, cells = _whole_number(_decode(top, "nbformat")), top.get("cells")
     if (number is not None and number < FORMAT) or (cells is None and top.get("worksheets")):
         raise NotNotebook(
             f"it is in format {number or 3}, which is outdated. "
@@ -144,7 +144,7 @@ def _cell(index: int, value: Value) -> Cell:
         index=index,
         id=id if isinstance(id, str) and id else None,
         type=kind,
-        source=joined(members.get("source"), f"the source of its cell {index}"),
+        source=join_source(members.get("source"), f"the source of its cell {index}"),
         outputs=tuple(cast(list[Any], outputs)) if isinstance(outputs, list) else (),
         execution_count=_whole_number(members.get("execution_count")),
         span=Span(value.start, value.end),
@@ -152,7 +152,7 @@ def _cell(index: int, value: Value) -> Cell:
     )
 
 
-def _decoded(members: Object, key: str) -> Any:
+def _decode(members: Object, key: str) -> Any:
     member = members.get(key)
     return member.value.value if member else None
 

@@ -24,10 +24,10 @@ _PIECE: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+
 _ENDINGS: Final = ("ing", "ies", "es", "ed", "s")
 
 
-def ranked(query: str, documents: Mapping[str, Fields]) -> list[str]:
+def rank_documents(query: str, documents: Mapping[str, Fields]) -> list[str]:
     """The names of the documents that share a word with the query, best first; of equals, by name.
 
-    >>> ranked("edit notebooks", {"A": [("Read", 3), ("a page", 1)], "B": [("Edit", 3), ("a notebook", 1)]})
+    >>> rank_documents("edit notebooks", {"A": [("Read", 3), ("a page", 1)], "B": [("Edit", 3), ("a notebook", 1)]})
     ['B']
     """
     wanted = set(words(query))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .changes import Same, common, paired
+from .changes import Same, common, pair_lines
 from .lines import BREAK
 
 SINGLE, DOUBLE = "'", '"'
@@ -56,12 +56,12 @@ def keep_quotes(region: str, new: str, *, before: str) -> str:
     'said “no” to'
     """
     there, tokens = _TOKEN.findall(region), _TOKEN.findall(new)
-    kept = dict(paired(common([_key(token) for token in tokens], [_key(token) for token in there])))
+    kept = dict(pair_lines(common([_key(token) for token in tokens], [_key(token) for token in there])))
     styles = {kind: {STYLE[char] for char in there if KIND.get(char) == kind} for kind in STYLES}
     for index, token in enumerate(tokens):
         if kind := KIND.get(token):
             before = tokens[index - 1] if index else before
-            tokens[index] = there[kept[index]] if index in kept else _styled(token, kind, styles[kind], before)
+            tokens[index] = there[kept[index]] if index in kept else _style_quote(token, kind, styles[kind], before)
     return "".join(tokens)
 
 
@@ -69,7 +69,7 @@ def _key(token: str) -> str:
     return "\n" if BREAK.fullmatch(token) else KIND.get(token, token)
 
 
-def _styled(char: str, kind: str, styles: set[str], before: str) -> str:
+def _style_quote(char: str, kind: str, styles: set[str], before: str) -> str:
     """A quote that the region does not have, written as the region writes its kind, if it does so in one way."""
     if styles == {"straight"}:
         return kind
@@ -87,7 +87,7 @@ def _line_by_line(region: str, new: str, breaks: re.Pattern[str]) -> str:
     there, lines = list(_pieces(region, breaks)), list(_pieces(new, breaks))
     same = common([line for line, _ in lines], [line for line, _ in there])
     end = Same(len(lines), len(there), 0)
-    own = {index: there[at][1] for index, at in paired([*same, end], changed=True)}
+    own = {index: there[at][1] for index, at in pair_lines([*same, end], changed=True)}
     ending = there[0][1]
     written = list[str]()
     for index, (line, broken) in enumerate(lines):

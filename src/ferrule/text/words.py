@@ -39,7 +39,9 @@ def not_found(path: str, text: str, old: str) -> str:
 
 def ambiguous(path: str, found: Ambiguous) -> str:
     named = list(dict.fromkeys(found.lines))
-    lines = f"line {named[0]}" if len(named) == 1 else f"lines {_listed(named, more=found.count > len(found.lines))}"
+    lines = (
+        f"line {named[0]}" if len(named) == 1 else f"lines {_join_numbers(named, more=found.count > len(found.lines))}"
+    )
     count = f"more than {found.count - 1:,}" if found.is_least else f"{found.count:,}"
     return (
         f"`old_string` occurs {count} times in {path}, on {lines}. "
@@ -79,7 +81,7 @@ def half_character(field: str, text: str) -> str:
     )
 
 
-def how_matched(how: How) -> str:
+def describe_match(how: How) -> str:
     """A sentence for the result of an edit; nothing where the match was exact."""
     match how:
         case How.EXACT:
@@ -90,14 +92,18 @@ def how_matched(how: How) -> str:
             return "Matched apart from curly and straight quotes; those of the file were kept."
 
 
-def created(path: str, text: str) -> str:
+def describe_created(path: str, text: str) -> str:
     """The result of making a file."""
-    return f"Created {path} with {counted(text)}.\n{preview(text)}" if text else f"Created {path}, which is empty."
+    return (
+        f"Created {path} with {phrase_line_count(text)}.\n{preview(text)}"
+        if text
+        else f"Created {path}, which is empty."
+    )
 
 
-def counted(text: str) -> str:
+def phrase_line_count(text: str) -> str:
     """
-    >>> counted("a\\nb"), counted("a")
+    >>> phrase_line_count("a\\nb"), phrase_line_count("a")
     ('2 lines', '1 line')
     """
     lines = count_lines(text)
@@ -110,11 +116,11 @@ def _near(path: str, near: Nearest) -> str:
     return (
         f"`old_string` is not in {path}. The nearest text is on {where}.\nIt differs in {near.difference}.\n\n"
         f"{LEGEND}\n{near.diff}\n\n"
-        f"Copy `old_string` from there; this is {part}, exactly:\n{_quoted(near.there)}"
+        f"Copy `old_string` from there; this is {part}, exactly:\n{_quote(near.there)}"
     )
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     lines = [content(line) for line in split_lines(text)]
     shown = LF.join(lines[:QUOTED_LINES])[:QUOTED_CHARS]
     return (
@@ -122,7 +128,7 @@ def _quoted(text: str) -> str:
     )
 
 
-def _listed(numbers: Sequence[int], *, more: bool) -> str:
+def _join_numbers(numbers: Sequence[int], *, more: bool) -> str:
     words = [str(number) for number in numbers]
     if more:
         return f"{', '.join(words)} and more"

@@ -13,7 +13,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ..agents.spawner import Spawner
+from ..agents.spawner import AgentLauncher
 from ..core.on_demand import Card, OnDemand
 from ..core.ports import Extractor, Modes, Questioner
 from ..core.tool import AnyTool, guide_listing, load_guide
@@ -27,7 +27,7 @@ from ..skills.turn_rules import TurnRules
 
 if TYPE_CHECKING:
     from ..host.shell import Shell
-    from ..host.web.pages import Pages
+    from ..host.web.pages import WebPages
     from ..host.web.searching import WebSearches
     from ..mcp.servers import McpServers
     from .bash import Analyse
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 CARDS: Final = Path(__file__).with_name("cards.json")
 
 
-def _web_pages() -> Pages:
-    from ..host.web.pages import Pages
+def _web_pages() -> WebPages:
+    from ..host.web.pages import WebPages
 
-    return Pages()
+    return WebPages()
 
 
 @named_value
@@ -61,7 +61,7 @@ class Services:
     """What Read says below the text of a file."""
     reminder_off_for: tuple[str, ...] = ()
     """The models that need no such reminder."""
-    pages: Callable[[], Pages] = _web_pages
+    pages: Callable[[], WebPages] = _web_pages
     """Makes what WebFetch reads from, when that is loaded."""
     extractor: Extractor | None = None
     """Answers from a page; without one WebFetch gives the page."""
@@ -76,7 +76,7 @@ class Services:
     skills: Skills | None = None
     skill_rules: TurnRules | None = None
     """What makes the rules that skills bring count."""
-    spawner: Spawner | None = None
+    spawner: AgentLauncher | None = None
     """What starts agents."""
 
 
@@ -85,11 +85,11 @@ def tools_on_demand(services: Services | None = None) -> tuple[AnyTool, ...]:
     at = services or Services()
 
     @cache
-    def loaded() -> Mapping[str, AnyTool]:
+    def load() -> Mapping[str, AnyTool]:
         return {tool.name: tool for tool in builtin_tools(at)}
 
     return tuple(
-        OnDemand(card, guide=partial(_guide, card, at), off=partial(_why_off, card.name, at), load=loaded)
+        OnDemand(card, guide=partial(_guide, card, at), off=partial(_why_off, card.name, at), load=load)
         for card in _cards()
     )
 
@@ -99,7 +99,7 @@ def card_of(tool: AnyTool) -> dict[str, Any]:
     return Card.of(tool).to_json()
 
 
-def written_cards() -> str:
+def render_cards() -> str:
     """What `cards.json` has to say, one line for each tool."""
     return "[\n" + ",\n".join(json.dumps(card_of(tool), ensure_ascii=False) for tool in builtin_tools()) + "\n]\n"
 
@@ -111,9 +111,9 @@ def _cards() -> Iterator[Card]:
 def _guide(card: Card, at: Services) -> str:
     guide = load_guide(str(CARDS.with_name(card.file)))
     if card.name == "Agent" and at.spawner:
-        return guide_listing(guide, "Kinds of agents", at.spawner.agents.listed())
+        return guide_listing(guide, "Kinds of agents", at.spawner.agents.list_for_model())
     if card.name == "Skill" and at.skills:
-        return guide_listing(guide, "Skills", at.skills.listed())
+        return guide_listing(guide, "Skills", at.skills.list_for_model())
     return guide
 
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from . import CARDS, written_cards
+from . import CARDS, render_cards
 
-CARDS.write_text(written_cards(), encoding="utf-8")
+CARDS.write_text(render_cards(), encoding="utf-8")

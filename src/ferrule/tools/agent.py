@@ -10,8 +10,8 @@ from pydantic.json_schema import SkipJsonSchema
 
 from ..agents.background import AgentAtWork
 from ..agents.kinds import GENERAL, AgentKind
-from ..agents.reports import framed, tokens_of
-from ..agents.spawner import Errand, NotStarted, Report, Spawner
+from ..agents.reports import frame_report, tokens_of
+from ..agents.spawner import AgentLauncher, AgentReport, Errand, NotStarted
 from ..core.content import Block, Line, Markdown, Text, View
 from ..core.context import ToolContext
 from ..core.effects import Effects
@@ -52,7 +52,7 @@ class Agent(Tool[AgentInput, AgentOutput]):
     aliases = (Alias("Task"),)
     result_limit = 32_000
 
-    def __init__(self, spawner: Spawner | None = None, background: Background | None = None) -> None:
+    def __init__(self, spawner: AgentLauncher | None = None, background: Background | None = None) -> None:
         self._spawner = spawner
         self._background = background
 
@@ -60,7 +60,7 @@ class Agent(Tool[AgentInput, AgentOutput]):
         return None if self._spawner else "this session starts no agents"
 
     def guide(self) -> str:
-        listed = self._spawner.agents.listed() if self._spawner else ""
+        listed = self._spawner.agents.list_for_model() if self._spawner else ""
         return guide_listing(self.description, "Kinds of agents", listed)
 
     def effects(self, input: AgentInput, ctx: ToolContext) -> Effects:
@@ -85,7 +85,7 @@ class Agent(Tool[AgentInput, AgentOutput]):
         errand = Errand(kind=kind, title=input.description, prompt=input.prompt, model=input.model or "")
         try:
             if input.run_in_background or (kind.background and self._background is not None):
-                return self._launched(self._spawner, errand, ctx)
+                return self._launch(self._spawner, errand, ctx)
             report = await self._spawner.run(errand, ctx)
         except NotStarted as reason:
             raise ToolError(str(reason)) from None
@@ -93,17 +93,17 @@ class Agent(Tool[AgentInput, AgentOutput]):
             raise ToolError(f"The agent {report.id} failed: {report.ended.error} Start it again, or do it yourself.")
         return _output(report)
 
-    def _launched(self, spawner: Spawner, errand: Errand, ctx: ToolContext) -> AgentOutput:
+    def _launch(self, spawner: AgentLauncher, errand: Errand, ctx: ToolContext) -> AgentOutput:
         if self._background is None:
             raise NotStarted("Nothing can run in the background here. Leave `run_in_background` out.")
-        child = spawner.prepared(errand, ctx, inside=False)
+        child = spawner.open_session_for(errand, ctx, inside=False)
         id = child.agent.rpartition("/")[2]
-        work = AgentAtWork(spawner.carried_out(errand, child), framed, lambda: spawner.dismiss(child))
+        work = AgentAtWork(spawner.carry_out(errand, child), frame_report, lambda: spawner.dismiss(child))
         self._background.follow(id, work, f"{errand.kind.name}: {errand.title}")
         words = f"The agent {id} works in the background. You are told when it ends; TaskOutput then has its report."
         return AgentOutput("async_launched", id, words)
 
-    def _kind(self, input: AgentInput, spawner: Spawner) -> AgentKind:
+    def _kind(self, input: AgentInput, spawner: AgentLauncher) -> AgentKind:
         kind = spawner.agents.get(input.subagent_type)
         if kind is None:
             known = ", ".join(spawner.agents.all)
@@ -123,11 +123,11 @@ class Agent(Tool[AgentInput, AgentOutput]):
         return Markdown(output.content)
 
 
-def _output(report: Report) -> AgentOutput:
+def _output(report: AgentReport) -> AgentOutput:
     return AgentOutput(
         "completed",
         report.id,
-        framed(report),
+        frame_report(report),
         total_tokens=tokens_of(report.usage),
         total_duration_ms=round(report.seconds * 1000),
         total_tool_use_count=report.calls,

@@ -43,12 +43,12 @@ class AskUserQuestionInput(ToolInput):
 
 
 @plain_value
-class Answered:
+class QuestionsAnswered:
     answers: tuple[tuple[str, str], ...]
     """Each question with its answer; several choices are separated by commas."""
 
 
-class AskUserQuestion(Tool[AskUserQuestionInput, Answered]):
+class AskUserQuestion(Tool[AskUserQuestionInput, QuestionsAnswered]):
     name = "AskUserQuestion"
     description = load_guide(__file__)
     hint = "ask the person a question"
@@ -76,9 +76,9 @@ class AskUserQuestion(Tool[AskUserQuestionInput, Answered]):
     async def opinion(self, input: AskUserQuestionInput, ctx: ToolContext) -> Verdict | None:
         return self._UNSEEN if self._by_approver else None
 
-    async def call(self, input: AskUserQuestionInput, ctx: ToolContext) -> Answered:
+    async def call(self, input: AskUserQuestionInput, ctx: ToolContext) -> QuestionsAnswered:
         if self._by_approver and input.answers:
-            return Answered(tuple((one.question, _given(input.answers, one)) for one in input.questions))
+            return QuestionsAnswered(tuple((one.question, _answer_to(input.answers, one)) for one in input.questions))
         if self._questioner is None:
             raise ToolError(NOBODY)
         answers = await self._questioner.ask(tuple(map(_question, input.questions)), asker=ctx.facts.agent)
@@ -87,15 +87,15 @@ class AskUserQuestion(Tool[AskUserQuestionInput, Answered]):
                 raise ToolError(NOBODY if why == "nobody" else DECLINED)
             case _:
                 texts = (one.question for one in input.questions)
-                return Answered(tuple(zip(texts, map(_words, answers), strict=True)))
+                return QuestionsAnswered(tuple(zip(texts, map(_words, answers), strict=True)))
 
-    def to_model(self, output: Answered) -> tuple[Block, ...]:
+    def to_model(self, output: QuestionsAnswered) -> tuple[Block, ...]:
         return (Text("\n\n".join(f"Question: {question}\nAnswer: {answer}" for question, answer in output.answers)),)
 
     def describe(self, input: AskUserQuestionInput) -> str:
         return f"AskUserQuestion {' '.join(input.questions[0].question.split())[:80]}"
 
-    def show_result(self, input: AskUserQuestionInput, output: Answered) -> View:
+    def show_result(self, input: AskUserQuestionInput, output: QuestionsAnswered) -> View:
         return Table(("question", "answer"), output.answers)
 
 
@@ -104,7 +104,7 @@ def _question(input: QuestionInput) -> Question:
     return Question(input.question, input.header, choices, several=input.multi_select)
 
 
-def _given(answers: dict[str, str], question: QuestionInput) -> str:
+def _answer_to(answers: dict[str, str], question: QuestionInput) -> str:
     return answers.get(question.question) or answers.get(question.header) or "(no answer)"
 
 

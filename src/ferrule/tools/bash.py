@@ -20,10 +20,10 @@ from ..core.state import MovedTo
 from ..core.tool import Alias, Result, Tool, ToolError, load_guide
 from ..core.values import plain_value
 from ..core.verdicts import Confinement, Grants, Verdict, of_risks
-from ..host.background import State
+from ..host.background import TaskState
 from ..host.change_words import describe_changes, name_some
 from ..host.command import Command, CommandFailed, LeftBehind, Ran
-from ..host.declaring import passed_over
+from ..host.declaring import hidden_in_passing
 from ..host.git_places import with_repositories
 from ..host.line_filter import BadPattern
 from ..host.running import Running
@@ -113,7 +113,7 @@ class Bash(Tool[BashInput, CommandRan]):
         return None if self._shell else "no shell was given to it"
 
     def effects(self, input: BashInput, ctx: ToolContext) -> Effects:
-        analysis = self.analysed(input, ctx)
+        analysis = self.analyse(input, ctx)
         touches = [*self._follow_git(analysis.effects.touches), ReadsState(CWD)]
         if any(report.argv[:1] and report.argv[0] in MOVERS for report in analysis.commands):
             touches.append(ChangesState(CWD))
@@ -122,7 +122,7 @@ class Bash(Tool[BashInput, CommandRan]):
         return Effects(tuple(touches))
 
     async def opinion(self, input: BashInput, ctx: ToolContext) -> Verdict | None:
-        return of_risks(self.analysed(input, ctx).risks)
+        return of_risks(self.analyse(input, ctx).risks)
 
     def check(self, input: BashInput, ctx: ToolContext) -> None:
         if not input.command.strip():
@@ -146,7 +146,7 @@ class Bash(Tool[BashInput, CommandRan]):
         assert self._shell is not None, "a tool without a shell is off"
         return self._shell
 
-    def analysed(self, input: BashInput, ctx: ToolContext) -> Analysis:
+    def analyse(self, input: BashInput, ctx: ToolContext) -> Analysis:
         """What the command would do. The last ones are remembered."""
         return self._analysed(input.command, cwd=ctx.cwd)
 
@@ -159,7 +159,7 @@ class Bash(Tool[BashInput, CommandRan]):
         what it declared.
         """
         if verdict is not None and not verdict.approved:
-            return _needed(verdict, effects, ctx, lasts=input.run_in_background)
+            return _confinement_needed(verdict, effects, ctx, lasts=input.run_in_background)
         needed = verdict.needs_confinement if verdict else None
         if self._only_reads(input, ctx):
             return Confinement(unreadable=needed.unreadable if needed else (), read_only=True)
@@ -167,7 +167,7 @@ class Bash(Tool[BashInput, CommandRan]):
         return needed if needed is not None and _holds_something(needed) else None
 
     def _only_reads(self, input: BashInput, ctx: ToolContext) -> bool:
-        return self.analysed(input, ctx).effects.read_only and not input.dangerously_disable_sandbox
+        return self.analyse(input, ctx).effects.read_only and not input.dangerously_disable_sandbox
 
     async def _command(self, input: BashInput, ctx: ToolContext) -> Command:
         effects = ctx.effects or self.effects(input, ctx)
@@ -175,15 +175,15 @@ class Bash(Tool[BashInput, CommandRan]):
         if needed is None:
             return self._at.plain(input.command, ctx.cwd)
         if ctx.verdict is None or ctx.verdict.approved:
-            return await self._approved(input, ctx, needed)
-        analysis = self.analysed(input, ctx)
+            return await self._is_approved(input, ctx, needed)
+        analysis = self.analyse(input, ctx)
         repositories = tuple(_repositories(analysis, ctx.cwd))
-        return await self._at.granted(
+        return await self._at.hold_to_grants(
             input.command, ctx.cwd, needed, effects, repositories=repositories, git=git_use(analysis)
         )
 
-    async def _approved(self, input: BashInput, ctx: ToolContext, needed: Confinement) -> Command:
-        analysis = self.analysed(input, ctx)
+    async def _is_approved(self, input: BashInput, ctx: ToolContext, needed: Confinement) -> Command:
+        analysis = self.analyse(input, ctx)
         if self._only_reads(input, ctx):
             repositories = tuple(_repositories(analysis, ctx.cwd))
             return await self._at.reading(
@@ -195,7 +195,9 @@ class Bash(Tool[BashInput, CommandRan]):
             )
         if not self._at.confines(needed) and _by_person(ctx):
             return self._at.plain(input.command, ctx.cwd)
-        return await self._at.held(input.command, ctx.cwd, needed, git=git_use(analysis), lasts=input.run_in_background)
+        return await self._at.confine(
+            input.command, ctx.cwd, needed, git=git_use(analysis), lasts=input.run_in_background
+        )
 
     # Beside the conversation
 
@@ -207,7 +209,7 @@ class Bash(Tool[BashInput, CommandRan]):
         seconds = _milliseconds(input) / 1000
         line = await background.ready(id, input.ready_pattern, seconds)
         news = await background.output(id)
-        if news.status.state is not State.RUNNING:
+        if news.status.state is not TaskState.RUNNING:
             how = f"exit code {news.status.exit_code}" if news.status.signal is None else news.status.signal
             raise ToolError(f"{news.text}\nIt ended ({how}) before a line matched `{input.ready_pattern}`.".lstrip())
         note = f"Ready: {line}" if line else f"No line matched `{input.ready_pattern}` within {seconds:g} s."
@@ -225,32 +227,32 @@ class Bash(Tool[BashInput, CommandRan]):
             ran = await running.within(seconds)
             if ran is None and self._can_go_on(input, running, ctx):
                 kept = True
-                return self._moved_to_background(input, running, seconds)
+                return self._move_to_background(input, running, seconds)
             if ran is None:
                 await running.end(timed_out=True)
                 ran = await running.wait()
         finally:
             if not kept:
-                await asyncio.shield(_ended(running))
-        return self._told(input, command, ran, seconds, ctx)
+                await asyncio.shield(_end(running))
+        return self._report(input, command, ran, seconds, ctx)
 
     def _can_go_on(self, input: BashInput, running: Running, ctx: ToolContext) -> bool:
         """Whether nothing speaks against leaving it alone: it was understood, does more than wait or lock, no flood."""
-        commands = self.analysed(input, ctx).commands
-        if running.output.capped:
+        commands = self.analyse(input, ctx).commands
+        if running.output.is_capped:
             return False
         return bool(commands) and not any(report.argv[:1] and report.argv[0] in NOT_LEFT_ALONE for report in commands)
 
-    def _moved_to_background(self, input: BashInput, running: Running, seconds: float) -> CommandRan:
+    def _move_to_background(self, input: BashInput, running: Running, seconds: float) -> CommandRan:
         id = self._at.background.adopt(running)
         so_far = running.output.snapshot().text(SHOWN)
         note = f"It was not done after {seconds:g} s and goes on. {_in_background(id)}"
         return CommandRan(input.command, so_far, None, (note,), id)
 
-    def _told(
+    def _report(
         self, input: BashInput, command: Command, ran: Ran, seconds: float, ctx: ToolContext
     ) -> Result[CommandRan]:
-        moved, stayed = _moved(ran, ctx)
+        moved, stayed = _new_directory(ran, ctx)
         hidden = _left_out(command, ctx)
         output = ran.output.text(SHOWN).rstrip("\n")
         said = _without_refusals(output, hidden) if hidden else output
@@ -260,24 +262,24 @@ class Bash(Tool[BashInput, CommandRan]):
             *_about_left(ran.left),
             *describe_changes(ran.changes),
             *(command.notes or _about_hidden(hidden, ctx)),
-            *(_blocked(command, ran, ctx) if not hidden or "Permission denied" in output else ()),
+            *(_explain_blocked(command, ran, ctx) if not hidden or "Permission denied" in output else ()),
             *stayed,
         )
         changes = (moved,) if moved else ()
         if ran.timed_out:
-            raise ToolError(_joined(output, f"It was ended after {seconds:g} s, its time limit.", *notes))
+            raise ToolError(_join(output, f"It was ended after {seconds:g} s, its time limit.", *notes))
         if ran.exit_code is None:
-            raise ToolError(_joined(output, f"It was ended by {ran.signal}.", *notes), changes=changes)
+            raise ToolError(_join(output, f"It was ended by {ran.signal}.", *notes), changes=changes)
         if ran.exit_code and not (passed or self._means_no(input, ran.exit_code, ctx, passed_over=bool(hidden))):
             signal = f", its program was ended by {ran.signal}" if ran.signal else ""
-            raise ToolError(_joined(output, f"Exit code {ran.exit_code}{signal}.", *notes), changes=changes)
+            raise ToolError(_join(output, f"Exit code {ran.exit_code}{signal}.", *notes), changes=changes)
         if ran.changes is not None and (ran.changes.dropped or ran.changes.failed):
-            raise ToolError(_joined(output, *notes), changes=changes)  # it took for done what was not kept
+            raise ToolError(_join(output, *notes), changes=changes)  # it took for done what was not kept
         return Result(CommandRan(input.command, output, ran.exit_code, notes), changes=changes)
 
     def _means_no(self, input: BashInput, code: int, ctx: ToolContext, *, passed_over: bool) -> bool:
         """Whether the exit code is an answer: 1 for "no", or 2 where a search was kept from a hidden file."""
-        commands = self.analysed(input, ctx).commands
+        commands = self.analyse(input, ctx).commands
         argv = commands[-1].argv if commands else ()
         name = argv[0].rpartition("/")[2] if argv else ""
         if code == 2 and passed_over:
@@ -291,7 +293,7 @@ class Bash(Tool[BashInput, CommandRan]):
     def to_model(self, output: CommandRan) -> tuple[Block, ...]:
         code = f"Exit code {output.exit_code}." if output.exit_code else ""
         shown = output.output or ("" if output.task else "(no output)")
-        return (Text(_joined(shown, code, *output.notes)),)
+        return (Text(_join(shown, code, *output.notes)),)
 
     def describe(self, input: BashInput) -> str:
         line = " ".join((input.description or input.command).split())
@@ -301,7 +303,7 @@ class Bash(Tool[BashInput, CommandRan]):
         return Terminal(input.command, "")
 
     def show_result(self, input: BashInput, output: CommandRan) -> View:
-        return Terminal(input.command, _joined(output.output, *output.notes), output.exit_code)
+        return Terminal(input.command, _join(output.output, *output.notes), output.exit_code)
 
 
 def _repositories(analysis: Analysis, cwd: str) -> Iterator[str]:
@@ -315,12 +317,12 @@ def _repositories(analysis: Analysis, cwd: str) -> Iterator[str]:
             yield folder
 
 
-def _needed(verdict: Verdict, effects: Effects, ctx: ToolContext, *, lasts: bool) -> Confinement:
+def _confinement_needed(verdict: Verdict, effects: Effects, ctx: ToolContext, *, lasts: bool) -> Confinement:
     """What the verdict wants enforced. Where it says nothing, the effects; where these are not known, the workspace."""
     needed = verdict.needs_confinement or Confinement()
     if needed.grants is None:
         declares = not effects.unknown and needed.writable is None
-        needed = replace(needed, grants=Grants.declared_by(effects, lasts=lasts) if declares else Grants(lasts=lasts))
+        needed = replace(needed, grants=Grants.for_effects(effects, lasts=lasts) if declares else Grants(lasts=lasts))
     if effects.unknown and needed.writable is None and not needed.read_only:
         needed = replace(needed, writable=(ctx.facts.workspace or ctx.cwd, *ctx.facts.added_directories))
     return needed
@@ -337,7 +339,7 @@ def _by_person(ctx: ToolContext) -> bool:
     return ctx.verdict is not None and ctx.verdict.source == "user"
 
 
-async def _ended(running: Running) -> None:
+async def _end(running: Running) -> None:
     if not running.done:
         await running.end()
     running.output.close()
@@ -347,7 +349,7 @@ def _milliseconds(input: BashInput) -> int:
     return min(input.timeout or DEFAULT_MS, MOST_MS)
 
 
-def _moved(ran: Ran, ctx: ToolContext) -> tuple[MovedTo | None, tuple[str, ...]]:
+def _new_directory(ran: Ran, ctx: ToolContext) -> tuple[MovedTo | None, tuple[str, ...]]:
     """The new working directory, if it is one that the session may work in."""
     if ran.cwd is None or ran.cwd == ctx.cwd:
         return None, ()
@@ -376,7 +378,7 @@ def _left_out(command: Command, ctx: ToolContext) -> tuple[str, ...]:
     """What it passed over that may hold secrets, or is denied."""
     if command.jail is None or command.jail["readable"] is None or ctx.effects is None:
         return ()
-    return passed_over(ctx.effects, command.jail["hidden"])
+    return hidden_in_passing(ctx.effects, command.jail["hidden"])
 
 
 def _about_hidden(hidden: tuple[str, ...], ctx: ToolContext) -> Iterator[str]:
@@ -391,7 +393,7 @@ def _without_refusals(lines: str, hidden: tuple[str, ...]) -> str:
     return "\n".join(kept)
 
 
-def _blocked(command: Command, ran: Ran, ctx: ToolContext) -> Iterator[str]:
+def _explain_blocked(command: Command, ran: Ran, ctx: ToolContext) -> Iterator[str]:
     """What may have refused it, and what to do; nothing where it said of nothing that it was refused."""
     if not ran.blocked or command.jail is None:
         return
@@ -419,5 +421,5 @@ def _in_background(id: str) -> str:
     return f"It runs in the background as {id}. TaskOutput shows what it prints, KillShell ends it."
 
 
-def _joined(*parts: str) -> str:
+def _join(*parts: str) -> str:
     return "\n".join(part for part in parts if part)

@@ -53,7 +53,7 @@ class CallMcpTool(Tool[CallMcpToolInput, Called]):
 
     async def call(self, input: CallMcpToolInput, ctx: ToolContext) -> Called:
         assert self._servers is not None, "without servers the tool is off"
-        tool = _found(input, self._servers)
+        tool = _find_tool(input, self._servers)
         outcome = await ctx.invoke(tool.name, input.arguments)
         if outcome.status is not Status.OK:
             raise Refusal(outcome.status, plain_text(outcome.content))  # it ends as the call that it made did
@@ -69,7 +69,7 @@ class CallMcpTool(Tool[CallMcpToolInput, Called]):
         return output.view
 
 
-def _found(input: CallMcpToolInput, servers: McpServers) -> McpTool:
+def _find_tool(input: CallMcpToolInput, servers: McpServers) -> McpTool:
     tools = [tool for tool in servers.tools() if input.tool in (tool.info.name, tool.name)]
     if input.server is not None:
         tools = [tool for tool in tools if input.server in (tool.server, tool.part)]

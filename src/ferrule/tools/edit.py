@@ -16,14 +16,14 @@ from ..core.values import plain_value
 from ..host.files import FileSnapshot
 from ..host.folders import ChangedMeanwhile
 from ..host.ledger import Knowledge
-from ..host.text import NEW_FILE, Document, NotEditable
+from ..host.text import NEW_FILE, NotEditable, TextDocument
 from ..host.workfiles import Workfiles, in_workspace, is_large, missing, unseen
 from ..host.writing import Written
 from ..text.diffs import of_edits, preview
 from ..text.matching import Ambiguous, Edited, How, NoChange, NotFound, TooMany, apply
-from ..text.matching import Edit as TextEdit
-from ..text.notebooks import NotNotebook, parsed
-from ..text.words import ambiguous, created, half_character, how_matched, no_change, not_found, too_many
+from ..text.matching import TextEdit as TextEdit
+from ..text.notebooks import NotNotebook, parse_notebook
+from ..text.words import ambiguous, describe_created, describe_match, half_character, no_change, not_found, too_many
 
 DIFF_LINES = 200
 MOST_EDITED = 64 << 20
@@ -63,7 +63,7 @@ class FileEdited:
 class _Plan:
     before: FileSnapshot | None
     edited: Edited
-    after: Document
+    after: TextDocument
     changed_before: str
     knew_everything: bool
 
@@ -93,13 +93,13 @@ class Edit(Tool[EditInput, FileEdited]):
 
     async def validate(self, input: EditInput, ctx: ToolContext) -> None:
         """Refuse before anybody is asked, and keep what was worked out."""
-        self._check_seen(input, ctx)
+        self._check_was_seen(input, ctx)
         ctx.keep(await in_a_thread(self._plan, input, ctx) if is_large(input.file_path) else self._plan(input, ctx))
 
     async def call(self, input: EditInput, ctx: ToolContext) -> FileEdited:
         return await in_a_thread(self._carry_out, input, ctx)
 
-    def _check_seen(self, input: EditInput, ctx: ToolContext) -> None:
+    def _check_was_seen(self, input: EditInput, ctx: ToolContext) -> None:
         """What memory can refuse; the disk is looked at for the words only."""
         if not input.old_string or self._files.ledger(ctx).seen(ctx.real(input.file_path) or input.file_path):
             return
@@ -143,7 +143,7 @@ class Edit(Tool[EditInput, FileEdited]):
         if plan.before is None or plan.knew_everything:
             ledger.wrote(written.identity, plan.after.text)
         else:
-            ledger.edited(plan.before, plan.edited.edits, FileSnapshot(plan.after, written.identity))
+            ledger.note_edit(plan.before, plan.edited.edits, FileSnapshot(plan.after, written.identity))
 
     def _plan(self, input: EditInput, ctx: ToolContext) -> _Plan:
         before = self._files.read(input.file_path, ctx, most=MOST_EDITED)
@@ -154,13 +154,13 @@ class Edit(Tool[EditInput, FileEdited]):
             raise ToolError(f"{input.file_path} is a notebook. Use NotebookEdit to change its cells.")
         if document.text or input.old_string:
             knowledge = self._knowledge(input, before, ctx)
-            edited = self._found(input, before, knowledge, ctx)
+            edited = self._find_place(input, before, knowledge, ctx)
         else:
             knowledge = Knowledge(everything=True, changed=False)
             edited = Edited(edits=(TextEdit(0, 0, input.new_string),), count=1, how=How.EXACT)
-        after = _edited(input, document, edited)
+        after = _apply_edit(input, document, edited)
         self._files.check_change(input.file_path, before, after)
-        changed = self._changed_before(input.file_path, before, ctx) if before and knowledge.changed else ""
+        changed = self._describe_changed_before(input.file_path, before, ctx) if before and knowledge.changed else ""
         return _Plan(before, edited, after, changed, knowledge.everything)
 
     def _knowledge(self, input: EditInput, before: FileSnapshot | None, ctx: ToolContext) -> Knowledge:
@@ -169,7 +169,9 @@ class Edit(Tool[EditInput, FileEdited]):
             raise ToolError(unseen(input.file_path))
         return knowledge or Knowledge(everything=False, changed=False)
 
-    def _found(self, input: EditInput, before: FileSnapshot | None, knowledge: Knowledge, ctx: ToolContext) -> Edited:
+    def _find_place(
+        self, input: EditInput, before: FileSnapshot | None, knowledge: Knowledge, ctx: ToolContext
+    ) -> Edited:
         """Where the text stands; in a file that is not known as it is now, it must stand once."""
         path, document = input.file_path, before.document if before else NEW_FILE
         text, old, new = document.text, *map(document.without_mark, (input.old_string, input.new_string))
@@ -198,18 +200,18 @@ class Edit(Tool[EditInput, FileEdited]):
     def _since(self, before: FileSnapshot, ctx: ToolContext) -> str:
         return self._files.ledger(ctx).since(before.identity)
 
-    def _changed_before(self, path: str, before: FileSnapshot, ctx: ToolContext) -> str:
-        what = self._files.ledger(ctx).what_changed(in_workspace(path, ctx), before)
+    def _describe_changed_before(self, path: str, before: FileSnapshot, ctx: ToolContext) -> str:
+        what = self._files.ledger(ctx).diff_since_seen(in_workspace(path, ctx), before)
         return f"{path} {self._since(before, ctx)}" + (f". What had changed:\n{what}" if what else ".")
 
     def to_model(self, output: FileEdited) -> tuple[Block, ...]:
         if output.created:
-            said = created(output.path, output.text)
+            said = describe_created(output.path, output.text)
         else:
             places = "" if output.count == 1 else f" in {output.count:,} places"
             said = f"Edited {output.path}{places}.\n{output.patch}"
         said = said.removesuffix("\n")
-        notes = (how_matched(output.how), *output.remarks, output.changed_before.removesuffix("\n"))
+        notes = (describe_match(output.how), *output.remarks, output.changed_before.removesuffix("\n"))
         return (Text("\n".join((said, *filter(None, notes)))),)
 
     def describe(self, input: EditInput) -> str:
@@ -224,7 +226,7 @@ def _is_notebook(path: str, text: str) -> bool:
     if not path.lower().endswith(".ipynb") or not text:
         return False
     try:
-        parsed(text)
+        parse_notebook(text)
     except NotNotebook:
         return False
     return True
@@ -235,8 +237,8 @@ def _patch(plan: _Plan, path: str, ctx: ToolContext) -> str:
     return of_edits(text, plan.edited.edits, in_workspace(path, ctx), limit=DIFF_LINES, show_cr=True)
 
 
-def _edited(input: EditInput, document: Document, edited: Edited) -> Document:
+def _apply_edit(input: EditInput, document: TextDocument, edited: Edited) -> TextDocument:
     try:
-        return document.edited(edited.edits)
+        return document.edit(edited.edits)
     except NotEditable as reason:
         raise ToolError(f"{input.file_path} was not edited: {reason}") from None

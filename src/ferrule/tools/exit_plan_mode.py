@@ -82,7 +82,7 @@ class ExitPlanMode(Tool[ExitPlanModeInput, PlanAnswer]):
         if not self._is_planning:
             raise ToolError("Plan mode is not on, so there is nothing to leave. Go on with the work.")
         if self._by_approver:
-            return self._answered(Answer((APPROVE.label,)), input.plan, self._modes.before())
+            return self._apply_answer(Answer((APPROVE.label,)), input.plan, self._modes.before())
         if self._questioner is None:
             raise ToolError(NOBODY)
         question = Question(QUESTION, "Plan", (APPROVE, REJECT), about=Markdown(input.plan))
@@ -91,18 +91,18 @@ class ExitPlanMode(Tool[ExitPlanModeInput, PlanAnswer]):
             case Unanswered("nobody"):
                 raise ToolError(NOBODY)
             case Unanswered():
-                return _rejected()
+                return _rejection()
             case _:
-                return self._answered(answers[0], input.plan, self._modes.before())
+                return self._apply_answer(answers[0], input.plan, self._modes.before())
 
-    def _answered(self, answer: Answer, plan: str, before: str) -> Result[PlanAnswer]:
+    def _apply_answer(self, answer: Answer, plan: str, before: str) -> Result[PlanAnswer]:
         words = answer.text.strip()
         if APPROVE.label in answer.chosen:
             changes: tuple[StateChange, ...] = (ModeChanged(before), StateSet(PLAN, plan))
             return Result(PlanAnswer(Answered.APPROVED, words, before), changes=changes)
         if words and REJECT.label not in answer.chosen:
             return Result(PlanAnswer(Answered.CHANGED, words))
-        return _rejected(words)
+        return _rejection(words)
 
     def to_model(self, output: PlanAnswer) -> tuple[Block, ...]:
         match output.answered:
@@ -126,5 +126,5 @@ class ExitPlanMode(Tool[ExitPlanModeInput, PlanAnswer]):
         return Line(f"the plan is {output.answered}")
 
 
-def _rejected(words: str = "") -> Result[PlanAnswer]:
+def _rejection(words: str = "") -> Result[PlanAnswer]:
     return Result(PlanAnswer(Answered.REJECTED, words), changes=(TurnStopped(),))

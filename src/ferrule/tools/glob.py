@@ -13,7 +13,7 @@ from ..core.inputs import PathText, ToolInput
 from ..core.tool import Alias, Tool, ToolError, load_guide
 from ..core.values import plain_value
 from ..host.globs import BadGlob
-from ..host.search import Place, Search, SearchFailed
+from ..host.search import Search, SearchFailed, SearchPlace
 from ..text.names import on_one_line
 
 LIMIT = 100
@@ -65,7 +65,7 @@ class Glob(Tool[GlobInput, Found]):
 
     async def call(self, input: GlobInput, ctx: ToolContext) -> Found:
         path = input.path or ctx.cwd
-        place = Place(path=path, glob=input.pattern, include_ignored=input.include_ignored, judged=ctx.real(path))
+        place = SearchPlace(path=path, glob=input.pattern, include_ignored=input.include_ignored, judged=ctx.real(path))
         try:
             found = await self._search.files(place, keep=LIMIT)
         except BadGlob as error:

@@ -19,7 +19,7 @@ from ..core.tool import Alias, Tool, ToolError, load_guide
 from ..core.values import plain_value
 from ..host.globs import BadGlob
 from ..host.ledger import Ledger, Ledgers, Stamp
-from ..host.search import End, FileHits, LineHits, MatchedLine, Place, Query, Search, SearchFailed
+from ..host.search import End, FileHits, LineHits, MatchedLine, Query, Search, SearchFailed, SearchPlace
 from ..text.names import on_one_line
 
 HEAD_LIMIT = 250
@@ -130,7 +130,7 @@ class Grep(Tool[GrepInput, Grepped]):
 
     async def call(self, input: GrepInput, ctx: ToolContext) -> Grepped:
         try:
-            found = await self._grepped(input, input.path or ctx.cwd, ctx)
+            found = await self._grep(input, input.path or ctx.cwd, ctx)
         except BadGlob as error:
             raise ToolError(f'`glob` "{input.glob}" is not a pattern that a path can match: {error}.') from None
         except SearchFailed as error:
@@ -139,8 +139,8 @@ class Grep(Tool[GrepInput, Grepped]):
             remember(found.lines, self._ledgers.of(ctx.facts.agent), ctx.call_id)
         return found
 
-    async def _grepped(self, input: GrepInput, path: str, ctx: ToolContext) -> Grepped:
-        place = Place(
+    async def _grep(self, input: GrepInput, path: str, ctx: ToolContext) -> Grepped:
+        place = SearchPlace(
             path=path,
             glob=input.glob,
             file_type=input.file_type,
@@ -191,7 +191,7 @@ class Grep(Tool[GrepInput, Grepped]):
                 if output.counts:
                     lines.append(f"[{output.matches:,} in all, in {_number(output.total, 'file')}.]")
             case MatchingLines():
-                lines = [*_written(output), *_more(output)]
+                lines = [*_render(output), *_more(output)]
         return (Text("\n".join((*(lines or ["No match."]), *(f"[{note}]" for note in output.notes)))),)
 
     def describe(self, input: GrepInput) -> str:
@@ -221,7 +221,7 @@ def remember(lines: Sequence[MatchedLine], ledger: Ledger, call_id: str) -> None
     for path, found in groupby(numbered, lambda line: line.path):
         with suppress(OSError):  # gone since it was found
             real_path, stamp = os.path.realpath(path), Stamp.of(os.stat(path))
-            ledger.shown_to(call_id, real_path)
+            ledger.note_shown(call_id, real_path)
             exact = [line for line in found if line.is_exact]
             for first, texts in _runs(exact):
                 ledger.saw_lines(real_path, stamp, first=first, lines=texts)
@@ -277,7 +277,7 @@ def _more(output: MatchingLines) -> Iterator[str]:
         )
 
 
-def _written(output: MatchingLines) -> Iterator[str]:
+def _render(output: MatchingLines) -> Iterator[str]:
     if not output.lines:
         return
     yield _line(output.lines[0], numbered=output.numbered)

@@ -10,7 +10,7 @@ from ..core.effects import ChangesState, Effects
 from ..core.inputs import ToolInput
 from ..core.tool import Alias, Tool, ToolError, load_guide
 from ..core.values import plain_value
-from ..host.background import NoSuchCommand, State, Status
+from ..host.background import NoSuchCommand, TaskState, TaskStatus
 from ..host.shell import Shell
 
 
@@ -20,7 +20,7 @@ class KillShellInput(ToolInput):
 
 @plain_value
 class Killed:
-    status: Status
+    status: TaskStatus
     output: str
     """Its last words: what nobody has seen yet."""
 
@@ -50,7 +50,7 @@ class KillShell(Tool[KillShellInput, Killed]):
         return Killed(news.status, news.text.rstrip("\n"))
 
     def to_model(self, output: Killed) -> tuple[Block, ...]:
-        ended = "was ended" if output.status.state is State.KILLED else "had ended already"
+        ended = "was ended" if output.status.state is TaskState.KILLED else "had ended already"
         said = f"{output.status.id} {ended}, with all that it started."
         return (Text("\n".join(filter(None, (said, output.output)))),)
 

@@ -13,7 +13,7 @@ from ..core.inputs import ToolInput
 from ..core.tool import Alias, Exposure, Tool, ToolError, load_guide
 from ..core.values import plain_value
 from ..mcp.around import ServerTrouble
-from ..mcp.connection import Connection
+from ..mcp.connection import ServerConnection
 from ..mcp.listing import ResourceInfo
 from ..mcp.servers import McpServers
 
@@ -51,39 +51,39 @@ class ListMcpResources(Tool[ListMcpResourcesInput, tuple[Offered, ...]]):
     async def call(self, input: ListMcpResourcesInput, ctx: ToolContext) -> tuple[Offered, ...]:
         assert self._servers is not None, "without servers the tool is off"
         if input.server is None:
-            return tuple(await asyncio.gather(*(_offered(one) for one in self._servers.connections)))
+            return tuple(await asyncio.gather(*(_offer_of(one) for one in self._servers.connections)))
         try:
             connection = self._servers.get(input.server)
         except ServerTrouble as trouble:
             raise ToolError(str(trouble)) from None
-        offered = await _offered(connection)
+        offered = await _offer_of(connection)
         if offered.trouble:
             raise ToolError(offered.trouble)
         return (offered,)
 
     def to_model(self, output: tuple[Offered, ...]) -> tuple[Block, ...]:
-        return (Text("\n\n".join(map(_listed, output))),)
+        return (Text("\n\n".join(map(_list_offer, output))),)
 
     def show_result(self, input: ListMcpResourcesInput, output: tuple[Offered, ...]) -> View:
         uris = tuple(resource.uri for one in output for resource in one.resources)
         return Listing(uris, len(uris))
 
 
-async def _offered(connection: Connection) -> Offered:
+async def _offer_of(connection: ServerConnection) -> Offered:
     try:
         return Offered(connection.config.name, await connection.resources())
     except ServerTrouble as trouble:
         return Offered(connection.config.name, trouble=str(trouble))
 
 
-def _listed(offered: Offered) -> str:
+def _list_offer(offered: Offered) -> str:
     if offered.trouble:
         return f"{offered.server}: {offered.trouble}"
-    lines = (f"- {_described(resource)}" for resource in offered.resources)
+    lines = (f"- {_describe(resource)}" for resource in offered.resources)
     return "\n".join((f"{offered.server}:", *lines)) if offered.resources else f"{offered.server}: nothing to read"
 
 
-def _described(resource: ResourceInfo) -> str:
+def _describe(resource: ResourceInfo) -> str:
     kind = "template" if resource.is_template else resource.media_type
     size = f"{resource.size:,} bytes" if resource.size is not None else ""
     facts = ", ".join(filter(None, (kind, size)))

@@ -20,13 +20,13 @@ from ..core.values import plain_value
 from ..host.files import FileSnapshot
 from ..host.folders import ChangedMeanwhile
 from ..host.ledger import NotSeen
-from ..host.text import Document, NotEditable
+from ..host.text import NotEditable, TextDocument
 from ..host.workfiles import Workfiles, in_workspace, is_large, missing
-from ..text.diffs import unified
+from ..text.diffs import unified_diff
 from ..text.lines import LF
-from ..text.matching import Edit
-from ..text.notebook_edits import deleted, inserted, replaced
-from ..text.notebooks import Cell, CellType, Notebook, NotNotebook, parsed
+from ..text.matching import TextEdit
+from ..text.notebook_edits import delete_cell, insert_cell, replace_cell
+from ..text.notebooks import Cell, CellType, Notebook, NotNotebook, parse_notebook
 from ..text.words import half_character
 
 DIFF_LINES = 200
@@ -84,7 +84,7 @@ class NotebookEdited:
 @plain_value
 class _Plan:
     before: FileSnapshot
-    after: Document
+    after: TextDocument
     output: NotebookEdited
 
 
@@ -133,22 +133,22 @@ class NotebookEdit(Tool[NotebookEditInput, NotebookEdited]):
         before = self._files.read(path, ctx)
         if before is None:
             raise ToolError(missing(path))
-        notebook = self._known(path, before, ctx)
-        cell = _named(notebook, input)
+        notebook = self._known_notebook(path, before, ctx)
+        cell = _find_cell(notebook, input)
         edits = _edits(notebook, cell, input)
         if not edits and cell:
             raise ToolError(f"Cell {cell.name} of {path} has this source and type already. Nothing was written.")
         try:
-            after = before.document.edited(edits)
+            after = before.document.edit(edits)
         except NotEditable as reason:
             raise ToolError(f"{path} was not changed: {reason}") from None
-        return _Plan(before, after, _output(input, cell, parsed(after.text), ctx))
+        return _Plan(before, after, _output(input, cell, parse_notebook(after.text), ctx))
 
-    def _known(self, path: str, before: FileSnapshot, ctx: ToolContext) -> Notebook:
+    def _known_notebook(self, path: str, before: FileSnapshot, ctx: ToolContext) -> Notebook:
         """The notebook, if the agent has seen all of it: a refusal tells nothing of what it has not."""
         try:
             self._files.ledger(ctx).check_whole(path, before)
-            return parsed(before.document.text)
+            return parse_notebook(before.document.text)
         except NotSeen as reason:
             raise ToolError(str(reason)) from None
         except NotNotebook as reason:
@@ -166,7 +166,7 @@ class NotebookEdit(Tool[NotebookEditInput, NotebookEdited]):
         return replace(plan.output, remarks=written.remarks)
 
     def to_model(self, output: NotebookEdited) -> tuple[Block, ...]:
-        lines = (" ".join(_said(output)), output.patch.removesuffix("\n"), *output.remarks)
+        lines = (" ".join(_describe_result(output)), output.patch.removesuffix("\n"), *output.remarks)
         return (Text("\n".join(filter(None, lines))),)
 
     def describe(self, input: NotebookEditInput) -> str:
@@ -183,13 +183,13 @@ class NotebookEdit(Tool[NotebookEditInput, NotebookEdited]):
         return Diff(output.path, output.patch)
 
 
-def _named(notebook: Notebook, input: NotebookEditInput) -> Cell | None:
+def _find_cell(notebook: Notebook, input: NotebookEditInput) -> Cell | None:
     """The cell to change, or the one to insert after; `None` to insert at the start."""
     if input.cell_number is not None:
-        return _numbered(notebook, input, input.cell_number)
+        return _find_cell_by_index(notebook, input, input.cell_number)
     if input.cell_id is None:
         return None
-    found = notebook.called(input.cell_id)
+    found = notebook.find_cells(input.cell_id)
     if len(found) > 1:
         indices = ", ".join(str(cell.index) for cell in found)
         raise ToolError(
@@ -201,7 +201,7 @@ def _named(notebook: Notebook, input: NotebookEditInput) -> Cell | None:
     return found[0]
 
 
-def _numbered(notebook: Notebook, input: NotebookEditInput, number: int) -> Cell | None:
+def _find_cell_by_index(notebook: Notebook, input: NotebookEditInput, number: int) -> Cell | None:
     """By index, as the tool once took it: an inserted cell then gets this very index."""
     inserts = input.edit_mode == "insert"
     if number >= len(notebook.cells) + inserts:
@@ -228,13 +228,17 @@ def _short(name: str) -> str:
     return line if len(line) <= LONGEST_NAME else f"{line[: LONGEST_NAME - 1]}…"
 
 
-def _edits(notebook: Notebook, cell: Cell | None, input: NotebookEditInput) -> tuple[Edit, ...]:
+def _edits(notebook: Notebook, cell: Cell | None, input: NotebookEditInput) -> tuple[TextEdit, ...]:
     source = input.new_source or ""
     if input.edit_mode == "insert":
         assert input.cell_type is not None, "`check` lets no insert pass without a type"
-        return inserted(notebook, cell, source, input.cell_type)
+        return insert_cell(notebook, cell, source, input.cell_type)
     assert cell is not None, "`check` lets no other mode pass without a cell"
-    return deleted(notebook, cell) if input.edit_mode == "delete" else replaced(notebook, cell, source, input.cell_type)
+    return (
+        delete_cell(notebook, cell)
+        if input.edit_mode == "delete"
+        else replace_cell(notebook, cell, source, input.cell_type)
+    )
 
 
 def _output(input: NotebookEditInput, cell: Cell | None, after: Notebook, ctx: ToolContext) -> NotebookEdited:
@@ -253,8 +257,8 @@ def _output(input: NotebookEditInput, cell: Cell | None, after: Notebook, ctx: T
         type=shown.type,
         was_type=(old or shown).type,
         cells=len(after.cells),
-        patch=unified(before, now, label, limit=DIFF_LINES, show_cr=True),
-        lost=tuple(_lost(old, new)) if old and new else (),
+        patch=unified_diff(before, now, label, limit=DIFF_LINES, show_cr=True),
+        lost=tuple(_describe_lost(old, new)) if old and new else (),
     )
 
 
@@ -263,14 +267,14 @@ def _as_lines(source: str) -> str:
     return source + LF if source else ""
 
 
-def _lost(old: Cell, new: Cell) -> Iterator[str]:
+def _describe_lost(old: Cell, new: Cell) -> Iterator[str]:
     if old.outputs and not new.outputs:
         yield "outputs"
     if "attachments" in old.members and "attachments" not in new.members:
         yield "attachments"
 
 
-def _said(output: NotebookEdited) -> Iterator[str]:
+def _describe_result(output: NotebookEdited) -> Iterator[str]:
     which = f"{output.name} (index {output.index}, {output.type})"
     match output.mode:
         case "replace":

@@ -25,11 +25,11 @@ from ..host.contents import FileUnchanged, ImageRead, NotebookRead, PartsRead, P
 from ..host.filling import NUMBER_WIDTH
 from ..host.folders import ChangedMeanwhile
 from ..host.images import BadImage
-from ..host.images import Picture as Shrunk
+from ..host.images import FittedPicture as Shrunk
 from ..host.ledger import Ledgers
 from ..host.page_defaults import REMINDER, TOKENS
-from ..host.pdfs import MOST_UNASKED, BadPages, BadPdf, TooManyPages, parsed_pages
-from ..host.reading import Asked, FileReader, NotPaged
+from ..host.pdfs import MOST_UNASKED, BadPages, BadPdf, TooManyPages, parse_pages
+from ..host.reading import FileReader, NotPaged, ReadRequest
 from ..host.text import NotText
 from ..host.workfiles import missing
 
@@ -83,31 +83,31 @@ class Read(Tool[ReadInput, ReadOutput]):
     def check(self, input: ReadInput, ctx: ToolContext) -> None:
         if input.pages is not None:
             try:
-                parsed_pages(input.pages)
+                parse_pages(input.pages)
             except BadPages as reason:
                 raise ToolError(f"{reason}.") from None
 
     async def call(self, input: ReadInput, ctx: ToolContext) -> ReadOutput:
-        take = partial(self._reader.take, self._asked(input, ctx))
-        with _told(input.file_path):
+        take = partial(self._reader.take, self._read_request(input, ctx))
+        with _as_tool_errors(input.file_path):
             taken = take(at_once=True) or await in_a_thread(take, at_once=False)
         assert taken is not None, "only what has to be quick is declined"
         ledger = self._ledgers.of(ctx.facts.agent)
-        earlier = ledger.shown_by(taken.real_path, taken.form, taken.version)
+        earlier = ledger.call_that_showed(taken.real_path, taken.form, taken.version)
         taken.seen(ledger)
         result = _result_of(earlier, ctx.facts.conversation) if earlier else None
         if result and all(block in result.content for block in self.to_model(taken.output)):
             return FileUnchanged(input.file_path)
-        ledger.showed(taken.real_path, taken.form, taken.version, ctx.call_id)
+        ledger.note_form(taken.real_path, taken.form, taken.version, ctx.call_id)
         return taken.output
 
-    def _asked(self, input: ReadInput, ctx: ToolContext) -> Asked:
-        return Asked(
+    def _read_request(self, input: ReadInput, ctx: ToolContext) -> ReadRequest:
+        return ReadRequest(
             path=input.file_path,
             judged=ctx.real(input.file_path),
             offset=input.offset,
             limit=input.limit,
-            pages=None if input.pages is None else parsed_pages(input.pages),
+            pages=None if input.pages is None else parse_pages(input.pages),
             interrupted=lambda: ctx.cancelled,
             reminder="" if ctx.facts.model in self._reminder_off_for else self._reminder,
         )
@@ -115,13 +115,13 @@ class Read(Tool[ReadInput, ReadOutput]):
     def to_model(self, output: ReadOutput) -> tuple[Block, ...]:
         match output:
             case TextRead():
-                blocks = [Text(_numbered(output))]
+                blocks = [Text(_number_lines(output))]
             case ImageRead():
                 blocks = [*_size(output), Image(output.media_type, output.data)]
             case NotebookRead():
-                blocks = _merged(_notebook(output))
+                blocks = _merge_texts(_notebook(output))
             case PdfRead():
-                blocks = _merged(_pdf(output))
+                blocks = _merge_texts(_pdf(output))
             case PartsRead():
                 blocks = [Text(_parts(output))]
             case FileUnchanged(path=path):
@@ -161,11 +161,11 @@ def _result_of(call_id: str, conversation: Sequence[Turn]) -> ToolResult | None:
 # What the model reads
 
 
-def _numbered(output: TextRead) -> str:
+def _number_lines(output: TextRead) -> str:
     if output.total == 0:
         return f"{output.path} is empty."
     lines = map(add, _numbers(output.start), output.content.split("\n"))
-    return "\n".join((*lines, *_noted(output.notes)))
+    return "\n".join((*lines, *_render_notes(output.notes)))
 
 
 def _numbers(first: int) -> Iterator[str]:
@@ -213,15 +213,15 @@ def _parts(output: PartsRead) -> str:
         f"It was split into {output.count} parts in {output.folder}, from part-0001.txt on. Read them one by one, "
         "or search them with Grep. Line breaks in a part are not in the file: they fold what would be too long."
     )
-    return "\n".join((told, *_noted(output.notes)))
+    return "\n".join((told, *_render_notes(output.notes)))
 
 
-def _noted(notes: Iterable[str]) -> Iterator[str]:
+def _render_notes(notes: Iterable[str]) -> Iterator[str]:
     for index, note in enumerate(notes):
         yield f"[{note}]" if index else f"\n[{note}]"
 
 
-def _merged(pieces: Iterable[str | Block]) -> list[Block]:
+def _merge_texts(pieces: Iterable[str | Block]) -> list[Block]:
     """Texts that follow each other as one block."""
     blocks: list[Block] = []
     texts: list[str] = []
@@ -249,7 +249,7 @@ def _headline(cell: ShownCell) -> str:
 
 
 @contextmanager
-def _told(path: str) -> Generator[None]:
+def _as_tool_errors(path: str) -> Generator[None]:
     try:
         yield
     except FileNotFoundError:

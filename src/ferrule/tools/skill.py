@@ -14,8 +14,8 @@ from ..core.tool import Result, Tool, ToolError, guide_listing, load_guide
 from ..core.values import plain_value
 from ..settings.pages import BadPage
 from ..skills.catalog import NoSuchSkill, Skills
-from ..skills.definition import Skill as Definition
-from ..skills.rendering import NotRendered, Surrounding, rendered
+from ..skills.definition import SkillDefinition as Definition
+from ..skills.rendering import NotRendered, Surrounding, render_skill
 from ..skills.turn_rules import KEY, NotActivated, SkillRules, TurnRules, no_hooks
 
 
@@ -50,7 +50,7 @@ class Skill(Tool[SkillInput, SkillUsed]):
         return None if self._skills and self._skills.all else "there are no skills here"
 
     def guide(self) -> str:
-        listed = self._skills.listed() if self._skills else ""
+        listed = self._skills.list_for_model() if self._skills else ""
         return guide_listing(self.description, "Skills", listed)
 
     def effects(self, input: SkillInput, ctx: ToolContext) -> Effects:
@@ -69,18 +69,18 @@ class Skill(Tool[SkillInput, SkillUsed]):
             if self._rules is None or not rules:
                 for hooks in rules.hooks:
                     no_hooks(hooks)
-                return await self._used(skill, input, around, ctx)
+                return await self._use(skill, input, around, ctx)
             with self._rules.during(facts.agent, ctx.call_id, rules):
-                used = await self._used(skill, input, around, ctx)
+                used = await self._use(skill, input, around, ctx)
         except (NotRendered, NotActivated) as reason:
             raise ToolError(str(reason)) from None
         if used.by_agent:
             return used
-        saved = rules.saved(facts.turn, self._rules.of_turn(facts.agent))
+        saved = rules.as_state(facts.turn, self._rules.of_turn(facts.agent))
         return Result(used, changes=(StateSet(KEY, saved),))
 
-    async def _used(self, skill: Definition, input: SkillInput, around: Surrounding, ctx: ToolContext) -> SkillUsed:
-        text = await rendered(skill, input.args, around, ctx.invoke)
+    async def _use(self, skill: Definition, input: SkillInput, around: Surrounding, ctx: ToolContext) -> SkillUsed:
+        text = await render_skill(skill, input.args, around, ctx.invoke)
         if not skill.forks:
             return SkillUsed(skill.name, skill.folder, text)
         asked = {"description": f"skill {skill.name}"[:80], "prompt": text}

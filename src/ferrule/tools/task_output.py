@@ -10,7 +10,7 @@ from ..core.effects import ChangesState, Effects, ReadsState
 from ..core.inputs import ToolInput
 from ..core.tool import Alias, Tool, ToolError, load_guide
 from ..core.values import plain_value
-from ..host.background import NoSuchCommand, Status
+from ..host.background import NoSuchCommand, TaskStatus
 from ..host.change_words import describe_changes
 from ..host.line_filter import BadPattern
 from ..host.shell import Shell
@@ -36,7 +36,7 @@ class TaskOutputInput(ToolInput):
 
 @plain_value
 class TaskNews:
-    status: Status
+    status: TaskStatus
     output: str
     """What is new since the last look."""
     notes: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class TaskNews:
 class Tasks:
     """All that run beside the conversation, and those that ended and were not killed."""
 
-    there: tuple[Status, ...]
+    there: tuple[TaskStatus, ...]
 
 
 class TaskOutput(Tool[TaskOutputInput, TaskNews | Tasks]):
@@ -116,6 +116,6 @@ class TaskOutput(Tool[TaskOutputInput, TaskNews | Tasks]):
         return Terminal(output.status.command, output.output, output.status.exit_code)
 
 
-def _line(status: Status) -> str:
+def _line(status: TaskStatus) -> str:
     command = " ".join(status.command.split())
     return f"{status} {command if len(command) <= SHORT else command[: SHORT - 1] + '…'}"

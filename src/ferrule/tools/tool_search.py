@@ -13,7 +13,7 @@ from ..core.inputs import ToolInput
 from ..core.state import ToolsFound
 from ..core.tool import Alias, Exposure, Result, Tool, ToolSpec, load_guide
 from ..core.values import plain_value
-from ..text.ranking import ranked
+from ..text.ranking import rank_documents
 
 _SELECT = "select:"
 
@@ -44,7 +44,7 @@ class ToolSearch(Tool[ToolSearchInput, Matches]):
 
     async def call(self, input: ToolSearchInput, ctx: ToolContext) -> Result[Matches]:
         deferred = [spec for spec in ctx.facts.tools if spec.exposure is Exposure.DEFERRED]
-        matches = _selected(input.query, ctx.facts.tools) or _ranked(input, deferred)
+        matches = _select(input.query, ctx.facts.tools) or _rank(input, deferred)
         names = tuple(spec.name for spec in matches.specs if spec.exposure is Exposure.DEFERRED)
         return Result(matches, changes=(ToolsFound(names),) if names else ())
 
@@ -66,7 +66,7 @@ def _nothing(available: tuple[str, ...]) -> str:
     return f"Nothing was found. There are: {', '.join(available)}."
 
 
-def _selected(query: str, specs: Sequence[ToolSpec]) -> Matches | None:
+def _select(query: str, specs: Sequence[ToolSpec]) -> Matches | None:
     if not query.lower().startswith(_SELECT):
         return None
     by_name = {spec.name.lower(): spec for spec in specs}
@@ -79,11 +79,11 @@ def _selected(query: str, specs: Sequence[ToolSpec]) -> Matches | None:
     )
 
 
-def _ranked(input: ToolSearchInput, deferred: Sequence[ToolSpec]) -> Matches:
+def _rank(input: ToolSearchInput, deferred: Sequence[ToolSpec]) -> Matches:
     """By words in name, hint and guide."""
     by_name = {spec.name: spec for spec in deferred}
     fields = {spec.name: ((spec.name, 5.0), (spec.hint, 3.0), (spec.description, 1.0)) for spec in deferred}
-    best = ranked(input.query, fields)[: input.max_results]
+    best = rank_documents(input.query, fields)[: input.max_results]
     return Matches(tuple(by_name[name] for name in best), available=_deferred_names(deferred))
 
 

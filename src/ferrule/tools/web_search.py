@@ -12,7 +12,7 @@ from ..core.effects import Effects, ReachesHost
 from ..core.inputs import ToolInput
 from ..core.tool import Alias, Exposure, Tool, ToolError, load_guide
 from ..core.values import plain_value
-from ..host.web.guard import Refused, shortened
+from ..host.web.guard import Refused, shorten_url
 from ..host.web.searching import Hit, WebQuery, WebSearches, WebSearchFailed, domain_of
 
 
@@ -75,7 +75,7 @@ class WebSearch(Tool[WebSearchInput, WebHits]):
         return (Text("\n\n".join((head, *rows))),)
 
     def describe(self, input: WebSearchInput) -> str:
-        return f"WebSearch {shortened(' '.join(input.query.split()))}"
+        return f"WebSearch {shorten_url(' '.join(input.query.split()))}"
 
     def show_result(self, input: WebSearchInput, output: WebHits) -> View:
         return Listing(tuple(f"{hit.title} ({hit.url})" for hit in output.hits), len(output.hits))

@@ -16,13 +16,13 @@ from ..core.values import plain_value
 from ..host.files import FileSnapshot
 from ..host.folders import ChangedMeanwhile
 from ..host.ledger import NotSeen
-from ..host.text import NEW_FILE, Document, NotEditable
+from ..host.text import NEW_FILE, NotEditable, TextDocument
 from ..host.workfiles import IN_A_THREAD, Workfiles, in_workspace, is_large
-from ..text.diffs import preview, unified
+from ..text.diffs import preview, unified_diff
 from ..text.lines import CR, LF
-from ..text.matching import Edit
+from ..text.matching import TextEdit
 from ..text.styles import keep_endings
-from ..text.words import counted, created, half_character
+from ..text.words import describe_created, half_character, phrase_line_count
 
 DIFF_LINES = 200
 
@@ -49,7 +49,7 @@ class FileWritten:
 @plain_value
 class _Plan:
     before: FileSnapshot | None
-    after: Document
+    after: TextDocument
 
 
 class Write(Tool[WriteInput, FileWritten]):
@@ -107,21 +107,21 @@ class Write(Tool[WriteInput, FileWritten]):
                 self._files.ledger(ctx).check_whole(input.file_path, before)
             except NotSeen as reason:
                 raise ToolError(str(reason)) from None
-        after = _written_over(before, input)
+        after = _write_over(before, input)
         self._files.check_change(input.file_path, before, after)
         return _Plan(before, after)
 
     def to_model(self, output: FileWritten) -> tuple[Block, ...]:
         if output.created:
-            said = created(output.path, output.text)
+            said = describe_created(output.path, output.text)
         elif output.patch:
-            said = f"Wrote {output.path}, {counted(output.text)}.\n{output.patch}".removesuffix("\n")
+            said = f"Wrote {output.path}, {phrase_line_count(output.text)}.\n{output.patch}".removesuffix("\n")
         else:
             said = f"{output.path} already contains exactly this. Nothing was written."
         return (Text("\n".join((said, *output.remarks))),)
 
     def describe(self, input: WriteInput) -> str:
-        return f"Write {input.file_path} ({counted(input.content)})"
+        return f"Write {input.file_path} ({phrase_line_count(input.content)})"
 
     def show_result(self, input: WriteInput, output: FileWritten) -> View:
         return Code(preview(output.text), output.path) if output.created else Diff(output.path, output.patch)
@@ -130,16 +130,16 @@ class Write(Tool[WriteInput, FileWritten]):
 def _patch(plan: _Plan, path: str, ctx: ToolContext) -> str:
     text = plan.after.text
     old = plan.before.document.text if plan.before else text
-    return unified(old, text, in_workspace(path, ctx), limit=DIFF_LINES, show_cr=True)
+    return unified_diff(old, text, in_workspace(path, ctx), limit=DIFF_LINES, show_cr=True)
 
 
-def _written_over(before: FileSnapshot | None, input: WriteInput) -> Document:
+def _write_over(before: FileSnapshot | None, input: WriteInput) -> TextDocument:
     """The file as it is to be: in its own encoding and line endings, in UTF-8 where it is new."""
     document = before.document if before else NEW_FILE
     content = document.without_mark(input.content)
     if CR not in content:
         content = keep_endings(document.text, content, fallback=None, lone_cr=LF not in document.text)
     try:
-        return document.edited([Edit(0, len(document.text), content)])
+        return document.edit([TextEdit(0, len(document.text), content)])
     except NotEditable as reason:
         raise ToolError(f"{input.file_path} was not written: {reason}") from None

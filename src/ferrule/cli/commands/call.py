@@ -11,11 +11,11 @@ from ...core.calls import ToolCall, ToolOutcome
 from ...core.content import encodable, plain_text
 from ...engine.session import Session
 from ..approving import is_at_terminal, terminal_person
-from ..exits import CLOSED_PIPE, FAILED, OK, Failed, Usage
-from ..jsonl import Asked, Rejected, answer, encoded, rejection, requests
+from ..exits import CLOSED_PIPE, FAILED, OK, Failed, UsageError
+from ..jsonl import CallLine, Rejected, answer, encode_line, rejection, requests
 from ..options import settings_from
 from ..signals import Interruptible
-from ..stdio import InputLines, Output
+from ..stdio import InputLines, StdoutWriter
 
 SERVERS_WITHIN = 30.0
 """Seconds that a call waits for servers whose tools nobody knows yet."""
@@ -23,14 +23,14 @@ SERVERS_WITHIN = 30.0
 
 def run(chosen: argparse.Namespace) -> int:
     if chosen.jsonl and (chosen.tool or chosen.json):
-        raise Usage("--jsonl reads the calls from stdin; leave TOOL, JSON and --json out.")
+        raise UsageError("--jsonl reads the calls from stdin; leave TOOL, JSON and --json out.")
     if not chosen.jsonl and not chosen.tool:
-        raise Usage("name a TOOL and give its input as JSON, or use --jsonl. `ferrule tools` lists the tools.")
+        raise UsageError("name a TOOL and give its input as JSON, or use --jsonl. `ferrule tools` lists the tools.")
     incoming = InputLines() if chosen.jsonl or chosen.input == "-" else None
     interactive = incoming is None and is_at_terminal()
     settings = settings_from(chosen, interactive=interactive, runs=True)
     log_to_file(settings.state_folder)
-    out = Output()
+    out = StdoutWriter()
     person = terminal_person() if interactive else None
     try:
         return asyncio.run(_run(open_session(settings, person=person), chosen, incoming, out))
@@ -40,13 +40,13 @@ def run(chosen: argparse.Namespace) -> int:
         raise Failed(f"the result cannot be written: {error.strerror or error}.") from None
 
 
-async def _run(session: Session, chosen: argparse.Namespace, incoming: InputLines | None, out: Output) -> int:
+async def _run(session: Session, chosen: argparse.Namespace, incoming: InputLines | None, out: StdoutWriter) -> int:
     """Whatever still runs when all is answered is ended, not waited for."""
     async with session:
         return await (_many(session, incoming, out) if chosen.jsonl else _one(session, chosen, incoming, out))
 
 
-async def _many(session: Session, incoming: InputLines | None, out: Output) -> int:
+async def _many(session: Session, incoming: InputLines | None, out: StdoutWriter) -> int:
     """Lines one after another, the calls of a batch through the scheduler; every answer out before the next line."""
     assert incoming is not None
     number = 0
@@ -62,14 +62,14 @@ async def _many(session: Session, incoming: InputLines | None, out: Output) -> i
     return OK if signals.exit_code is None else signals.exit_code
 
 
-async def _answer_line(session: Session, asked: list[Asked | Rejected], out: Output) -> None:
+async def _answer_line(session: Session, asked: list[CallLine | Rejected], out: StdoutWriter) -> None:
     """Also when a signal cuts it short, every call that was asked for gets its line."""
-    await _settled(session, *(part.call for part in asked if isinstance(part, Asked)))
+    await _wait_for_tools(session, *(part.call for part in asked if isinstance(part, CallLine)))
     executor = session.executor()
     try:
         async with executor:
             for part in asked:
-                if isinstance(part, Asked):
+                if isinstance(part, CallLine):
                     executor.submit(part.call)
             outcomes = await executor.drain()
     except asyncio.CancelledError:
@@ -78,37 +78,37 @@ async def _answer_line(session: Session, asked: list[Asked | Rejected], out: Out
     await out.write(_answers(asked, outcomes))
 
 
-async def _settled(session: Session, *calls: ToolCall) -> None:
+async def _wait_for_tools(session: Session, *calls: ToolCall) -> None:
     """A tool that nobody knows may be one of a server that was never up before."""
     if any(session.registry.pool.get(call.name) is None for call in calls):
         await session.settled(SERVERS_WITHIN)
 
 
-def _answers(asked: list[Asked | Rejected], outcomes: list[ToolOutcome]) -> bytes:
+def _answers(asked: list[CallLine | Rejected], outcomes: list[ToolOutcome]) -> bytes:
     following = iter(outcomes)
     return b"".join(
-        encoded(rejection(part) if isinstance(part, Rejected) else answer(part, next(following))) for part in asked
+        encode_line(rejection(part) if isinstance(part, Rejected) else answer(part, next(following))) for part in asked
     )
 
 
-async def _one(session: Session, chosen: argparse.Namespace, incoming: InputLines | None, out: Output) -> int:
+async def _one(session: Session, chosen: argparse.Namespace, incoming: InputLines | None, out: StdoutWriter) -> int:
     executor = session.executor()
-    asked = Asked("call", ToolCall("call", chosen.tool, {}))
+    asked = CallLine("call", ToolCall("call", chosen.tool, {}))
     with Interruptible() as signals:
         try:
-            await _settled(session, asked.call)
+            await _wait_for_tools(session, asked.call)
             executor = session.executor()  # with the tools that there are by now
             text = await _all_of(incoming) if incoming else chosen.input or "{}"
-            asked = Asked("call", ToolCall.from_text("call", chosen.tool, text))
+            asked = CallLine("call", ToolCall.from_text("call", chosen.tool, text))
             async with executor:
                 executor.submit(asked.call)
                 (outcome,) = await executor.drain()
-            await out.write(_shown(asked, outcome, as_json=chosen.json))
+            await out.write(_encode_outcome(asked, outcome, as_json=chosen.json))
         except asyncio.CancelledError:
             if signals.exit_code is None:
                 raise
             for outcome in executor.outcomes():
-                out.write_last(_shown(asked, outcome, as_json=chosen.json))
+                out.write_last(_encode_outcome(asked, outcome, as_json=chosen.json))
             return signals.exit_code
     return FAILED if outcome.is_error else OK
 
@@ -120,7 +120,7 @@ async def _all_of(incoming: InputLines) -> str:
     return b"\n".join(lines).decode("utf-8", "surrogateescape")
 
 
-def _shown(asked: Asked, outcome: ToolOutcome, *, as_json: bool) -> bytes:
+def _encode_outcome(asked: CallLine, outcome: ToolOutcome, *, as_json: bool) -> bytes:
     if as_json:
-        return encoded(answer(asked, outcome))
+        return encode_line(answer(asked, outcome))
     return encodable(plain_text(outcome.content)).encode() + b"\n"

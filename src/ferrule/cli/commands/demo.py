@@ -48,16 +48,16 @@ def _play_sample(pause: float) -> int:
         seen = asyncio.run(_play(session, PROMPT, model))
         if seen.exit_code is not None:
             return seen.exit_code
-        if seen.reason == "end" and not seen.proved:
+        if seen.reason == "end" and not seen.has_proof:
             _print("The test did not fail before the change and pass after it.")
-        return OK if seen.reason == "end" and seen.proved else FAILED
+        return OK if seen.reason == "end" and seen.has_proof else FAILED
 
 
 def _play_file(name: str) -> int:
     from ...app.model_choice import ModelChoice
-    from .headless import open_chosen
+    from .headless import open_model
 
-    model = open_chosen(ModelChoice(), f"scripted:{name}", os.environ)
+    model = open_model(ModelChoice(), f"scripted:{name}", os.environ)
     seen = asyncio.run(_play(open_session(Settings()), f"Play {name}.", model))
     if seen.exit_code is not None:
         return seen.exit_code
@@ -82,7 +82,7 @@ class _Seen:
                 pass
 
     @property
-    def proved(self) -> bool:
+    def has_proof(self) -> bool:
         """Whether the project's test failed before the change and passes after it."""
         return self._tests == {TEST_BEFORE: Status.FAILED, TEST_AFTER: Status.OK}
 

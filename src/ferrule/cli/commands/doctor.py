@@ -16,9 +16,9 @@ from pathlib import Path
 from ..._version import __version__
 from ...core.values import plain_value
 from ...host.command import CommandFailed
-from ...host.commands import Commands
+from ...host.commands import CommandRunner
 from ...host.ripgrep import find_ripgrep
-from ...host.sandbox import tried
+from ...host.sandbox import try_sandbox
 from ..exits import FAILED, OK
 from ..scratch import scratch_folder
 
@@ -45,7 +45,7 @@ async def _findings() -> list[Finding]:
     found = [Finding("ferrule", True, f"{__version__}, Python {platform.python_version()}, {platform.platform()}")]
     found += _programs()
     with scratch_folder("ferrule-doctor-") as folder:
-        async with Commands(folder=Path(folder), environment=os.environ) as commands:
+        async with CommandRunner(folder=Path(folder), environment=os.environ) as commands:
             try:
                 found += await _confinement(commands)
                 groups = await commands.control_groups()
@@ -72,8 +72,8 @@ def _version(program: str) -> str:
     return f"{done.stdout.partition(chr(10))[0]} ({program})"
 
 
-async def _confinement(commands: Commands) -> list[Finding]:
-    offers = await tried(commands)
+async def _confinement(commands: CommandRunner) -> list[Finding]:
+    offers = await try_sandbox(commands)
     trouble = " ".join(offers.trouble)
     confines = (
         f"Landlock {offers.landlock} and a system call filter hold commands that only read"

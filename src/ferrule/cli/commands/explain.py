@@ -18,11 +18,11 @@ from ...app.explaining import Answers, CannotExplain, explain
 from ...core.calls import ToolCall
 from ...core.content import encodable
 from ...permissions.modes import Mode
-from ..exits import FAILED, OK, Usage
-from ..jsonl import NotJson, content_of, id_of
+from ..exits import FAILED, OK, UsageError
+from ..jsonl import BadLine, content_of, id_of
 from ..options import settings_from
 from ..signals import Interruptible
-from ..stdio import InputLines, Output
+from ..stdio import InputLines, StdoutWriter
 
 if TYPE_CHECKING:
     from ...app.build import Settings
@@ -39,16 +39,16 @@ def run(chosen: argparse.Namespace) -> int:
     if chosen.lint:
         return _lint(chosen)
     if chosen.jsonl and (chosen.tool or chosen.json):
-        raise Usage("--jsonl reads the calls from stdin; leave TOOL, JSON and --json out.")
+        raise UsageError("--jsonl reads the calls from stdin; leave TOOL, JSON and --json out.")
     if not chosen.jsonl and not chosen.tool:
-        raise Usage("name a TOOL and give its input as JSON, or use --jsonl. `ferrule tools` lists the tools.")
+        raise UsageError("name a TOOL and give its input as JSON, or use --jsonl. `ferrule tools` lists the tools.")
     return asyncio.run(_many(chosen) if chosen.jsonl else _one(chosen))
 
 
 async def _one(chosen: argparse.Namespace) -> int:
     call = ToolCall.from_text("explain", chosen.tool, chosen.input or "{}")
     if call.malformed is not None:
-        raise Usage("JSON must be one JSON object, the input of the tool.")
+        raise UsageError("JSON must be one JSON object, the input of the tool.")
     scene = open_scene(settings_from(chosen))
     try:
         explanation = await explain(call.name, call.arguments, scene)
@@ -68,7 +68,7 @@ def _lint(chosen: argparse.Namespace) -> int:
     from ...tools import builtin_tools
 
     if chosen.tool or chosen.jsonl or chosen.json:
-        raise Usage("--lint looks at the rules; leave TOOL, JSON, --json and --jsonl out.")
+        raise UsageError("--lint looks at the rules; leave TOOL, JSON, --json and --jsonl out.")
     rules = settings_from(chosen).rules
     remarks = lint(rules, [tool.name for tool in builtin_tools()])
     for remark in remarks:
@@ -79,8 +79,8 @@ def _lint(chosen: argparse.Namespace) -> int:
 
 
 async def _many(chosen: argparse.Namespace) -> int:
-    incoming, out = InputLines(), Output()
-    answering = Answering(chosen)
+    incoming, out = InputLines(), StdoutWriter()
+    answering = LineExplainer(chosen)
     number = 0
     with Interruptible() as signals:
         try:
@@ -96,7 +96,7 @@ async def _many(chosen: argparse.Namespace) -> int:
     return OK if signals.exit_code is None else signals.exit_code
 
 
-class Answering:
+class LineExplainer:
     """Line by line. The settings of a folder are read once, and its sandbox is tried once."""
 
     def __init__(self, chosen: argparse.Namespace) -> None:
@@ -119,7 +119,7 @@ class Answering:
     async def _answer(self, line: bytes, number: int) -> dict[str, Any]:
         try:
             request = content_of(line, number)
-        except NotJson as error:
+        except BadLine as error:
             return {"id": number, "error": str(error)}
         if not isinstance(request, dict):
             return {"id": number, "error": 'A call must be a JSON object: {"id", "tool", "input"}.'}
@@ -138,7 +138,7 @@ class Answering:
                 hook=asked.get("hook"),
                 answers=_answers(asked),
             )
-        except (CannotExplain, Usage) as refusal:
+        except (CannotExplain, UsageError) as refusal:
             return {"id": id, "error": str(refusal)}
         return {"id": id, **found.as_data()}
 

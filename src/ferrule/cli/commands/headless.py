@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from ...app.asked_model import AskedModel
 from ...app.logs import log_to_file
 from ...core.model import ModelError
-from ..exits import CLOSED_PIPE, Failed, Usage
+from ..exits import CLOSED_PIPE, Failed, UsageError
 from ..options import settings_from
 from ..prompting import prompt_from
 from ..signals import Interruptible
-from ..stdio import InputLines, Output
+from ..stdio import InputLines, StdoutWriter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 def run(chosen: argparse.Namespace) -> int:
     _check(chosen)
     settings = settings_from(chosen, runs=True)
-    structured = _structured(chosen.json_schema)
+    structured = _structured_output(chosen.json_schema)
     environ = {**os.environ, **settings.environment}
-    model = open_chosen(settings.model, settings.model.named(chosen.model, environ), environ)
-    small = settings.model.small_named(environ)
+    model = open_model(settings.model, settings.model.choose_name(chosen.model, environ), environ)
+    small = settings.model.choose_small_name(environ)
     if chosen.max_budget_usd is not None and model.facts.input_price is None:
-        raise Usage(f"--max-budget-usd: nobody knows what {model.name} costs, so no budget can be kept.")
+        raise UsageError(f"--max-budget-usd: nobody knows what {model.name} costs, so no budget can be kept.")
     log_to_file(settings.state_folder)
-    small_model = open_chosen(settings.model, small, environ) if small else None
+    small_model = open_model(settings.model, small, environ) if small else None
     incoming = _stdin(chosen)
-    out = Output()
+    out = StdoutWriter()
     try:
         return asyncio.run(_run(chosen, settings, AskedModel(model), small_model, structured, incoming, out))
     except BrokenPipeError:
@@ -55,7 +55,7 @@ async def _run(
     small: OpenedModel | None,
     structured: StructuredOutput | None,
     incoming: InputLines | None,
-    out: Output,
+    out: StdoutWriter,
 ) -> int:
     from ...app.sessions import TranscriptError
     from ..conversing import Conversing
@@ -68,7 +68,7 @@ async def _run(
                 return await talk.over(incoming)
             return await talk.once(await prompt_from(chosen.prompt, incoming))
         except TranscriptError as error:
-            raise Usage(str(error)) from None
+            raise UsageError(str(error)) from None
         except asyncio.CancelledError:
             if signals.exit_code is None:
                 raise
@@ -80,39 +80,41 @@ async def _run(
                 await small.close()
 
 
-def open_chosen(choice: ModelChoice, name: str | None, environ: Mapping[str, str]) -> OpenedModel:
+def open_model(choice: ModelChoice, name: str | None, environ: Mapping[str, str]) -> OpenedModel:
     """With the key and the address that the settings have for it. Raises `Usage`."""
-    from ...app.choosing import chosen_model
+    from ...app.choosing import choose_model
 
     try:
-        return chosen_model(name, environ, choice)
+        return choose_model(name, environ, choice)
     except ModelError as error:
-        raise Usage(str(error)) from None
+        raise UsageError(str(error)) from None
 
 
 def _check(chosen: argparse.Namespace) -> None:
     if chosen.input_format == "stream-json" and chosen.output_format != "stream-json":
-        raise Usage("--input-format stream-json needs --output-format stream-json.")
+        raise UsageError("--input-format stream-json needs --output-format stream-json.")
     if chosen.input_format == "stream-json" and chosen.prompt:
-        raise Usage("--input-format stream-json reads the prompts from stdin; leave PROMPT out.")
+        raise UsageError("--input-format stream-json reads the prompts from stdin; leave PROMPT out.")
     if chosen.include_partial_messages and chosen.output_format != "stream-json":
-        raise Usage("--include-partial-messages needs --output-format stream-json.")
+        raise UsageError("--include-partial-messages needs --output-format stream-json.")
     for flag, id in (("--resume", chosen.resume), ("--session-id", chosen.session_id)):
         if id == "":
-            raise Usage(f"{flag}: the id is empty. `ferrule sessions` lists those there are.")
+            raise UsageError(f"{flag}: the id is empty. `ferrule sessions` lists those there are.")
     if chosen.resume and chosen.latest:
-        raise Usage("--resume and --continue name two sessions; give one of them.")
+        raise UsageError("--resume and --continue name two sessions; give one of them.")
     if chosen.fork_session and not (chosen.resume or chosen.latest):
-        raise Usage("--fork-session needs --resume ID or --continue.")
+        raise UsageError("--fork-session needs --resume ID or --continue.")
     if chosen.session_id and (chosen.resume or chosen.latest) and not chosen.fork_session:
-        raise Usage("--session-id is for a new session, or with --fork-session.")
+        raise UsageError("--session-id is for a new session, or with --fork-session.")
     if chosen.permission_prompt_tool not in (None, "stdio"):
-        raise Usage("--permission-prompt-tool: only `stdio` is supported, and it needs --input-format stream-json.")
+        raise UsageError(
+            "--permission-prompt-tool: only `stdio` is supported, and it needs --input-format stream-json."
+        )
     if chosen.permission_prompt_tool and chosen.input_format != "stream-json":
-        raise Usage("--permission-prompt-tool stdio needs --input-format stream-json.")
+        raise UsageError("--permission-prompt-tool stdio needs --input-format stream-json.")
 
 
-def _structured(schema: str | None) -> StructuredOutput | None:
+def _structured_output(schema: str | None) -> StructuredOutput | None:
     if schema is None:
         return None
     from ...app.structured import SchemaError, StructuredOutput, read_schema
@@ -122,11 +124,11 @@ def _structured(schema: str | None) -> StructuredOutput | None:
         try:
             text = Path(schema).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise Usage(f"--json-schema: {schema} is no JSON and cannot be read as a file: {error}.") from None
+            raise UsageError(f"--json-schema: {schema} is no JSON and cannot be read as a file: {error}.") from None
     try:
         return StructuredOutput(read_schema(text))
     except SchemaError as error:
-        raise Usage(f"--json-schema: {error}.") from None
+        raise UsageError(f"--json-schema: {error}.") from None
 
 
 def _stdin(chosen: argparse.Namespace) -> InputLines | None:

@@ -20,7 +20,7 @@ from ...core.content import encodable
 from ...host.state_folder import state_folder
 from ...mcp.around import Around, ServerTrouble, Timing
 from ...mcp.config import InProcess, Remote, ServerConfig, Stdio
-from ...mcp.connection import Connection
+from ...mcp.connection import ServerConnection
 from ...settings.entries import entries_of
 from ...settings.files import SettingsKind
 from ...settings.grants import printable
@@ -30,7 +30,7 @@ from ...settings.plain_servers import RESERVED_NAMES
 from ...settings.servers import AnyServer
 from ...settings.trust import NotStored, TrustStore
 from ...settings.writing import NotSaved, remove_server, save_server, server_file
-from ..exits import CLOSED_PIPE, FAILED, OK, Failed, Usage
+from ..exits import CLOSED_PIPE, FAILED, OK, Failed, UsageError
 from ..options import settings_from
 from ..sign_in import TerminalSignIn
 
@@ -47,7 +47,7 @@ def run(chosen: argparse.Namespace) -> int:
             case "list":
                 return _list(settings_from(chosen), chosen)
             case "get":
-                return _get(_named(settings_from(chosen), chosen.name), chosen)
+                return _get(_find_server(settings_from(chosen), chosen.name), chosen)
             case _:
                 return _test(settings_from(chosen), chosen)
     except BrokenPipeError:
@@ -56,7 +56,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def _list(settings: Settings, chosen: argparse.Namespace) -> int:
-    described = [_described(server) for server in settings.servers]
+    described = [_describe(server) for server in settings.servers]
     if chosen.json:
         _print(json.dumps(described, indent=2, ensure_ascii=False))
     elif not described:
@@ -69,7 +69,7 @@ def _list(settings: Settings, chosen: argparse.Namespace) -> int:
 
 
 def _get(server: ServerConfig, chosen: argparse.Namespace) -> int:
-    described = _described(server)
+    described = _describe(server)
     if chosen.json:
         _print(json.dumps(described, indent=2, ensure_ascii=False))
     else:
@@ -78,7 +78,7 @@ def _get(server: ServerConfig, chosen: argparse.Namespace) -> int:
     return OK
 
 
-def _described(server: ServerConfig) -> dict[str, Any]:
+def _describe(server: ServerConfig) -> dict[str, Any]:
     """Without the values of variables and headers, which are often secret."""
     described: dict[str, Any] = {"name": server.name, "type": server.kind}
     match server.transport:
@@ -94,7 +94,7 @@ def _described(server: ServerConfig) -> dict[str, Any]:
     return {**described, "origin": server.origin, **terms}
 
 
-def _named(settings: Settings, name: str) -> ServerConfig:
+def _find_server(settings: Settings, name: str) -> ServerConfig:
     for server in settings.servers:
         if server.name == name:
             return server
@@ -103,9 +103,9 @@ def _named(settings: Settings, name: str) -> ServerConfig:
 
 
 def _test(settings: Settings, chosen: argparse.Namespace) -> int:
-    server = _named(settings, chosen.name)
+    server = _find_server(settings, chosen.name)
     log_to_file(settings.state_folder)
-    found = asyncio.run(_tried(server, settings, chosen.timeout))
+    found = asyncio.run(_try_server(server, settings, chosen.timeout))
     if chosen.json:
         _print(json.dumps(found, indent=2, ensure_ascii=False))
     elif "trouble" in found:
@@ -117,11 +117,11 @@ def _test(settings: Settings, chosen: argparse.Namespace) -> int:
     return FAILED if "trouble" in found else OK
 
 
-async def _tried(server: ServerConfig, settings: Settings, seconds: float) -> dict[str, Any]:
+async def _try_server(server: ServerConfig, settings: Settings, seconds: float) -> dict[str, Any]:
     timing = Timing(begin_after=0, start=seconds, call=seconds)
     person = TerminalSignIn.of(server.transport) if sys.stdin.isatty() and sys.stderr.isatty() else None
     around = Around(state_folder=settings.state_folder, timing=timing, sign_in=person)
-    connection = Connection(server, around, lambda connection, kind: None)
+    connection = ServerConnection(server, around, lambda connection, kind: None)
     try:
         protocol = await connection.ready()
         listing = connection.listing
@@ -180,40 +180,42 @@ def _entry(chosen: argparse.Namespace) -> Mapping[str, Any]:
     kind = chosen.transport or ("http" if is_url else "stdio")
     entry: dict[str, Any] = {"type": kind}
     if is_url and not urlsplit(first).hostname:
-        raise Usage(f"{first} has no host. Give the whole address.")
+        raise UsageError(f"{first} has no host. Give the whole address.")
     if kind == "stdio":
         _check_command(first)
         entry |= {"command": first, "args": rest, "env": _pairs(chosen.env, "=", "--env")}
     elif rest or not is_url:
-        raise Usage(f"a server over {kind} has an address that begins with http:// or https://, and nothing after it.")
+        raise UsageError(
+            f"a server over {kind} has an address that begins with http:// or https://, and nothing after it."
+        )
     else:
         entry |= {"url": first, "headers": _pairs(chosen.header, ":", "--header")}
     if (chosen.header and kind == "stdio") or (chosen.env and kind != "stdio"):
-        raise Usage("--env is for commands, and --header for addresses.")
+        raise UsageError("--env is for commands, and --header for addresses.")
     if chosen.timeout is not None:
         entry["timeout"] = chosen.timeout
     if not chosen.name.strip():
-        raise Usage("a server needs a name.")
+        raise UsageError("a server needs a name.")
     if chosen.name in RESERVED_NAMES:
-        raise Usage(f"the name `{chosen.name}` is reserved. Give the server another one.")
+        raise UsageError(f"the name `{chosen.name}` is reserved. Give the server another one.")
     entry = {key: value for key, value in entry.items() if value not in ([], {})}
     try:
         _SERVER.validate_python(entry)
     except ValidationError as error:
-        raise Usage(f"such a server cannot be saved: {error.errors()[0]['msg']}.") from None
+        raise UsageError(f"such a server cannot be saved: {error.errors()[0]['msg']}.") from None
     return entry
 
 
 def _check_command(command: str) -> None:
     """What nobody means as a command, before it is saved as one."""
     if not command.strip():
-        raise Usage("a server needs a command, or an address.")
+        raise UsageError("a server needs a command, or an address.")
     if command.startswith(("ws://", "wss://")):
-        raise Usage("WebSocket servers are not supported. Use an address that begins with http:// or https://.")
+        raise UsageError("WebSocket servers are not supported. Use an address that begins with http:// or https://.")
     if "://" in command:
-        raise Usage(f"{command} is an address and no command. Leave --transport out, or give http or sse.")
+        raise UsageError(f"{command} is an address and no command. Leave --transport out, or give http or sse.")
     if "=" in command:
-        raise Usage(f"{command} is no command. Give each variable with a flag of its own: -e {command}.")
+        raise UsageError(f"{command} is no command. Give each variable with a flag of its own: -e {command}.")
 
 
 def _pairs(texts: list[str], sign: str, flag: str) -> dict[str, str]:
@@ -221,7 +223,7 @@ def _pairs(texts: list[str], sign: str, flag: str) -> dict[str, str]:
     for text in texts:
         name, there, value = text.partition(sign)
         if not there or not name.strip():
-            raise Usage(f"{flag}: {text} is not NAME{sign}VALUE.")
+            raise UsageError(f"{flag}: {text} is not NAME{sign}VALUE.")
         found[name.strip()] = value.strip() if sign == ":" else value
     return found
 
@@ -229,7 +231,7 @@ def _pairs(texts: list[str], sign: str, flag: str) -> dict[str, str]:
 def _folder(chosen: argparse.Namespace) -> str:
     folder = os.path.abspath(chosen.cwd or os.getcwd())
     if not os.path.isdir(folder):
-        raise Usage(f"--cwd: {chosen.cwd} is not a directory.")
+        raise UsageError(f"--cwd: {chosen.cwd} is not a directory.")
     return folder
 
 

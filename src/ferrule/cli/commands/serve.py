@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 from ...app.build import Settings, open_session, tools_on_demand
 from ...app.logs import log_to_file
 from ...engine.session import Session
-from ..exits import OK, Failed, Usage
+from ..exits import OK, Failed, UsageError
 from ..options import settings_from
 from ..signals import Interruptible
-from ..stdio import InputLines, Output
+from ..stdio import InputLines, StdoutWriter
 
 if TYPE_CHECKING:
     from ...server.asking import ClientPerson
@@ -32,7 +32,7 @@ STEERING: Final = frozenset({"Agent", "EnterPlanMode", "ExitPlanMode", "ToolSear
 
 def run(chosen: argparse.Namespace) -> int:
     if chosen.http is None and (chosen.token or chosen.no_token or chosen.allowed_host or chosen.idle_timeout):
-        raise Usage("--token, --no-token, --allowed-host and --idle-timeout belong to --http. Give that too.")
+        raise UsageError("--token, --no-token, --allowed-host and --idle-timeout belong to --http. Give that too.")
     address = None if chosen.http is None else _address(chosen.http)
     token = _token(chosen.token)
     chosen.strict_mcp_config = True  # the files that name servers may well name us
@@ -51,23 +51,23 @@ def _without_steering(settings: Settings) -> Settings:
 
 
 def _over_stdio(settings: Settings) -> int:
-    lines, output = InputLines(), Output()  # before anything is loaded that might print
+    lines, output = InputLines(), StdoutWriter()  # before anything is loaded that might print
     from ...server.protocol import Desk
     from ...server.stdio import serve_stdio
 
     desk = Desk(partial(_session, settings), prompts=_prompts(settings), one_client=True)
     server = desk.server(instructions=_instructions(settings))
-    return asyncio.run(_until_told(serve_stdio(desk, server, lines, output)))
+    return asyncio.run(_serve_until_stopped(serve_stdio(desk, server, lines, output)))
 
 
 def _over_http(settings: Settings, address: tuple[str, int], token: str | None, chosen: argparse.Namespace) -> int:
-    from ...server.guard import Guard, is_loopback
+    from ...server.guard import RequestGuard, is_loopback
 
     host, port = address
     if chosen.no_token and not is_loopback(host):
-        raise Usage(f"{host} can be reached from other machines, so --no-token is refused. Leave it out.")
+        raise UsageError(f"{host} can be reached from other machines, so --no-token is refused. Leave it out.")
     if chosen.no_token and token is not None:
-        raise Usage(f"--no-token contradicts the token of --token or {TOKEN_VARIABLE}. Leave one of them out.")
+        raise UsageError(f"--no-token contradicts the token of --token or {TOKEN_VARIABLE}. Leave one of them out.")
     from ...server.http import IDLE_SECONDS, PATH, listen, serve_http
     from ...server.protocol import Desk
 
@@ -78,14 +78,14 @@ def _over_http(settings: Settings, address: tuple[str, int], token: str | None, 
     with listening:
         bound = listening.getsockname()[1]
         made = secrets.token_urlsafe(32) if token is None and not chosen.no_token else None
-        guard = Guard(host=host, port=bound, names=tuple(chosen.allowed_host), token=token or made)
+        guard = RequestGuard(host=host, port=bound, names=tuple(chosen.allowed_host), token=token or made)
         desk = Desk(partial(_session, settings), prompts=_prompts(settings))
         server = desk.server(instructions=_instructions(settings))
         idle_seconds = chosen.idle_timeout or IDLE_SECONDS
         if made is not None:
             print(f"ferrule serve: clients must send the header Authorization: Bearer {made}", file=sys.stderr)
         print(f"ferrule serve: listening at http://{guard.authority}{PATH}", file=sys.stderr, flush=True)
-        return asyncio.run(_until_told(serve_http(desk, server, listening, guard, idle_seconds=idle_seconds)))
+        return asyncio.run(_serve_until_stopped(serve_http(desk, server, listening, guard, idle_seconds=idle_seconds)))
 
 
 def _log_to_file(settings: Settings) -> None:
@@ -97,7 +97,7 @@ def _log_to_file(settings: Settings) -> None:
         logging.getLogger(name).propagate = False
 
 
-async def _until_told(serving: Coroutine[Any, Any, None]) -> int:
+async def _serve_until_stopped(serving: Coroutine[Any, Any, None]) -> int:
     """Serve until the client leaves or a signal comes; whichever it is, all that was started has ended."""
     with Interruptible() as signals:
         try:
@@ -134,7 +134,7 @@ def _address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
     if not (port.isascii() and port.isdecimal() and int(port) < 65_536):
-        raise Usage(f"--http: {text} is no HOST:PORT. Write 127.0.0.1:8000, or port 0 for any that is free.")
+        raise UsageError(f"--http: {text} is no HOST:PORT. Write 127.0.0.1:8000, or port 0 for any that is free.")
     return host, int(port)
 
 
@@ -143,5 +143,5 @@ def _token(given: str | None) -> str | None:
     from_environment = os.environ.pop(TOKEN_VARIABLE, None)
     token = from_environment if given is None else given
     if token is not None and not (token.isascii() and token.isprintable() and token and " " not in token):
-        raise Usage("the token must be printable ASCII characters without spaces.")
+        raise UsageError("the token must be printable ASCII characters without spaces.")
     return token

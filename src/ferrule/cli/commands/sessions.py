@@ -9,7 +9,7 @@ import sys
 from datetime import UTC, datetime
 
 from ...app.build import Settings
-from ...app.sessions import Listed, list_sessions
+from ...app.sessions import ListedSession, list_sessions
 from ...output.plain import Style, clean, fit, width_of
 from ..exits import OK
 from ..options import working_directory
@@ -18,13 +18,13 @@ from ..options import working_directory
 def run(chosen: argparse.Namespace) -> int:
     listed = list_sessions(Settings(cwd=working_directory(chosen.cwd)))
     if chosen.json:
-        print(json.dumps([_described(one) for one in listed], indent=2, ensure_ascii=False))
+        print(json.dumps([_describe(one) for one in listed], indent=2, ensure_ascii=False))
     else:
         _list(listed)
     return OK
 
 
-def _described(one: Listed) -> dict[str, object]:
+def _describe(one: ListedSession) -> dict[str, object]:
     return {
         "session_id": one.id,
         "first_prompt": one.first_prompt,
@@ -34,7 +34,7 @@ def _described(one: Listed) -> dict[str, object]:
     }
 
 
-def _list(listed: tuple[Listed, ...]) -> None:
+def _list(listed: tuple[ListedSession, ...]) -> None:
     style, width = Style.of(sys.stdout, os.environ), width_of(sys.stdout, os.environ)
     if not listed:
         print("There is none here yet.", file=sys.stderr)
@@ -44,5 +44,5 @@ def _list(listed: tuple[Listed, ...]) -> None:
         print(style.paint(lead, "dim") + fit(clean(one.first_prompt), room, ellipsis=style.ellipsis).rstrip())
 
 
-def _when(one: Listed) -> str:
+def _when(one: ListedSession) -> str:
     return datetime.fromtimestamp(one.last_used).astimezone().isoformat(" ", "minutes")[:16]

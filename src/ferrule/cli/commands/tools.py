@@ -18,13 +18,13 @@ from ..options import settings_from
 def run(chosen: argparse.Namespace) -> int:
     tools = list(open_session(settings_from(chosen)).registry.pool)
     if chosen.json:
-        print(json.dumps([_described(tool) for tool in tools], indent=2, ensure_ascii=False))
+        print(json.dumps([_describe(tool) for tool in tools], indent=2, ensure_ascii=False))
     else:
         _list(tools)
     return OK
 
 
-def _described(tool: AnyTool) -> dict[str, object]:
+def _describe(tool: AnyTool) -> dict[str, object]:
     spec = tool.spec
     return {
         "name": spec.name,

@@ -12,14 +12,14 @@ from ...core.content import encodable
 from ...host.state_folder import state_folder
 from ...settings.reload import LiveSettings
 from ...settings.trust import NotStored
-from ..exits import FAILED, OK, Failed, Usage
-from ..trusting import agrees, described
+from ..exits import FAILED, OK, Failed, UsageError
+from ..trusting import agrees, describe_folder
 
 
 def run(chosen: argparse.Namespace) -> int:
     folder = os.path.abspath(chosen.path or os.getcwd())
     if not os.path.isdir(folder):
-        raise Usage(f"{chosen.path} is not a directory.")
+        raise UsageError(f"{chosen.path} is not a directory.")
     try:
         live = open_layers(folder, state_folder())
         if chosen.revoke:
@@ -34,7 +34,7 @@ def _trust(live: LiveSettings, chosen: argparse.Namespace) -> int:
     standing = current.standing
     for note in current.layered.skipped:
         print(f"ferrule: {note}", file=sys.stderr)
-    _print(described(live.folder, standing))
+    _print(describe_folder(live.folder, standing))
     if chosen.show:
         return OK
     if standing.trusted and not standing.new and not standing.gone:

@@ -14,7 +14,7 @@ from ...sdk.options import Options
 from .errors import FilesLeft, NotBuilt, in_their_words
 from .options import ClaudeAgentOptions
 from .permissions import CallbackPerson, PermissionMode
-from .translating import DEBUG_FLAGS, translated
+from .translating import DEBUG_FLAGS, translate_options
 
 _LOGGER = logging.getLogger("ferrule")
 
@@ -46,7 +46,7 @@ class _Chosen:
     def __init__(self, options: ClaudeAgentOptions) -> None:
         self.person = CallbackPerson(options.can_use_tool) if options.can_use_tool is not None else None
         self._deferred: dict[str, DeferredToolUse] = {}
-        self.options: Options = translated(options, self.person, self._defer)
+        self.options: Options = translate_options(options, self.person, self._defer)
         debug = not DEBUG_FLAGS.isdisjoint(options.extra_args)
         self.stderr = _Stderr(options.stderr, debug=debug) if options.stderr is not None else None
 
@@ -58,7 +58,7 @@ class _Chosen:
         if self.stderr is not None:
             _LOGGER.removeHandler(self.stderr)
 
-    def opened(self, conversation: Conversation) -> None:
+    def on_opened(self, conversation: Conversation) -> None:
         if self.person is not None:
             self.person.conversation = conversation
 
@@ -89,10 +89,10 @@ class _Query(Messages):
         self._chosen.saw(message)
         return message
 
-    def _begun(self) -> Conversation:
+    def _begin(self) -> Conversation:
         self._chosen.begin()
-        conversation = super()._begun()
-        self._chosen.opened(conversation)
+        conversation = super()._begin()
+        self._chosen.on_opened(conversation)
         return conversation
 
     async def aclose(self) -> None:
@@ -153,7 +153,7 @@ class ClaudeSDKClient:
         try:
             with in_their_words():
                 await client.connect(prompt)
-            chosen.opened(client.conversation)
+            chosen.on_opened(client.conversation)
             self._client, self._chosen = client, chosen
         finally:
             if self._chosen is not chosen:
@@ -179,10 +179,10 @@ class ClaudeSDKClient:
                 await self._client.query(prompt)
 
     def receive_messages(self) -> Responses:
-        return self._received(one=False)
+        return self._receive(one=False)
 
     def receive_response(self) -> Responses:
-        return self._received(one=True)
+        return self._receive(one=True)
 
     async def interrupt(self) -> None:
         with in_their_words():
@@ -241,7 +241,7 @@ class ClaudeSDKClient:
         with in_their_words():
             return dict(await self._client.get_server_info())
 
-    def _received(self, *, one: bool) -> Responses:
+    def _receive(self, *, one: bool) -> Responses:
         with in_their_words():
             conversation = self._client.conversation
         assert self._chosen is not None, "a conversation was opened with options"

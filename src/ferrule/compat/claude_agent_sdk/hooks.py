@@ -151,14 +151,14 @@ def hooks_of(
             for callback in matcher.hooks:
                 yield hook(
                     event,
-                    _called(event, callback, defer),
+                    _wrap_callback(event, callback, defer),
                     match=matcher.matcher or "",
                     seconds=DEFAULT_SECONDS if matcher.timeout is None else matcher.timeout,
                     name=getattr(callback, "__qualname__", type(callback).__name__),
                 )
 
 
-def _called(
+def _wrap_callback(
     event: str, callback: HookCallback, defer: Callable[[DeferredToolUse], None]
 ) -> Callable[[Payload], Awaitable[Any]]:
     async def call(payload: Payload) -> Any:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from ...core.verdicts import Behavior
-from ...permissions.asking import Answer, Question
+from ...permissions.asking import ApprovalAnswer, ApprovalQuestion
 from ...permissions.rules import Rule, parse_rule
 from ...sdk.conversation import Conversation
 from ...settings.levels import Level, surroundings
@@ -128,7 +128,7 @@ class CallbackPerson:
         self.conversation: Conversation | None = None
         """Whose calls it is asked about, once that is open."""
 
-    async def answer(self, question: Question, /) -> Answer:
+    async def answer(self, question: ApprovalQuestion, /) -> ApprovalAnswer:
         proposal = question.proposal
         if self.conversation is not None:
             await self.conversation.has_told_of(proposal.call.id)
@@ -137,11 +137,11 @@ class CallbackPerson:
             case PermissionResultAllow():
                 for update in said.updated_permissions or ():
                     await self._apply(update)
-                return Answer(allowed=True, arguments=said.updated_input)
+                return ApprovalAnswer(allowed=True, arguments=said.updated_input)
             case PermissionResultDeny():
                 if said.interrupt and self.conversation is not None:
                     self.conversation.session.interrupt()
-                return Answer(allowed=False, words=said.message)
+                return ApprovalAnswer(allowed=False, words=said.message)
             case _:
                 raise TypeError(
                     f"can_use_tool gave {type(said).__name__}; give PermissionResultAllow or PermissionResultDeny"
@@ -175,7 +175,7 @@ async def apply_update(update: PermissionUpdate, conversation: Conversation) -> 
             raise NotBuilt("Working directories cannot change while a conversation lasts. Give `add_dirs` before.")
 
 
-def _context(question: Question) -> ToolPermissionContext:
+def _context(question: ApprovalQuestion) -> ToolPermissionContext:
     proposal = question.proposal
     agent = proposal.ctx.facts.agent
     rules = [PermissionRuleValue.of(rule) for rule in question.rules]

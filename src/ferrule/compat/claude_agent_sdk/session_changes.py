@@ -25,14 +25,14 @@ class ForkSessionResult:
 
 def rename_session(session_id: str, title: str, directory: str | os.PathLike[str] | None = None) -> None:
     """Raises `NoSuchSession`, and `ValueError` for a title that is empty."""
-    title = checked_title(title)
-    _add(_found(session_id, directory), session_id, TITLE, title)
+    title = check_title(title)
+    _add(_find_transcript(session_id, directory), session_id, TITLE, title)
 
 
 def tag_session(session_id: str, tag: str | None, directory: str | os.PathLike[str] | None = None) -> None:
     """`None` takes the tag away. Raises `NoSuchSession`, and `ValueError` for a tag that is empty."""
-    tag = checked_tag(tag)
-    _add(_found(session_id, directory), session_id, TAG, tag)
+    tag = check_tag(tag)
+    _add(_find_transcript(session_id, directory), session_id, TAG, tag)
 
 
 def fork_session(
@@ -42,7 +42,7 @@ def fork_session(
     title: str | None = None,
 ) -> ForkSessionResult:
     """A copy under an id of its own, which can be resumed. Raises `ClaudeSDKError`."""
-    path = _found(session_id, directory)
+    path = _find_transcript(session_id, directory)
     workspace = str(head_of(path).get("workspace") or os.getcwd())
     forked = new_session_id()
     copied = transcripts().path(workspace, forked)
@@ -58,24 +58,24 @@ def fork_session(
 
 def delete_session(session_id: str, directory: str | os.PathLike[str] | None = None) -> None:
     """Raises `NoSuchSession`."""
-    _found(session_id, directory).unlink()
+    _find_transcript(session_id, directory).unlink()
 
 
-def checked_title(title: str) -> str:
+def check_title(title: str) -> str:
     """Raises `ValueError`."""
     if not title.strip():
         raise ValueError("The title is empty. Give one that says what the conversation is about.")
     return title.strip()
 
 
-def checked_tag(tag: str | None) -> str | None:
+def check_tag(tag: str | None) -> str | None:
     """Raises `ValueError`."""
     if tag is not None and not tag.strip():
         raise ValueError("The tag is empty. Give None to take it away.")
     return tag if tag is None else tag.strip()
 
 
-def _found(session_id: str, directory: str | os.PathLike[str] | None) -> Path:
+def _find_transcript(session_id: str, directory: str | os.PathLike[str] | None) -> Path:
     path = path_of(session_id, directory)
     if path is None:
         raise no_such(session_id)

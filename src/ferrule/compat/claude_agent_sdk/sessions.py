@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Final, Literal, cast
 
 from ...app.settings import Settings
-from ...engine.entries import Unreadable, entry_of
-from ...host.transcripts import ENDING, Listed, TranscriptError, Transcripts, lines_of
+from ...engine.entries import UnreadableEntry, entry_of
+from ...host.transcripts import ENDING, ListedSession, TranscriptError, Transcripts, lines_of
 
 TITLE: Final = "title"
 TAG: Final = "tag"
@@ -114,7 +114,7 @@ def _folders() -> Iterator[str]:
 def path_of(session_id: str, directory: str | os.PathLike[str] | None) -> Path | None:
     for folder in [os.fspath(directory)] if directory is not None else _folders():
         try:
-            return transcripts().found(folder, session_id)
+            return transcripts().find(folder, session_id)
         except TranscriptError:
             continue
     return None
@@ -124,7 +124,7 @@ def entries_of(path: Path) -> Iterator[dict[str, Any]]:
     for line in lines_of(path):
         try:
             yield entry_of(line)
-        except Unreadable:  # what a kill or a disk cut short is left out, as it is when it is resumed
+        except UnreadableEntry:  # what a kill or a disk cut short is left out, as it is when it is resumed
             continue
 
 
@@ -132,8 +132,8 @@ def head_of(path: Path) -> dict[str, Any]:
     return next(entries_of(path), dict[str, Any]())
 
 
-def _info(one: Listed) -> SDKSessionInfo:
-    head, said = head_of(one.path), _said_of(one.path)
+def _info(one: ListedSession) -> SDKSessionInfo:
+    head, said = head_of(one.path), _labels_of(one.path)
     created = milliseconds(head.get("time"))
     return SDKSessionInfo(
         session_id=one.id,
@@ -149,13 +149,13 @@ def _info(one: Listed) -> SDKSessionInfo:
     )
 
 
-def _said_of(path: Path) -> dict[str, str | None]:
+def _labels_of(path: Path) -> dict[str, str | None]:
     """What people have called it: the last word of each kind."""
     kinds = tuple(f'{{"type":"{kind}"'.encode() for kind in (TITLE, TAG))
     said: dict[str, str | None] = {}
     for line in lines_of(path):
         if line.startswith(kinds):
-            with suppress(Unreadable):
+            with suppress(UnreadableEntry):
                 entry = entry_of(line)
                 said[entry["type"]] = entry.get("text")
     return said

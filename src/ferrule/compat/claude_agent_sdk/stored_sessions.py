@@ -14,7 +14,7 @@ from ...host.transcripts import prompt_of
 from ...sdk.mirroring import once
 from ...sdk.stores import SessionKey, SessionStore, SessionStoreEntry
 from .errors import ClaudeSDKError, in_their_words
-from .session_changes import ForkSessionResult, checked_tag, checked_title, no_such
+from .session_changes import ForkSessionResult, check_tag, check_title, no_such
 from .sessions import (
     TAG,
     TITLE,
@@ -42,7 +42,7 @@ async def list_sessions_from_store(
     except (NotImplementedError, AttributeError):
         raise ValueError("This store has no `list_sessions`. Name the conversation instead.") from None
     infos = [
-        _info(one["session_id"], await _loaded(session_store, one["session_id"], directory), one["mtime"])
+        _info(one["session_id"], await _load_entries(session_store, one["session_id"], directory), one["mtime"])
         for one in sorted(listed, key=lambda one: one["mtime"], reverse=True)
     ]
     found = [info for info in infos if info is not None]
@@ -53,14 +53,14 @@ async def get_session_info_from_store(
     session_store: SessionStore, session_id: str, directory: Directory = None
 ) -> SDKSessionInfo | None:
     """`None` where there is no such conversation."""
-    return _info(session_id, await _loaded(session_store, session_id, directory))
+    return _info(session_id, await _load_entries(session_store, session_id, directory))
 
 
 async def get_session_messages_from_store(
     session_store: SessionStore, session_id: str, directory: Directory = None, limit: int | None = None, offset: int = 0
 ) -> list[SessionMessage]:
     """What was said in it, from the beginning. Empty where there is no such conversation."""
-    found = list(messages_in(await _loaded(session_store, session_id, directory), session_id))
+    found = list(messages_in(await _load_entries(session_store, session_id, directory), session_id))
     return found[offset : None if limit is None else offset + limit]
 
 
@@ -68,7 +68,7 @@ async def list_subagents_from_store(
     session_store: SessionStore, session_id: str, directory: Directory = None
 ) -> list[str]:
     """The ids of the agents that worked in a conversation, in the order in which they began."""
-    return agents_in(await _loaded(session_store, session_id, directory))
+    return agents_in(await _load_entries(session_store, session_id, directory))
 
 
 async def get_subagent_messages_from_store(
@@ -80,7 +80,7 @@ async def get_subagent_messages_from_store(
     offset: int = 0,
 ) -> list[SessionMessage]:
     """What was said with an agent. Empty where there is no such conversation, or no such agent in it."""
-    found = list(messages_in(await _loaded(session_store, session_id, directory), session_id, agent_id))
+    found = list(messages_in(await _load_entries(session_store, session_id, directory), session_id, agent_id))
     return found[offset : None if limit is None else offset + limit]
 
 
@@ -88,14 +88,14 @@ async def rename_session_via_store(
     session_store: SessionStore, session_id: str, title: str, directory: Directory = None
 ) -> None:
     """Raises `NoSuchSession`, and `ValueError` for a title that is empty."""
-    await _add(session_store, session_id, directory, TITLE, checked_title(title))
+    await _add(session_store, session_id, directory, TITLE, check_title(title))
 
 
 async def tag_session_via_store(
     session_store: SessionStore, session_id: str, tag: str | None, directory: Directory = None
 ) -> None:
     """`None` takes the tag away. Raises `NoSuchSession`, and `ValueError` for a tag that is empty."""
-    await _add(session_store, session_id, directory, TAG, checked_tag(tag))
+    await _add(session_store, session_id, directory, TAG, check_tag(tag))
 
 
 async def delete_session_via_store(session_store: SessionStore, session_id: str, directory: Directory = None) -> None:
@@ -155,13 +155,13 @@ def _key(session_id: str, directory: Directory) -> SessionKey:
     return {"project_key": project_key_for_directory(directory), "session_id": session_id}
 
 
-async def _loaded(store: SessionStore, session_id: str, directory: Directory) -> list[dict[str, Any]]:
+async def _load_entries(store: SessionStore, session_id: str, directory: Directory) -> list[dict[str, Any]]:
     with in_their_words():
         return once(await store.load(_key(session_id, directory)) or [])
 
 
 async def _existing(store: SessionStore, session_id: str, directory: Directory) -> list[dict[str, Any]]:
-    entries = await _loaded(store, session_id, directory)
+    entries = await _load_entries(store, session_id, directory)
     if not entries:
         raise no_such(session_id)
     return entries

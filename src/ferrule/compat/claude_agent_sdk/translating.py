@@ -32,7 +32,7 @@ class CanUseToolShadowedWarning(UserWarning):
     """`can_use_tool` is there, and some calls are allowed before it is asked."""
 
 
-def translated(
+def translate_options(
     options: ClaudeAgentOptions,
     person: CallbackPerson | None,
     defer: Callable[[DeferredToolUse], None] = lambda call: None,
@@ -55,7 +55,7 @@ def translated(
         added_directories=options.add_dirs,
         system_prompt=base,
         append_system_prompt=append,
-        allow=_allowed(options),
+        allow=_allow_rules(options),
         deny=(*options.disallowed_tools, *(("Skill",) if options.skills == [] else ())),
         mode=options.permission_mode,
         person=person,
@@ -119,14 +119,14 @@ def _warn_of_shadows(options: ClaudeAgentOptions) -> None:
         return
     if options.permission_mode == "bypassPermissions":
         words = "permission_mode bypassPermissions allows every call before can_use_tool is asked."
-    elif shadowed := list(dict.fromkeys(filter(None, map(_whole, _allowed(options))))):
+    elif shadowed := list(dict.fromkeys(filter(None, map(_whole, _allow_rules(options))))):
         words = f"can_use_tool is not asked about {', '.join(shadowed)}: allowed_tools allows every call of it."
     else:
         return
     warnings.warn(f"{words} A PreToolUse hook sees every call.", CanUseToolShadowedWarning, stacklevel=4)
 
 
-def _allowed(options: ClaudeAgentOptions) -> list[str]:
+def _allow_rules(options: ClaudeAgentOptions) -> list[str]:
     chosen = ["Skill"] if options.skills == "all" else [f"Skill({name})" for name in options.skills or ()]
     return [*options.allowed_tools, *chosen]
 

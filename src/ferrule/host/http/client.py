@@ -19,7 +19,7 @@ from .connection import Connection, Route
 from .message import Headers, HttpError, HttpRequest
 from .proxies import Proxy, proxy_for
 from .tls import Tls
-from .urls import bracketed
+from .urls import bracket_host
 
 IDLE_SECONDS = 60.0
 """How long an unused connection is worth keeping; others on the way forget it, too."""
@@ -93,8 +93,8 @@ class HttpClient:
     @asynccontextmanager
     async def send(self, request: HttpRequest) -> AsyncGenerator[HttpResponse]:
         """Raises `HttpError`, here and from the body. Any status is an answer."""
-        connection, head = await self._answered(request)
-        async with connection.closed_on_failure():
+        connection, head = await self._exchange(request)
+        async with connection.close_on_failure():
             response = HttpResponse(connection, head, request)
             yield response
         if response.is_whole and connection.rest():
@@ -102,19 +102,19 @@ class HttpClient:
         else:
             connection.close()
 
-    async def _answered(self, request: HttpRequest) -> tuple[Connection, h11.Response]:
+    async def _exchange(self, request: HttpRequest) -> tuple[Connection, h11.Response]:
         route = Route.to(request.url, request.address, proxy_for(request.url, self._environ))
-        if (kept := self._kept(route)) is not None:
+        if (kept := self._take_idle(route)) is not None:
             try:
-                return kept, await _asked(kept, request)
+                return kept, await _send_and_read_head(kept, request)
             except HttpError as error:
                 # The other end closed an idle connection as we took it. Only what may be asked twice is.
                 if error.kind != "closed" or kept.answered or request.method not in IDEMPOTENT:
                     raise
-        connection = await Connection.opened(route, self._tls, request.timeouts.connect)
-        return connection, await _asked(connection, request)
+        connection = await Connection.open(route, self._tls, request.timeouts.connect)
+        return connection, await _send_and_read_head(connection, request)
 
-    def _kept(self, route: Route) -> Connection | None:
+    def _take_idle(self, route: Route) -> Connection | None:
         """The connection used last, which is the likeliest to be alive. Stale ones are closed on the way."""
         for connection in [one for one in self._idle if not one.is_fresh(IDLE_SECONDS)]:
             self._idle.remove(connection)
@@ -131,9 +131,9 @@ class HttpClient:
             self._idle.pop(0).close()
 
 
-async def _asked(connection: Connection, request: HttpRequest) -> h11.Response:
+async def _send_and_read_head(connection: Connection, request: HttpRequest) -> h11.Response:
     proxy = connection.route.proxy if request.url.scheme == "http" else None
-    async with connection.closed_on_failure():
+    async with connection.close_on_failure():
         connection.send(request, _headers(request, proxy), _target(request, proxy))
         return await connection.head(request.timeouts.first_byte)
 
@@ -142,7 +142,7 @@ def _target(request: HttpRequest, proxy: Proxy | None) -> str:
     """A proxy is told the whole URL; where the address was checked, with that in place of the name."""
     if proxy is None:
         return request.url.target
-    host = f"{bracketed(request.address or request.url.host)}:{request.url.port}"
+    host = f"{bracket_host(request.address or request.url.host)}:{request.url.port}"
     return f"http://{host}{request.url.target}"
 
 

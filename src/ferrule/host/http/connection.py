@@ -15,7 +15,7 @@ from ...core.values import plain_value
 from .message import HttpError, HttpRequest
 from .proxies import Proxy
 from .tls import Tls, is_untrusted
-from .urls import Url, bracketed
+from .urls import Url, bracket_host
 
 AtHand: TypeAlias = h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED] | h11.RemoteProtocolError
 
@@ -42,7 +42,7 @@ class Route:
 
     @property
     def name(self) -> str:
-        return f"{bracketed(self.host)}:{self.port}"
+        return f"{bracket_host(self.host)}:{self.port}"
 
     @property
     def endpoint(self) -> tuple[str, int]:
@@ -66,7 +66,7 @@ class Connection:
         """Whether anything of an answer to the last request has come."""
 
     @classmethod
-    async def opened(cls, route: Route, tls: Tls, seconds: float) -> Connection:
+    async def open(cls, route: Route, tls: Tls, seconds: float) -> Connection:
         async with _failing_clearly(route, seconds):
             host, port = route.endpoint
             direct_tls = route.scheme == "https" and not route.proxy
@@ -79,7 +79,7 @@ class Connection:
                 happy_eyeballs_delay=None if _is_address(host) else RACE_SECONDS,
             )
             connection = cls(route, reader, writer)
-            async with connection.closed_on_failure():
+            async with connection.close_on_failure():
                 connection._set_options()
                 if route.proxy and route.scheme == "https":
                     await connection._tunnel(route.proxy)
@@ -87,7 +87,7 @@ class Connection:
             return connection
 
     @asynccontextmanager
-    async def closed_on_failure(self) -> AsyncGenerator[None]:
+    async def close_on_failure(self) -> AsyncGenerator[None]:
         """For whatever may be interrupted: a socket that is in the middle of something is of no more use."""
         is_fine = False
         try:
@@ -103,7 +103,7 @@ class Connection:
         plug.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
     async def _tunnel(self, proxy: Proxy) -> None:
-        target = f"{bracketed(self.route.address or self.route.host)}:{self.route.port}"
+        target = f"{bracket_host(self.route.address or self.route.host)}:{self.route.port}"
         headers = [("Host", target)]
         if proxy.authorization:
             headers.append(("Proxy-Authorization", proxy.authorization))
@@ -229,7 +229,7 @@ def _is_address(host: str) -> bool:
 async def _failing_clearly(route: Route, seconds: float) -> AsyncGenerator[None]:
     """While connecting: each fault as one `HttpError` that names the other end."""
     host, port = route.endpoint
-    name = f"the proxy {bracketed(host)}:{port}" if route.proxy else route.name
+    name = f"the proxy {bracket_host(host)}:{port}" if route.proxy else route.name
     try:
         async with asyncio.timeout(seconds):
             yield

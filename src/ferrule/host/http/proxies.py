@@ -33,7 +33,7 @@ def proxy_for(url: Url, environ: Mapping[str, str]) -> Proxy | None:
     text = _variable(environ, f"{url.scheme}_proxy") or _variable(environ, "all_proxy")
     if not text or _is_loopback(url.host) or _is_excepted(url, _variable(environ, "no_proxy")):
         return None
-    return _parsed(text)
+    return _parse(text)
 
 
 def _variable(environ: Mapping[str, str], name: str) -> str:
@@ -55,7 +55,7 @@ def _is_excepted(url: Url, exceptions: str) -> bool:
     return False
 
 
-def _parsed(text: str) -> Proxy:
+def _parse(text: str) -> Proxy:
     try:
         parts = urlsplit(text if "://" in text else f"http://{text}")
         port = parts.port

@@ -57,7 +57,7 @@ class Url:
     @property
     def authority(self) -> str:
         """As in the Host header: the port only where it is not the scheme's own."""
-        host = bracketed(self.host)
+        host = bracket_host(self.host)
         return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
     @property
@@ -68,7 +68,7 @@ class Url:
         return self.origin + self.target
 
 
-def bracketed(host: str) -> str:
+def bracket_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 

@@ -51,7 +51,7 @@ def report_number(start: Start) -> int:
     return min(HIGHEST_REPORT, most - 2, start["limits"].get("open_files", most) - 2)
 
 
-def needed_to_start(program: str) -> tuple[str, ...]:
+def files_to_start(program: str) -> tuple[str, ...]:
     """Files that must be readable for there to be a shell at all."""
     return (os.path.realpath(program), SHELL_START)
 
@@ -86,7 +86,7 @@ def close_all_but(kept: Sequence[int]) -> None:
     os.close(empty)
 
 
-def received_job(own: socket.socket) -> tuple[Job | None, list[int]]:
+def receive_job(own: socket.socket) -> tuple[Job | None, list[int]]:
     """To its end; the descriptors come with the first bytes. `None` where nothing is wanted any more."""
     data, descriptors, _, _ = socket.recv_fds(own, 1 << 16, MOST_DESCRIPTORS)
     parts = [data]

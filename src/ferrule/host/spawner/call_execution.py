@@ -13,7 +13,7 @@ import os
 import stat
 
 from . import landlock
-from .handed_call import HandedCall, Place
+from .handed_call import CallPlace, HandedCall
 from .metadata_execution import ITSELF, PERMISSIONS, MetadataExecution
 from .notification import WRITING
 from .syscalls import AT_FDCWD, syscall
@@ -89,7 +89,7 @@ class CallExecution:
         place = call.place(at, path)
         if flags & os.O_NOFOLLOW and place.is_link:
             return LEFT_TO_KERNEL
-        place = call.followed(place)
+        place = call.follow(place)
         if place.found is None or not stat.S_ISREG(place.found.st_mode) or not self._names.may_be_read(place.path):
             return LEFT_TO_KERNEL
         if place.wants_folder or flags & os.O_DIRECTORY:
@@ -104,7 +104,7 @@ class CallExecution:
         return Opened(descriptor, closes_on_exec=bool(flags & os.O_CLOEXEC))
 
     def truncate(self, call: HandedCall, path: bytes, length: int) -> Result:
-        place = call.followed(call.place(AT_FDCWD, path))
+        place = call.follow(call.place(AT_FDCWD, path))
         if self._names.is_own(place.path):
             return LEFT_TO_KERNEL
         largest = call.largest_file()
@@ -119,16 +119,16 @@ class CallExecution:
         os.ftruncate(opened.descriptor, length)
         return None
 
-    def _place_to_open(self, call: HandedCall, at: int, path: bytes, flags: int) -> Place:
+    def _place_to_open(self, call: HandedCall, at: int, path: bytes, flags: int) -> CallPlace:
         place = call.place(at, path)
         is_new = flags & os.O_CREAT and flags & os.O_EXCL
         if place.is_link and is_new:
             raise OSError(errno.EEXIST, "a link is there")
         if place.is_link and flags & os.O_NOFOLLOW:
             raise OSError(errno.ELOOP, "a link is there")
-        return call.followed(place)
+        return call.follow(place)
 
-    def _create(self, call: HandedCall, place: Place, flags: int, mode: int) -> Result:
+    def _create(self, call: HandedCall, place: CallPlace, flags: int, mode: int) -> Result:
         if not flags & os.O_CREAT:
             raise OSError(errno.ENOENT, "nothing is there")
         if place.wants_folder:
@@ -140,10 +140,10 @@ class CallExecution:
         os.umask(call.umask())
         self._rights.announce(place, is_temporary=is_temporary)
         descriptor = call.keep(os.open(place.name, opening, mode & PERMISSIONS, dir_fd=place.folder))
-        self._rights.made(place, os.fstat(descriptor), is_temporary=is_temporary)
+        self._rights.note_made(place, os.fstat(descriptor), is_temporary=is_temporary)
         return Opened(descriptor, closes_on_exec=bool(flags & os.O_CLOEXEC))
 
-    def _open_existing(self, call: HandedCall, place: Place, flags: int) -> Result:
+    def _open_existing(self, call: HandedCall, place: CallPlace, flags: int) -> Result:
         found = place.found
         assert found is not None
         if flags & os.O_CREAT and flags & os.O_EXCL:
@@ -168,7 +168,7 @@ class CallExecution:
             os.set_blocking(descriptor, True)
         if flags & os.O_TRUNC:
             os.truncate(ITSELF.format(descriptor), 0)
-        self._rights.changed(place.path)
+        self._rights.note_changed(place.path)
         return Opened(descriptor, closes_on_exec=bool(flags & os.O_CLOEXEC))
 
     # Names
@@ -187,9 +187,9 @@ class CallExecution:
         self._rights.announce(place, is_temporary=is_temporary)
         os.mkdir(place.name, mode & PERMISSIONS, dir_fd=place.folder)
         if is_parent:
-            self._rights.made_parent(place)
+            self._rights.note_parent_made(place)
         else:
-            self._rights.made(place, _stat(place), is_temporary=is_temporary)
+            self._rights.note_made(place, _stat(place), is_temporary=is_temporary)
         return None
 
     def make_node(self, call: HandedCall, at: int, path: bytes) -> Result:
@@ -213,10 +213,10 @@ class CallExecution:
         self._confirm(call)
         self._rights.announce(place, is_temporary=is_temporary)
         os.symlink(target, place.name, dir_fd=place.folder)
-        self._rights.made(place, _stat(place), is_temporary=is_temporary)
+        self._rights.note_made(place, _stat(place), is_temporary=is_temporary)
         return None
 
-    def link(self, call: HandedCall, old: Place, new: Place) -> Result:
+    def link(self, call: HandedCall, old: CallPlace, new: CallPlace) -> Result:
         """A second name makes what it means readable there, so it must be readable where it is."""
         if self._names.is_own(new.path):
             return LEFT_TO_KERNEL
@@ -235,10 +235,10 @@ class CallExecution:
         self._confirm(call)
         self._rights.announce(new, is_temporary=is_temporary)
         os.link(old.name, new.name, src_dir_fd=old.folder, dst_dir_fd=new.folder, follow_symlinks=False)
-        self._rights.made(new, _stat(new), is_temporary=is_temporary)
+        self._rights.note_made(new, _stat(new), is_temporary=is_temporary)
         return None
 
-    def rename(self, call: HandedCall, old: Place, new: Place, flags: int) -> Result:
+    def rename(self, call: HandedCall, old: CallPlace, new: CallPlace, flags: int) -> Result:
         own = self._names.is_own(old.path), self._names.is_own(new.path)
         if all(own):
             return LEFT_TO_KERNEL
@@ -262,10 +262,10 @@ class CallExecution:
         self._rights.announce(new, is_temporary=is_temporary)
         words = old.folder, old.name, new.folder, new.name, flags
         syscall("rename", RENAMEAT2[os.uname().machine], *words)
-        self._renamed(old, new, is_temporary=is_temporary, exchanged=bool(flags & EXCHANGE))
+        self._note_rename(old, new, is_temporary=is_temporary, exchanged=bool(flags & EXCHANGE))
         return None
 
-    def _check_rename(self, old: Place, new: Place, *, exchanging: bool) -> None:
+    def _check_rename(self, old: CallPlace, new: CallPlace, *, exchanging: bool) -> None:
         self._rights.check_existing(old)
         comes_from_temporary = self._temporaries.means(old.path, old.found)
         if not self._names.is_declared(new.path):
@@ -281,11 +281,11 @@ class CallExecution:
             ):
                 raise self._rights.refusal(place.path)
 
-    def _is_whole(self, place: Place) -> bool:
+    def _is_whole(self, place: CallPlace) -> bool:
         """Whether a folder with all that is in it may be at this name."""
         return self._names.is_declared_tree(place.path) or not self._names.is_declared(place.path)
 
-    def _renamed(self, old: Place, new: Place, *, is_temporary: bool, exchanged: bool) -> None:
+    def _note_rename(self, old: CallPlace, new: CallPlace, *, is_temporary: bool, exchanged: bool) -> None:
         if not exchanged:
             self._temporaries.forget(old.path)
         elif self._temporaries.means(old.path, old.found):
@@ -293,7 +293,7 @@ class CallExecution:
         if is_temporary:
             self._temporaries.add(new.path, _stat(new))
         for place in (old, new):
-            self._rights.renamed(place)
+            self._rights.note_renamed(place)
 
     def remove(self, call: HandedCall, at: int, path: bytes, flags: int) -> Result:
         place = call.place(at, path)
@@ -314,9 +314,9 @@ class CallExecution:
         else:
             os.unlink(place.name, dir_fd=place.folder)
         self._temporaries.forget(place.path)
-        self._rights.changed(place.path)
+        self._rights.note_changed(place.path)
         return None
 
 
-def _stat(place: Place) -> os.stat_result:
+def _stat(place: CallPlace) -> os.stat_result:
     return os.stat(place.name, dir_fd=place.folder, follow_symlinks=False)

@@ -56,7 +56,7 @@ def _link(execution: CallExecution, call: HandedCall) -> Result:
 
 def _linkat(execution: CallExecution, call: HandedCall) -> Result:
     old, new = call.place(call.number(0), call.text(1)), call.place(call.number(2), call.text(3))
-    return execution.link(call, call.followed(old) if call.number(4) & SYMLINK_FOLLOW else old, new)
+    return execution.link(call, call.follow(old) if call.number(4) & SYMLINK_FOLLOW else old, new)
 
 
 def _utime(execution: CallExecution, call: HandedCall) -> Result:

@@ -7,7 +7,7 @@ import os
 from contextlib import suppress
 
 from .becoming import restore_signals
-from .carrying import Carrying, interrupted
+from .carrying import Carrying, read_interrupted
 from .protocol import MOST_CHANGES
 
 TYPE_CHECKING = False
@@ -40,15 +40,15 @@ class Carrier:
                 self.pid = pid
                 carrying.close()
         except (OSError, RecursionError) as error:
-            self.changed = self._failed(str(error))
+            self.changed = self._failure(str(error))
 
-    def finished(self) -> Changed:
+    def finish(self) -> Changed:
         """When the process ended."""
         try:
             with open(self._result, "rb") as file:
                 return marshal.load(file)
         except (OSError, EOFError, ValueError):
-            return self._failed(CUT_SHORT)
+            return self._failure(CUT_SHORT)
 
     def _carry_and_exit(self, carrying: Carrying) -> None:
         try:
@@ -59,11 +59,11 @@ class Carrier:
         finally:
             os._exit(0)
 
-    def _failed(self, why: str) -> Changed:
+    def _failure(self, why: str) -> Changed:
         """For all that was about to change, as far as that is known."""
         paths = self._roots
         with suppress(OSError):
-            paths = interrupted(self._note)
+            paths = read_interrupted(self._note)
         failed = [(path, why) for path in paths]
         return {
             "done": [],

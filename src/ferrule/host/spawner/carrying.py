@@ -15,7 +15,7 @@ from itertools import islice
 
 from .declarations import Declarations
 from .protocol import MOST_CHANGES
-from .syscalls import opened_beneath
+from .syscalls import open_beneath
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ MADE, CHANGED, REMOVED, ATTRIBUTES = "made", "changed", "removed", "attributes"
 CHUNK = 1 << 20
 
 
-class Change:
+class LayerChange:
     """One name below a workspace folder that is not as it was."""
 
     __slots__ = ("kind", "mode", "path", "size", "untouched")
@@ -65,9 +65,9 @@ class Layer:
         os.close(self.upper)
         os.close(self.lower)
 
-    def changes(self, folder: str = "", *, replaced: bool = False) -> Iterator[Change]:
+    def changes(self, folder: str = "", *, replaced: bool = False) -> Iterator[LayerChange]:
         """Folders before what is in them. Gives itself the rights to look into the layer's own."""
-        with _opened(self.upper, folder) as upper, _opened(self.lower, folder) as lower:
+        with _open(self.upper, folder) as upper, _open(self.lower, folder) as lower:
             if upper is None:
                 return
             names = sorted(os.listdir(upper))
@@ -77,24 +77,24 @@ class Layer:
                 if new is None:
                     continue
                 if stat.S_ISCHR(new.st_mode) and new.st_rdev == 0:
-                    yield from [Change(path, REMOVED)] if old is not None else []
+                    yield from [LayerChange(path, REMOVED)] if old is not None else []
                 elif stat.S_ISDIR(new.st_mode):
                     yield from self._folder(path, new, old, upper, replaced=replaced)
                 else:
-                    yield Change(
+                    yield LayerChange(
                         path, MADE if old is None else CHANGED, new.st_mode, new.st_size, untouched=_same(new, old)
                     )
             if replaced and lower is not None:
                 gone = sorted({*os.listdir(lower)}.difference(names))
-                yield from (Change(f"{folder}/{name}", REMOVED) for name in gone)
+                yield from (LayerChange(f"{folder}/{name}", REMOVED) for name in gone)
 
     def _folder(
         self, path: str, new: os.stat_result, old: os.stat_result | None, upper: int, *, replaced: bool
-    ) -> Iterator[Change]:
+    ) -> Iterator[LayerChange]:
         if old is None or not stat.S_ISDIR(old.st_mode):
-            yield Change(path, MADE if old is None else CHANGED, new.st_mode)
+            yield LayerChange(path, MADE if old is None else CHANGED, new.st_mode)
         elif new.st_mode != old.st_mode:
-            yield Change(path, ATTRIBUTES, new.st_mode)
+            yield LayerChange(path, ATTRIBUTES, new.st_mode)
         name = os.path.basename(path)
         os.chmod(name, 0o700, dir_fd=upper)
         notes = os.listxattr(f"/proc/self/fd/{upper}/{name}", follow_symlinks=False)
@@ -110,7 +110,7 @@ class Carrying:
         self._layers = layers
         self._since = since
         self._note = note
-        self._read: list[tuple[Layer, Change]] = []
+        self._read: list[tuple[Layer, LayerChange]] = []
         self._rest = ((layer, change) for layer in layers for change in layer.changes())
         self._token = os.urandom(6).hex()
         self._changed: Changed = {"done": [], "dropped": [], "failed": [], "refused": [], "totals": {}}
@@ -123,16 +123,16 @@ class Carrying:
 
     def carry(self) -> Changed:
         """Removals last: a move that is cut short leaves two files."""
-        wanted = [one for one in (*self._read, *self._rest) if self._sorted_out(*one)]
+        wanted = [one for one in (*self._read, *self._rest) if self._sort_out(*one)]
         if wanted:
             self._take_down(wanted)
             removed = [one for one in reversed(wanted) if one[1].kind == REMOVED]
-            folders: list[tuple[Layer, Change]] = []
+            folders: list[tuple[Layer, LayerChange]] = []
             for layer, change in [one for one in wanted if one[1].kind != REMOVED] + removed:
-                if self._carried(layer, change) and stat.S_ISDIR(change.mode):
+                if self._carry(layer, change) and stat.S_ISDIR(change.mode):
                     folders.append((layer, change))
             for layer, change in reversed(folders):  # one that may not be written is filled by now
-                with _opened(layer.lower, change.path) as folder:
+                with _open(layer.lower, change.path) as folder:
                     if folder is not None:
                         os.fchmod(folder, change.mode & KEPT_FOLDER_MODE)
             os.unlink(self._note)
@@ -143,7 +143,7 @@ class Carrying:
         for layer in self._layers:
             layer.close()
 
-    def _sorted_out(self, layer: Layer, change: Change) -> bool:
+    def _sort_out(self, layer: Layer, change: LayerChange) -> bool:
         """Whether it is to be carried over; if not, it is told of, unless nothing changed."""
         path = os.path.join(layer.root, change.path)
         makes_folder = change.kind == MADE and stat.S_ISDIR(change.mode)
@@ -154,12 +154,12 @@ class Carrying:
             self._changed["dropped"].append(path)
         return False
 
-    def _take_down(self, wanted: list[tuple[Layer, Change]]) -> None:
+    def _take_down(self, wanted: list[tuple[Layer, LayerChange]]) -> None:
         paths = (os.path.join(layer.root, change.path) for layer, change in wanted)
         with open(self._note, "xb") as file:
             file.write(b"\0".join(map(os.fsencode, (self._token, *paths))))
 
-    def _carried(self, layer: Layer, change: Change) -> bool:
+    def _carry(self, layer: Layer, change: LayerChange) -> bool:
         path = os.path.join(layer.root, change.path)
         try:
             self._carry_one(layer, change, path)
@@ -178,9 +178,9 @@ class Carrying:
         totals[kind] = totals.get(kind, 0) + 1
         return totals[kind] <= MOST_CHANGES
 
-    def _carry_one(self, layer: Layer, change: Change, path: str) -> None:
+    def _carry_one(self, layer: Layer, change: LayerChange, path: str) -> None:
         folder, name = os.path.split(change.path)
-        with _opened(layer.lower, folder) as target, _opened(layer.upper, folder) as source:
+        with _open(layer.lower, folder) as target, _open(layer.upper, folder) as source:
             if target is None:
                 raise OSError(errno.ENOENT, "its folder was not declared, or is gone")
             old = _stat(name, target)
@@ -207,7 +207,7 @@ class Carrying:
         _remove_tree(target, name)
 
     def _look_through(self, target: int, name: str, path: str) -> None:
-        with _opened(target, name) as folder:
+        with _open(target, name) as folder:
             if folder is None:
                 return
             for inner in os.listdir(folder):
@@ -245,7 +245,7 @@ class Carrying:
             raise
 
 
-def interrupted(note: str) -> list[str]:
+def read_interrupted(note: str) -> list[str]:
     """The names that were being changed when a carrying was cut short; what it left beside them is removed."""
     with open(note, "rb") as file:
         token, *paths = map(os.fsdecode, file.read().split(b"\0"))
@@ -276,7 +276,7 @@ def _remove_tree(target: int, name: str) -> None:
     with suppress(IsADirectoryError):
         os.unlink(name, dir_fd=target)
         return
-    with _opened(target, name) as folder:
+    with _open(target, name) as folder:
         if folder is not None:
             for inner in os.listdir(folder):
                 _remove_tree(folder, inner)
@@ -321,10 +321,10 @@ def _copy(source: int, name: str, target: int, beside: str, new: os.stat_result)
 
 
 @contextmanager
-def _opened(folder: int, path: str) -> Generator[int | None]:
+def _open(folder: int, path: str) -> Generator[int | None]:
     """A folder below another, no link followed; `None` where there is none."""
     try:
-        descriptor = opened_beneath(folder, path, os.O_RDONLY | os.O_DIRECTORY)
+        descriptor = open_beneath(folder, path, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
         if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
             raise

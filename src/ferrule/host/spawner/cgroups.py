@@ -32,7 +32,7 @@ def join(processes: int, memory: int) -> list[str]:
             continue
         limits = {name: value for name, value in zip(names, (processes, memory), strict=True) if name and value}
         above = [place] if controller or os.path.ismount(place) else [os.path.dirname(place), place]
-        attempts = (_joined(folder, limits) for folder in above for _ in range(TRIES))
+        attempts = (_join_group(folder, limits) for folder in above for _ in range(TRIES))
         group = next(filter(None, attempts), "") if limits else ""
         made += [group] if group else []
     return made
@@ -74,7 +74,7 @@ def name_for(pid: int) -> str:
     return f"{PREFIX}{os.stat('/proc/self/ns/pid').st_ino}-{pid}"
 
 
-def _joined(folder: str, limits: dict[str, int]) -> str:
+def _join_group(folder: str, limits: dict[str, int]) -> str:
     """The new group in the folder; an empty text where it could not be made, limited and entered."""
     group = os.path.join(folder, name_for(os.getpid()))
     try:

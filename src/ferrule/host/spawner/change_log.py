@@ -22,18 +22,18 @@ class ChangeLog:
         self._failed: list[tuple[str, str]] = []
         self._totals = {"done": 0, "dropped": 0, "failed": 0, "refused": 0}
 
-    def done(self, path: bytes) -> None:
+    def note_done(self, path: bytes) -> None:
         self._count("done", self._done, path)
 
-    def refused(self, path: bytes) -> None:
+    def note_refused(self, path: bytes) -> None:
         self._count("refused", self._refused, path)
 
-    def failed(self, path: bytes, why: str) -> None:
+    def note_failed(self, path: bytes, why: str) -> None:
         self._totals["failed"] += 1
         if len(self._failed) < MOST_CHANGES:
             self._failed.append((os.fsdecode(path), why))
 
-    def changed(self) -> Changed:
+    def as_changed(self) -> Changed:
         return {
             "done": _first(self._done),
             "dropped": [],

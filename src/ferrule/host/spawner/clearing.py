@@ -9,7 +9,7 @@ from .layers import UPPER, WORK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .layers import Place
+    from .layers import LayerPlace
 
 NOTES_OF_THE_KERNEL = ("work", "incompat/volatile", "incompat", "index")
 
@@ -27,7 +27,7 @@ def remove(folder: str) -> bool:
     return True
 
 
-def remove_place(place: Place) -> None:
+def remove_place(place: LayerPlace) -> None:
     """The layers of a command, which are mounted nowhere any more."""
     for number in range(len(place.roots)):
         layer = place.layer(number)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import select
 
-from .becoming import needed_to_start
+from .becoming import files_to_start
 from .enclosure import Enclosure
 from .launching import Forerunner
-from .layers import Place
+from .layers import LayerPlace
 from .rulesets import Rulesets
 from .supervised import SupervisedShell
 
@@ -78,7 +78,7 @@ class Crew:
         return os.path.join(above, str(self._made))
 
     def ruleset(self, jail: Jail, program: str) -> Ruleset:
-        return self._rulesets.take(jail, needed_to_start(program))
+        return self._rulesets.take(jail, files_to_start(program))
 
     def give_back(self, ruleset: Ruleset) -> None:
         self._rulesets.give_back(ruleset)
@@ -137,7 +137,7 @@ class Crew:
             self.give_back(supervised.ruleset)
         return self._fresh_supervised(jail, program)
 
-    def lost(self, pid: int) -> None:
+    def note_lost(self, pid: int) -> None:
         """One of them ended while it waited."""
         if self._plain is not None and self._plain.pid == pid:
             self._plain = None
@@ -165,7 +165,7 @@ class Crew:
         return SupervisedShell(jail, self.ruleset(jail, program), self._home)
 
     def _fresh_enclosure(self, jail: Jail, program: str) -> Enclosure:
-        return Enclosure(jail, program, Place(self.next_folder(self._home), jail["workspace"]), self._home)
+        return Enclosure(jail, program, LayerPlace(self.next_folder(self._home), jail["workspace"]), self._home)
 
     def _dismiss(self, confined: Forerunner) -> None:
         confined.dismiss()

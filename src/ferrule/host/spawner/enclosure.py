@@ -21,9 +21,9 @@ from .becoming import (
     FAILED,
     become_shell,
     close_all_but,
+    files_to_start,
     give_up_powers,
-    needed_to_start,
-    received_job,
+    receive_job,
     restore_signals,
 )
 from .carrying import Layer
@@ -49,7 +49,7 @@ SECONDS_TO_PREPARE = 10.0
 class Enclosure:
     """A held command from before it is known which one it is until its layers are read."""
 
-    def __init__(self, jail: Jail, program: str, place: layers.Place, home: str) -> None:
+    def __init__(self, jail: Jail, program: str, place: layers.LayerPlace, home: str) -> None:
         """Raises `OSError` for want of room; what goes wrong in the kernel shows when it is launched."""
         self.jail = jail
         self.program = program
@@ -98,7 +98,7 @@ class Enclosure:
         self._line.shutdown(socket.SHUT_WR)
 
     def _listen(self) -> None:
-        word, pid, descriptors = _received(self._states)
+        word, pid, descriptors = _receive(self._states)
         if word.startswith(FIRST):
             self._mounts, *uppers = descriptors
             self._in_memory = dict(zip(word.removeprefix(FIRST), uppers, strict=True))
@@ -109,12 +109,12 @@ class Enclosure:
                 word.removeprefix(TROUBLE).decode("utf-8", "replace") or "the process that was made ahead died"
             )
 
-    def ended(self) -> tuple[int, bytes]:
+    def end_of_shell(self) -> tuple[int, bytes]:
         """How the shell ended, as `waitpid` says it, and why there was none. For when the first process ended."""
         self._states.setblocking(False)
         status = int(signal.SIGKILL)
         try:
-            while (received := _received(self._states))[0]:
+            while (received := _receive(self._states))[0]:
                 if received[1] == self.pid and received[0].startswith(STATUS):
                     status = int(received[0].removeprefix(STATUS))
         except (BlockingIOError, ConnectionError):
@@ -150,7 +150,7 @@ def _identity(found: os.stat_result) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-def _received(states: socket.socket) -> tuple[bytes, int, list[int]]:
+def _receive(states: socket.socket) -> tuple[bytes, int, list[int]]:
     """A message, the process that sent it, and the descriptors that came with it."""
     room = socket.CMSG_SPACE(CREDENTIALS.size) + socket.CMSG_SPACE(MOST_ROOTS * 4)
     word, parts, _, _ = states.recvmsg(LONGEST, room)
@@ -184,7 +184,7 @@ def _be_first(
         mounts = os.open("/proc/self/ns/mnt", os.O_RDONLY)
         socket.send_fds(states, [FIRST + bytes(in_memory)], [mounts, *in_memory.values()])
         close_all_but([states.fileno()])
-        status = _waited(shell, states)
+        status = _wait_for(shell, states)
         states.send(STATUS + b"%d" % status)
     except (OSError, ValueError, UnicodeError) as error:
         states.send(TROUBLE + str(error).encode("utf-8", "replace")[:LONGEST])
@@ -192,7 +192,7 @@ def _be_first(
         os._exit(0)  # whatever happened, it never returns into the spawner's loop
 
 
-def _waited(shell: int, states: socket.socket) -> int:
+def _wait_for(shell: int, states: socket.socket) -> int:
     """How the shell ended. Ends everything if the spawner is gone."""
     woken, waker = os.pipe()
     os.set_blocking(waker, False)
@@ -221,11 +221,11 @@ def _wait_and_become(
     try:
         os.setsid()
         rights = landlock.Rights(reading=jail["readable"] is not None, tcp=jail["network"], version=jail["landlock"])
-        readable = (*(jail["readable"] or ()), *needed_to_start(program))
+        readable = (*(jail["readable"] or ()), *files_to_start(program))
         ruleset = landlock.make_ruleset(rights, readable=readable, writable=writable, changeable=jail["workspace"])
         give_up_powers(jail, ruleset, capabilities.to_keep())
         states.send(SHELL)
-        job, descriptors = received_job(line)
+        job, descriptors = receive_job(line)
         if job is not None:
             output, report = descriptors
             become_shell(job, output=output, report=report)

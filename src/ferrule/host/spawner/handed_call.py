@@ -27,7 +27,7 @@ WITHOUT_LINKS = struct.pack("=QQQ", FOLDER, 0, RESOLVE_NO_SYMLINKS)
 STREAMS = {b"stdin": b"fd/0", b"stdout": b"fd/1", b"stderr": b"fd/2"}
 
 
-class Place:
+class CallPlace:
     """A name in a folder that is held open. `path` is where that really is."""
 
     __slots__ = ("folder", "found", "is_dot", "name", "path", "wants_folder")
@@ -42,7 +42,7 @@ class Place:
         """Its path ended in a slash."""
         self.is_dot = is_dot
         """Its path ended in `.` or `..`, or was that of the root."""
-        self.found = _found(folder, name)
+        self.found = _find(folder, name)
 
     @property
     def is_link(self) -> bool:
@@ -113,13 +113,13 @@ class HandedCall:
         """The most bytes that the caller may make a file; negative for as many as it likes."""
         return resource.prlimit(self._task, resource.RLIMIT_FSIZE)[0]
 
-    def place(self, at: int, path: bytes) -> Place:
+    def place(self, at: int, path: bytes) -> CallPlace:
         """Where a path of the caller leads, without following a link that its last name is. Raises `OSError`."""
         if path.startswith(b"/"):
             return self._place(_for_task(path, self._task))
         return self._place(self._base(at) + b"/" + path)
 
-    def followed(self, place: Place) -> Place:
+    def follow(self, place: CallPlace) -> CallPlace:
         """Where its links lead in the end; the same for what is none. Raises `OSError` for a ring of them."""
         for _ in range(MOST_LINKS):
             if not place.is_link:
@@ -157,20 +157,20 @@ class HandedCall:
             raise OSError(errno.ENOTDIR, "not a folder")
         return base
 
-    def _place(self, path: bytes) -> Place:
+    def _place(self, path: bytes) -> CallPlace:
         stripped = path.rstrip(b"/")
         head, _, name = stripped.rpartition(b"/")
         if name in (b"", b".", b".."):
             _, whole = self._folder(path)
             folder, above = self._folder(os.path.dirname(whole))
-            return Place(folder, os.path.basename(whole) or b".", whole, is_dot=True)
+            return CallPlace(folder, os.path.basename(whole) or b".", whole, is_dot=True)
         folder, above = self._folder(head or b"/")
-        return Place(folder, name, os.path.join(above, name), wants_folder=stripped != path)
+        return CallPlace(folder, name, os.path.join(above, name), wants_folder=stripped != path)
 
     def _folder(self, path: bytes) -> tuple[int, bytes]:
         """The folder held open, and its path without links."""
         try:
-            return self.keep(_opened_folder(path)), _plain(path)
+            return self.keep(_open_folder(path)), _plain(path)
         except OSError as error:
             if error.errno != errno.ELOOP:
                 raise
@@ -179,9 +179,9 @@ class HandedCall:
             path = _path_of(descriptor)
         finally:
             os.close(descriptor)
-        return self.keep(_opened_folder(path)), path
+        return self.keep(_open_folder(path)), path
 
-    def _behind_magic(self, place: Place) -> Place:
+    def _behind_magic(self, place: CallPlace) -> CallPlace:
         """A link of /proc leads to a file, not to a name; its name is where that file is now."""
         own = self.keep(os.open(place.name, os.O_PATH | os.O_CLOEXEC, dir_fd=place.folder))
         path = _path_of(own)
@@ -205,7 +205,7 @@ def _for_task(path: bytes, task: int) -> bytes:
     return path
 
 
-def _opened_folder(path: bytes) -> int:
+def _open_folder(path: bytes) -> int:
     return syscall("open", OPENAT2, AT_FDCWD, path, WITHOUT_LINKS, len(WITHOUT_LINKS))
 
 
@@ -220,7 +220,7 @@ def _path_of(descriptor: int) -> bytes:
     return os.readlink(b"/proc/self/fd/%d" % descriptor)
 
 
-def _found(folder: int, name: bytes) -> os.stat_result | None:
+def _find(folder: int, name: bytes) -> os.stat_result | None:
     try:
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from . import cgroups
 from .carriers import NOTE
-from .carrying import interrupted
+from .carrying import read_interrupted
 from .clearing import spawn_removal
 from .temporaries import has_lists, remove_left_behind
 
@@ -54,7 +54,7 @@ def cut_short(home: str) -> list[str]:
     with suppress(OSError):
         for name in os.listdir(home):
             if name.endswith(NOTE):
-                found += interrupted(os.path.join(home, name))
+                found += read_interrupted(os.path.join(home, name))
     return found
 
 

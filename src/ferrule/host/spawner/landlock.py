@@ -11,7 +11,7 @@ import os
 import stat
 import struct
 
-from .syscalls import opened_without_links, syscall
+from .syscalls import open_without_links, syscall
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def grant(ruleset: int, path: str, allowed: int) -> None:
     if not allowed:
         return
     try:
-        descriptor = opened_without_links(path)
+        descriptor = open_without_links(path)
     except OSError:
         return
     try:

@@ -14,10 +14,10 @@ from .becoming import (
     become_program,
     become_shell,
     close_all_but,
+    files_to_start,
     give_up_powers,
-    needed_to_start,
     program_environment,
-    received_job,
+    receive_job,
     report_number,
     restore_signals,
     shell_environment,
@@ -42,7 +42,7 @@ def is_plain(start: Start) -> bool:
     return start["jail"] is None and not start["limits"] and len(os.fsencode(start["command"])) < LONGEST_ARGUMENT
 
 
-def spawned(job: Job, *, channels: Sequence[int], report: int) -> int:
+def spawn(job: Job, *, channels: Sequence[int], report: int) -> int:
     """The process id of a plain shell, or of a program with channels. Raises `OSError`."""
     start = job["start"]
     if start["argv"]:
@@ -124,12 +124,12 @@ def _wait_and_become(own: socket.socket, jail: Jail | None, ruleset: Ruleset | N
         kept = capabilities.to_keep()
         if jail is not None and ruleset is not None:
             give_up_powers(jail, ruleset.descriptor, kept)
-        job, descriptors = received_job(own)
+        job, descriptors = receive_job(own)
         if job is not None:
             count = 3 if job["start"]["argv"] else 1
             channels, (report, *rules) = descriptors[:count], descriptors[count:]
             asked = job["start"]["jail"]
-            own = _moved_from(own, report_number(job["start"]))
+            own = _move_from(own, report_number(job["start"]))
             if jail is None and asked is not None:
                 rules = rules or [_enter_mounts(asked, job)]
                 give_up_powers(asked, rules[0], kept)
@@ -146,10 +146,10 @@ def _enter_mounts(jail: Jail, job: Job) -> int:
     """The rules for a command behind covers, which exist only for its own processes."""
     more = namespaces.enter(jail, job["scratch"], job["home"])
     rights = landlock.Rights(reading=jail["readable"] is not None, tcp=jail["network"], version=jail["landlock"])
-    readable = (*(jail["readable"] or ()), *needed_to_start(job["start"]["program"]))
+    readable = (*(jail["readable"] or ()), *files_to_start(job["start"]["program"]))
     return landlock.make_ruleset(rights, readable=readable, writable=(job["scratch"], *more, *jail["writable"]))
 
 
-def _moved_from(own: socket.socket, number: int) -> socket.socket:
+def _move_from(own: socket.socket, number: int) -> socket.socket:
     """The same line, not on the descriptor that the report will have."""
     return own.dup() if own.fileno() in (number, number - 1) else own

@@ -21,7 +21,7 @@ from .namespaces import (
     protect,
     stay,
 )
-from .syscalls import PR_SET_DUMPABLE, detach, fork_into, mount, opened_without_links, prctl
+from .syscalls import PR_SET_DUMPABLE, detach, fork_into, mount, open_without_links, prctl
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ LARGEST_SHARE = 4
 """The part of the machine's memory that a layer in memory may take: one of so many."""
 
 
-class Place:
+class LayerPlace:
     """Where the layers of one command lie, one for each workspace folder, and its temporary folder beside them."""
 
     def __init__(self, folder: str, roots: list[str]) -> None:
@@ -91,13 +91,13 @@ def settle(who: tuple[int, int] | None) -> None:
         stay(*who)
 
 
-def enter(jail: Jail, place: Place, home: str, *, as_root: bool) -> tuple[dict[int, int], list[str]]:
+def enter(jail: Jail, place: LayerPlace, home: str, *, as_root: bool) -> tuple[dict[int, int], list[str]]:
     """Makes the mounts. Returns the layers that lie in memory, by number, and what else may be written.
 
     The working directory, and every descriptor from before, leads past the layers. Raises `OSError`.
     """
     mount("none", "/", "none", MS_REC | MS_PRIVATE)
-    own = opened_without_links(place.own)
+    own = open_without_links(place.own)
     in_memory = _lay_over(place, as_root=as_root)
     shared = [SHARED_MEMORY] if os.path.isdir(SHARED_MEMORY) else []
     for path in shared:
@@ -119,11 +119,11 @@ def show_own_processes() -> None:
         return
 
 
-def _lay_over(place: Place, *, as_root: bool) -> dict[int, int]:
+def _lay_over(place: LayerPlace, *, as_root: bool) -> dict[int, int]:
     """A layer over each folder. Returns those that had to lie in memory, by the folder's number."""
     below = [one for root in place.roots for one in _mounts_below(root)]
-    lowers = [opened_without_links(root) for root in place.roots]
-    on_disk = opened_without_links(place.folder)
+    lowers = [open_without_links(root) for root in place.roots]
+    on_disk = open_without_links(place.folder)
     memory: int | None = None
     uppers: dict[int, int] = {}
     for number, (root, lower) in enumerate(zip(place.roots, lowers, strict=True)):
@@ -144,11 +144,11 @@ def _lay_over(place: Place, *, as_root: bool) -> dict[int, int]:
     return uppers
 
 
-def _memory_for(place: Place) -> int:
+def _memory_for(place: LayerPlace) -> int:
     size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // LARGEST_SHARE
     mount("tmpfs", place.memory, "tmpfs", MS_NOSUID | MS_NODEV, f"size={size},mode=700")
     place.make_layers(place.memory)
-    return opened_without_links(place.memory)
+    return open_without_links(place.memory)
 
 
 def _mount_layer(lower: int, root: str, folder: int, number: int, *, as_root: bool) -> None:
@@ -170,17 +170,17 @@ def _mounts_below(folder: str) -> list[tuple[str, int]]:
     """What is mounted below, which a layer would cover; it comes back, and is read-only then."""
     with open("/proc/self/mountinfo", "rb", buffering=0) as file:
         table = b"".join(iter(lambda: file.read(1 << 16), b""))
-    start = b" " + _escaped(folder.rstrip("/") + "/")
+    start = b" " + _escape(folder.rstrip("/") + "/")
     if start not in table:
         return []
-    points = [_unescaped(point) for line in table.splitlines() if (b" " + (point := line.split()[4])).startswith(start)]
-    return [(point, opened_without_links(point)) for point in outermost(points)]
+    points = [_unescape(point) for line in table.splitlines() if (b" " + (point := line.split()[4])).startswith(start)]
+    return [(point, open_without_links(point)) for point in outermost(points)]
 
 
-def _escaped(path: str) -> bytes:
+def _escape(path: str) -> bytes:
     """As the kernel writes it in its tables."""
     return b"".join(b"\\%03o" % byte if byte in b" \t\n\\" else bytes([byte]) for byte in os.fsencode(path))
 
 
-def _unescaped(point: bytes) -> str:
+def _unescape(point: bytes) -> str:
     return os.fsdecode(point.decode("unicode_escape").encode("latin-1"))

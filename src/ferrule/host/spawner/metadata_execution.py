@@ -7,7 +7,7 @@ import os
 import stat
 import struct
 
-from .handed_call import HandedCall, Place
+from .handed_call import CallPlace, HandedCall
 from .syscalls import AT_FDCWD, syscall
 
 TYPE_CHECKING = False
@@ -29,7 +29,7 @@ class Target:
 
     __slots__ = ("descriptor", "found", "path", "place")
 
-    def __init__(self, descriptor: int, path: bytes, found: os.stat_result, place: Place | None = None) -> None:
+    def __init__(self, descriptor: int, path: bytes, found: os.stat_result, place: CallPlace | None = None) -> None:
         self.descriptor = descriptor
         self.path = path
         self.found = found
@@ -41,7 +41,7 @@ class Target:
             return cls.of_descriptor(call, at)
         place = call.place(at, path or b".")
         if not flags & SYMLINK_NOFOLLOW or place.wants_folder:
-            place = call.followed(place)
+            place = call.follow(place)
         if place.found is None:
             raise OSError(errno.ENOENT, "nothing is there")
         if place.is_link:
@@ -68,7 +68,7 @@ class MetadataExecution:
             raise OSError(errno.EOPNOTSUPP, "links have no mode")
         self._check_target(call, target)
         os.chmod(ITSELF.format(target.descriptor), mode & PERMISSIONS)
-        self._rights.changed(target.path)
+        self._rights.note_changed(target.path)
 
     def change_owner(self, call: HandedCall, target: Target, user: int, group: int) -> None:
         self._check_target(call, target)
@@ -76,7 +76,7 @@ class MetadataExecution:
             os.chown(target.place.name, user, group, dir_fd=target.place.folder, follow_symlinks=False)
         else:
             os.chown(ITSELF.format(target.descriptor), user, group)
-        self._rights.changed(target.path)
+        self._rights.note_changed(target.path)
 
     def change_times(self, call: HandedCall, target: Target, times: bytes | None) -> None:
         self._check_target(call, target)
@@ -85,7 +85,7 @@ class MetadataExecution:
         else:
             words = AT_FDCWD, ITSELF.format(target.descriptor).encode(), times, 0
         syscall("utimensat", UTIMENSAT[os.uname().machine], *words)
-        self._rights.changed(target.path)
+        self._rights.note_changed(target.path)
 
     def _check_target(self, call: HandedCall, target: Target) -> None:
         self._confirm(call)

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .change_log import ChangeLog
     from .declared_names import DeclaredNames
-    from .handed_call import Place
+    from .handed_call import CallPlace
     from .temporaries import TemporaryNames
 
 MOST_REMEMBERED = 100_000
@@ -28,17 +28,17 @@ class NameRights:
         self._new: set[bytes] = set()
         """What names that were made are called, without their folders."""
 
-    def may_change(self, place: Place) -> bool:
+    def may_change(self, place: CallPlace) -> bool:
         return self.names.is_declared(place.path) or self.temporaries.means(place.path, place.found)
 
-    def may_be_read(self, place: Place) -> bool:
+    def may_be_read(self, place: CallPlace) -> bool:
         return self.names.may_be_read(place.path) or self.temporaries.means(place.path, place.found)
 
-    def check_existing(self, place: Place) -> None:
+    def check_existing(self, place: CallPlace) -> None:
         if not self.may_change(place):
             raise self.refusal(place.path)
 
-    def check_new(self, place: Place) -> bool:
+    def check_new(self, place: CallPlace) -> bool:
         """Whether the name, where nothing is, will be a temporary one. Raises where it may not be made."""
         if self.names.is_declared(place.path):
             return False
@@ -56,7 +56,7 @@ class NameRights:
             raise self.refusal(path)
 
     def refusal(self, path: bytes, error: int = errno.EACCES) -> OSError:
-        self._log.refused(path)
+        self._log.note_refused(path)
         return OSError(error, "not declared")
 
     def is_made_parent(self, path: bytes) -> bool:
@@ -66,30 +66,30 @@ class NameRights:
         """Whether some name that was made is called so."""
         return name in self._new
 
-    def announce(self, place: Place, *, is_temporary: bool) -> None:
+    def announce(self, place: CallPlace, *, is_temporary: bool) -> None:
         if is_temporary:
             self.temporaries.announce(place.path)
 
-    def made(self, place: Place, found: os.stat_result, *, is_temporary: bool) -> None:
+    def note_made(self, place: CallPlace, found: os.stat_result, *, is_temporary: bool) -> None:
         self._remember(place.name)
         if is_temporary:
             self.temporaries.add(place.path, found)
-        self.changed(place.path)
+        self.note_changed(place.path)
 
-    def made_parent(self, place: Place) -> None:
+    def note_parent_made(self, place: CallPlace) -> None:
         self._parents.add(place.path)
         self._remember(place.name)
-        self.changed(place.path)
+        self.note_changed(place.path)
 
-    def renamed(self, place: Place) -> None:
+    def note_renamed(self, place: CallPlace) -> None:
         """It was the old name or is the new one."""
         self._remember(place.name)
-        self.changed(place.path)
+        self.note_changed(place.path)
 
     def _remember(self, name: bytes) -> None:
         if len(self._new) < MOST_REMEMBERED:
             self._new.add(name)
 
-    def changed(self, path: bytes) -> None:
+    def note_changed(self, path: bytes) -> None:
         if self.names.is_declared(path) or path in self._parents:
-            self._log.done(path)
+            self._log.note_done(path)

@@ -13,7 +13,7 @@ import stat
 import struct
 
 from .landlock import DEVICES
-from .syscalls import AT_FDCWD, mount, opened_without_links, syscall, unshare
+from .syscalls import AT_FDCWD, mount, open_without_links, syscall, unshare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def protect(jail: Jail) -> None:
 
 def cover_hidden(jail: Jail, home: str) -> None:
     if jail["hidden"]:
-        covers = [f"/proc/self/fd/{opened_without_links(os.path.join(home, name))}" for name in (NOWHERE, NOTHING)]
+        covers = [f"/proc/self/fd/{open_without_links(os.path.join(home, name))}" for name in (NOWHERE, NOTHING)]
         for path in jail["hidden"]:
             _cover(path, *covers)
 
@@ -124,7 +124,7 @@ def _cover(path: str, nowhere: str, nothing: str) -> None:
 def _exact(path: str) -> str | None:
     """A name of the path that no swap of a link can redirect; `None` where there is nothing."""
     try:
-        return f"/proc/self/fd/{opened_without_links(path)}"
+        return f"/proc/self/fd/{open_without_links(path)}"
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             return None

@@ -137,7 +137,7 @@ LONGEST_ARGUMENT = 100_000
 _LENGTH = struct.Struct("!I")
 
 
-def packed(message: Request | Reply | Supervision | ShellEnd) -> bytes:
+def pack(message: Request | Reply | Supervision | ShellEnd) -> bytes:
     body = marshal.dumps(message)  # pyright: ignore[reportArgumentType] - its stub knows no typed dictionaries
     return _LENGTH.pack(len(body)) + body
 

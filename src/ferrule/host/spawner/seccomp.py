@@ -164,13 +164,13 @@ ALLOW, FAIL = 0x7FFF0000, 0x00050000
 MODE_FILTER = 2
 
 
-def supported() -> bool:
+def is_supported() -> bool:
     return os.uname().machine in MACHINES
 
 
 def prepare() -> None:
     """Writes out the filters that are asked for most, for the forks of this process to find."""
-    if supported():
+    if is_supported():
         for metadata in (False, True):
             program(os.uname().machine, metadata=metadata, network=False, unix_sockets=False)
 
@@ -235,7 +235,7 @@ def _sockets(column: int, *, network: bool, unix_sockets: bool) -> Iterator[byte
     families = [*((INET, INET6, NETLINK) if network else ()), *((UNIX,) if unix_sockets else ())]
     yield from lines_for_number(SOCKET[column], _allowing(families))
     if not unix_sockets:
-        yield from lines_for_number(SOCKETPAIR[column], _connected_pairs())
+        yield from lines_for_number(SOCKETPAIR[column], _refuse_unconnected_pairs())
 
 
 def _allowing(families: Iterable[int]) -> list[bytes]:
@@ -245,7 +245,7 @@ def _allowing(families: Iterable[int]) -> list[bytes]:
     return [*lines, bpf_line(RETURN, FAIL | errno.EPERM)]
 
 
-def _connected_pairs() -> list[bytes]:
+def _refuse_unconnected_pairs() -> list[bytes]:
     """A datagram socket of a pair can still be sent to any address, and a raw one is a datagram socket."""
     return [
         bpf_line(LOAD_WORD, FIRST_ARGUMENT),

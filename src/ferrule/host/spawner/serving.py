@@ -22,10 +22,10 @@ from .carriers import Carrier
 from .clearing import remove, remove_place
 from .crew import Crew
 from .descendants import children_of, descendants_of, has_variable, is_alive, name_of, session_of
-from .launching import Forerunner, is_plain, spawned
+from .launching import Forerunner, is_plain, spawn
 from .namespaces import make_covers
-from .protocol import MARKER, Frames, packed
-from .started import Report, StartedCommand
+from .protocol import MARKER, Frames, pack
+from .started import ShellReport, StartedCommand
 from .syscalls import PR_SET_CHILD_SUBREAPER, prctl
 from .temporaries import remove_left_behind, remove_listed
 
@@ -144,7 +144,7 @@ class Spawner:
 
     def _start(self, start: Start, channels: list[int]) -> None:
         job: Job = {"start": start, "marker": f"{os.getpid()}.{start['id']}", "home": self._home, "scratch": ""}
-        command = StartedCommand(start["id"], job["marker"], Report())
+        command = StartedCommand(start["id"], job["marker"], ShellReport())
         try:
             self._launch(command, job, channels)
         except (OSError, ValueError):
@@ -159,7 +159,7 @@ class Spawner:
         jail = job["start"]["jail"]
         report = command.report.writing.fileno()
         if is_plain(job["start"]):
-            command.leader = command.shell = spawned(job, channels=channels, report=report)
+            command.leader = command.shell = spawn(job, channels=channels, report=report)
         elif jail is not None and jail["keep"] == "overlay":
             self._launch_enclosed(command, job, jail, channels[-1])
         elif jail is not None and jail["keep"] == "supervisor":
@@ -218,18 +218,18 @@ class Spawner:
 
     def _tell(self, reply: Reply) -> None:
         try:
-            self._control.sendall(packed(reply))
+            self._control.sendall(pack(reply))
         except OSError:
             self._open = False
 
     # What ends
 
     def _reap(self) -> None:
-        while reaped := _reaped():
+        while reaped := _reap_one():
             pid, status = reaped
             for command in self._commands.values():
                 if command.carrier is not None and command.carrier.pid == pid:
-                    self._tell_end(command, command.carrier.finished())
+                    self._tell_end(command, command.carrier.finish())
                     break
                 if command.leader == pid and command.supervised is not None:
                     self._supervisor_ended(command, command.supervised)
@@ -238,14 +238,14 @@ class Spawner:
                     self._leader_ended(command, status)
                     break
             else:
-                self._crew.lost(pid)
+                self._crew.note_lost(pid)
         for command in [one for one in self._commands.values() if one.ended]:
             self._forget_if_gone(command)
 
     def _leader_ended(self, command: StartedCommand, status: int) -> None:
         if (enclosure := command.enclosure) is not None:
             command.leader = 0
-            command.shell_end = enclosure.ended()
+            command.shell_end = enclosure.end_of_shell()
             command.carrier = carrier = Carrier(enclosure)
             if carrier.changed is not None:
                 self._tell_end(command, carrier.changed)
@@ -277,7 +277,7 @@ class Spawner:
         """`is_alone` where it is known already that the shell left nothing running."""
         command.ended = True
         status, trouble = command.shell_end
-        said = command.report.said_by(command.shell)
+        said = command.report.last_words_of(command.shell)
         command.report.close()
         left = [(pid, name_of(pid)) for pid in ([] if is_alone else self._members(command)[:MOST_NAMED])]
         ended: Ended = {
@@ -387,7 +387,7 @@ class Spawner:
             pause = min(pause * 2, 0.1)
         remove_left_behind(self._home)
         remove(self._home)
-        while _reaped(wait=True):
+        while _reap_one(wait=True):
             pass
 
 
@@ -411,7 +411,7 @@ def _is_removed(folder: str) -> bool:
     return True
 
 
-def _reaped(*, wait: bool = False) -> tuple[int, int] | None:
+def _reap_one(*, wait: bool = False) -> tuple[int, int] | None:
     try:
         pid, status = os.waitpid(-1, 0 if wait else os.WNOHANG)
     except ChildProcessError:

@@ -23,7 +23,7 @@ class StartedCommand:
         "rounds", "ruleset", "scratch", "shell", "shell_end", "supervised",
     )  # fmt: skip
 
-    def __init__(self, id: int, marker: str, report: Report) -> None:
+    def __init__(self, id: int, marker: str, report: ShellReport) -> None:
         self.id = id
         self.marker = marker
         self.report = report
@@ -47,7 +47,7 @@ class StartedCommand:
         """Processes that were asked to end, and what they were called then."""
 
 
-class Report:
+class ShellReport:
     """A socket on which the shell says where it stands as it exits.
 
     The kernel says who wrote, so that what the shell started cannot speak for it.
@@ -59,7 +59,7 @@ class Report:
         self._reading.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         self.writing.setblocking(False)  # nobody waits for room that others took
 
-    def said_by(self, shell: int) -> bytes:
+    def last_words_of(self, shell: int) -> bytes:
         """The last words of this process; empty where it had none."""
         self._reading.setblocking(False)
         said = b""

@@ -12,10 +12,10 @@ import signal
 import socket
 
 from . import capabilities
-from .becoming import FAILED, become_shell, close_all_but, give_up_powers, received_job, report_number, restore_signals
+from .becoming import FAILED, become_shell, close_all_but, give_up_powers, receive_job, report_number, restore_signals
 from .declared_names import holds_reading
 from .notification import install_listener
-from .protocol import MOST_CHANGES, Frames, packed
+from .protocol import MOST_CHANGES, Frames, pack
 from .supervisor import Supervisor
 from .syscalls import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, prctl
 
@@ -65,7 +65,7 @@ class SupervisedShell:
         self._line.sendall(content[sent:])
         self._line.shutdown(socket.SHUT_WR)
         self._words.setblocking(True)
-        self._words.sendall(packed(task))
+        self._words.sendall(pack(task))
         self._words.setblocking(False)
 
     def fileno(self) -> int:
@@ -131,7 +131,7 @@ def _wait_and_become(line: socket.socket, other: socket.socket, jail: Jail, rule
         socket.send_fds(other, [b"l"], [listener])
         os.close(listener)
         other.close()
-        job, descriptors = received_job(line)
+        job, descriptors = receive_job(line)
         if job is not None:
             output, report = descriptors
             number = report_number(job["start"])
@@ -151,7 +151,7 @@ def _supervise(words: socket.socket, own: socket.socket, shell: int, kept: int, 
     os.chdir("/")
     with own:
         listener = socket.recv_fds(own, 1, 1)[1]
-    task = _received_task(words)
+    task = _receive_task(words)
     if task is None or not listener:
         if task is not None:
             end: ShellEnd = {"shell": shell, "status": os.waitpid(shell, 0)[1], "changes": None, "alone": True}
@@ -165,7 +165,7 @@ def _supervise(words: socket.socket, own: socket.socket, shell: int, kept: int, 
     Supervisor(listener[0], shell, task["jail"], scratch=task["scratch"], home=home, report=report).serve()
 
 
-def _received_task(words: socket.socket) -> Supervision | None:
+def _receive_task(words: socket.socket) -> Supervision | None:
     """`None` where nothing is wanted any more."""
     frames = Frames()
     while data := words.recv(CHUNK):
@@ -176,6 +176,6 @@ def _received_task(words: socket.socket) -> Supervision | None:
 
 def _say_end(words: socket.socket, end: ShellEnd) -> None:
     try:
-        words.sendall(packed(end))
+        words.sendall(pack(end))
     except OSError:
         os._exit(FAILED)  # the spawner is gone

@@ -71,7 +71,7 @@ class Supervisor:
                 else:
                     poll.unregister(descriptor)
         for path in self._temporaries.remove_all():
-            self._log.failed(path, "a temporary name that could not be removed")
+            self._log.note_failed(path, "a temporary name that could not be removed")
         self._tell(is_over=True)
 
     def _has_children(self) -> bool:
@@ -87,7 +87,7 @@ class Supervisor:
     def _tell(self, *, is_over: bool) -> None:
         if not self._reported:
             self._reported = True
-            self._report(self._status or 0, self._log.changed(), is_over)
+            self._report(self._status or 0, self._log.as_changed(), is_over)
 
     def _confirm(self, call: HandedCall) -> None:
         if not self._listener.is_valid(call.notification):

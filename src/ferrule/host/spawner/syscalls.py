@@ -33,12 +33,12 @@ _libc_with_lock = ctypes.PyDLL(None, use_errno=True)
 
 def syscall(what: str, number: int, *arguments: Any) -> int:
     """The call's result. `what` names it in the error, where there is one."""
-    return _checked(what, _libc.syscall(ctypes.c_long(number), *map(_word, arguments)))
+    return _check(what, _libc.syscall(ctypes.c_long(number), *map(_word, arguments)))
 
 
 def prctl(what: str, option: int, *arguments: Any) -> None:
     words = [*map(_word, arguments), *(ctypes.c_ulong(0) for _ in range(4 - len(arguments)))]
-    _checked(what, _libc.prctl(option, *words))
+    _check(what, _libc.prctl(option, *words))
 
 
 def fork_into(namespaces: int) -> int:
@@ -50,30 +50,30 @@ def fork_into(namespaces: int) -> int:
         ctypes.pythonapi.PyOS_AfterFork_Child()
     else:
         ctypes.pythonapi.PyOS_AfterFork_Parent()
-    return _checked("clone", pid)
+    return _check("clone", pid)
 
 
 def unshare(flags: int) -> None:
-    _checked("unshare", _libc.unshare(flags))
+    _check("unshare", _libc.unshare(flags))
 
 
 def mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:
     arguments = (os.fsencode(source), os.fsencode(target), os.fsencode(kind), ctypes.c_ulong(flags), os.fsencode(data))
-    _checked(f"mount on {target}", _libc.mount(*arguments))
+    _check(f"mount on {target}", _libc.mount(*arguments))
 
 
 def detach(target: str) -> None:
     """Takes a mount out of the tree; who has something open in it keeps it."""
-    _checked(f"unmount of {target}", _libc.umount2(os.fsencode(target), MNT_DETACH))
+    _check(f"unmount of {target}", _libc.umount2(os.fsencode(target), MNT_DETACH))
 
 
-def opened_without_links(path: str) -> int:
+def open_without_links(path: str) -> int:
     """A descriptor that stands for the path; an error if a link was put anywhere on the way."""
     how = struct.pack("=QQQ", os.O_PATH | os.O_CLOEXEC, 0, RESOLVE_NO_SYMLINKS)
     return syscall(f"open {path}", OPENAT2, AT_FDCWD, os.fsencode(path), how, len(how))
 
 
-def opened_beneath(folder: int, path: str, flags: int) -> int:
+def open_beneath(folder: int, path: str, flags: int) -> int:
     """A relative path below an open folder; an error if a link or another mount was put anywhere on the way."""
     resolving = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGIC_LINKS | RESOLVE_NO_MOUNTS
     how = struct.pack("=QQQ", flags | os.O_CLOEXEC, 0, resolving)
@@ -85,7 +85,7 @@ def _word(argument: Any) -> Any:
     return ctypes.c_long(argument) if isinstance(argument, int) else argument
 
 
-def _checked(what: str, result: int) -> int:
+def _check(what: str, result: int) -> int:
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")

@@ -125,10 +125,10 @@ def _line(path: bytes, identity: Identity) -> bytes:
 def remove_listed(home: str, number: int) -> None:
     """Removes what a supervisor that was killed had made, and its list; one that ended by itself leaves none."""
     path = os.path.join(home, f"{PREFIX}{number}")
-    for temporary, identity, announced in _listed(path):
+    for temporary, identity, announced in _read_list(path):
         if identity != NOBODY:
             _remove(temporary, identity)
-        elif (found := _just_made(temporary, announced)) is not None:
+        elif (found := _find_just_made(temporary, announced)) is not None:
             _remove(temporary, found)
     with suppress(OSError):
         os.unlink(path)
@@ -149,7 +149,7 @@ def has_lists(home: str) -> bool:
     return any(name.startswith(PREFIX) for name in os.listdir(home))
 
 
-def _listed(path: str) -> Iterator[tuple[bytes, Identity, int]]:
+def _read_list(path: str) -> Iterator[tuple[bytes, Identity, int]]:
     """What is still on the list, with when it was announced; what cannot be read is left out."""
     try:
         with open(path, "rb") as file:
@@ -171,7 +171,7 @@ def _listed(path: str) -> Iterator[tuple[bytes, Identity, int]]:
         yield name, identity, when
 
 
-def _just_made(path: bytes, announced: int) -> Identity | None:
+def _find_just_made(path: bytes, announced: int) -> Identity | None:
     """What is there, if it is empty, one's own and was made within a moment of being announced."""
     try:
         found = os.lstat(path)

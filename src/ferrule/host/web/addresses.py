@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 Address: TypeAlias = IPv4Address | IPv6Address
 
 
-class Reach(StrEnum):
+class AddressReach(StrEnum):
     """Where a connection to an address ends. The words complete "it is an address of ..."."""
 
     PUBLIC = "the public internet"
@@ -27,11 +27,11 @@ class Reach(StrEnum):
 _V4: Final = tuple(
     (reach, IPv4Network(network))
     for reach, networks in (
-        (Reach.LOOPBACK, "127.0.0.0/8 0.0.0.0/32"),
-        (Reach.LINK, "169.254.0.0/16 168.63.129.16/32 100.100.100.200/32 192.0.0.192/32"),
-        (Reach.PRIVATE, "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10 198.18.0.0/15"),
+        (AddressReach.LOOPBACK, "127.0.0.0/8 0.0.0.0/32"),
+        (AddressReach.LINK, "169.254.0.0/16 168.63.129.16/32 100.100.100.200/32 192.0.0.192/32"),
+        (AddressReach.PRIVATE, "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10 198.18.0.0/15"),
         (
-            Reach.NOWHERE,
+            AddressReach.NOWHERE,
             "0.0.0.0/8 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4",
         ),
     )
@@ -41,10 +41,10 @@ _V4: Final = tuple(
 _V6: Final = tuple(
     (reach, IPv6Network(network))
     for reach, networks in (
-        (Reach.LOOPBACK, "::1/128 ::/128"),
-        (Reach.LINK, "fe80::/10 fd00:ec2::/32 fd20:ce::/32"),
-        (Reach.PRIVATE, "fc00::/7 fec0::/10"),
-        (Reach.NOWHERE, "2001::/23 2001:db8::/32 3ffe::/16 3fff::/20"),
+        (AddressReach.LOOPBACK, "::1/128 ::/128"),
+        (AddressReach.LINK, "fe80::/10 fd00:ec2::/32 fd20:ce::/32"),
+        (AddressReach.PRIVATE, "fc00::/7 fec0::/10"),
+        (AddressReach.NOWHERE, "2001::/23 2001:db8::/32 3ffe::/16 3fff::/20"),
     )
     for network in networks.split()
 )
@@ -78,21 +78,21 @@ LOCAL_NAMES: Final = frozenset(
 """Names that lead inside, with all below them: reserved ones, ones that resolve to whatever they spell, clouds' own."""
 
 
-def reach_of(address: Address) -> Reach:
+def reach_of(address: Address) -> AddressReach:
     """The worst of the address and of what it carries.
 
     >>> from ipaddress import ip_address
     >>> [reach_of(ip_address(text)).name for text in ("8.8.8.8", "::ffff:127.0.0.1", "2002:a9fe:a9fe::1", "fd00::1")]
     ['PUBLIC', 'LOOPBACK', 'LINK', 'PRIVATE']
     """
-    carried = tuple(_carried(address))
+    carried = tuple(_embedded_addresses(address))
     reaches = [_of_v4(one) for one in carried]
     if isinstance(address, IPv4Address):
         reaches.append(_of_v4(address))
     elif not any(address in network for network in _AS_CARRIED):
         reaches.append(_of_v6(address))
-    inside = [reach for reach in reaches if reach is not Reach.PUBLIC]
-    return inside[0] if inside else Reach.PUBLIC
+    inside = [reach for reach in reaches if reach is not AddressReach.PUBLIC]
+    return inside[0] if inside else AddressReach.PUBLIC
 
 
 def is_local_name(name: str) -> bool:
@@ -105,19 +105,19 @@ def is_local_name(name: str) -> bool:
     return len(labels) == 1 or any(".".join(labels[at:]) in LOCAL_NAMES for at in range(len(labels)))
 
 
-def _of_v4(address: IPv4Address) -> Reach:
+def _of_v4(address: IPv4Address) -> AddressReach:
     listed = next((reach for reach, network in _V4 if address in network), None)
-    return listed or (Reach.PUBLIC if address.is_global else Reach.NOWHERE)
+    return listed or (AddressReach.PUBLIC if address.is_global else AddressReach.NOWHERE)
 
 
-def _of_v6(address: IPv6Address) -> Reach:
+def _of_v6(address: IPv6Address) -> AddressReach:
     if address.scope_id is not None:
-        return Reach.LINK
+        return AddressReach.LINK
     listed = next((reach for reach, network in _V6 if address in network), None)
-    return listed or (Reach.PUBLIC if address.is_global and address in _GLOBAL_UNICAST else Reach.NOWHERE)
+    return listed or (AddressReach.PUBLIC if address.is_global and address in _GLOBAL_UNICAST else AddressReach.NOWHERE)
 
 
-def _carried(address: Address) -> Iterator[IPv4Address]:
+def _embedded_addresses(address: Address) -> Iterator[IPv4Address]:
     if isinstance(address, IPv4Address) or address in (IPv6Address("::"), IPv6Address("::1")):
         return
     bits = int(address)

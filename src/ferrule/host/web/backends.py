@@ -75,7 +75,7 @@ class Tavily:
         return _hits(answer["results"])
 
 
-def configured(environ: Mapping[str, str]) -> WebSearches:
+def load_searches(environ: Mapping[str, str]) -> WebSearches:
     """The searches of a session that has this environment."""
     try:
         return WebSearches(backend=backend_from(environ), environ=environ)

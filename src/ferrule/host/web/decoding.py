@@ -6,7 +6,7 @@ import codecs
 import re
 from typing import Final
 
-from ..text import CONTROLS, MARKS, SNIFF, WIDEST_CONTROL_SHARE, Document, NotText
+from ..text import CONTROLS, MARKS, SNIFF, WIDEST_CONTROL_SHARE, NotText, TextDocument
 
 LOOKED_AT: Final = 4_096
 _META: Final = re.compile(
@@ -33,10 +33,10 @@ _MEANT: Final = {
 """What browsers read under these names."""
 
 
-def decoded(data: bytes, content_type: str, *, is_cut: bool = False) -> str:
+def decode_page(data: bytes, content_type: str, *, is_cut: bool = False) -> str:
     """Raises `NotText`. A declaration that does not fit the bytes is not believed.
 
-    >>> decoded(b"na\\xefve \\x93quoted\\x94", "text/html; charset=ISO-8859-1")
+    >>> decode_page(b"na\\xefve \\x93quoted\\x94", "text/html; charset=ISO-8859-1")
     'naïve “quoted”'
     """
     for mark, encoding in MARKS:
@@ -47,12 +47,12 @@ def decoded(data: bytes, content_type: str, *, is_cut: bool = False) -> str:
         if text is not None:
             return text
     text = _strictly(data, "utf-8", is_cut=is_cut)
-    return _guessed(data) if text is None else text
+    return _guess(data) if text is None else text
 
 
-def _guessed(data: bytes) -> str:
+def _guess(data: bytes) -> str:
     try:
-        return Document.decode(data).text
+        return TextDocument.decode(data).text
     except NotText:
         sample = data[:SNIFF]
         if b"\0" in sample or len(re.findall(CONTROLS, sample)) > WIDEST_CONTROL_SHARE * len(sample):

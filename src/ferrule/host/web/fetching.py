@@ -23,13 +23,13 @@ from .guard import (
     HandedBack,
     LocalHosts,
     Refused,
-    admitted,
-    checked,
+    admit_url,
+    check_addresses,
+    follow_redirect,
     no_local_hosts,
-    redirected,
-    shortened,
+    shorten_url,
 )
-from .urls import Place
+from .urls import WebAddress
 
 if TYPE_CHECKING:
     from ..http.client import HttpClient, HttpResponse
@@ -99,15 +99,15 @@ class Fetcher:
         """Raises `FetchFailed`."""
         try:
             async with asyncio.timeout(self.seconds), open_client(self.environ, self.tls) as client:
-                return await self._fetched(client, admitted(url, self.local_hosts))
+                return await self._fetch_one(client, admit_url(url, self.local_hosts))
         except Refused as error:
-            raise FetchFailed(f"{shortened(url)} {error}.") from None
+            raise FetchFailed(f"{shorten_url(url)} {error}.") from None
         except TimeoutError:
-            raise FetchFailed(f"{shortened(url)} gave no answer within {self.seconds:g} seconds.") from None
+            raise FetchFailed(f"{shorten_url(url)} gave no answer within {self.seconds:g} seconds.") from None
         except HttpError as error:
-            raise FetchFailed(f"{shortened(url)} could not be fetched: {error}") from None
+            raise FetchFailed(f"{shorten_url(url)} could not be fetched: {error}") from None
 
-    async def _fetched(self, client: HttpClient, place: Place) -> Body | Moved:
+    async def _fetch_one(self, client: HttpClient, place: WebAddress) -> Body | Moved:
         deadline = asyncio.get_running_loop().time() + BODY_SHARE * self.seconds
         for _ in range(MOST_REDIRECTS + 1):
             async with AsyncExitStack() as stack:
@@ -116,15 +116,15 @@ class Fetcher:
                 if response.status not in REDIRECTS or not location:
                     return await self._body(response, place, deadline)
                 await response.finish(FINISHING_SECONDS)
-            hop = redirected(place, _as_text(location), self.local_hosts)
+            hop = follow_redirect(place, _as_text(location), self.local_hosts)
             if isinstance(hop, HandedBack):
                 return Moved(str(place), response.status, hop.location, hop.why)
             place = hop.place
         raise Refused(f"redirects more than {MOST_REDIRECTS} times")
 
-    async def _answer(self, client: HttpClient, place: Place, stack: AsyncExitStack) -> HttpResponse:
+    async def _answer(self, client: HttpClient, place: WebAddress, stack: AsyncExitStack) -> HttpResponse:
         """From the first of the host's addresses that lets itself be connected to; all of them have been checked."""
-        addresses = checked(place, await self._resolved(place), self.local_hosts)
+        addresses = check_addresses(place, await self._resolve(place), self.local_hosts)
         failure: HttpError | None = None
         for address in addresses:
             request = HttpRequest(
@@ -143,7 +143,7 @@ class Fetcher:
         assert failure is not None, "there is at least one address"
         raise failure
 
-    async def _resolved(self, place: Place) -> Sequence[str]:
+    async def _resolve(self, place: WebAddress) -> Sequence[str]:
         if place.address is not None:
             return (place.host,)
         try:
@@ -152,9 +152,9 @@ class Fetcher:
             reason = getattr(error, "strerror", None) or str(error)
             raise Refused(f"has a host that cannot be found: {place.host} ({reason})") from None
 
-    async def _body(self, response: HttpResponse, place: Place, deadline: float) -> Body:
+    async def _body(self, response: HttpResponse, place: WebAddress, deadline: float) -> Body:
         if not 200 <= response.status < 300:
-            raise FetchFailed(_status_told(place, response))
+            raise FetchFailed(_describe_status(place, response))
         data = bytearray()
         missing = ""
         try:
@@ -187,7 +187,7 @@ def _as_text(header: str) -> str:
         return header
 
 
-def _status_told(place: Place, response: HttpResponse) -> str:
+def _describe_status(place: WebAddress, response: HttpResponse) -> str:
     try:
         name = f" {HTTPStatus(response.status).phrase}"
     except ValueError:

@@ -12,8 +12,8 @@ from typing import Final, TypeAlias
 
 from ...core.values import plain_value
 from ...core.verdicts import Behavior
-from .addresses import Address, Reach, reach_of
-from .urls import Place, Refused, Unclear, hosts_in, joined, parse_url
+from .addresses import Address, AddressReach, reach_of
+from .urls import Refused, Unclear, WebAddress, hosts_in, join_url, parse_url
 
 MOST_REDIRECTS: Final = 5
 WEB_PORTS: Final = frozenset({80, 443})
@@ -34,9 +34,9 @@ def no_local_hosts(host: str, /) -> bool:
     return False
 
 
-OPENED_FOR_ADDRESSES: Final = frozenset({Reach.LOOPBACK, Reach.PRIVATE, Reach.LINK})
-OPENED_FOR_LOCAL_NAMES: Final = frozenset({Reach.LOOPBACK, Reach.PRIVATE})
-OPENED_FOR_NAMES: Final = frozenset({Reach.PRIVATE})
+OPENED_FOR_ADDRESSES: Final = frozenset({AddressReach.LOOPBACK, AddressReach.PRIVATE, AddressReach.LINK})
+OPENED_FOR_LOCAL_NAMES: Final = frozenset({AddressReach.LOOPBACK, AddressReach.PRIVATE})
+OPENED_FOR_NAMES: Final = frozenset({AddressReach.PRIVATE})
 """What a rule for a host opens. The owner of a public name can let it resolve to this machine; no rule means that."""
 
 
@@ -44,7 +44,7 @@ OPENED_FOR_NAMES: Final = frozenset({Reach.PRIVATE})
 class Followed:
     """A redirect that stays with its host."""
 
-    place: Place
+    place: WebAddress
 
 
 @plain_value
@@ -65,7 +65,7 @@ class Explained:
     """Whether it is refused only since nobody can say which host it names."""
 
 
-def admitted(text: str, local_hosts: LocalHosts = no_local_hosts) -> Place:
+def admit_url(text: str, local_hosts: LocalHosts = no_local_hosts) -> WebAddress:
     """The URL to fetch, over https unless a rule names its local host. Raises `Refused`, which may be `Unclear`."""
     try:
         place = parse_url(text)
@@ -74,31 +74,33 @@ def admitted(text: str, local_hosts: LocalHosts = no_local_hosts) -> Place:
     except Refused as error:
         hosts = hosts_in(text)
         raise error if hosts is None else Unclear(str(error), hosts) from None
-    return _admitted(place, local_hosts)
+    return _admit(place, local_hosts)
 
 
-def checked(
-    place: Place, answers: Sequence[str | Address], local_hosts: LocalHosts = no_local_hosts
+def check_addresses(
+    place: WebAddress, answers: Sequence[str | Address], local_hosts: LocalHosts = no_local_hosts
 ) -> tuple[Address, ...]:
     """The addresses that the host has, of which each may be connected to. Raises `Refused` if any may not."""
     if not answers:
         raise Refused(f"has a host that no address is known for: {place.host}")
-    opened = _openable(place) if local_hosts(place.host) else frozenset[Reach]()
+    opened = _openable(place) if local_hosts(place.host) else frozenset[AddressReach]()
     addresses = tuple(_address(answer) for answer in answers)
     for address in addresses:
         reach = reach_of(address)
-        if reach is not Reach.PUBLIC and reach not in opened:
+        if reach is not AddressReach.PUBLIC and reach not in opened:
             raise Refused(f"leads to {address}, an address of {reach}{_remedy(place, reach)}")
     return addresses
 
 
-def redirected(place: Place, location: str, local_hosts: LocalHosts = no_local_hosts) -> Followed | HandedBack:
+def follow_redirect(
+    place: WebAddress, location: str, local_hosts: LocalHosts = no_local_hosts
+) -> Followed | HandedBack:
     """What to do about an answer that points elsewhere. Raises `Refused` for a place that is never fetched from."""
     try:
-        there = joined(place, location)
-        admissible = _admitted(there, local_hosts)
+        there = join_url(place, location)
+        admissible = _admit(there, local_hosts)
     except Refused as error:
-        raise Refused(f"redirects to {shortened(location)}, which {error}") from None
+        raise Refused(f"redirects to {shorten_url(location)}, which {error}") from None
     if there.has_credentials:
         return HandedBack(str(there), "it adds a name or password to the URL")
     if _bare(there.host) != _bare(place.host):
@@ -129,35 +131,37 @@ def explain_fetch(
     answers = resolve_sequence or (() if resolve is None else (resolve,))
     hops = [redirect_to] if isinstance(redirect_to, str) else list(redirect_to or ())
     try:
-        place = admitted(text, local_hosts)
+        place = admit_url(text, local_hosts)
         for one in answers:
-            checked(place, (one,) if isinstance(one, str) else one, local_hosts)
+            check_addresses(place, (one,) if isinstance(one, str) else one, local_hosts)
         for count, location in enumerate(hops, 1):
             if count > MOST_REDIRECTS:
                 raise Refused(f"redirects more than {MOST_REDIRECTS} times")
-            hop = redirected(place, location, local_hosts)
+            hop = follow_redirect(place, location, local_hosts)
             if isinstance(hop, HandedBack):
                 return Explained(Behavior.ASK, f"the redirect is handed back and not followed: {hop.why}")
             place = hop.place
     except Refused as error:
-        return Explained(Behavior.DENY, f"{shortened(text)} {error}", isinstance(error, Unclear))
+        return Explained(Behavior.DENY, f"{shorten_url(text)} {error}", isinstance(error, Unclear))
     return Explained(Behavior.ALLOW, f"it may be fetched as {place}")
 
 
-def shortened(text: str) -> str:
+def shorten_url(text: str) -> str:
     """The text on one line, cut where it is long; a URL can hold anything."""
     plain = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text[:200])
     return plain if len(text) <= 200 else f"{plain}…"
 
 
-def _admitted(place: Place, local_hosts: LocalHosts) -> Place:
+def _admit(place: WebAddress, local_hosts: LocalHosts) -> WebAddress:
     """By its form: the host, the port, and an address that is spelled out."""
     named = local_hosts(place.host)
     if place.is_local and not named:
-        raise Refused(f"leads to {place.host}, a host of this machine or its network{_remedy(place, Reach.PRIVATE)}")
+        raise Refused(
+            f"leads to {place.host}, a host of this machine or its network{_remedy(place, AddressReach.PRIVATE)}"
+        )
     if place.address is not None:
-        checked(place, (place.address,), local_hosts)
-    if place.is_local or (place.address is not None and reach_of(place.address) is not Reach.PUBLIC):
+        check_addresses(place, (place.address,), local_hosts)
+    if place.is_local or (place.address is not None and reach_of(place.address) is not AddressReach.PUBLIC):
         return place
     port = place.url.port
     if not named and (port in SERVICE_PORTS or (port < 1024 and port not in WEB_PORTS)):
@@ -165,14 +169,14 @@ def _admitted(place: Place, local_hosts: LocalHosts) -> Place:
     return place.over_https()
 
 
-def _openable(place: Place) -> frozenset[Reach]:
+def _openable(place: WebAddress) -> frozenset[AddressReach]:
     """What a rule that names the host opens."""
     if place.address is not None:
         return OPENED_FOR_ADDRESSES
     return OPENED_FOR_LOCAL_NAMES if place.is_local else OPENED_FOR_NAMES
 
 
-def _remedy(place: Place, reach: Reach) -> str:
+def _remedy(place: WebAddress, reach: AddressReach) -> str:
     return f". Only a rule `WebFetch(domain:{place.host})` allows that" if reach in _openable(place) else ""
 
 
@@ -180,7 +184,7 @@ def _address(answer: str | Address) -> Address:
     try:
         return ip_address(answer) if isinstance(answer, str) else answer
     except ValueError:
-        raise Refused(f"has a host that resolves to no address: {shortened(str(answer))}") from None
+        raise Refused(f"has a host that resolves to no address: {shorten_url(str(answer))}") from None
 
 
 def _bare(host: str) -> str:

@@ -7,16 +7,16 @@ from collections.abc import Callable
 from typing import Final
 
 from ...core.values import plain_value
-from ..own_process import Limits, RanAway, in_own_process
+from ..own_process import RanAway, WorkLimits, in_own_process
 
 PROCESS: Final = f"{__package__}.html_process"
 MOST: Final = 2_000_000
 """Characters of a page that are looked at; more takes longer than anybody waits, for text that no model reads."""
-LIMITS: Final = Limits(seconds=12.0, memory=3 << 29, answer=32 << 20)
+LIMITS: Final = WorkLimits(seconds=12.0, memory=3 << 29, answer=32 << 20)
 
 
 @plain_value
-class Reading:
+class PageReading:
     """What a page says."""
 
     title: str
@@ -25,7 +25,9 @@ class Reading:
     """Why it is not what it should be, where it is not."""
 
 
-def read_html(html: str, url: str, *, limits: Limits = LIMITS, interrupted: Callable[[], bool] = bool) -> Reading:
+def read_html(
+    html: str, url: str, *, limits: WorkLimits = LIMITS, interrupted: Callable[[], bool] = bool
+) -> PageReading:
     """The page as Markdown, links absolute; as it stands where that cannot be had. Takes a thread of its own.
 
     Raises `InterruptedError` once somebody wants it to end.
@@ -34,6 +36,8 @@ def read_html(html: str, url: str, *, limits: Limits = LIMITS, interrupted: Call
     try:
         told = json.loads(in_own_process(PROCESS, json.dumps({"url": url}), data, limits, interrupted))
     except RanAway as reason:
-        return Reading("", html, f"The page is shown as HTML: turning it into Markdown was given up, since {reason}.")
+        return PageReading(
+            "", html, f"The page is shown as HTML: turning it into Markdown was given up, since {reason}."
+        )
     cut = f"Only the first {MOST:,} of {len(html):,} characters of the page's HTML were read."
-    return Reading(told["title"], told["markdown"], cut if len(html) > MOST else "")
+    return PageReading(told["title"], told["markdown"], cut if len(html) > MOST else "")

@@ -35,13 +35,13 @@ SHOWN_LINKS: Final = ("http:", "https:", "mailto:", "ftp:")
 
 def main() -> None:
     asked = json.loads(limit_this_process())
-    page = Page(asked["url"])
+    page = MarkdownPage(asked["url"])
     text = page.convert(sys.stdin.buffer.read().decode("utf-8"))
     told = {"title": page.title, "markdown": re.sub(r"\n{3,}", "\n\n", re.sub(r"[ \t]+\n", "\n", text)).strip()}
     sys.stdout.write(json.dumps(told))
 
 
-class Page(MarkdownConverter):
+class MarkdownPage(MarkdownConverter):
     """A page as Markdown: what a reader sees, with absolute links."""
 
     def __init__(self, url: str) -> None:
@@ -56,7 +56,7 @@ class Page(MarkdownConverter):
             self.title = " ".join(soup.title.get_text().split())
         base = soup.find("base", href=True)
         if base is not None:
-            self._base = _joined(self._base, str(base["href"]))
+            self._base = _join(self._base, str(base["href"]))
         return super().convert_soup(soup)
 
     def process_tag(self, node: Any, parent_tags: Any = None) -> str:
@@ -71,7 +71,7 @@ class Page(MarkdownConverter):
             self._depth -= 1
 
     def convert_a(self, el: Any, text: str, parent_tags: Any) -> str:
-        address = _joined(self._base, el.get("href") or "")
+        address = _join(self._base, el.get("href") or "")
         if not el.get("href") or not address.startswith(SHOWN_LINKS):
             return text
         el["href"] = address
@@ -87,7 +87,7 @@ class Page(MarkdownConverter):
 
     def convert_img(self, el: Any, text: str, parent_tags: Any) -> str:
         alt = " ".join((el.get("alt") or "").split())
-        address = _joined(self._base, el.get("src") or "")
+        address = _join(self._base, el.get("src") or "")
         if not alt or not address.startswith(SHOWN_LINKS):
             return alt
         return f"![{alt}]({address})"
@@ -112,7 +112,7 @@ def _language(node: Any) -> str:
     return ""
 
 
-def _joined(base: str, address: str) -> str:
+def _join(base: str, address: str) -> str:
     try:
         return urljoin(base, address.strip()).replace(" ", "%20").replace("(", "%28").replace(")", "%29")
     except ValueError:

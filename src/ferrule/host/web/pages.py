@@ -13,14 +13,14 @@ from urllib.parse import unquote, urlsplit
 
 from ...core.threads import in_a_thread
 from ...core.values import named_value
-from ..images import BadImage, Picture, fitted_picture, image_type
+from ..images import BadImage, FittedPicture, fit_picture, image_type
 from ..pdfs import MOST_UNASKED, BadPages, BadPdf, PageRange, Pdf, TooManyPages, is_pdf, read_pdf
 from ..spill import make_private
 from ..text import NotText
 from .cache import Recent
-from .decoding import decoded
+from .decoding import decode_page
 from .fetching import Body, Fetcher, FetchFailed, Moved
-from .guard import Refused, admitted, shortened
+from .guard import Refused, admit_url, shorten_url
 from .html import read_html
 
 HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
@@ -34,7 +34,7 @@ BINARY: Final = re.compile(
 
 
 @named_value
-class Page:
+class WebPage:
     url: str
     status: int
     media_type: str
@@ -42,7 +42,7 @@ class Page:
     """Bytes that came."""
     title: str = ""
     text: str = ""
-    picture: Picture | None = None
+    picture: FittedPicture | None = None
     saved_to: str | None = None
     """Where the bytes lie, if they are nothing to read."""
     notes: tuple[str, ...] = ()
@@ -55,24 +55,24 @@ class Page:
 
 
 @named_value
-class Pages:
+class WebPages:
     """The web of one session: pages as they are read, each fetched once in a while."""
 
     fetcher: Fetcher = field(default_factory=Fetcher)
     folder: Path | None = None
     """Where files go that are nothing to read; without one they are refused."""
-    recent: Recent[Page] = field(default_factory=Recent[Page])
+    recent: Recent[WebPage] = field(default_factory=Recent[WebPage])
 
     def host_of(self, url: str) -> str:
         """The host that a fetch of the URL asks. Raises `Refused`."""
-        return admitted(url, self.fetcher.local_hosts).host
+        return admit_url(url, self.fetcher.local_hosts).host
 
-    async def page(self, url: str, *, interrupted: Callable[[], bool] = bool) -> Page | Moved:
+    async def page(self, url: str, *, interrupted: Callable[[], bool] = bool) -> WebPage | Moved:
         """Raises `FetchFailed`."""
         try:
-            key = str(admitted(url, self.fetcher.local_hosts))
+            key = str(admit_url(url, self.fetcher.local_hosts))
         except Refused as error:
-            raise FetchFailed(f"{shortened(url)} {error}.") from None
+            raise FetchFailed(f"{shorten_url(url)} {error}.") from None
         kept = self.recent.get(key)
         if kept is not None:
             return replace(kept, is_cached=True)
@@ -84,9 +84,9 @@ class Pages:
             self.recent.put(key, page, page.weight)
         return page
 
-    def _read(self, body: Body, interrupted: Callable[[], bool]) -> Page:
+    def _read(self, body: Body, interrupted: Callable[[], bool]) -> WebPage:
         media_type = body.content_type.partition(";")[0].strip().lower()
-        page = Page(
+        page = WebPage(
             url=body.url,
             status=body.status,
             media_type=media_type,
@@ -102,29 +102,29 @@ class Pages:
                 return _text(page, body, interrupted)
             except NotText:
                 pass
-        return self._saved(page, body, "It is no text that can be shown.")
+        return self._save(page, body, "It is no text that can be shown.")
 
-    def _picture(self, page: Page, body: Body) -> Page:
+    def _picture(self, page: WebPage, body: Body) -> WebPage:
         try:
-            picture = fitted_picture(body.data)
+            picture = fit_picture(body.data)
         except BadImage as error:
-            return self._saved(page, body, f"It cannot be shown: {error}.")
+            return self._save(page, body, f"It cannot be shown: {error}.")
         return replace(page, picture=picture, media_type=picture.media_type)
 
-    def _pdf(self, page: Page, body: Body, interrupted: Callable[[], bool]) -> Page:
+    def _pdf(self, page: WebPage, body: Body, interrupted: Callable[[], bool]) -> WebPage:
         try:
             pdf, note = _pages_of(body.data, interrupted)
         except (BadPdf, BadPages) as error:
-            return self._saved(page, body, f"It cannot be shown: {error}.")
+            return self._save(page, body, f"It cannot be shown: {error}.")
         text = "\n\n".join(f"[Page {sheet.number}]\n{sheet.text.strip()}" for sheet in pdf.sheets)
         pictured = sum(not sheet.text.strip() for sheet in pdf.sheets)
         notes = [note] if note else []
         if pictured:
             notes.append(f"{pictured} of these pages hold pictures and no text.")
         page = replace(page, text=text, notes=(*page.notes, *notes))
-        return self._saved(page, body, "") if notes else page
+        return self._save(page, body, "") if notes else page
 
-    def _saved(self, page: Page, body: Body, why: str) -> Page:
+    def _save(self, page: WebPage, body: Body, why: str) -> WebPage:
         notes = (*page.notes, why) if why else page.notes
         if self.folder is None:
             if not page.text:
@@ -132,14 +132,14 @@ class Pages:
                 raise FetchFailed(f"{body.url} holds {len(body.data):,} bytes ({kind}). {why}")
             return page
         try:
-            path = _written(self.folder, _file_name(body), body.data)
+            path = _write(self.folder, _file_name(body), body.data)
         except OSError as error:
             raise FetchFailed(f"{body.url} could not be saved in {self.folder}: {error.strerror}.") from None
         return replace(page, saved_to=str(path), notes=notes)
 
 
-def _text(page: Page, body: Body, interrupted: Callable[[], bool]) -> Page:
-    text = decoded(body.data, body.content_type, is_cut=bool(body.missing))
+def _text(page: WebPage, body: Body, interrupted: Callable[[], bool]) -> WebPage:
+    text = decode_page(body.data, body.content_type, is_cut=bool(body.missing))
     if page.media_type in HTML or (page.media_type in ("", "text/plain") and LOOKS_LIKE_HTML.match(body.data)):
         reading = read_html(text, body.url, interrupted=interrupted)
         notes = (*page.notes, reading.note) if reading.note else page.notes
@@ -156,7 +156,7 @@ def _pages_of(data: bytes, interrupted: Callable[[], bool]) -> tuple[Pdf, str]:
         return pdf, f"These are the first {MOST_UNASKED} of {many.total} pages."
 
 
-def _written(folder: Path, name: str, data: bytes) -> Path:
+def _write(folder: Path, name: str, data: bytes) -> Path:
     make_private(folder)
     path = folder / name
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)

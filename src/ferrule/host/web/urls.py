@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote, urljoin
 
 from ...core.values import plain_value
 from ..http.urls import PORTS, Url
-from .addresses import LOCAL_NAMES, Address, Reach, is_local_name, reach_of
+from .addresses import LOCAL_NAMES, Address, AddressReach, is_local_name, reach_of
 
 LONGEST: Final = 8_000
 LONGEST_HOST: Final = 253
@@ -39,7 +39,7 @@ class Unclear(Refused):
 
 
 @plain_value
-class Place:
+class WebAddress:
     """What a URL names."""
 
     url: Url
@@ -57,18 +57,18 @@ class Place:
         """Whether the host's name alone leads inside."""
         return self.address is None and is_local_name(self.host)
 
-    def over_https(self) -> Place:
+    def over_https(self) -> WebAddress:
         url = self.url
         if url.scheme == "https":
             return self
         port = PORTS["https"] if url.port == PORTS["http"] else url.port
-        return Place(Url("https", url.host, port, url.target), self.address, self.has_credentials)
+        return WebAddress(Url("https", url.host, port, url.target), self.address, self.has_credentials)
 
     def __str__(self) -> str:
         return str(self.url)
 
 
-def parse_url(text: str) -> Place:
+def parse_url(text: str) -> WebAddress:
     """Raises `Refused`.
 
     >>> str(parse_url("HTTPS://Example.COM:443/a b#c")), parse_url("http://例え.jp").host
@@ -94,7 +94,7 @@ def parse_url(text: str) -> Place:
         raise Refused("leaves open where its host begins")
     text_of_host, port = _host_and_port(rest)
     host, address = _host(text_of_host)
-    return Place(Url(scheme, host, port or PORTS[scheme], _target(parts["rest"])), address, bool(at))
+    return WebAddress(Url(scheme, host, port or PORTS[scheme], _target(parts["rest"])), address, bool(at))
 
 
 def hosts_in(text: str) -> tuple[str, ...] | None:
@@ -115,13 +115,13 @@ def hosts_in(text: str) -> tuple[str, ...] | None:
             continue
         if address is None and "." not in host and host not in LOCAL_NAMES and len(pieces) > 1:
             continue  # a name or a password may be any word
-        if is_local_name(host) if address is None else reach_of(address) is not Reach.PUBLIC:
+        if is_local_name(host) if address is None else reach_of(address) is not AddressReach.PUBLIC:
             return None
         hosts.append(host)
     return tuple(dict.fromkeys(hosts)) or None
 
 
-def joined(base: Place, location: str) -> Place:
+def join_url(base: WebAddress, location: str) -> WebAddress:
     """Where a redirect leads. Raises `Refused`."""
     if _holds_unseen(location):  # before they are joined, which drops some of these
         raise Refused("holds a character that cannot be seen")

@@ -26,7 +26,7 @@ def schema_of(kind: SettingsKind) -> dict[str, Any]:
     return {"$schema": GenerateJsonSchema.schema_dialect, **schema}
 
 
-def written_schema(kind: SettingsKind) -> str:
+def schema_text(kind: SettingsKind) -> str:
     return json.dumps(schema_of(kind), indent=2, ensure_ascii=False) + "\n"
 
 

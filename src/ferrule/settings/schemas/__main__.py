@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..files import SettingsKind
-from . import schema_file, written_schema
+from . import schema_file, schema_text
 
 for kind in SettingsKind:
-    schema_file(kind).write_text(written_schema(kind), encoding="utf-8")
+    schema_file(kind).write_text(schema_text(kind), encoding="utf-8")

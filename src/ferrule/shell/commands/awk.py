@@ -73,7 +73,7 @@ _WORDS_BEFORE_REGEX = frozenset({"return", "print", "printf", "in", "do", "else"
 """Only what is a keyword in every awk: where `case` is a variable, the slash behind it divides."""
 
 
-class Unsafe(Exception):
+class UnsafeAwk(Exception):
     """A program that does more than print, or that cannot be read."""
 
 
@@ -96,7 +96,7 @@ def read(words: list[Word], account: Account) -> None:
     else:
         try:
             check_program(program.text)
-        except Unsafe as reason:
+        except UnsafeAwk as reason:
             account.doubt(str(reason))
     for file in files:
         if not _ASSIGNMENT.match(file.text or ""):
@@ -104,7 +104,7 @@ def read(words: list[Word], account: Account) -> None:
 
 
 def check_program(program: str) -> None:
-    """Raise `Unsafe` unless the program only prints.
+    """Raise `UnsafeAwk` unless the program only prints.
 
     >>> check_program("$1 > 5 {print $2}")
     """
@@ -114,7 +114,7 @@ def check_program(program: str) -> None:
     while at < len(program):
         found = _TOKEN.match(program, at)
         if found is None:
-            raise Unsafe(f"`{program[at]}` is not known")
+            raise UnsafeAwk(f"`{program[at]}` is not known")
         at = found.end()
         kind, text = found.lastgroup, found[0]
         if kind == "space":
@@ -125,7 +125,7 @@ def check_program(program: str) -> None:
             continue
         if kind == "name":
             if text in _FORBIDDEN:
-                raise Unsafe(_FORBIDDEN[text])
+                raise UnsafeAwk(_FORBIDDEN[text])
             prints = prints or text in ("print", "printf")
         elif kind == "operator":
             depth += (text in "([") - (text in ")]")
@@ -135,9 +135,9 @@ def check_program(program: str) -> None:
                 prints = False
                 depth = 0
             elif text == "|":
-                raise Unsafe("a pipe runs a command")
+                raise UnsafeAwk("a pipe runs a command")
             elif text == ">>" or (text == ">" and prints and depth <= 0):
-                raise Unsafe("it writes a file")
+                raise UnsafeAwk("it writes a file")
         before = text if kind != "string" else "string"
 
 
@@ -148,9 +148,9 @@ def _slash(program: str, at: int, before: str) -> int:
     )
     if divides:
         if program.find("/", at + 1) >= 0:
-            raise Unsafe("a slash that may divide or begin an expression")
+            raise UnsafeAwk("a slash that may divide or begin an expression")
         return at + 1
     found = _REGEX.match(program, at)
     if found is None:
-        raise Unsafe("an expression is not closed")
+        raise UnsafeAwk("an expression is not closed")
     return found.end()

@@ -38,7 +38,7 @@ def read(name: str, words: list[Word], account: Account) -> None:
 def _check_shape(words: list[Word], account: Account) -> None:
     """Operators of `test` are words like others: where one may stand, nothing unknown may."""
     part: list[Word] = []
-    for word in (*words, Word.known("-a")):
+    for word in (*words, Word.of_text("-a")):
         if word.text not in _JOINING:
             part.append(word)
             continue

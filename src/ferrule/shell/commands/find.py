@@ -68,7 +68,7 @@ def _primary(rest: list[Word], places: list[Word], account: Account) -> None:
         if value is not None and name in _READS_ONE:
             account.reads(value)
     elif name == "-delete":
-        for place in places or [Word.known(".")]:
+        for place in places or [Word.of_text(".")]:
             account.writes(place, Change.DELETES)
             _deletion(place, account)
     elif name in _WRITES_ONE:
@@ -107,7 +107,7 @@ def _run(name: str, rest: list[Word], places: list[Word], account: Account) -> N
         if word.text == ";" or (word.text == "+" and command and command[-1].text is None):
             break
         if word.text is not None and "{}" in word.text:
-            command.append(_found(word.text, places))
+            command.append(_name_of_found(word.text, places))
         else:
             command.append(word)
     else:
@@ -116,7 +116,7 @@ def _run(name: str, rest: list[Word], places: list[Word], account: Account) -> N
     account.runs(command)
 
 
-def _found(text: str, places: list[Word]) -> Word:
+def _name_of_found(text: str, places: list[Word]) -> Word:
     """What stands for a name that find found: below the place it began at, where there is one."""
     if text == "{}" and len(places) == 1 and places[0].text is not None:
         place = places[0].text

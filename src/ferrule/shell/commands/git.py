@@ -189,7 +189,7 @@ def read(words: list[Word], account: Account) -> None:
     for option in given.options:
         if option.name == "-C" and option.value is not None:
             account.reads(option.value)
-            account.state = account.state.moved(option.value)
+            account.state = account.state.move_to(option.value)
     account.reads_here()
     name, entry, rest = _subcommand(list(given.operands))
     _risks(list(given.operands), account)
@@ -204,7 +204,7 @@ def read(words: list[Word], account: Account) -> None:
 
 def _changes(words: Sequence[Word], account: Account) -> bool:
     """Whether it is a command that changes something, with options that are known, and does not only look."""
-    name, entry, rest = _found(words, CHANGING)
+    name, entry, rest = _find_entry(words, CHANGING)
     if entry is None:
         return False
     look = READING.get(name)
@@ -228,11 +228,11 @@ def _with_messages(words: Sequence[Word]) -> list[Word]:
     told = [words[0]] if words else []
     for before, word in itertools.pairwise(words):
         is_message = word.text is None and not word.many and _MESSAGE.fullmatch(before.text or "")
-        told.append(Word.known("message") if is_message else word)
+        told.append(Word.of_text("message") if is_message else word)
     return told
 
 
-def _found(words: Sequence[Word], table: Mapping[str, str]) -> tuple[str, str | None, list[Word]]:
+def _find_entry(words: Sequence[Word], table: Mapping[str, str]) -> tuple[str, str | None, list[Word]]:
     """The name of one or two words that the table has, its entry, and the words behind it."""
     first = words[0].text or ""
     second = (words[1].text or "") if len(words) > 1 else ""
@@ -250,7 +250,7 @@ def _subcommand(words: list[Word]) -> tuple[str, str | None, list[Word]]:
         return f"{first} {second}", None, []
     if first == "reflog" and second == "show":
         return "reflog show", READING["reflog"], words[2:]
-    return _found(words, READING)
+    return _find_entry(words, READING)
 
 
 def _looks(name: str, entry: str, given: Arguments, account: Account, *, shows: bool) -> None:
@@ -292,7 +292,7 @@ def _reads_named(operand: Word, account: Account) -> None:
     elif ":" in text:
         text = _STAGE.sub("", text) if text.startswith(":") else text.partition(":")[2]
         text = text.lstrip("/")
-    account.reads(Word.known(text or "."))
+    account.reads(Word.of_text(text or "."))
 
 
 def _operands(roles: tuple[str, ...], given: Arguments, account: Account) -> None:

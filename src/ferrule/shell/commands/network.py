@@ -36,12 +36,12 @@ _TAR_LIST = re.compile(r"-[tv]*t[tv]*f|(?=[vf]*t)(?=[tv]*f[tv]*$)[tvf]+")
 def read_curl(words: list[Word], account: Account) -> None:
     _fetch(words, _CURL, account)
     if any(word.text in ("-O", "--remote-name") for word in words):
-        account.writes(Word.known("."))
+        account.writes(Word.of_text("."))
 
 
 def read_wget(words: list[Word], account: Account) -> None:
     _fetch(words, _WGET, account)
-    account.writes(Word.known("."))
+    account.writes(Word.of_text("."))
 
 
 def _fetch(words: list[Word], entry: str, account: Account) -> None:
@@ -54,7 +54,7 @@ def _fetch(words: list[Word], entry: str, account: Account) -> None:
         elif option.role == "read" and option.value is not None:
             account.reads(option.value)
         elif option.value is not None and (option.value.text or "").startswith("@"):
-            account.reads(Word.known((option.value.text or "")[1:]))
+            account.reads(Word.of_text((option.value.text or "")[1:]))
         elif option.name in _SENDING and (option.value is None or _may_name_a_file(option.name, option.value)):
             account.doubt(f"{option.name} may send a file")
         elif option.name in _PROXY and option.value is not None:

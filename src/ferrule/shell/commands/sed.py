@@ -29,7 +29,7 @@ _TEXT = re.compile(r"[aic](?:[^\n\\]|\\.)*(\n|$)", re.DOTALL)
 _FLAGS = re.compile(r"[gpiIMm0-9]*")
 
 
-class Unsafe(Exception):
+class UnsafeSed(Exception):
     """A script that does more than print, or that cannot be read."""
 
 
@@ -70,7 +70,7 @@ def _backups(suffix: Word, files: Sequence[Word], account: Account, *, follows: 
         folder, slash, name = path.rpartition("/")
         kept = folder + slash + (text.replace("*", name) if "*" in text else f"{name}{text}")
         if file.text is not None:
-            account.writes(Word.known(kept))
+            account.writes(Word.of_text(kept))
         elif file.glob:
             account.writes(Word(None, file.prefix[: file.prefix.rfind("/") + 1], pattern=True, source=kept, glob=kept))
 
@@ -82,53 +82,53 @@ def _check(scripts: Sequence[Word | None], account: Account) -> None:
         return
     try:
         check_script("\n".join(text or "" for text in texts))
-    except Unsafe as reason:
+    except UnsafeSed as reason:
         account.doubt(str(reason))
 
 
 def check_script(script: str) -> None:
-    """Raise `Unsafe` unless the script only edits what passes through.
+    """Raise `UnsafeSed` unless the script only edits what passes through.
 
     >>> check_script("1,5p;s/a/b/g")
     """
     if len(script) > MAX_SCRIPT:
-        raise Unsafe("the script is too long to look through")
+        raise UnsafeSed("the script is too long to look through")
     at = depth = 0
     while (at := _end(_BLANK, script, at)) < len(script):
         at = _addresses(script, at)
         if at >= len(script):
-            raise Unsafe("the script ends in the middle of a command")
+            raise UnsafeSed("the script ends in the middle of a command")
         command = script[at]
         if command == "{":
             depth += 1
             at += 1
         elif command == "}":
             depth -= 1
-            at = _ended(script, at + 1)
+            at = _find_end(script, at + 1)
         elif command == "#":
             at = _line_end(script, at)
         elif command == "s":
-            at = _ended(script, _substitution(script, at))
+            at = _find_end(script, _substitution(script, at))
         elif command == "y":
-            at = _ended(script, _pair(script, at)[0])
+            at = _find_end(script, _pair(script, at)[0])
         else:
             at = _other(script, at)
     if depth:
-        raise Unsafe("the script's braces are not balanced")
+        raise UnsafeSed("the script's braces are not balanced")
 
 
 def _other(script: str, at: int) -> int:
     command = script[at]
     if found := _PLAIN.match(script, at) or _NUMBERED.match(script, at):
-        return _ended(script, found.end())
+        return _find_end(script, found.end())
     if command in "btT:":
         if found := _LABEL.match(script, at + 1):
             return found.end()
     elif found := _TEXT.match(script, at):
         if script[at + 1 : found.end()].rstrip("\n").endswith("\\"):
-            raise Unsafe("text that goes on")
+            raise UnsafeSed("text that goes on")
         return found.end()
-    raise Unsafe(
+    raise UnsafeSed(
         {"w": "`w` writes a file", "W": "`W` writes a file", "e": "`e` runs a command"}.get(
             command, f"`{command}` does more than print"
         )
@@ -142,7 +142,7 @@ def _addresses(script: str, at: int) -> int:
         before = _end(re.compile(r"[ \t]*"), script, following + 1)
         at = _address(script, before)
         if at == before:
-            raise Unsafe("an address is missing")
+            raise UnsafeSed("an address is missing")
     found = _BEFORE_COMMAND.match(script, at)
     return found.end() if found else at
 
@@ -152,9 +152,9 @@ def _address(script: str, at: int) -> int:
         return found.end()
     character = script[at : at + 1]
     if character == "/":
-        return _end(_REGEX_FLAGS, script, _delimited(script, at + 1, "/"))
+        return _end(_REGEX_FLAGS, script, _find_delimiter(script, at + 1, "/"))
     if character == "\\" and at + 1 < len(script):
-        return _end(_REGEX_FLAGS, script, _delimited(script, at + 2, script[at + 1]))
+        return _end(_REGEX_FLAGS, script, _find_delimiter(script, at + 2, script[at + 1]))
     return at
 
 
@@ -167,12 +167,12 @@ def _substitution(script: str, at: int) -> int:
 def _pair(script: str, at: int) -> tuple[int, str]:
     delimiter = script[at + 1 : at + 2]
     if not delimiter or delimiter in "\\\n":
-        raise Unsafe("a delimiter is missing")
-    middle = _delimited(script, at + 2, delimiter)
-    return _delimited(script, middle, delimiter, plain=True), delimiter
+        raise UnsafeSed("a delimiter is missing")
+    middle = _find_delimiter(script, at + 2, delimiter)
+    return _find_delimiter(script, middle, delimiter, plain=True), delimiter
 
 
-def _delimited(script: str, at: int, delimiter: str, *, plain: bool = False) -> int:
+def _find_delimiter(script: str, at: int, delimiter: str, *, plain: bool = False) -> int:
     """Just after the next delimiter that no backslash stands before."""
     start = at
     while at < len(script):
@@ -183,12 +183,12 @@ def _delimited(script: str, at: int, delimiter: str, *, plain: bool = False) -> 
         if character == delimiter:
             inside = script[start:at]
             if not plain and _opens_bracket(inside):
-                raise Unsafe("a delimiter inside brackets")
+                raise UnsafeSed("a delimiter inside brackets")
             return at + 1
         if character == "\n" and not plain:
-            raise Unsafe("an expression over several lines")
+            raise UnsafeSed("an expression over several lines")
         at += 1
-    raise Unsafe("an expression is not closed")
+    raise UnsafeSed("an expression is not closed")
 
 
 def _opens_bracket(expression: str) -> bool:
@@ -204,12 +204,12 @@ def _opens_bracket(expression: str) -> bool:
     return False
 
 
-def _ended(script: str, at: int) -> int:
+def _find_end(script: str, at: int) -> int:
     """A command ends with a separator, a closing brace or the script."""
     at = _end(re.compile(r"[ \t]*"), script, at)
     if at < len(script) and script[at] not in ";\n}#":
         flag = script[at]
-        raise Unsafe("`w` writes a file" if flag == "w" else "`e` runs a command" if flag == "e" else f"`{flag}`")
+        raise UnsafeSed("`w` writes a file" if flag == "w" else "`e` runs a command" if flag == "e" else f"`{flag}`")
     return at
 
 

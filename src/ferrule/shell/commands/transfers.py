@@ -28,7 +28,7 @@ def transfer(role: str, operands: list[Word], given: Arguments, account: Account
         if role != "links":
             account.doubt("the target is missing")
             return
-        target = Word.known(".")
+        target = Word.of_text(".")
     for place in (target, *folders):
         if place is not None:
             _put(role, sources, place, given, account)
@@ -56,7 +56,7 @@ def _put(role: str, sources: list[Word], target: Word, given: Arguments, account
         account.writes(target, Change.REPLACES, put)
         for suffix in suffixes:
             inside = tuple((f"{name}{suffix}", Put()) for name, _ in put.if_folder)
-            account.writes(Word.known(target.text.rstrip("/") + suffix))
+            account.writes(Word.of_text(target.text.rstrip("/") + suffix))
             account.writes(target, Change.REPLACES, Put(put.names and f"{put.names}{suffix}", "", inside))
     if not sources:
         account.writes(target)

@@ -126,7 +126,7 @@ def _env(words: list[Word], account: Account) -> None:
         return
     rest = list(given.operands)
     while rest and (found := _ASSIGNMENT.fullmatch(rest[0].text or "")):
-        if not is_quiet(found[1], Word.known(found[2])):
+        if not is_quiet(found[1], Word.of_text(found[2])):
             account.doubt(f"{found[1]} may change what the command does")
         rest.pop(0)
     if rest:
@@ -142,19 +142,19 @@ def _xargs(words: list[Word], account: Account) -> None:
     for option in given.options:
         if option.role == "read" and option.value is not None:
             account.reads(option.value)
-    command = list(given.operands) or [Word.known("echo")]
+    command = list(given.operands) or [Word.of_text("echo")]
     marks = [option.value for option in given.options if option.name in ("-I", "--replace")]
     mark = marks[0].text if marks and marks[0] is not None else None
     if marks and not mark:
         account.doubt("what xargs replaces is not known")
     if mark:
-        command = [_replaced(word, mark) for word in command]
+        command = [_replace_mark(word, mark) for word in command]
     else:
         command.append(Word(None, many=True, source="…"))
     account.runs(command)
 
 
-def _replaced(word: Word, mark: str) -> Word:
+def _replace_mark(word: Word, mark: str) -> Word:
     if word.text is None or mark not in word.text:
         return word
     return Word(None, prefix=word.text.partition(mark)[0], source=word.text)
