@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from time import perf_counter
 
-from ferrule.shell.analysis import analyse
+from ferrule.bash_analysis.analysis import analyse
 
 from .figures import Figure
 from .timing import Work, interleaved

@@ -9,7 +9,7 @@ from typing import Any
 from ferrule import Session, Settings, hook, open_session
 from ferrule.core.verdicts import Behavior
 from ferrule.hooks.hook import HookBook
-from ferrule.hooks.loading import Loading, load_hooks
+from ferrule.hooks.hook_loading import Loading, load_hooks
 from ferrule.permissions.rules import parse_rules
 from ferrule.settings.layers import SourcedHook
 from ferrule.settings.levels import Level, Source

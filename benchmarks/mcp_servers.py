@@ -42,8 +42,8 @@ async def ours() -> None:
     from ferrule.cli.stdio import InputLines, StdoutWriter
     from ferrule.core.effects import Effects
     from ferrule.core.functions import tool
-    from ferrule.server.protocol import Desk
-    from ferrule.server.stdio import serve_stdio
+    from ferrule.server.desk import Desk
+    from ferrule.server.stdio_server import serve_stdio
 
     @tool(name="numbered", effects=lambda file_path: Effects.reading(file_path))  # noqa: PLW0108 - called by name
     async def served(file_path: str) -> str:

@@ -14,7 +14,7 @@ from ferrule.core.tool import AnyTool, Tool
 from ferrule.core.verdicts import Behavior
 from ferrule.permissions.judge import RuleJudge
 from ferrule.permissions.modes import Mode
-from ferrule.permissions.paths import Places
+from ferrule.permissions.path_patterns import Places
 from ferrule.permissions.rules import Rule, parse_rule
 from ferrule.testing.doubles import NoPort
 from ferrule.tools.edit import Edit

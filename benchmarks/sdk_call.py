@@ -10,7 +10,7 @@ from typing import Any
 from ferrule import Options, Session, Settings, create_sdk_mcp_server
 from ferrule.core.calls import ToolCall
 from ferrule.providers.scripted import ScriptedModel
-from ferrule.sdk.opening import open_for_program
+from ferrule.sdk.conversation_opening import open_for_program
 from ferrule.sdk.tools import tool
 
 from . import subject

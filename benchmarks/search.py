@@ -15,7 +15,7 @@ from typing import Any
 from ferrule import Settings, ToolCall, open_session
 from ferrule.core.calls import Status
 from ferrule.engine.session import Session
-from ferrule.host.ripgrep import find_ripgrep
+from ferrule.host.search.ripgrep import find_ripgrep
 from ferrule.permissions.modes import Mode
 
 from .figures import Figure

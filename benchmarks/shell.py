@@ -14,9 +14,18 @@ from functools import partial
 from pathlib import Path
 from time import perf_counter
 
-from ferrule.host.command import Command
-from ferrule.host.commands import CommandRunner
-from ferrule.host.sandbox import OFF, READ_ONLY, Offers, Profile, Sandbox, try_sandbox, try_workspace, workspace_write
+from ferrule.host.processes.command import Command
+from ferrule.host.processes.command_runner import CommandRunner
+from ferrule.host.processes.sandbox import (
+    OFF,
+    READ_ONLY,
+    Offers,
+    Profile,
+    Sandbox,
+    try_sandbox,
+    try_workspace,
+    workspace_write,
+)
 
 from .figures import Figure
 from .timing import Work, calibrated, interleaved

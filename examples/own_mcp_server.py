@@ -8,9 +8,9 @@ from typing import Annotated, Any
 from ferrule.app.build import Settings, open_session
 from ferrule.permissions.modes import Mode
 from ferrule.sdk.tools import create_sdk_mcp_server, tool
-from ferrule.server.guard import RequestGuard
-from ferrule.server.http import PATH, listen, serve_http
-from ferrule.server.protocol import Desk
+from ferrule.server.desk import Desk
+from ferrule.server.http_server import PATH, listen, serve_http
+from ferrule.server.request_guard import RequestGuard
 
 
 @tool("greet", "Greet somebody.", {"name": Annotated[str, "Who to greet."]}, annotations={"readOnlyHint": True})

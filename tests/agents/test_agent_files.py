@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.agents.catalog import Agents
+from ferrule.agents.agent_catalog import Agents
 from ferrule.core.calls import Status, ToolCall
 from ferrule.core.events import ToolFinished
-from ferrule.host.checkouts import Checkout
+from ferrule.host.files.checkouts import Checkout
 from ferrule.providers.scripted import says
+from ferrule.settings.definition_files import DefinitionFiles
 from ferrule.settings.levels import SettingsContext
-from ferrule.settings.pages import DefinitionFiles
 from tests.agents.cast import Cast, hire, opened, played
 from tests.requirement import requirement
 

@@ -9,7 +9,7 @@ from ferrule.core.calls import ToolCall
 from ferrule.core.content import plain_text
 from ferrule.core.events import NoteAdded
 from ferrule.engine.session import Session
-from ferrule.host.background import Background, TaskState
+from ferrule.host.processes.background_tasks import Background, TaskState
 from ferrule.providers.scripted import says
 from tests.agents.cast import Cast, hire, opened, played, results, until
 from tests.requirement import requirement

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ferrule import Settings, ToolCall, open_session
-from ferrule.app.settings import concurrency_from
+from ferrule.app.session_settings import concurrency_from
 from ferrule.core.calls import Status
 from ferrule.testing import Answering, FixedJudge, allow, deny
 from tests.requirement import requirement

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ferrule import Settings, ToolCall, open_session
-from ferrule.app.layers import interpret_settings, open_layers
+from ferrule.app.settings_interpretation import interpret_settings, open_layers
 from ferrule.core.calls import Status
 from ferrule.core.content import plain_text
 from ferrule.permissions.modes import Mode

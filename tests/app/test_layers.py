@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 
 from ferrule import Settings, ToolCall, open_session
-from ferrule.app.layers import ReloadedPolicy, SettingsError, interpret_settings, open_layers
+from ferrule.app.settings_interpretation import ReloadedPolicy, SettingsError, interpret_settings, open_layers
 from ferrule.core.calls import Status
 from ferrule.core.content import plain_text
 from ferrule.core.effects import Change, Effects, ReadsPath, WritesPath
 from ferrule.engine.session import Session
 from ferrule.permissions.modes import Mode
-from ferrule.permissions.paths import Places
+from ferrule.permissions.path_patterns import Places
 from ferrule.permissions.protected import DEFAULT_LISTS, PathGuard
-from ferrule.settings.files import SettingsKind
 from ferrule.settings.levels import Level, SettingsPath
-from ferrule.settings.loading import Loaded
 from ferrule.settings.reload import LiveSettings
+from ferrule.settings.settings_files import SettingsKind
+from ferrule.settings.settings_loading import Loaded
 from tests.requirement import requirement
 from tests.settings.folders import Folders, allow, deny, put
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.app.opening import OpenedSession, open_conversation
 from ferrule.app.reading_door import ReadingDoor
-from ferrule.app.settings import Settings
+from ferrule.app.session_opening import OpenedSession, open_conversation
+from ferrule.app.session_settings import Settings
 from ferrule.core.calls import ToolCall
 from ferrule.core.content import plain_text
 from ferrule.permissions.modes import Mode
+from ferrule.settings.definition_files import DefinitionFiles
 from ferrule.settings.levels import surroundings
-from ferrule.settings.pages import DefinitionFiles
 from tests.permissions.scene import rules_of
 from tests.requirement import requirement
 

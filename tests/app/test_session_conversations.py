@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from ferrule import Session, Settings, ToolCall
-from ferrule.app.sessions import begin_session, continue_session
+from ferrule.app.kept_sessions import begin_session, continue_session
 from ferrule.core.content import plain_text
 from ferrule.core.events import Event, ToolProgressed, TurnEnded
 from ferrule.core.model import ModelProvider, ResultTurn

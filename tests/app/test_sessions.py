@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from ferrule import Session, Settings, ToolCall
-from ferrule.app.sessions import (
+from ferrule.app.kept_sessions import (
     TranscriptError,
     begin_session,
     continue_session,
@@ -245,7 +245,7 @@ async def test_a_working_directory_that_is_gone_is_not_gone_back_to(settings: Se
 TALKER = """
 import asyncio, os, sys
 from pathlib import Path
-from ferrule.app.sessions import begin_session, continue_session, list_sessions
+from ferrule.app.kept_sessions import begin_session, continue_session, list_sessions
 from ferrule.app.build import Settings
 from ferrule.core.calls import ToolCall
 from ferrule.permissions.modes import Mode

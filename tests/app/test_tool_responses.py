@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from ferrule.app.asked_model import AskedModel
 from ferrule.app.build import Settings, open_session
-from ferrule.app.headless import Headless
+from ferrule.app.headless_run import Headless
 from ferrule.app.streams import lines_of, shape_if_known
 from ferrule.app.tool_responses import amend_output
 from ferrule.core.calls import Status, ToolCall, ToolOutcome
@@ -19,6 +18,7 @@ from ferrule.core.events import Envelope
 from ferrule.core.model import Usage
 from ferrule.output.stream_json import encode_json_line
 from ferrule.permissions.modes import Mode
+from ferrule.providers.asked_model import AskedModel
 from ferrule.providers.scripted import ScriptedModel, says
 from ferrule.tools.agent import AgentOutput
 from tests.cli.prompting import fits

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.instructions.places import folders_down_to
-from ferrule.settings.brought import MOST_FILES, markdown_below
+from ferrule.instructions.instruction_places import folders_down_to
+from ferrule.settings.folder_items import MOST_FILES, markdown_below
 from tests.cli.forked import run_forked
 from tests.cli.prompting import script
 from tests.cli.running import HANG, environment

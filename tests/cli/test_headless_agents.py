@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from ferrule import Settings
-from ferrule.app.opening import open_conversation
-from ferrule.app.sessions import begin_session
+from ferrule.app.kept_sessions import begin_session
+from ferrule.app.session_opening import open_conversation
 from ferrule.core.calls import Status, ToolCall
 from ferrule.core.events import ToolFinished
 from ferrule.engine.restoring import restore_conversation
-from ferrule.host.transcripts import lines_of as transcript_lines
-from ferrule.permissions.asking import AnswerScope, ApprovalAnswer, ApprovalQuestion
+from ferrule.host.storage.transcript_files import lines_of as transcript_lines
+from ferrule.permissions.approvals import AnswerScope, ApprovalAnswer, ApprovalQuestion
 from ferrule.providers.scripted import says
 from tests.agents.cast import Cast, hire
 from tests.cli.prompting import ask, call, lines_of

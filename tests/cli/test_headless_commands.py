@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from ferrule import Settings, ToolCall
-from ferrule.app.commands import SlashCommands
-from ferrule.app.opening import open_conversation
+from ferrule.app.session_opening import open_conversation
+from ferrule.app.slash_commands import SlashCommands
 from ferrule.core.model import ModelFacts, ResultTurn
 from ferrule.engine.session import Session
 from ferrule.permissions.modes import Mode
 from ferrule.providers.scripted import ScriptedModel, says
-from ferrule.skills.catalog import Skills
+from ferrule.skills.skill_catalog import Skills
 from tests.agents.cast import opened
 from tests.agents.test_agent_files import pages, put
 from tests.cli.prompting import ask, lines_of

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.cli.options import split_rules
 from ferrule.cli.parser import run
+from ferrule.cli.session_flags import split_rules
 from tests.cli.prompting import script
 from tests.requirement import requirement
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from ferrule.sdk.conversation_opening import open_for_program
 from ferrule.sdk.errors import CannotOpen
-from ferrule.sdk.opening import open_for_program
 from ferrule.sdk.options import Options
 from tests.cli.running import environment, ferrule
 from tests.requirement import requirement

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ferrule.core.content import Text, plain_text
 from ferrule.core.model import AssistantTurn, ModelError, ModelFacts, ResultTurn, Thought, ThoughtReady, UserTurn
 from ferrule.engine.compaction import shorter
-from ferrule.engine.conversation import GO_ON, MessageHistory
+from ferrule.engine.message_history import GO_ON, MessageHistory
 from ferrule.engine.restoring import restore_conversation
 from ferrule.engine.transcript import Transcript
 from ferrule.providers.scripted import says, words

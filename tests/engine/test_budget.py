@@ -20,7 +20,7 @@ from ferrule.core.inputs import ToolInput
 from ferrule.core.tool import Keep, Tool
 from ferrule.engine.budget import MESSAGE_LIMIT, PREVIEW, Budget, clip, text_size
 from ferrule.engine.session import Session
-from ferrule.host.spill import SessionFolder
+from ferrule.host.storage.session_folder import SessionFolder
 from ferrule.permissions.modes import Mode
 from ferrule.tools.glob import Glob
 from ferrule.tools.grep import Grep

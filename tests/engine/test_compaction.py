@@ -33,7 +33,7 @@ from ferrule.engine.compaction import (
     shorter,
     standing,
 )
-from ferrule.engine.conversation import MessageHistory
+from ferrule.engine.message_history import MessageHistory
 from ferrule.engine.restoring import restore_conversation
 from ferrule.engine.transcript import Transcript
 from ferrule.engine.window import Meter, estimate

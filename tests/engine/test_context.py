@@ -175,7 +175,7 @@ async def test_a_nested_call_knows_that_the_call_around_it_is_to_end() -> None:
 
 
 async def test_what_a_person_interrupts_is_not_kept_from_them() -> None:
-    from ferrule.engine.faults import outcome_of_error
+    from ferrule.engine.error_outcomes import outcome_of_error
 
     with pytest.raises(KeyboardInterrupt):
         outcome_of_error(call(), KeyboardInterrupt())

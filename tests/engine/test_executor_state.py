@@ -16,7 +16,7 @@ from ferrule.core.ports import Proposal
 from ferrule.core.state import StateSet
 from ferrule.core.tool import Result
 from ferrule.core.verdicts import Verdict
-from ferrule.host.paths import LocalPaths
+from ferrule.host.files.local_paths import LocalPaths
 from ferrule.testing import FixedJudge, allow, deny
 from ferrule.tools.read import Read
 from tests.requirement import requirement

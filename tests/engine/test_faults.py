@@ -15,7 +15,7 @@ from ferrule.core.effects import ChangesState, Effects
 from ferrule.core.events import ToolFinished
 from ferrule.core.state import MovedTo, StateSet, ToolsFound
 from ferrule.core.tool import Result, ToolError
-from ferrule.engine.faults import contain_exit, in_own_task
+from ferrule.engine.error_outcomes import contain_exit, in_own_task
 from ferrule.testing import FixedJudge, allow
 from tests.requirement import requirement
 
@@ -255,7 +255,7 @@ async def test_a_call_within_its_limit_keeps_its_result() -> None:
 async def test_a_tool_that_ignores_its_time_limit_is_left_behind_and_said_so(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("ferrule.engine.faults.end.__defaults__", (0.0,))
+    monkeypatch.setattr("ferrule.engine.error_outcomes.end.__defaults__", (0.0,))
     release = asyncio.Event()
 
     async def body(input: Given, ctx: ToolContext) -> str:

@@ -21,7 +21,7 @@ from ferrule.core.effects import (
     WritesPath,
 )
 from ferrule.engine.footprint import Footprint, ground
-from ferrule.host.paths import LocalPaths
+from ferrule.host.files.local_paths import LocalPaths
 from tests.requirement import requirement
 
 from .stage import PlainPaths

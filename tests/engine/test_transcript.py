@@ -30,8 +30,10 @@ from ferrule.core.model import (
 from ferrule.core.ports import Note
 from ferrule.core.state import MovedTo, StateSet, ToolsFound
 from ferrule.core.tool import Result
-from ferrule.engine.conversation import MessageHistory
-from ferrule.engine.entries import (
+from ferrule.engine.message_history import MessageHistory
+from ferrule.engine.restoring import NO_RESULT, restore_conversation
+from ferrule.engine.transcript import Transcript
+from ferrule.engine.transcript_entries import (
     assistant_fields,
     assistant_turn,
     entry_of,
@@ -41,8 +43,6 @@ from ferrule.engine.entries import (
     user_fields,
     user_turn,
 )
-from ferrule.engine.restoring import NO_RESULT, restore_conversation
-from ferrule.engine.transcript import Transcript
 from ferrule.providers.scripted import says
 from ferrule.testing import RecordingModel, well_formed
 from tests.requirement import requirement

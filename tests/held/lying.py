@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ferrule.bash_analysis.analysis import Analysis
 from ferrule.core.effects import Change, Effects, ReadsPath, Touch, WritesPath
-from ferrule.shell.analysis import Analysis
 from ferrule.tools.bash import Analyse
 
 

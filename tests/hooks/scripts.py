@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ferrule.core.events import HookRan
-from ferrule.hooks.answers import HookAnswer
-from ferrule.hooks.events import MOMENTS
+from ferrule.hooks.event_names import MOMENTS
 from ferrule.hooks.hook import Hook, HookBook, Program
-from ferrule.hooks.matching import everything
+from ferrule.hooks.hook_matching import everything
+from ferrule.hooks.reply_parsing import HookAnswer
 from ferrule.hooks.runner import Runner
 from ferrule.hooks.worker import Worker
 from ferrule.testing import Recorder

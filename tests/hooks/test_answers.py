@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferrule.hooks.answers import LONGEST_TEXT, HookAnswer, Reply, parse_reply
-from ferrule.hooks.events import MOMENTS
+from ferrule.hooks.event_names import MOMENTS
 from ferrule.hooks.hook import Hook
+from ferrule.hooks.reply_parsing import LONGEST_TEXT, HookAnswer, Reply, parse_reply
 from tests.requirement import requirement
 
 from .scripts import deciding, program

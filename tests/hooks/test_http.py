@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from ferrule.hooks.answers import HookAnswer
 from ferrule.hooks.hook import Hook
-from ferrule.hooks.http import Addresses, posting
-from ferrule.hooks.loading import HookError
-from ferrule.hooks.matching import everything
+from ferrule.hooks.hook_loading import HookError
+from ferrule.hooks.hook_matching import everything
+from ferrule.hooks.http_hooks import Addresses, posting
+from ferrule.hooks.reply_parsing import HookAnswer
 from tests.host.http_serving import Served, serving
 from tests.requirement import requirement
 

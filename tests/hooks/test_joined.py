@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 
 from ferrule import Settings, ToolCall, hook, open_session
-from ferrule.app.commands import NotExpanded, SlashCommands
-from ferrule.app.sessions import begin_session, resume_session
+from ferrule.app.kept_sessions import begin_session, resume_session
+from ferrule.app.slash_commands import NotExpanded, SlashCommands
 from ferrule.core.calls import Status
 from ferrule.core.content import plain_text
 from ferrule.core.events import HookRan, ToolFinished
 from ferrule.core.model import ModelFacts, UserTurn
 from ferrule.engine.session import Session
-from ferrule.permissions.asking import ApprovalAnswer, ApprovalQuestion
+from ferrule.permissions.approvals import ApprovalAnswer, ApprovalQuestion
 from ferrule.permissions.modes import Mode
 from ferrule.providers.scripted import ScriptedModel, says
-from ferrule.skills.catalog import Skills
+from ferrule.skills.skill_catalog import Skills
 from tests.agents.cast import Cast, hire, opened, played
 from tests.agents.test_agent_files import pages, put
 from tests.cli.running import ferrule

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from ferrule import Settings, ToolCall, hook, open_session
-from ferrule.app.layers import ReloadedPolicy, SettingsError, interpret_settings, open_layers
+from ferrule.app.settings_interpretation import ReloadedPolicy, SettingsError, interpret_settings, open_layers
 from ferrule.core.calls import Status
-from ferrule.hooks.events import NEVER_TOLD
+from ferrule.hooks.event_names import NEVER_TOLD
 from ferrule.hooks.hook import AgentPrompt, Condition, Hook, ModelPrompt, ServerTool
-from ferrule.hooks.loading import Loading, load_hooks
+from ferrule.hooks.hook_loading import Loading, load_hooks
 from ferrule.permissions.modes import Mode
 from ferrule.settings.layers import SourcedHook
 from ferrule.settings.levels import Level, Source

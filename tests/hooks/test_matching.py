@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferrule.hooks.events import MOMENTS
+from ferrule.hooks.event_names import MOMENTS
 from ferrule.hooks.hook import HookBook
-from ferrule.hooks.matching import BadMatcher, matcher
+from ferrule.hooks.hook_matching import BadMatcher, matcher
 from tests.requirement import requirement
 
 from .scripts import program

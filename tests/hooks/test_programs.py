@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from ferrule.hooks.hook import Hook, Program
-from ferrule.hooks.matching import everything
-from ferrule.hooks.process import LARGEST
-from ferrule.host.spawner.descendants import is_alive
+from ferrule.hooks.hook_matching import everything
+from ferrule.hooks.program_process import LARGEST
+from ferrule.host.processes.spawner.descendants import is_alive
 from tests.requirement import requirement
 
 from .scripts import PAYLOAD, answer_of, deciding, printing, program, runner, until

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from ferrule import Settings, ToolCall, open_session
-from ferrule.app.layers import interpret_settings, open_layers
-from ferrule.app.sessions import begin_session
+from ferrule.app.kept_sessions import begin_session
+from ferrule.app.settings_interpretation import interpret_settings, open_layers
 from ferrule.core.calls import Status, ToolOutcome
 from ferrule.core.content import plain_text
 from ferrule.core.events import HookRan, ToolFinished, TurnEnded
@@ -19,7 +19,7 @@ from ferrule.core.model import ModelEvent, ModelFacts, Request, ResultTurn, Usag
 from ferrule.core.verdicts import Behavior
 from ferrule.engine.session import Session
 from ferrule.hooks.hook import HookBook
-from ferrule.mcp.around import Around
+from ferrule.mcp.server_context import Around
 from ferrule.mcp.servers import McpServers
 from ferrule.permissions.modes import Mode
 from ferrule.permissions.rules import parse_rule

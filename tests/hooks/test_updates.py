@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ferrule import Settings, ToolCall, hook, open_session
 from ferrule.core.calls import Status
-from ferrule.hooks.asking import NotKept
+from ferrule.hooks.hook_approver import NotKept
 from ferrule.hooks.updates import updates_of
 from tests.requirement import requirement
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 
-from ferrule.host.spawner import seccomp
-from ferrule.host.spawner.notification import JUMP_IF_ANY_BIT
+from ferrule.host.processes.spawner import seccomp
+from ferrule.host.processes.spawner.notification import JUMP_IF_ANY_BIT
 
 
 def filter_answer(code: bytes, architecture: int, number: int, *arguments: int) -> int:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.command import Command
-from ferrule.host.sandbox import Profile, Sandbox
+from ferrule.host.processes.command import Command
+from ferrule.host.processes.sandbox import Profile, Sandbox
 from tests.host.shell import command, offers
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/opt", "/proc", "/sys")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.command import Command
-from ferrule.host.sandbox import Profile, Sandbox
+from ferrule.host.processes.command import Command
+from ferrule.host.processes.sandbox import Profile, Sandbox
 from tests.host.shell import command, offers
 
 LINKS = {"alias.py": "src/main.py", "folder": "src", "away": "../outside/canary.txt", "far": "../outside"}

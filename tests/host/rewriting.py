@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.files import FileSnapshot, read_document
-from ferrule.host.folders import ChangedMeanwhile
-from ferrule.host.writing import NotWritten, Written, write_file
+from ferrule.host.files.atomic_writes import NotWritten, Written, write_file
+from ferrule.host.files.held_folders import ChangedMeanwhile
+from ferrule.host.files.open_files import FileSnapshot, read_document
 
 NOBODY = 65534
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ferrule.host.files import FileSnapshot, read_document
-from ferrule.host.ledger import Ledger, Stamp, lines_of
+from ferrule.host.files.ledger import Ledger, Stamp, lines_of
+from ferrule.host.files.open_files import FileSnapshot, read_document
 
 
 def snapshot_of(path: Path) -> FileSnapshot:

@@ -17,9 +17,9 @@ from uuid import uuid4
 
 import pytest
 
-from ferrule.host.command import Bounds, Command
-from ferrule.host.commands import CommandRunner
-from ferrule.host.sandbox import Offers, Sandbox, try_sandbox
+from ferrule.host.processes.command import Bounds, Command
+from ferrule.host.processes.command_runner import CommandRunner
+from ferrule.host.processes.sandbox import Offers, Sandbox, try_sandbox
 
 PYTHON = f"{sys.executable} -I -S -c"
 GENEROUS = 30.0

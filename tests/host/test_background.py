@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.background import Background, NoSuchCommand, TaskState
-from ferrule.host.commands import CommandRunner
-from ferrule.host.line_filter import BadPattern
+from ferrule.host.processes.background_tasks import Background, NoSuchCommand, TaskState
+from ferrule.host.processes.command_runner import CommandRunner
+from ferrule.host.processes.line_filter import BadPattern
 from tests.host.shell import GENEROUS, alive_with, command, opened, unique, until
 from tests.requirement import requirement
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from ferrule.host.cells import CellPage, cell_page
-from ferrule.host.images import FittedPicture
+from ferrule.host.documents.images import FittedPicture
+from ferrule.host.documents.notebook_cells import CellPage, cell_page
 from ferrule.text.notebooks import Notebook, parse_notebook
 from tests.host.making import encoded, png
 from tests.requirement import requirement

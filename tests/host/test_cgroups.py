@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.command import Bounds
-from ferrule.host.commands import CommandRunner
+from ferrule.host.processes.command import Bounds
+from ferrule.host.processes.command_runner import CommandRunner
 from tests.host.shell import GENEROUS, alive_with, command, unique, until
 
 BOMB = "f() { while :; do sleep 1018 & done; }; f 2>/dev/null"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.change_words import describe_changes
-from ferrule.host.command import Changes
+from ferrule.host.processes.change_words import describe_changes
+from ferrule.host.processes.command import Changes
 from tests.requirement import requirement
 
 

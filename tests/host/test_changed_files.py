@@ -16,9 +16,9 @@ from ferrule.core.calls import ToolCall
 from ferrule.core.content import Text
 from ferrule.core.events import NoteAdded
 from ferrule.core.model import ResultTurn, UserTurn
-from ferrule.host.changed_files import ChangedFiles
-from ferrule.host.files import FileIdentity
-from ferrule.host.ledger import Ledgers, Stamp
+from ferrule.host.files.changed_files import ChangedFiles
+from ferrule.host.files.ledger import Ledgers, Stamp
+from ferrule.host.files.open_files import FileIdentity
 from ferrule.permissions.modes import Mode
 from ferrule.providers.scripted import says
 from ferrule.testing import RecordingModel

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferrule.host.checkpoints import INDEX, OTHERS, Checkpoints, NoSuchPoint
-from ferrule.host.files import FileIdentity
-from ferrule.host.folders import ChangedMeanwhile
-from ferrule.host.writing import NotWritten
+from ferrule.host.files.atomic_writes import NotWritten
+from ferrule.host.files.checkpoints import INDEX, OTHERS, Checkpoints, NoSuchPoint
+from ferrule.host.files.held_folders import ChangedMeanwhile
+from ferrule.host.files.open_files import FileIdentity
 
 
 def _identity(path: Path) -> FileIdentity | None:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.command import Command, CommandFailed, ProcessLimits, Ran
-from ferrule.host.commands import CommandRunner
-from ferrule.host.environment import child_environment
+from ferrule.host.processes.child_environment import child_environment
+from ferrule.host.processes.command import Command, CommandFailed, ProcessLimits, Ran
+from ferrule.host.processes.command_runner import CommandRunner
 from tests.host.shell import GENEROUS, command, opened, until
 from tests.requirement import requirement
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.command import CommandFailed, LeftBehind, ProcessLimits, Ran
-from ferrule.host.commands import CommandRunner
+from ferrule.host.processes.command import CommandFailed, LeftBehind, ProcessLimits, Ran
+from ferrule.host.processes.command_runner import CommandRunner
 from tests.host.shell import GENEROUS, alive_with, command, opened, unique, until
 from tests.requirement import requirement
 

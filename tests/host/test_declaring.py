@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ferrule.bash_analysis.analysis import analyse
 from ferrule.engine.footprint import ground
-from ferrule.host.declaring import declared_writes, hidden_in_passing
-from ferrule.host.paths import LocalPaths
-from ferrule.shell.analysis import analyse
+from ferrule.host.files.local_paths import LocalPaths
+from ferrule.host.processes.declared_writes import declared_writes, hidden_in_passing
 from tests.requirement import requirement
 
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferrule.host.command import Command
-from ferrule.host.environment import child_environment
-from ferrule.host.git_environment import CannotList, neutralise, reading_environment
+from ferrule.host.git.git_environment import CannotList, neutralise, reading_environment
+from ferrule.host.processes.child_environment import child_environment
+from ferrule.host.processes.command import Command
 from tests.host.shell import GENEROUS, opened
 from tests.requirement import requirement
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferrule.host.files import MOST, MOST_UNSIZED, NotText, read_document
+from ferrule.host.files.open_files import MOST, MOST_UNSIZED, NotText, read_document
 from tests.requirement import requirement
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.folders import ChangedMeanwhile, hold_folder, is_still_at
+from ferrule.host.files.held_folders import ChangedMeanwhile, hold_folder, is_still_at
 from tests.requirement import requirement
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.commands import CommandRunner
+from ferrule.host.processes.command_runner import CommandRunner
 from tests.host.held import furnish, held, need_layers, seen
 from tests.host.shell import GENEROUS, opened
 from tests.requirement import requirement

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.commands import CommandRunner
+from ferrule.host.processes.command_runner import CommandRunner
 from tests.host.held import SECRET, TARGET, furnish, held, need_layers, reading, seen
 from tests.host.shell import GENEROUS, alive_with, opened, unique, until
 from tests.requirement import requirement

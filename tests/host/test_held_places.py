@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.sandbox import Profile, Sandbox, try_workspace
+from ferrule.host.processes.sandbox import Profile, Sandbox, try_workspace
 from tests.host.held import SYSTEM, furnish, need_layers
 from tests.host.shell import GENEROUS, command, offers, opened
 from tests.requirement import requirement
@@ -20,9 +20,9 @@ from tests.requirement import requirement
 PROGRAM = """
 import asyncio, json, os, sys
 from pathlib import Path
-from ferrule.host.command import Command
-from ferrule.host.commands import Commands
-from ferrule.host.sandbox import Profile, Sandbox, tried, try_workspace
+from ferrule.host.processes.command import Command
+from ferrule.host.processes.command_runner import Commands
+from ferrule.host.processes.sandbox import Profile, Sandbox, tried, try_workspace
 
 async def main(ws):
     async with Commands(folder=Path(sys.argv[2]), environment=os.environ) as commands:

@@ -22,8 +22,8 @@ PROGRAM = """
 import asyncio, json, os, sys
 from pathlib import Path
 from ferrule.core.verdicts import Confinement
-from ferrule.host.piped_process import Program
-from ferrule.host.shell import Shell
+from ferrule.host.processes.piped_process import Program
+from ferrule.host.processes.session_shell import Shell
 
 TEXT = "read line; echo heard $line; cat open secrets/key fixed; echo x > fixed; echo x > made; echo done >&2; id -u"
 

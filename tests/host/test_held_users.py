@@ -30,9 +30,9 @@ PROGRAM = """
 import asyncio, json, os, sys
 from dataclasses import replace
 from pathlib import Path
-from ferrule.host.command import Command
-from ferrule.host.commands import Commands
-from ferrule.host.sandbox import CannotConfine, Profile, Sandbox, tried, try_workspace
+from ferrule.host.processes.command import Command
+from ferrule.host.processes.command_runner import Commands
+from ferrule.host.processes.sandbox import CannotConfine, Profile, Sandbox, tried, try_workspace
 
 HOSTILE = (
     "echo pwn > notes.txt; rm -rf docs; mkdir -p .husky a; echo x > .husky/h; chmod 700 .; chmod 000 src/pkg; "

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferrule.host.http.bodies import BodyReader
-from ferrule.host.http.client import HttpClient
+from ferrule.host.http.http_client import HttpClient
 from ferrule.host.http.message import HttpError, HttpRequest, Timeouts
 from ferrule.host.http.tls import Tls
 from ferrule.host.http.urls import BadUrl, Url

@@ -8,7 +8,7 @@ from base64 import b64encode
 
 import pytest
 
-from ferrule.host.http.client import HttpClient
+from ferrule.host.http.http_client import HttpClient
 from ferrule.host.http.message import HttpError, HttpRequest
 from ferrule.host.http.proxies import Proxy, proxy_for
 from ferrule.host.http.tls import Tls

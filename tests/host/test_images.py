@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from ferrule.host.images import LONG_SIDE, MOST_BYTES, BadImage, fit_picture, image_type, thumbnail
+from ferrule.host.documents.images import LONG_SIDE, MOST_BYTES, BadImage, fit_picture, image_type, thumbnail
 from tests.drawing import examples
 from tests.host.making import encoded, png
 from tests.requirement import requirement

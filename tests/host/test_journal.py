@@ -12,7 +12,7 @@ import pytest
 
 from ferrule.app.build import Settings, open_session
 from ferrule.core.calls import ToolCall
-from ferrule.host.journal import Journal, recover
+from ferrule.host.files.journal import Journal, recover
 from ferrule.permissions.modes import Mode
 from tests.host.forking import forks
 from tests.requirement import requirement

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferrule.host.files import FileIdentity, FileSnapshot
-from ferrule.host.ledger import KEPT_IN_MEMORY, Knowledge, Ledger, Ledgers, NotSeen, Stamp, lines_of
-from ferrule.host.shelf import OnDisk, TextStore
-from ferrule.host.text import TextDocument
+from ferrule.host.files.ledger import KEPT_IN_MEMORY, Knowledge, Ledger, Ledgers, NotSeen, Stamp, lines_of
+from ferrule.host.files.open_files import FileIdentity, FileSnapshot
+from ferrule.host.files.text_files import TextDocument
+from ferrule.host.files.text_store import OnDisk, TextStore
 from ferrule.text.matching import TextEdit
 from tests.host.seeing import see, see_lines, snapshot_of
 from tests.requirement import requirement

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferrule.host.spawner.call_table import CALLS
-from ferrule.host.spawner.notification import (
+from ferrule.host.processes.spawner.call_table import CALLS
+from ferrule.host.processes.spawner.notification import (
     CANNOT_BE_CARRIED_OUT,
     NAMING,
     NOTIFY,
@@ -18,7 +18,7 @@ from ferrule.host.spawner.notification import (
     names_by_number,
     notification_program,
 )
-from ferrule.host.spawner.seccomp import ALLOW, FAIL, IOCTL, MACHINES, METADATA
+from ferrule.host.processes.spawner.seccomp import ALLOW, FAIL, IOCTL, MACHINES, METADATA
 from tests.host.bpf import filter_answer
 from tests.requirement import requirement
 

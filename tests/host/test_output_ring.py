@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferrule.host.output_ring import HEAD, TAIL, OutputRing, decode_output
-from ferrule.host.terminal_text import TerminalStream, clean_output
+from ferrule.host.processes.output_ring import HEAD, TAIL, OutputRing, decode_output
+from ferrule.host.processes.terminal_text import TerminalStream, clean_output
 from tests.host.shell import GENEROUS, command, opened
 from tests.requirement import requirement
 

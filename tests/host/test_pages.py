@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferrule.host import pages
-from ferrule.host.files import HEAD, open_file
-from ferrule.host.filling import LINE_CHARS, Wanted, cut_line, weight
-from ferrule.host.ledger import lines_of
-from ferrule.host.pages import LongLine, PastEnd, TextPage, line_pieces, read_page
-from ferrule.host.text import NotText
+from ferrule.host.documents import text_pages as pages
+from ferrule.host.documents.page_filling import LINE_CHARS, Wanted, cut_line, weight
+from ferrule.host.documents.text_pages import LongLine, PastEnd, TextPage, line_pieces, read_page
+from ferrule.host.files.ledger import lines_of
+from ferrule.host.files.open_files import HEAD, open_file
+from ferrule.host.files.text_files import NotText
 from tests.requirement import requirement
 
 ROOM = 95_000
@@ -193,9 +193,9 @@ def test_going_through_a_file_can_be_interrupted(tmp_path: Path) -> None:
 
 MEASURE = """
 import resource, sys
-from ferrule.host.files import opened_file
-from ferrule.host.filling import LINE_CHARS, Wanted, cut_line, weight
-from ferrule.host.pages import LongLine, PastEnd, TextPage, line_pieces, read_page
+from ferrule.host.files.open_files import opened_file
+from ferrule.host.documents.page_filling import LINE_CHARS, Wanted, cut_line, weight
+from ferrule.host.documents.text_pages import LongLine, PastEnd, TextPage, line_pieces, read_page
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for first in (1, 400_000, 1):
     with opened_file(sys.argv[1]) as file:

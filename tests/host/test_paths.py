@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferrule.host.paths import MAX_LINKS, LocalPaths
+from ferrule.host.files.local_paths import MAX_LINKS, LocalPaths
 from tests.drawing import examples
 from tests.requirement import requirement
 

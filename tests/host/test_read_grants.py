@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferrule.host.commands import CommandRunner
-from ferrule.host.sandbox import CannotConfine, Offers, Profile, Sandbox
-from ferrule.host.spawner.read_grants import SETTLED, ReadGrants
+from ferrule.host.processes.command_runner import CommandRunner
+from ferrule.host.processes.sandbox import CannotConfine, Offers, Profile, Sandbox
+from ferrule.host.processes.spawner.read_grants import SETTLED, ReadGrants
 from tests.host.held import furnish, reading
 from tests.host.shell import GENEROUS, need_sandbox, offers, opened
 from tests.requirement import requirement

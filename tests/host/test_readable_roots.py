@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.git_configs import user_git_files
-from ferrule.host.readable_roots import NEVER_WHOLE, ReadableRoots, Roots, opens_too_much, python_base
+from ferrule.host.git.git_configs import user_git_files
+from ferrule.host.processes.readable_roots import NEVER_WHOLE, ReadableRoots, Roots, opens_too_much, python_base
 from tests.requirement import requirement
 
 
@@ -116,7 +116,7 @@ def test_a_program_on_path_is_read_with_what_its_link_leads_to(tmp_path: Path) -
 
 
 def test_what_is_installed_or_configured_later_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ferrule.host.readable_roots.SURE_FOR", 0.0)
+    monkeypatch.setattr("ferrule.host.processes.readable_roots.SURE_FOR", 0.0)
     watching = ReadableRoots({"HOME": str(tmp_path), "PATH": ""})
     watching.current()
     made(tmp_path, ".pyenv/x")

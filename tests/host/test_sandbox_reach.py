@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.command import Ran
-from ferrule.host.commands import CommandRunner
-from ferrule.host.sandbox import READ_ONLY
+from ferrule.host.processes.command import Ran
+from ferrule.host.processes.command_runner import CommandRunner
+from ferrule.host.processes.sandbox import READ_ONLY
 from tests.host.shell import GENEROUS, PYTHON, command, confined, need_sandbox, offers, opened
 from tests.requirement import requirement
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.command import Ran
-from ferrule.host.commands import CommandRunner
-from ferrule.host.ripgrep import find_ripgrep
-from ferrule.host.sandbox import READ_ONLY, Offers
+from ferrule.host.processes.command import Ran
+from ferrule.host.processes.command_runner import CommandRunner
+from ferrule.host.processes.sandbox import READ_ONLY, Offers
+from ferrule.host.search.ripgrep import find_ripgrep
 from tests.host.shell import GENEROUS, PYTHON, command, confined, make_workspace, need_sandbox, offers, opened
 from tests.requirement import requirement
 

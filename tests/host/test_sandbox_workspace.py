@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 import ferrule
-from ferrule.host.command import Ran
-from ferrule.host.commands import CommandRunner
-from ferrule.host.sandbox import (
+from ferrule.host.processes.command import Ran
+from ferrule.host.processes.command_runner import CommandRunner
+from ferrule.host.processes.sandbox import (
     OFF,
     READ_ONLY,
     CannotConfine,
@@ -318,9 +318,9 @@ ORDINARY = """
 import asyncio, os, sys
 from dataclasses import replace
 from pathlib import Path
-from ferrule.host.command import Command
-from ferrule.host.commands import Commands
-from ferrule.host.sandbox import Profile, Sandbox, tried, workspace_write
+from ferrule.host.processes.command import Command
+from ferrule.host.processes.command_runner import Commands
+from ferrule.host.processes.sandbox import Profile, Sandbox, tried, workspace_write
 
 async def main(home):
     (home / "work/.git").mkdir(parents=True)

@@ -17,11 +17,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ferrule.host import matched_lines
-from ferrule.host.globs import anywhere, compile_glob
-from ferrule.host.matched_lines import LineCollector, MatchedLine, clip_line
-from ferrule.host.ripgrep import End, find_ripgrep
-from ferrule.host.search import Query, Search, SearchFailed, SearchPlace
+from ferrule.host.search import matched_lines
+from ferrule.host.search.file_search import Query, Search, SearchFailed, SearchPlace
+from ferrule.host.search.globs import anywhere, compile_glob
+from ferrule.host.search.matched_lines import LineCollector, MatchedLine, clip_line
+from ferrule.host.search.ripgrep import End, find_ripgrep
 from tests.host.slow_ripgrep import HANGING_SECONDS, hanging_after, pid_file
 from tests.requirement import requirement
 
@@ -320,7 +320,7 @@ async def test_a_search_is_told_nothing_of_the_environment(tmp_path: Path, monke
 
 @requirement("GLOB-1")
 async def test_only_the_newest_are_kept_of_very_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ferrule.host.search.PRUNE_AT", 10)
+    monkeypatch.setattr("ferrule.host.search.file_search.PRUNE_AT", 10)
     for number in range(2_000):
         path = tmp_path / f"{number:04}-{'x' * 50}"
         path.touch()

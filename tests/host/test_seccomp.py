@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferrule.host.spawner import seccomp
-from ferrule.host.spawner.seccomp import MACHINES, METADATA, NEVER, OF_OTHERS, SHARED, SIGNALS, program
+from ferrule.host.processes.spawner import seccomp
+from ferrule.host.processes.spawner.seccomp import MACHINES, METADATA, NEVER, OF_OTHERS, SHARED, SIGNALS, program
 from tests.requirement import requirement
 
 ALLOWED = "allowed"

@@ -12,18 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host import spawner_link
-from ferrule.host.command import ProcessLimits
-from ferrule.host.commands import CommandRunner
-from ferrule.host.spawner.protocol import Frames, pack
+from ferrule.host.processes import spawner_link
+from ferrule.host.processes.command import ProcessLimits
+from ferrule.host.processes.command_runner import CommandRunner
+from ferrule.host.processes.spawner.protocol import Frames, pack
 from tests.host.shell import GENEROUS, alive_with, command, opened, unique, until
 from tests.requirement import requirement
 
 OWNER = """
 import asyncio, os, sys
 from pathlib import Path
-from ferrule.host.command import Command
-from ferrule.host.commands import Commands
+from ferrule.host.processes.command import Command
+from ferrule.host.processes.command_runner import Commands
 
 async def main():
     commands = Commands(folder=Path(sys.argv[1]), environment=os.environ)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.command import CommandFailed
-from ferrule.host.commands import CommandRunner
-from ferrule.host.spawner import homes
+from ferrule.host.processes.command import CommandFailed
+from ferrule.host.processes.command_runner import CommandRunner
+from ferrule.host.processes.spawner import homes
 from tests.host.held import TARGET, furnish, held, need_layers
 from tests.host.shell import GENEROUS, alive_with, command, opened, unique, until
 from tests.requirement import requirement
@@ -45,8 +45,8 @@ async def test_a_killed_spawner_leaves_no_process_whatever_its_environment(tmp_p
 BOTH = """
 import asyncio, os, sys
 from pathlib import Path
-from ferrule.host.command import Command
-from ferrule.host.commands import Commands
+from ferrule.host.processes.command import Command
+from ferrule.host.processes.command_runner import Commands
 
 async def main():
     commands = Commands(folder=Path(sys.argv[1]), environment=os.environ)
@@ -167,8 +167,8 @@ def test_few_descriptors_are_enough(tmp_path: Path, most: int) -> None:
     words = """
 import asyncio, os, sys
 from pathlib import Path
-from ferrule.host.command import Command
-from ferrule.host.commands import Commands
+from ferrule.host.processes.command import Command
+from ferrule.host.processes.command_runner import Commands
 
 async def main():
     async with Commands(folder=Path(sys.argv[1]), environment=os.environ) as commands:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferrule.host.spill import SessionFolder, prune
+from ferrule.host.storage.session_folder import SessionFolder, prune
 from tests.requirement import requirement
 
 DAY = 86_400

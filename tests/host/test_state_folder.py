@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.state_folder import state_folder
+from ferrule.host.storage.state_folder import state_folder
 
 
 def test_the_state_folder_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:

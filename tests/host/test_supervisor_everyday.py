@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.commands import CommandRunner
+from ferrule.host.processes.command_runner import CommandRunner
 from tests.host.holding import furnish, need_supervisor, run_unheld, snapshot, supervised
 from tests.host.shell import GENEROUS, opened
 from tests.requirement import requirement

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.command import Ran
-from ferrule.host.commands import CommandRunner
+from ferrule.host.processes.command import Ran
+from ferrule.host.processes.command_runner import CommandRunner
 from tests.host.holding import furnish, held_sandbox, need_supervisor, run_unheld, snapshot, supervised
 from tests.host.shell import GENEROUS, alive_with, confined, opened, unique, until
 from tests.requirement import requirement

@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ferrule.host.command import Ran
+from ferrule.host.processes.command import Ran
 from tests.host.holding import furnish, need_supervisor, snapshot, supervised
 from tests.host.shell import GENEROUS, opened
 from tests.requirement import requirement

@@ -26,9 +26,9 @@ NO_NAMESPACES = ("unshare", "-Ur", "sh", "-c", 'echo 0 > /proc/sys/user/max_user
 PROGRAM = """
 import asyncio, os, sys
 from pathlib import Path
-from ferrule.host.command import Command
-from ferrule.host.commands import Commands
-from ferrule.host.sandbox import Profile, Sandbox, tried
+from ferrule.host.processes.command import Command
+from ferrule.host.processes.command_runner import Commands
+from ferrule.host.processes.sandbox import Profile, Sandbox, tried
 
 async def main(home):
     work = home / "work"

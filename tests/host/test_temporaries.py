@@ -12,7 +12,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferrule.host.spawner.temporaries import TemporaryNames, remove_left_behind
+from ferrule.host.processes.spawner.temporaries import TemporaryNames, remove_left_behind
 from tests.host.holding import furnish, need_supervisor, snapshot, supervised
 from tests.host.shell import GENEROUS, opened, until
 from tests.requirement import requirement

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ferrule.host.text import Endings, NotEditable, NotText, TextDocument, Unencodable
+from ferrule.host.files.text_files import Endings, NotEditable, NotText, TextDocument, Unencodable
 from ferrule.text.matching import TextEdit
 from tests.requirement import requirement
 

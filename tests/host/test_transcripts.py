@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.transcripts import TranscriptError, TranscriptFile, Transcripts, folder_name
+from ferrule.host.storage.transcript_files import TranscriptError, TranscriptFile, Transcripts, folder_name
 from tests.requirement import requirement
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ferrule.host import tree_index
-from ferrule.host.covering import HiddenPaths
-from ferrule.host.tree_index import TooManyEntries, TreeIndex
+from ferrule.host.files import tree_index
+from ferrule.host.files.tree_index import TooManyEntries, TreeIndex
+from ferrule.host.processes.covering import HiddenPaths
 from tests.requirement import requirement
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ferrule.core.verdicts import Behavior
 from ferrule.host.web.addresses import AddressReach, reach_of
-from ferrule.host.web.guard import (
+from ferrule.host.web.url_guard import (
     Followed,
     HandedBack,
     Refused,

@@ -13,8 +13,8 @@ import pytest
 from ferrule.cli.commands import demo, doctor
 from ferrule.cli.exits import Failed
 from ferrule.cli.parser import make_parser
-from ferrule.host.own_process import RanAway, WorkLimits, in_own_process
-from ferrule.host.spawner_link import SpawnerFailed, SpawnerLink
+from ferrule.host.processes.spawner_link import SpawnerFailed, SpawnerLink
+from ferrule.host.processes.worker_process import RanAway, WorkLimits, in_own_process
 
 WORDS = "there is no folder for temporary files that can be written"
 
@@ -35,7 +35,7 @@ async def test_no_command_starts_and_nothing_stays_open() -> None:
 
 def test_nothing_is_read_in_a_process_of_its_own() -> None:
     with pytest.raises(RanAway, match=WORDS):
-        in_own_process("ferrule.host.pdf_process", "", b"", WorkLimits(memory=1 << 30, seconds=1, answer=1))
+        in_own_process("ferrule.host.documents.pdf_process", "", b"", WorkLimits(memory=1 << 30, seconds=1, answer=1))
 
 
 @pytest.mark.parametrize(("name", "run"), [("demo", demo.run), ("doctor", doctor.run)])

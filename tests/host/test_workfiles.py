@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host import workfiles
-from ferrule.host.workfiles import missing
+from ferrule.host.files import workfiles
+from ferrule.host.files.workfiles import missing
 from tests.requirement import requirement
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.files import read_document
-from ferrule.host.writing import Written, write_file
+from ferrule.host.files.atomic_writes import Written, write_file
+from ferrule.host.files.open_files import read_document
 from ferrule.text.matching import TextEdit
 from tests.requirement import requirement
 

@@ -17,17 +17,17 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.files import read_document
-from ferrule.host.text import NotText
-from ferrule.host.writing import NotWritten, sweep, write_file
+from ferrule.host.files.atomic_writes import NotWritten, sweep, write_file
+from ferrule.host.files.open_files import read_document
+from ferrule.host.files.text_files import NotText
 from tests.host.forking import Forks, forks
 from tests.requirement import requirement
 
 from .rewriting import failed_with, names, refused
 
 WRITING = """
-from ferrule.host.files import read_document
-from ferrule.host.writing import write_file
+from ferrule.host.files.open_files import read_document
+from ferrule.host.files.atomic_writes import write_file
 
 def run(path):
     number = 0
@@ -179,8 +179,8 @@ def test_no_permission_is_said_and_leaves_nothing(tmp_path: Path, mode: int) -> 
 
 TRYING = """
 import os, sys
-from ferrule.host.files import read_document
-from ferrule.host.writing import NotWritten, write_file
+from ferrule.host.files.open_files import read_document
+from ferrule.host.files.atomic_writes import NotWritten, write_file
 os.setgid(65534); os.setuid(65534)
 try:
     write_file(sys.argv[1], b"new", expected=read_document(sys.argv[1]).identity)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.files import read_document
-from ferrule.host.folders import ChangedMeanwhile
-from ferrule.host.writing import write_file
+from ferrule.host.files.atomic_writes import write_file
+from ferrule.host.files.held_folders import ChangedMeanwhile
+from ferrule.host.files.open_files import read_document
 from tests.requirement import requirement
 
 from .rewriting import names, refused
@@ -166,10 +166,10 @@ def _swapping(place: Path, lure: Path) -> Iterator[None]:
 
 COUNTING = """
 import sys
-from ferrule.host.files import read_document
-from ferrule.host.folders import ChangedMeanwhile
+from ferrule.host.files.open_files import read_document
+from ferrule.host.files.held_folders import ChangedMeanwhile
 from ferrule.text.matching import Edit
-from ferrule.host.writing import write_file
+from ferrule.host.files.atomic_writes import write_file
 path, name, count = sys.argv[1:]
 sys.stdin.readline()
 number = 0
@@ -221,9 +221,9 @@ def _started(children: list[subprocess.Popen[str]]) -> list[subprocess.Popen[str
 
 INTERFERING = """
 import os, sys
-from ferrule.host.files import read_document
-from ferrule.host.folders import ChangedMeanwhile
-from ferrule.host.writing import write_file
+from ferrule.host.files.open_files import read_document
+from ferrule.host.files.held_folders import ChangedMeanwhile
+from ferrule.host.files.atomic_writes import write_file
 path, moment, act = sys.argv[1:]
 before, done = read_document(path), []
 def interfere(event, arguments):
@@ -280,7 +280,7 @@ def test_what_another_program_does_between_the_last_look_and_the_change_is_found
 
 READING = """
 import sys
-from ferrule.host.files import read_document
+from ferrule.host.files.open_files import read_document
 path = sys.argv[1]
 print(flush=True)
 while (text := read_document(path).document.text) != "the end\\n":

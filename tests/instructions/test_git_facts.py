@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.instructions.environment import environment
+from ferrule.instructions.environment_facts import environment
 from ferrule.instructions.git_facts import git_facts
 from tests.requirement import requirement
 

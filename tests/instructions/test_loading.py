@@ -3,8 +3,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ferrule.instructions.loading import MOST_BYTES, Instruction, Reader
-from ferrule.instructions.places import starting_places
+from ferrule.instructions.instruction_loading import MOST_BYTES, Instruction, Reader
+from ferrule.instructions.instruction_places import starting_places
 from ferrule.settings.levels import Level, surroundings
 from ferrule.settings.reload import EVERY_LEVEL
 from tests.requirement import requirement

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ferrule.app.build import Settings
-from ferrule.app.opening import OpenedSession, open_conversation
+from ferrule.app.session_opening import OpenedSession, open_conversation
 from ferrule.core.calls import ToolCall
 from ferrule.core.model import ResultTurn
 from ferrule.providers.scripted import says

@@ -14,10 +14,10 @@ from ferrule.app.build import Settings, open_session
 from ferrule.core.content import plain_text
 from ferrule.core.ports import Questioner
 from ferrule.engine.session import Session
-from ferrule.mcp.around import Around, Timing
+from ferrule.mcp.callbacks import SignIn
 from ferrule.mcp.config import ServerConfig, Stdio, Transport
-from ferrule.mcp.connection import ServerConnection
-from ferrule.mcp.hooks import SignIn
+from ferrule.mcp.server_connection import ServerConnection
+from ferrule.mcp.server_context import Around, Timing
 from ferrule.mcp.servers import McpServers, ServerLimits
 from ferrule.permissions.modes import Mode
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferrule.app.layers import SettingsError, open_layers
-from ferrule.app.servers import claude_servers, load_given_servers
+from ferrule.app.server_loading import claude_servers, load_given_servers
+from ferrule.app.settings_interpretation import SettingsError, open_layers
 from ferrule.mcp.config import Remote, Stdio
-from ferrule.mcp.configured import Configured, read_configured
+from ferrule.mcp.configured_servers import Configured, read_configured
+from ferrule.mcp.foreign_schemas import flatten_schema
 from ferrule.mcp.naming import LONGEST, server_parts, split, tool_name
-from ferrule.mcp.schemas import flatten_schema
 from tests.requirement import requirement
 from tests.settings.folders import put
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from ferrule.core.ports import Answer, Question, Unanswered
-from ferrule.host.spawner.descendants import is_alive
-from ferrule.mcp.around import Phase, ServerTrouble, Timing
+from ferrule.host.processes.spawner.descendants import is_alive
 from ferrule.mcp.config import Stdio
-from ferrule.mcp.process import LARGEST_LOG, ErrorLog
+from ferrule.mcp.server_context import Phase, ServerTrouble, Timing
+from ferrule.mcp.server_process import LARGEST_LOG, ErrorLog
 from tests.mcp.running import HANG, QUICK, connected, nothing, raw, text_of, until
 from tests.requirement import requirement
 

@@ -15,9 +15,9 @@ import pytest
 from ferrule.core.calls import Status
 from ferrule.core.ports import Answer, Question
 from ferrule.engine.session import Session
-from ferrule.mcp import process
-from ferrule.mcp.around import Phase, ServerTrouble
+from ferrule.mcp import server_process as process
 from ferrule.mcp.config import Stdio
+from ferrule.mcp.server_context import Phase, ServerTrouble
 from ferrule.mcp.servers import McpServers
 from tests.mcp.running import HANG, config, connected, run, session, text_of, until, words
 from tests.requirement import requirement

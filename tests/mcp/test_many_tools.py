@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ferrule.app.opening import OpenedSession, open_conversation
-from ferrule.app.settings import Settings
+from ferrule.app.session_opening import OpenedSession, open_conversation
+from ferrule.app.session_settings import Settings
 from ferrule.mcp.config import ServerConfig, Stdio
 from ferrule.mcp.listing import ListingCache, ServerListing, ToolInfo
 from ferrule.mcp.naming import split

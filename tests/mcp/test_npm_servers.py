@@ -19,9 +19,9 @@ from ferrule.core.calls import Status
 from ferrule.core.content import Image
 from ferrule.core.ports import Answer, Question, Unanswered
 from ferrule.engine.session import Session
-from ferrule.mcp.around import ServerTrouble
 from ferrule.mcp.config import Stdio
-from ferrule.mcp.connection import ServerConnection
+from ferrule.mcp.server_connection import ServerConnection
+from ferrule.mcp.server_context import ServerTrouble
 from ferrule.permissions.modes import Mode
 from tests.mcp.running import HANG, config, connected, nothing, run, text_of, until, words
 from tests.mcp.servers.raw import PNG

@@ -19,9 +19,9 @@ from ferrule.core.context import ToolContext
 from ferrule.core.effects import Effects
 from ferrule.core.events import ListChanged, ToolFinished, ToolProgressed, ToolStarted
 from ferrule.core.tool import Exposure
-from ferrule.mcp.around import Phase, Timing
 from ferrule.mcp.config import ServerConfig, Stdio
 from ferrule.mcp.naming import split
+from ferrule.mcp.server_context import Phase, Timing
 from ferrule.mcp.servers import ServerLimits, limits_from
 from ferrule.permissions.modes import Mode
 from ferrule.testing import Recorder, bare_context

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from ferrule.cli.sign_in import TerminalSignIn
-from ferrule.mcp.around import ServerTrouble, Timing
 from ferrule.mcp.config import Remote
+from ferrule.mcp.server_context import ServerTrouble, Timing
 from tests.cli.running import FERRULE, environment
 from tests.mcp.running import HANG, connected, text_of
 from tests.mcp.servers.authorization import Authorization, wanting_a_sign_in

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from ferrule.core.calls import Status
-from ferrule.mcp.around import ServerTrouble
 from ferrule.mcp.config import InProcess, Remote, in_process
-from ferrule.mcp.connection import ServerConnection
+from ferrule.mcp.server_connection import ServerConnection
+from ferrule.mcp.server_context import ServerTrouble
 from tests.host.forking import Forks, forks
 from tests.mcp.running import HANG, config, connected, run, session, text_of, words
 from tests.requirement import requirement

@@ -10,9 +10,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferrule.app.asked_model import AskedModel
 from ferrule.app.build import Settings, open_session
-from ferrule.app.headless import Headless
+from ferrule.app.headless_run import Headless
 from ferrule.core.calls import Status, ToolCall, ToolOutcome
 from ferrule.core.content import Image, Line, Text
 from ferrule.core.events import (
@@ -33,10 +32,11 @@ from ferrule.core.events import (
     UsageReported,
 )
 from ferrule.core.model import AssistantTurn, Retrying, Thought, Usage
-from ferrule.output.answers import Ending, RunAnswer
+from ferrule.output.run_answer import Ending, RunAnswer
 from ferrule.output.stream_input import BadLine, read_line
 from ferrule.output.stream_json import StreamJson, encode_json_line
 from ferrule.permissions.modes import Mode
+from ferrule.providers.asked_model import AskedModel
 from ferrule.providers.scripted import ScriptedModel, says
 from tests.cli.prompting import fits, kinds
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from ferrule.core.calls import ToolCall
 from ferrule.engine.preparing import prepare_call
-from ferrule.host.paths import LocalPaths
+from ferrule.host.files.local_paths import LocalPaths
 from ferrule.permissions.judge import RuleJudge
 from ferrule.permissions.modes import Mode
-from ferrule.permissions.paths import Places
+from ferrule.permissions.path_patterns import Places
 from ferrule.testing import bare_context
 from tests.permissions.scene import rules_of, tool_named
 

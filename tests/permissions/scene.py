@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from ferrule.app.pretended import PathsAsWritten
+from ferrule.app.explain_stand_ins import PathsAsWritten
+from ferrule.bash_analysis.analysis import analyse
 from ferrule.core.calls import Refusal, ToolCall
 from ferrule.core.context import ToolContext
 from ferrule.core.effects import Effects, ReachesHost
@@ -17,9 +18,8 @@ from ferrule.core.verdicts import Behavior, Verdict
 from ferrule.engine.preparing import prepare_call
 from ferrule.permissions.judge import RuleJudge
 from ferrule.permissions.modes import Mode
-from ferrule.permissions.paths import Places
+from ferrule.permissions.path_patterns import Places
 from ferrule.permissions.rules import Origin, Rule, read_rules
-from ferrule.shell.analysis import analyse
 from ferrule.testing import bare_context
 from ferrule.tools import builtin_tools
 

@@ -12,7 +12,7 @@ from ferrule.app.build import Settings, open_session
 from ferrule.core.calls import Status, ToolCall
 from ferrule.core.content import Diff, plain_text
 from ferrule.engine.session import Session
-from ferrule.permissions.asking import AnswerScope, ApprovalAnswer, ApprovalQuestion
+from ferrule.permissions.approvals import AnswerScope, ApprovalAnswer, ApprovalQuestion
 from tests.permissions.scene import rules_of
 from tests.requirement import requirement
 

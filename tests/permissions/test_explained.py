@@ -16,7 +16,7 @@ from ferrule.app.build import open_session
 from ferrule.app.call_scenes import described, open_scene
 from ferrule.app.explaining import Explanation, explain
 from ferrule.app.live_rules import Policy
-from ferrule.app.settings import Settings
+from ferrule.app.session_settings import Settings
 from ferrule.core.calls import Status, ToolCall, ToolOutcome
 from ferrule.core.context import Facts
 from ferrule.core.ports import Proposal

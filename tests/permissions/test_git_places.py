@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.git_history import GitHistory
-from ferrule.host.git_places import find_repository
+from ferrule.host.git.git_history import GitHistory
+from ferrule.host.git.git_places import find_repository
 from ferrule.permissions.modes import Mode
 from tests.permissions.git_scene import ENVIRONMENT, SECRET, SECRETS, git, make_repository, opened, said
 from tests.requirement import requirement

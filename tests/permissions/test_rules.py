@@ -32,7 +32,7 @@ from ferrule.core.verdicts import NO_OPINION, Behavior, Verdict
 from ferrule.permissions.approvers import NobodyToAsk
 from ferrule.permissions.judge import RuleJudge
 from ferrule.permissions.modes import Mode
-from ferrule.permissions.paths import Places
+from ferrule.permissions.path_patterns import Places
 from ferrule.permissions.rules import Origin, Rule, RuleError, parse_rule, parse_rules, read_rules
 from ferrule.testing import Answering, allow, ask, bare_context, deny
 from tests.requirement import requirement

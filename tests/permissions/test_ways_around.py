@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from ferrule.bash_analysis.commands.git import READING
 from ferrule.permissions.modes import Mode
 from ferrule.permissions.programs import reads_below
-from ferrule.shell.commands.git import READING
 from tests.permissions.scene import command
 from tests.requirement import requirement
 

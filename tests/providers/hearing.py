@@ -22,11 +22,11 @@ from ferrule.core.model import (
     UserTurn,
 )
 from ferrule.core.tool import ToolSpec
-from ferrule.host.http.client import HttpClient
+from ferrule.host.http.http_client import HttpClient
 from ferrule.host.http.urls import Url
-from ferrule.providers.catalog import open_model
+from ferrule.providers.model_catalog import open_model
 from ferrule.providers.retry import Retries
-from ferrule.providers.trouble import ServiceAddress
+from ferrule.providers.service_errors import ServiceAddress
 from ferrule.testing.model_server import ModelServer
 
 PICTURE = Image("image/png", "aGVsbG8=")

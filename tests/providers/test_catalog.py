@@ -9,10 +9,10 @@ import sys
 import pytest
 
 from ferrule.core.model import ModelError, Request, UserTurn
-from ferrule.host.http.client import HttpClient
+from ferrule.host.http.http_client import HttpClient
 from ferrule.providers.anthropic import AnthropicModel
-from ferrule.providers.catalog import DEFAULT_ANTHROPIC, DEFAULT_OPENAI, open_model
 from ferrule.providers.known_models import ANTHROPIC, OPENAI, SHORT_NAMES, anthropic_facts, openai_facts
+from ferrule.providers.model_catalog import DEFAULT_ANTHROPIC, DEFAULT_OPENAI, open_model
 from ferrule.providers.openai_chat import OpenAiModel
 from ferrule.testing.model_server import ModelServer
 from tests.providers.hearing import heard, text_of
@@ -148,7 +148,7 @@ sys.modules["ssl"] = None  # asyncio can do without it, and so can a request ove
 import asyncio
 before = set(sys.modules)
 from ferrule.core.model import Request, UserTurn
-from ferrule.providers.catalog import open_model
+from ferrule.providers.model_catalog import open_model
 
 async def main():
     model = open_model(sys.argv[1] + ":m", {sys.argv[1].upper() + "_BASE_URL": sys.argv[2]})

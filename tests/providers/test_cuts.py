@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from ferrule.core.model import ModelError, ModelEvent, Stopped, ThoughtReady
 from ferrule.providers.anthropic_wire import AnthropicReader
-from ferrule.providers.asking import MessageReader, Pieces
 from ferrule.providers.openai_calls import CallsInProgress
 from ferrule.providers.openai_wire import OpenAiReader
 from ferrule.providers.script import ScriptedTurn
+from ferrule.providers.service_requests import MessageReader, Pieces
 from ferrule.testing.model_server import ModelServer
 from ferrule.testing.model_wires import anthropic_events, openai_events
 from tests.providers.hearing import SERVICE, both, calls_of, heard_until_error, text_of

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferrule.core.model import Turn, UserTurn
-from ferrule.providers.fragments import MOST_CONVERSATIONS, TurnFragments, encode_json, join_fragments
+from ferrule.providers.json_fragments import MOST_CONVERSATIONS, TurnFragments, encode_json, join_fragments
 
 
 class Counting:

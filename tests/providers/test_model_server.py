@@ -15,8 +15,8 @@ from openai import AsyncOpenAI
 
 from ferrule.core.content import Text
 from ferrule.core.model import ModelError, Request, ResultTurn, ToolResult, UserTurn
-from ferrule.host.http.client import HttpClient
-from ferrule.providers.catalog import open_model
+from ferrule.host.http.http_client import HttpClient
+from ferrule.providers.model_catalog import open_model
 from ferrule.testing import ModelServer
 from tests.providers.hearing import both, calls_of, heard, text_of
 

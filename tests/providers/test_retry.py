@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ferrule.core.model import ModelError, ModelProvider, Retrying, Stopped, TextDelta
-from ferrule.host.http.client import HttpClient
-from ferrule.providers.catalog import open_model
+from ferrule.host.http.http_client import HttpClient
+from ferrule.providers.model_catalog import open_model
 from ferrule.providers.retry import Retries
 from ferrule.testing.model_server import ModelServer
 from tests.providers.hearing import HELLO, both, heard, heard_until_error, text_of

@@ -31,7 +31,7 @@ from ferrule.core.model import (
     Usage,
     UserTurn,
 )
-from ferrule.providers.catalog import open_model
+from ferrule.providers.model_catalog import open_model
 from ferrule.providers.script import SCHEMA_FILE, BadScript, ScriptedError, check_script, load_script, schema
 from tests.providers.hearing import calls_of, heard, heard_until_error
 from tests.requirement import requirement

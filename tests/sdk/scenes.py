@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ferrule.app.settings import Settings
+from ferrule.app.session_settings import Settings
 from ferrule.core.model import ModelEvent, Request, TextDelta
 from ferrule.providers.scripted import ScriptedModel
 from ferrule.sdk.messages import AssistantMessage, TextBlock, ToolResultBlock, UserMessage

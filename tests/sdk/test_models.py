@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ferrule.app.model_choice import ModelChoice
-from ferrule.sdk.models import OpenedModels
+from ferrule.providers.model_choice import ModelChoice
+from ferrule.sdk.opened_models import OpenedModels
 from tests.requirement import requirement
 
 OPENAI = {"OPENAI_BASE_URL": "http://127.0.0.1:1"}

@@ -13,7 +13,7 @@ from jsonschema.validators import Draft202012Validator
 from ferrule.core.calls import Status
 from ferrule.core.content import Image, Text
 from ferrule.core.tool import ToolDefinitionError
-from ferrule.sdk.schemas import quick_check, schema_of
+from ferrule.sdk.tool_schemas import quick_check, schema_of
 from ferrule.sdk.tools import SdkMcpTool, create_sdk_mcp_server, tool
 from ferrule.testing import run_call
 from tests.requirement import requirement

@@ -17,10 +17,10 @@ from ferrule.engine.session import Session
 from ferrule.permissions.modes import Mode
 from ferrule.sdk.own_server import OwnServer
 from ferrule.sdk.tools import SdkServer, create_sdk_mcp_server, tool
-from ferrule.server.asking import ClientPerson
-from ferrule.server.guard import RequestGuard
-from ferrule.server.http import PATH, listen, serve_http
-from ferrule.server.protocol import Desk
+from ferrule.server.client_person import ClientPerson
+from ferrule.server.desk import Desk
+from ferrule.server.http_server import PATH, listen, serve_http
+from ferrule.server.request_guard import RequestGuard
 
 from .conformance_asking import ASKING_TOOLS, CALLERS
 from .conformance_sources import SuitePrompts, SuiteResources

@@ -20,9 +20,9 @@ from mcp.types import (
 from ferrule.app.build import Settings, open_session
 from ferrule.core.tool import AnyTool
 from ferrule.engine.session import Session
-from ferrule.server.asking import ClientPerson
 from ferrule.server.caller import Callers
-from ferrule.server.protocol import Desk
+from ferrule.server.client_person import ClientPerson
+from ferrule.server.desk import Desk
 from ferrule.server.sources import PromptSource, ResourceSource
 
 HANG = 30.0

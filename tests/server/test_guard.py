@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ferrule.server.guard import RequestGuard
+from ferrule.server.request_guard import RequestGuard
 
 from ..requirement import requirement
 

@@ -35,8 +35,8 @@ from ferrule.permissions.modes import Mode
 from ferrule.server.caller import Caller
 from ferrule.server.skills import SkillPrompts
 from ferrule.server.sources import Contents, NoSuchPrompt, NoSuchResource
+from ferrule.settings.definition_files import DefinitionFiles
 from ferrule.settings.levels import surroundings
-from ferrule.settings.pages import DefinitionFiles
 
 from ..requirement import requirement
 from .desks import ERAS, HANG, MODERN, Office, text

@@ -22,7 +22,7 @@ from ferrule.core.ports import Amendment, Proposal
 from ferrule.permissions.modes import Mode
 from ferrule.sdk.tools import create_sdk_mcp_server
 from ferrule.sdk.tools import tool as sdk_tool
-from ferrule.server.protocol import Desk
+from ferrule.server.desk import Desk
 
 from ..requirement import requirement
 from .desks import ERAS, HANG, LEGACY, MODERN, Office, text

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from ferrule.core.verdicts import Behavior
-from ferrule.settings.entries import entries_of
 from ferrule.settings.layers import Layered, merge_entries
 from ferrule.settings.levels import SettingsContext, settings_paths, surroundings
-from ferrule.settings.loading import load
 from ferrule.settings.reload import LiveSettings
-from ferrule.settings.trust import TrustStore
+from ferrule.settings.settings_entries import entries_of
+from ferrule.settings.settings_loading import load
+from ferrule.settings.trust_store import TrustStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
-from ferrule.settings.files import SettingsKind
-from ferrule.settings.rules import RULE_PATTERN
+from ferrule.settings.rule_entries import RULE_PATTERN
 from ferrule.settings.schemas import schema_of
+from ferrule.settings.settings_files import SettingsKind
 
 RULES: Final = ("Bash", "Read", "Edit(./**)", "Bash(curl *)", "WebFetch", "mcp__evil")
 TEXTS: Final = (

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from ferrule.settings.checking import check, violations_in
-from ferrule.settings.files import SettingsKind, kind_of
-from ferrule.settings.models import MODELS
+from ferrule.settings.edit_checks import check, violations_in
+from ferrule.settings.settings_files import SettingsKind, kind_of
+from ferrule.settings.settings_models import MODELS
 from tests.requirement import requirement
 from tests.settings.cases import CASES, NEWER, Case
 from tests.settings.test_strict_json import jsonish, values

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferrule.settings.files import SettingsKind, kind_of
+from ferrule.settings.settings_files import SettingsKind, kind_of
 from tests.requirement import requirement
 
 SETTINGS, HOOKS = SettingsKind.SETTINGS, SettingsKind.HOOKS

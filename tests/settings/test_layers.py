@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferrule.core.verdicts import Behavior
-from ferrule.settings.entries import entries_of
-from ferrule.settings.files import SettingsKind
 from ferrule.settings.layers import Layered, merge_entries
 from ferrule.settings.levels import Level, SettingsPath, Source
-from ferrule.settings.loading import Loaded, load_text
+from ferrule.settings.settings_entries import entries_of
+from ferrule.settings.settings_files import SettingsKind
+from ferrule.settings.settings_loading import Loaded, load_text
 from tests.requirement import requirement
 from tests.settings.folders import Folders, allow, deny, hook, put, rules
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from ferrule.settings.entries import entries_of
-from ferrule.settings.files import SettingsKind
 from ferrule.settings.levels import Level, SettingsPath
-from ferrule.settings.loading import LARGEST, Loaded, load, load_text
+from ferrule.settings.settings_entries import entries_of
+from ferrule.settings.settings_files import SettingsKind
+from ferrule.settings.settings_loading import LARGEST, Loaded, load, load_text
 from tests.requirement import requirement
 
 KINDS = st.sampled_from(SettingsKind)

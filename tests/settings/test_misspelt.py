@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferrule.settings.checking import check
-from ferrule.settings.entries import entries_of
-from ferrule.settings.files import SettingsKind
+from ferrule.settings.edit_checks import check
 from ferrule.settings.forbidding import nearest
 from ferrule.settings.levels import Level, SettingsPath
-from ferrule.settings.loading import Loaded, load_text
+from ferrule.settings.settings_entries import entries_of
+from ferrule.settings.settings_files import SettingsKind
+from ferrule.settings.settings_loading import Loaded, load_text
 from tests.requirement import requirement
 
 COMMAND = {"type": "command", "command": "./check"}

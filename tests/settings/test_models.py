@@ -14,12 +14,12 @@ from typing import Any
 import fastjsonschema
 import pytest
 
-from ferrule.settings.checking import violations_in
-from ferrule.settings.files import SettingsKind, kind_of
-from ferrule.settings.hooks import CommandHook, FlatHook, HookGroup
-from ferrule.settings.models import OversizedResults, Permissions, SettingsFile
-from ferrule.settings.rules import why_no_rule
+from ferrule.settings.edit_checks import violations_in
+from ferrule.settings.hook_entries import CommandHook, FlatHook, HookGroup
+from ferrule.settings.rule_entries import why_no_rule
 from ferrule.settings.schemas import schema_file, schema_of, schema_text
+from ferrule.settings.settings_files import SettingsKind, kind_of
+from ferrule.settings.settings_models import OversizedResults, Permissions, SettingsFile
 from ferrule.settings.strict_json import NotJson, parse
 from tests.settings.cases import CASES, Case
 

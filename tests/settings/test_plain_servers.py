@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ferrule.settings.faults import faults_in
-from ferrule.settings.files import SettingsKind
 from ferrule.settings.plain_servers import is_plain
+from ferrule.settings.settings_files import SettingsKind
 from ferrule.settings.strict_json import parse
 
 ANYTHING = st.recursive(

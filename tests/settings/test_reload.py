@@ -9,7 +9,7 @@ from ferrule.core.verdicts import Behavior
 from ferrule.settings.layers import Layered
 from ferrule.settings.levels import Level
 from ferrule.settings.reload import LiveSettings
-from ferrule.settings.writing import save_rule
+from ferrule.settings.settings_writing import save_rule
 from tests.requirement import requirement
 from tests.settings.folders import Folders, allow, deny, hook, put, rules
 

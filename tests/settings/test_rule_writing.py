@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ferrule.core.verdicts import Behavior
 from ferrule.settings.levels import Level
 from ferrule.settings.rule_edits import NotEdited, adding, removing
-from ferrule.settings.writing import NotSaved, add_rule, remove_rule, save_rule
+from ferrule.settings.settings_writing import NotSaved, add_rule, remove_rule, save_rule
 from ferrule.text.matching import TextEdit
 from tests.requirement import requirement
 from tests.settings.folders import Folders, allow, git, hook, put, rules
@@ -146,7 +146,7 @@ def test_a_file_is_made_where_there_is_none_and_kept_as_it_is_otherwise(tmp_path
 WRITER = """
 import sys
 from ferrule.core.verdicts import Behavior
-from ferrule.settings.writing import add_rule
+from ferrule.settings.settings_writing import add_rule
 path, name = sys.argv[1:]
 print("ready", flush=True)
 sys.stdin.readline()

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from ferrule.core.verdicts import Behavior
-from ferrule.settings.brought import item_of_file
-from ferrule.settings.grants import ItemKind
+from ferrule.settings.folder_items import item_of_file
 from ferrule.settings.layers import Layered
-from ferrule.settings.trust import NotStored, ground_of
+from ferrule.settings.trust_items import ItemKind
+from ferrule.settings.trust_store import NotStored, ground_of
 from tests.requirement import requirement
 from tests.settings.folders import Folders, allow, git, hook, put, rules
 

@@ -12,18 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from ferrule.app.layers import SettingsError, Understood, interpret_settings
 from ferrule.app.live_rules import LiveRules
-from ferrule.app.sandboxing import SandboxPolicy
-from ferrule.app.servers import load_configured_servers
+from ferrule.app.server_loading import load_configured_servers
+from ferrule.app.settings_interpretation import SettingsError, Understood, interpret_settings
 from ferrule.core.ports import Proposal
 from ferrule.core.state import SessionState
 from ferrule.core.verdicts import Behavior, Confinement
 from ferrule.permissions.modes import Mode
-from ferrule.settings.hooks import DescribedHooks
+from ferrule.permissions.sandbox_policy import SandboxPolicy
+from ferrule.settings.hook_entries import DescribedHooks
 from ferrule.settings.levels import Level
-from ferrule.settings.models import FileSuggestion, PermissionsFile, SettingsFile, StatusLine
 from ferrule.settings.reload import EVERY_LEVEL, LiveSettings
+from ferrule.settings.settings_models import FileSuggestion, PermissionsFile, SettingsFile, StatusLine
 from ferrule.settings.untrusted_keys import KEYS, in_words
 from tests.permissions.scene import CWD, Bash, CommandInput, places, proposed, tool_named
 from tests.requirement import requirement

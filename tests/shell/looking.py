@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ferrule.bash_analysis.analysis import Analysis, analyse
 from ferrule.core.effects import Touch
-from ferrule.shell.analysis import Analysis, analyse
 
 CWD = "/srv/repo"
 HOME = "/home/u"

@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferrule.shell.budget import AnalysisBudget
-from ferrule.shell.state import ShellState
-from ferrule.shell.syntax import parse_command
-from ferrule.shell.tokens import Unreadable
-from ferrule.shell.walk import walk_syntax
-from ferrule.shell.words import Word
+from ferrule.bash_analysis.analysis_budget import AnalysisBudget
+from ferrule.bash_analysis.shell_state import ShellState
+from ferrule.bash_analysis.shell_words import Word
+from ferrule.bash_analysis.syntax import parse_command
+from ferrule.bash_analysis.tokens import Unreadable
+from ferrule.bash_analysis.walk import walk_syntax
 from tests.drawing import examples
 from tests.requirement import requirement
 

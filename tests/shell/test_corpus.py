@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ferrule.shell.analysis import Analysis, analyse
+from ferrule.bash_analysis.analysis import Analysis, analyse
 from tests.requirement import requirement
 
 CORPUS = Path(__file__).parent.parent / "corpus"

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.shell.analysis import analyse
-from ferrule.shell.commands.git import CHANGING, READING
-from ferrule.shell.git_showing import Showing, showing
-from ferrule.shell.git_use import git_use
-from ferrule.shell.table import usage
+from ferrule.bash_analysis.analysis import analyse
+from ferrule.bash_analysis.commands.git import CHANGING, READING
+from ferrule.bash_analysis.git_showing import Showing, showing
+from ferrule.bash_analysis.git_use import git_use
+from ferrule.bash_analysis.table import usage
 from tests.permissions.git_scene import ENVIRONMENT, git
 
 ITEM = re.compile(

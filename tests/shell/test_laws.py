@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferrule.shell.budget import AnalysisBudget
-from ferrule.shell.effects import ENTRIES
-from ferrule.shell.explain import explain_analysis
+from ferrule.bash_analysis.analysis_budget import AnalysisBudget
+from ferrule.bash_analysis.analysis_lines import explain_analysis
+from ferrule.bash_analysis.command_effects import ENTRIES
 from tests.drawing import examples
 from tests.requirement import requirement
 from tests.shell.looking import is_read_only, look

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ferrule.shell.account import Risk
+from ferrule.bash_analysis.account import Risk
 from tests.requirement import requirement
 from tests.shell.looking import look
 

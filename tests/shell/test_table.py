@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from ferrule.shell.commands import awk, git, sed
-from ferrule.shell.commands.machine import ONLY_VERSION
-from ferrule.shell.commands.writing import WRITING
-from ferrule.shell.effects import ENTRIES, READERS
-from ferrule.shell.table import arguments, usage
-from ferrule.shell.words import Word
+from ferrule.bash_analysis.command_effects import ENTRIES, READERS
+from ferrule.bash_analysis.commands import awk, git, sed
+from ferrule.bash_analysis.commands.machine import ONLY_VERSION
+from ferrule.bash_analysis.commands.writing_programs import WRITING
+from ferrule.bash_analysis.shell_words import Word
+from ferrule.bash_analysis.table import arguments, usage
 from tests.shell import examples
 from tests.shell.looking import is_read_only, look, writes
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ferrule.shell.quoting import decode_ansi
-from ferrule.shell.state import is_influential
+from ferrule.bash_analysis.quoting import decode_ansi
+from ferrule.bash_analysis.shell_state import is_influential
 from tests.shell.looking import is_read_only, look, runs
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from ferrule.app.commands import NotExpanded, SlashCommands
+from ferrule.app.slash_commands import NotExpanded, SlashCommands
 from ferrule.core.calls import Status, ToolCall
 from ferrule.core.content import plain_text
 from ferrule.engine.session import Session
 from ferrule.permissions.modes import Mode
 from ferrule.providers.scripted import says
-from ferrule.skills.catalog import Skills
+from ferrule.skills.skill_catalog import Skills
 from tests.agents.cast import Cast, hire, opened, played
 from tests.agents.test_agent_files import pages, put
 from tests.requirement import requirement

@@ -13,7 +13,7 @@ from ferrule.core.content import plain_text
 from ferrule.engine.session import Session
 from ferrule.permissions.modes import Mode
 from ferrule.providers.scripted import says
-from ferrule.skills.catalog import Skills
+from ferrule.skills.skill_catalog import Skills
 from tests.agents.cast import Cast, opened, played
 from tests.agents.test_agent_files import pages, put
 from tests.requirement import requirement

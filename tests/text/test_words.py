@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from ferrule.text import words
+from ferrule.text import edit_messages as words
 from ferrule.text.lines import split_lines
 from ferrule.text.matching import Ambiguous, Edited, How, NoChange, NotFound, apply, find
 from ferrule.text.nearest import nearest

@@ -11,7 +11,7 @@ from ferrule.app.build import Settings, open_session
 from ferrule.core.calls import Status, ToolCall, ToolOutcome
 from ferrule.core.content import plain_text
 from ferrule.core.ports import Judge
-from ferrule.host.workfiles import Workfiles
+from ferrule.host.files.workfiles import Workfiles
 from ferrule.permissions.modes import Mode
 from ferrule.tools.notebook_edit import NotebookEdit
 from tests.host.seeing import see

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.agents.catalog import Agents
-from ferrule.agents.spawner import AgentLauncher
+from ferrule.agents.agent_catalog import Agents
+from ferrule.agents.launcher import AgentLauncher
 from ferrule.providers.scripted import says
 from ferrule.testing import bare_context
 from ferrule.testing.tool_contract import ToolContract

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ferrule.core.tool import AnyTool
-from ferrule.host.shell import Shell
+from ferrule.host.processes.session_shell import Shell
 from ferrule.testing.tool_contract import ToolContract
 from ferrule.tools.kill_shell import KillShell
 from ferrule.tools.task_output import TaskOutput

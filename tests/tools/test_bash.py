@@ -18,7 +18,7 @@ from ferrule.core.calls import Status, ToolCall, ToolOutcome
 from ferrule.core.content import Terminal, plain_text
 from ferrule.core.events import NoteAdded, ToolProgressed
 from ferrule.engine.session import Session
-from ferrule.host.shell import Shell
+from ferrule.host.processes.session_shell import Shell
 from ferrule.permissions.modes import Mode
 from ferrule.providers.scripted import says
 from ferrule.testing import RecordingModel

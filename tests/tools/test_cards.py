@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.agents.catalog import Agents
-from ferrule.agents.spawner import AgentLauncher
+from ferrule.agents.agent_catalog import Agents
+from ferrule.agents.launcher import AgentLauncher
 from ferrule.core.on_demand import OnDemand
-from ferrule.host.shell import Shell
+from ferrule.host.processes.session_shell import Shell
 from ferrule.tools import CARDS, Services, builtin_tools, render_cards, tools_on_demand
 
 TOLD = ("name", "title", "hint", "aliases", "exposure", "feature", "server")
@@ -19,7 +19,7 @@ KNOWN = ("result_limit", "keep", "time_limit", "only_reads")
 
 
 def test_the_cards_are_what_the_tools_say() -> None:
-    """Write them anew with `python -m ferrule.tools`."""
+    """Write them anew with `scripts/cards`."""
     assert CARDS.read_text(encoding="utf-8") == render_cards()
 
 

@@ -13,8 +13,8 @@ from inline_snapshot import snapshot
 from ferrule.core.calls import Status, ToolCall
 from ferrule.core.content import Diff
 from ferrule.core.context import ToolContext
-from ferrule.host.ledger import Ledgers
-from ferrule.host.workfiles import Workfiles
+from ferrule.host.files.ledger import Ledgers
+from ferrule.host.files.workfiles import Workfiles
 from ferrule.testing.tool_contract import ToolContract
 from ferrule.tools.edit import Edit, EditInput, FileEdited
 from tests.host.seeing import see

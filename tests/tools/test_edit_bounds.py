@@ -14,10 +14,10 @@ from ferrule.core.calls import ToolCall
 from ferrule.core.content import plain_text
 from ferrule.permissions.modes import Mode
 from ferrule.text.diffs import MORE_CHANGES, of_edits
+from ferrule.text.edit_messages import not_found
 from ferrule.text.lines import CHUNK, LineView, content, split_lines
 from ferrule.text.matching import MOST_PLACES, Edited, TextEdit, TooMany, apply
 from ferrule.text.nearest import MOST_LINES
-from ferrule.text.words import not_found
 from ferrule.tools.edit import MOST_EDITED
 from tests.requirement import requirement
 

@@ -10,8 +10,8 @@ import pytest
 
 from ferrule.core.calls import ToolOutcome
 from ferrule.core.content import plain_text
-from ferrule.host.files import FileIdentity
-from ferrule.host.text import NotText
+from ferrule.host.files.open_files import FileIdentity
+from ferrule.host.files.text_files import NotText
 from tests.requirement import requirement
 from tests.text.test_edit_corpus import CASES
 from tests.tools.working import Workplace

@@ -12,7 +12,7 @@ from inline_snapshot import snapshot
 from ferrule.core.calls import Status, ToolCall
 from ferrule.core.content import Listing, Table, Text
 from ferrule.core.effects import Effects
-from ferrule.host.search import Search
+from ferrule.host.search.file_search import Search
 from ferrule.testing import bare_context, run_call, run_calls
 from ferrule.testing.tool_contract import ToolContract
 from ferrule.tools.grep import Grep, GrepInput, MatchCounts, MatchingFiles

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ferrule.core.calls import ToolCall
-from ferrule.host.changed_files import ChangedFiles
+from ferrule.host.files.changed_files import ChangedFiles
 from tests.requirement import requirement
 from tests.tools.working import Workplace, words
 

@@ -13,9 +13,9 @@ from ferrule.core.calls import Status
 from ferrule.core.content import Image, Text
 from ferrule.core.effects import Effects, ReachesHost, ReadsPath, ReadsState
 from ferrule.engine.session import Session
-from ferrule.mcp.around import Around
 from ferrule.mcp.config import Stdio, in_process
 from ferrule.mcp.listing import ServerListing, ToolInfo
+from ferrule.mcp.server_context import Around
 from ferrule.mcp.servers import McpServers
 from ferrule.permissions.modes import Mode
 from ferrule.testing import bare_context

@@ -14,7 +14,7 @@ from ferrule.core.content import Diff, plain_text
 from ferrule.core.ports import Proposal
 from ferrule.core.tool import Exposure
 from ferrule.core.verdicts import Verdict
-from ferrule.host.workfiles import Workfiles
+from ferrule.host.files.workfiles import Workfiles
 from ferrule.testing.tool_contract import ToolContract
 from ferrule.tools.notebook_edit import NotebookEdit
 from tests.host.seeing import see

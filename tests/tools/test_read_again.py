@@ -17,10 +17,10 @@ from ferrule.core.context import Facts, ToolContext
 from ferrule.core.effects import Effects, ReadsPath
 from ferrule.core.model import ResultTurn, ToolResult, Turn, UserTurn
 from ferrule.core.tool import ToolError
-from ferrule.host import pages
-from ferrule.host.contents import FileUnchanged, ReadOutput
-from ferrule.host.files import read_document
-from ferrule.host.ledger import Knowledge, Ledgers, NotSeen
+from ferrule.host.documents import text_pages as pages
+from ferrule.host.documents.contents import FileUnchanged, ReadOutput
+from ferrule.host.files.ledger import Knowledge, Ledgers, NotSeen
+from ferrule.host.files.open_files import read_document
 from ferrule.permissions.modes import Mode
 from ferrule.providers.scripted import ScriptedModel, says
 from ferrule.testing import run_call

@@ -13,8 +13,8 @@ import pytest
 
 from ferrule.core.calls import Status, ToolCall, ToolOutcome
 from ferrule.core.content import Block, Code, Document, Image, Line, Listing, Picture, Text
-from ferrule.host.contents import ImageRead, NotebookRead, PartsRead, PdfRead, TextRead
-from ferrule.host.images import LONG_SIDE
+from ferrule.host.documents.contents import ImageRead, NotebookRead, PartsRead, PdfRead, TextRead
+from ferrule.host.documents.images import LONG_SIDE
 from ferrule.testing import run_call, run_calls
 from ferrule.testing.tool_contract import ToolContract
 from ferrule.tools.read import REMINDER, Read

@@ -11,8 +11,8 @@ from ferrule.app.build import Settings, open_session
 from ferrule.core.calls import Status, ToolCall
 from ferrule.core.content import plain_text
 from ferrule.core.threads import in_a_thread
-from ferrule.host.contents import PartsRead
-from ferrule.host.pdfs import PROCESS
+from ferrule.host.documents.contents import PartsRead
+from ferrule.host.documents.pdfs import PROCESS
 from ferrule.permissions.modes import Mode
 from ferrule.testing import run_call
 from ferrule.tools.read import Read

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ferrule.core.effects import ChangesState
-from ferrule.skills.catalog import Skills
+from ferrule.skills.skill_catalog import Skills
 from ferrule.testing import bare_context
 from ferrule.testing.tool_contract import ToolContract
 from ferrule.tools.skill import Skill

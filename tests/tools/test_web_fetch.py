@@ -18,7 +18,7 @@ from ferrule.core.tool import Exposure
 from ferrule.core.verdicts import Behavior
 from ferrule.engine.session import Session
 from ferrule.host.web.fetching import Fetcher
-from ferrule.host.web.pages import WebPages
+from ferrule.host.web.web_pages import WebPages
 from ferrule.permissions.modes import Mode
 from ferrule.permissions.rules import parse_rule
 from ferrule.testing import bare_context, run_call

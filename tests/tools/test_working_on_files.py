@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from ferrule.core.tool import ToolError
-from ferrule.host.ledger import lines_of
-from ferrule.host.workfiles import Workfiles
+from ferrule.host.files.ledger import lines_of
+from ferrule.host.files.workfiles import Workfiles
 from ferrule.testing import bare_context
 from ferrule.tools.edit import Edit, EditInput
 from ferrule.tools.write import Write, WriteInput

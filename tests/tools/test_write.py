@@ -11,7 +11,7 @@ from inline_snapshot import snapshot
 
 from ferrule.core.calls import Status
 from ferrule.core.content import Code, Diff
-from ferrule.host.workfiles import Workfiles
+from ferrule.host.files.workfiles import Workfiles
 from ferrule.testing.tool_contract import ToolContract
 from ferrule.tools.write import Write
 from tests.host.seeing import see

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from ferrule.app.build import Settings, open_session
-from ferrule.app.ground import settings_objection
+from ferrule.app.session_services import settings_objection
 from ferrule.core.calls import ToolCall, ToolOutcome
 from ferrule.core.content import plain_text
-from ferrule.host.workfiles import Workfiles
+from ferrule.host.files.workfiles import Workfiles
 from ferrule.permissions.modes import Mode
 from ferrule.testing import Answering, allow
 from ferrule.tools import Services, builtin_tools

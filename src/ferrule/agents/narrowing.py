@@ -10,7 +10,7 @@ from ..core.ports import Proposal
 from ..core.tool import AnyTool
 from ..core.verdicts import Behavior, Verdict
 from ..engine.pool import Layer, Selection
-from .kinds import AgentKind
+from .agent_kinds import AgentKind
 
 NOT_FOR_AGENTS: Final = ("AskUserQuestion", "EnterPlanMode", "ExitPlanMode")
 """Their answers belong to the conversation that a person leads."""

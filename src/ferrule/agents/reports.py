@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..core.model import Usage
-from .spawner import AgentReport
+from .launcher import AgentReport
 
 _ENDINGS: Final = {
     "max_turns": "It has written as many messages as it may, so it may not be done.",

@@ -6,16 +6,16 @@ import json
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from ..agents.kinds import AgentKind
-from ..agents.spawner import AgentParts
+from ..agents.agent_kinds import AgentKind
+from ..agents.launcher import AgentParts
 from ..hooks.agents import AgentLifecycle
 from ..hooks.hook import NO_HOOKS, HookBook
 from ..hooks.lifecycle import Lifecycle
 from ..hooks.payloads import SessionFacts
 from ..permissions.approvers import NobodyToAsk
-from ..skills.catalog import Skills
 from ..skills.definition import SkillDefinition
-from .hooks import HookParts, MakeParts, tell_of_agents_compactions
+from ..skills.skill_catalog import Skills
+from .session_hooks import HookParts, MakeParts, tell_of_agents_compactions
 
 
 def agent_hooks(
@@ -56,7 +56,7 @@ def _book(kind: AgentKind, skills: Mapping[str, SkillDefinition], workspace: str
     )
     if not files:
         return NO_HOOKS
-    from .brought_hooks import Brought, hooks_from_head
+    from ..hooks.head_hooks import Brought, hooks_from_head
 
     book = NO_HOOKS
     for path, given, is_trusted in files:

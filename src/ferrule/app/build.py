@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
-from ..agents.catalog import Agents
-from ..agents.spawner import AgentLauncher
+from ..agents.agent_catalog import Agents
+from ..agents.launcher import AgentLauncher
 from ..core.events import ListChanged
 from ..core.ports import Approver
 from ..core.state import SessionState
@@ -23,27 +23,35 @@ from ..engine.pipeline import Pipeline
 from ..engine.pool import Layer, Registry, available, features, hiding, without
 from ..engine.session import Session
 from ..hooks.payloads import SessionFacts
-from ..host.search import Search
+from ..hooks.skill_hooks import HooksOfSkills, load_hooks
+from ..host.search.file_search import Search
 from ..host.web.search_variables import SEARCH_VARIABLES
 from ..permissions.approvers import NobodyToAsk
 from ..permissions.classifier import ClassifierJudge
 from ..permissions.hiding import hidden_tools
-from ..settings.trust import TrustStore
+from ..providers.small_model import CallReader, PageReader, SmallModel
+from ..settings.trust_store import TrustStore
 from ..skills.activation import ActivatedSkills
-from ..skills.catalog import Skills
+from ..skills.skill_catalog import Skills
 from ..skills.turn_rules import TurnRules
 from ..tools import Services, tools_on_demand
 from .agent_hooks import agent_hooks
-from .ground import SessionServices, build_services
-from .hooks import HookParts, MakeParts, answering_for, keeping_for, session_hooks, suggesting_for, tell_of_compactions
-from .modes import SessionModes, judging_for
-from .settings import SessionParts, Settings
-from .skill_hooks import HooksOfSkills, load_hooks
-from .small_model import CallReader, PageReader, SmallModel
+from .session_hooks import (
+    HookParts,
+    MakeParts,
+    answering_for,
+    keeping_for,
+    session_hooks,
+    suggesting_for,
+    tell_of_compactions,
+)
+from .session_modes import SessionModes, judging_for
+from .session_services import SessionServices, build_services
+from .session_settings import SessionParts, Settings
 
 if TYPE_CHECKING:
-    from ..host.web.pages import WebPages
     from ..host.web.searching import WebSearches
+    from ..host.web.web_pages import WebPages
 
 __all__ = ["Settings", "new_session_id", "open_session"]
 
@@ -210,7 +218,7 @@ def _services(
 def _web_pages(ground: SessionServices) -> WebPages:
     """Made when WebFetch is, as few sessions fetch anything."""
     from ..host.web.fetching import Fetcher
-    from ..host.web.pages import WebPages
+    from ..host.web.web_pages import WebPages
 
     return WebPages(fetcher=Fetcher(local_hosts=ground.rules.names_host), folder=ground.folder.path / "web")
 

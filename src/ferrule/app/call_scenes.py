@@ -13,13 +13,13 @@ from ..core.values import named_value
 from ..core.verdicts import Behavior
 from ..permissions.domains import PreApproval
 from ..permissions.modes import Mode
-from ..permissions.paths import Places
+from ..permissions.path_patterns import Places
 from ..permissions.rules import Origin, read_rules
-from .ground import build_policy, sessions_folder
+from .explain_stand_ins import AbleBox, PathsAsWritten
 from .late_shell import LateShell
 from .live_rules import LiveRules, Policy
-from .pretended import AbleBox, PathsAsWritten
-from .settings import Settings
+from .session_services import build_policy, sessions_folder
+from .session_settings import Settings
 
 KINDS: Final = {"allow": Behavior.ALLOW, "ask": Behavior.ASK, "deny": Behavior.DENY}
 

@@ -11,6 +11,7 @@ from dataclasses import field, replace
 from functools import lru_cache
 from typing import Any, Final
 
+from ..bash_analysis.analysis_lines import explain_analysis as command_lines
 from ..core.calls import Refusal, ToolCall
 from ..core.context import Facts, ToolContext
 from ..core.effects import Effects, describe_touch
@@ -21,26 +22,22 @@ from ..core.verdicts import Behavior, Confinement, Risk, Verdict, strictest
 from ..engine.pipeline import Pipeline
 from ..engine.pool import ToolPool, assemble, select
 from ..engine.preparing import look_up, prepare_call
-from ..hooks.judge import HookJudge
+from ..hooks.hook_judge import HookJudge
 from ..hooks.memory import CallMemory
 from ..hooks.payloads import SessionFacts
-from ..host.command import CommandFailed
+from ..host.processes.command import CommandFailed
 from ..host.web.fetching import Fetcher
-from ..host.web.guard import Explained, explain_fetch
-from ..host.web.pages import WebPages
+from ..host.web.url_guard import Explained, explain_fetch
+from ..host.web.web_pages import WebPages
 from ..permissions.approvers import NobodyToAsk
-from ..permissions.forms import NAMED_BY, PRIMARY
-from ..shell.explain import explain_analysis as command_lines
+from ..permissions.rule_forms import NAMED_BY, PRIMARY
 from ..tools import builtin_tools
 from ..tools.bash import Bash
 from ..tools.notebook_edit import NotebookEdit
 from ..tools.skill import Skill
 from ..tools.web_fetch import WebFetch
 from .call_scenes import CallScene
-from .hooks import suggesting_for
-from .kernel_grants import KernelGrants
-from .late_shell import LateShell
-from .pretended import (
+from .explain_stand_ins import (
     ELSEWHERE,
     Elsewhere,
     Fetching,
@@ -49,6 +46,9 @@ from .pretended import (
     Nobody,
     UnseenSkill,
 )
+from .kernel_grants import KernelGrants
+from .late_shell import LateShell
+from .session_hooks import suggesting_for
 
 _DECISIONS: Final = {Behavior.ALLOW: "allow", Behavior.ASK: "ask", Behavior.DENY: "deny"}
 _VERBS: Final = {Behavior.ALLOW: "It may run", Behavior.ASK: "A person is asked", Behavior.DENY: "It is refused"}

@@ -7,8 +7,8 @@ from typing import Any
 from ..core.effects import Effects
 from ..core.values import named_value
 from ..core.verdicts import Confinement, DeclaredWrite, Grants, describe_grants
-from ..host.declaring import granted_writes
-from ..permissions.paths import is_below
+from ..host.processes.declared_writes import granted_writes
+from ..permissions.path_patterns import is_below
 
 
 @named_value

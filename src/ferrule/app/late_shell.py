@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from ..core.ports import Note
 from ..core.verdicts import Confinement
-from ..host.held_sandbox import HeldPlaces
+from ..host.processes.held_sandbox import HeldPlaces
 from .live_rules import LiveRules
 
 if TYPE_CHECKING:
-    from ..host.shell import Shell
+    from ..host.processes.session_shell import Shell
 
 
 class LateShell:
@@ -30,7 +30,7 @@ class LateShell:
 
     def get(self) -> Shell:
         if self._made is None:
-            from ..host.shell import Shell
+            from ..host.processes.session_shell import Shell
 
             self._made = Shell(
                 self._folder, environment=self._environment, hidden=self._rules.plain_hidden_paths, places=self._places

@@ -18,11 +18,11 @@ from ..permissions.hiding import hidden_paths, plain_hidden_paths
 from ..permissions.holding import grants_of, is_command, join_confinements
 from ..permissions.judge import UNHELD, RuleJudge
 from ..permissions.modes import Mode
-from ..permissions.paths import Places
+from ..permissions.path_patterns import Places
 from ..permissions.protected import DEFAULT_LISTS, PathLists
 from ..permissions.rules import Origin, Rule, RuleError, parse_rule
+from ..permissions.sandbox_policy import SandboxPolicy, apply_sandbox_policy, confinement_wanted_by
 from ..permissions.secrets import SecretFiles
-from .sandboxing import SandboxPolicy, apply_sandbox_policy, confinement_wanted_by
 
 log = logging.getLogger(__name__)
 

@@ -9,11 +9,11 @@ import os
 from ..core.ports import Proposal
 from ..core.state import Granted, SessionState
 from ..core.verdicts import Behavior
-from ..permissions.asking import AnswerScope, OneAtATime, Person
+from ..permissions.approvals import AnswerScope, OneAtATime, Person
 from ..permissions.suggesting import suggest_rules
 from ..settings.levels import Level, surroundings
-from ..settings.trust import NotStored, TrustStore
-from ..settings.writing import NotSaved, save_rule
+from ..settings.settings_writing import NotSaved, save_rule
+from ..settings.trust_store import NotStored, TrustStore
 from .live_rules import LiveRules
 
 log = logging.getLogger(__name__)

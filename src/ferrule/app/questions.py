@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..core.effects import describe_touch
 from ..output.plain import clean, lines
-from ..permissions.asking import ApprovalQuestion
+from ..permissions.approvals import ApprovalQuestion
 
 MOST_LINES = 60
 """Lines of a diff or a command that are shown."""

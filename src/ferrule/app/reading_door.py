@@ -21,10 +21,10 @@ from ..core.state import SessionState
 from ..core.tool import Alias, Tool, ToolError
 from ..core.verdicts import Behavior, Verdict
 from ..engine.footprint import ground
-from ..host.paths import LocalPaths
-from ..permissions.paths import Places
+from ..host.files.local_paths import LocalPaths
+from ..permissions.path_patterns import Places
 from .live_rules import LiveRules, Policy
-from .settings import Settings
+from .session_settings import Settings
 
 _CALL: Final = "reading without a call"
 

@@ -12,7 +12,7 @@ from .late_shell import LateShell
 from .live_rules import LiveRules
 
 if TYPE_CHECKING:
-    from ..host.program_hold import ProgramHold
+    from ..host.processes.program_hold import ProgramHold
 
 
 class SessionLauncher:
@@ -34,7 +34,7 @@ class SessionLauncher:
             await self._shell.try_it()
         if not self._shell.confines(needed):
             return None  # so the judge asks about its calls
-        from ..host.sandbox import CannotConfine
+        from ..host.processes.sandbox import CannotConfine
 
         try:
             return await self._shell.get().hold_for(self._placed(cwd), needed)
@@ -44,9 +44,9 @@ class SessionLauncher:
     async def launch(
         self, argv: tuple[str, ...], *, env: Mapping[str, str], cwd: str | None, hold: ProgramHold | None
     ) -> ServerChild:
-        from ..host.command import CommandFailed
-        from ..host.piped_process import Program
-        from ..host.sandbox import CannotConfine
+        from ..host.processes.command import CommandFailed
+        from ..host.processes.piped_process import Program
+        from ..host.processes.sandbox import CannotConfine
 
         folder = self._placed(cwd)
         program = Program(path=_found(argv[0], env, folder), argv=argv, cwd=folder, env=env)

@@ -10,8 +10,8 @@ from typing import Any, Final, cast
 from ..core.calls import ToolOutcome
 from ..core.content import Text, plain_text
 from ..core.ports import Amendment
-from ..host.contents import FileUnchanged, ImageRead, NotebookRead, PartsRead, PdfRead, ReadOutput, TextRead
-from ..output.answers import usage_object
+from ..host.documents.contents import FileUnchanged, ImageRead, NotebookRead, PartsRead, PdfRead, ReadOutput, TextRead
+from ..output.run_answer import usage_object
 from ..tools.agent import AgentOutput
 from ..tools.bash import CommandRan
 from ..tools.edit import FileEdited

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from ..app.questions import question_lines
 from ..output.plain import harmless
-from ..permissions.asking import AnswerScope, ApprovalAnswer, ApprovalQuestion, Person
+from ..permissions.approvals import AnswerScope, ApprovalAnswer, ApprovalQuestion, Person
 
 _PIECE = 4096
 CHOICES = "[y]es, [n]o"

@@ -11,34 +11,34 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..app.agent_models import AgentModels
-from ..app.headless import Headless
-from ..app.introducing import init_line
-from ..app.opening import ModelBriefing, OpenedSession, Which, open_conversation
+from ..app.headless_run import Headless
+from ..app.init_message import init_line
+from ..app.session_opening import ModelBriefing, OpenedSession, Which, open_conversation
 from ..app.streams import lines_of
 from ..core.state import ModeChanged
 from ..engine.spending import TurnLimits
-from ..mcp.around import Phase, first_wait
+from ..mcp.server_context import Phase, first_wait
 from ..output.agent_streams import AgentStreams
-from ..output.answers import Ending, RunAnswer
+from ..output.run_answer import Ending, RunAnswer
 from ..output.stream_json import StreamJson, encode_json_line
+from ..providers.agent_models import AgentModels
 from .control import AsksTheOtherSide, CannotDo, Channel
 from .exits import OK, UsageError
-from .options import parse_levels
 from .printers import JsonPrinter, Printer, StreamPrinter, TextPrinter
+from .session_flags import parse_levels
 
 if TYPE_CHECKING:
-    from ..app.asked_model import AskedModel
     from ..app.build import Settings
-    from ..app.commands import SlashCommands
+    from ..app.slash_commands import SlashCommands
     from ..app.structured import StructuredOutput
     from ..core.content import Block
     from ..core.events import AgentStarted
     from ..core.model import ModelProvider
     from ..core.ports import Approver
     from ..engine.session import Session
-    from ..mcp.connection import ServerConnection
+    from ..mcp.server_connection import ServerConnection
     from ..output.stream_input import ControlRequest
+    from ..providers.asked_model import AskedModel
     from .signals import Interruptible
     from .stdio import InputLines, StdoutWriter
 

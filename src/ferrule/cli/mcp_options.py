@@ -6,7 +6,7 @@ import argparse
 import math
 from typing import Any
 
-from .options import add_command, add_session_options
+from .session_flags import add_command, add_session_options
 
 SCOPES = ("local", "project", "user")
 LONGEST_TIMEOUT = 10**12

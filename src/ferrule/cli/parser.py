@@ -11,11 +11,11 @@ from importlib import import_module
 from typing import Any
 
 from .._version import __version__
-from ..host.environment import blank_own_keys
+from ..host.processes.child_environment import blank_own_keys
 from .early_signals import EndsAtOnce
 from .exits import CLOSED_PIPE, FAILED, INTERRUPTED, USAGE, Failed, UsageError
 from .mcp_options import add_mcp_options, seconds
-from .options import add_command, add_session_options
+from .session_flags import add_command, add_session_options
 from .standard_streams import check_stdout
 
 DESCRIPTION = "Carry out the calls of a language model: safely, fast and in order."

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..core.content import encodable
 from ..core.events import Envelope, Retried, ToolFinished, ToolRequested, ToolStarted
-from ..output.answers import Ending, RunAnswer, result_line
 from ..output.plain import summary
+from ..output.run_answer import Ending, RunAnswer, result_line
 from ..output.stream_json import encode_json_line
 
 if TYPE_CHECKING:

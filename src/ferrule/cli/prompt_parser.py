@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from .options import add_session_options
+from .session_flags import add_session_options
 
 
 def make_prompt_parser() -> argparse.ArgumentParser:

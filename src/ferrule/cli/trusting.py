@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterable, Iterator
 
 from ..core.content import encodable
-from ..settings.grants import Item, ItemKind, printable
 from ..settings.reload import LiveSettings
-from ..settings.trust import NotStored, Standing
+from ..settings.trust_items import Item, ItemKind, printable
+from ..settings.trust_store import NotStored, Standing
 from .exits import UsageError
 
 

@@ -11,7 +11,7 @@ def parse_json(text: str) -> Any:
 
     Raises `ValueError` for what is not JSON, `RecursionError` for what is nested too deeply.
     """
-    from pydantic_core import from_json  # noqa: PLC0415 - pydantic is loaded by the first call
+    from pydantic_core import from_json
 
     try:
         return from_json(text)

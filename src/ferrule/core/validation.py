@@ -10,7 +10,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from .calls import Refusal, Status
-from .explain import explain
+from .input_errors import explain
 from .inputs import ToolInput
 from .schemas import lean
 

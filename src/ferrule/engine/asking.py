@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ..core.content import Block
 from ..core.model import ModelProvider, UserTurn
 from .bus import Subscription
-from .faults import end
+from .error_outcomes import end
 
 if TYPE_CHECKING:
     from .session import Session

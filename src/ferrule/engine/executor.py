@@ -22,7 +22,7 @@ from ..core.effects import Effects
 from ..core.events import ToolFinished, ToolProgressed, ToolRequested
 from ..core.state import SessionState, StateChange
 from ..core.verdicts import Verdict
-from .faults import GRACE, outcome_of_error
+from .error_outcomes import GRACE, outcome_of_error
 from .gate import Deadlock, Gate, Ticket
 from .pipeline import Pipeline
 from .pool import ToolPool

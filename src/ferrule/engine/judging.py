@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from ..core.ports import Judge, Opinion, Proposal
 from ..core.verdicts import Behavior, Verdict
-from .faults import GRACE, from_outside, in_own_task, in_short
+from .error_outcomes import GRACE, from_outside, in_own_task, in_short
 
 log = logging.getLogger(__name__)
 

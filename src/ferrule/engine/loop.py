@@ -42,8 +42,8 @@ from ..core.model import (
 )
 from ..core.ports import Note
 from ..core.values import named_value
-from .conversation import MessageHistory
 from .executor import Executor
+from .message_history import MessageHistory
 from .spending import NOTHING
 
 TRIES = 3

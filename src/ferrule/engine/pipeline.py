@@ -24,7 +24,7 @@ from ..core.tool import Result, ToolError
 from ..core.values import named_value
 from ..core.verdicts import NO_OPINION, Behavior, Verdict, strictest
 from .budget import Budget, Fitted
-from .faults import contain_exit, end, from_outside, in_own_task, in_short, outcome_of_error
+from .error_outcomes import contain_exit, end, from_outside, in_own_task, in_short, outcome_of_error
 from .judging import answer_or_refusal, ask_all, rewritten, the_rest
 from .pool import ToolPool
 from .preparing import PreparedCall, look_up, prepare_call, restate

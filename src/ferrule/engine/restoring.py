@@ -11,9 +11,9 @@ from ..core.calls import ToolCall
 from ..core.content import Text
 from ..core.model import AssistantTurn, ResultTurn, ToolResult, Turn, UserTurn
 from .compaction import shorter
-from .conversation import append_notes
-from .entries import UnreadableEntry, assistant_turn, entry_of, result_turn, texts, user_turn
+from .message_history import append_notes
 from .transcript import CWD, FOUND, VALUE
+from .transcript_entries import UnreadableEntry, assistant_turn, entry_of, result_turn, texts, user_turn
 
 NO_RESULT = "The program ended before this call had a result. What it did up to then may remain."
 NO_BEGINNING = "[The beginning of this conversation is lost.]"

@@ -21,10 +21,10 @@ from ..core.state import SessionState
 from .asking import Asking, Prompt, turn_of
 from .bus import Bus
 from .compaction import Compaction, Shortened, Trigger, shorten, standing
-from .conversation import MessageHistory
 from .executor import Executor
 from .gate import Gate, Ticket
 from .loop import Turnstile, run_turn
+from .message_history import MessageHistory
 from .pipeline import Pipeline
 from .pool import Registry, ToolPool
 from .spending import NOTHING, Spending, TurnLimits

@@ -15,7 +15,7 @@ from ..core.model import AssistantTurn, ResultTurn, StopReason, Usage, UserTurn
 from ..core.ports import TranscriptStore
 from ..core.state import SessionState
 from ..core.threads import in_a_thread
-from .entries import assistant_fields, line_of, results_fields, usage_fields, user_fields
+from .transcript_entries import assistant_fields, line_of, results_fields, usage_fields, user_fields
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from .payloads import Response, SessionFacts, of_outcome
 from .runner import Runner
 
 if TYPE_CHECKING:
-    from .answers import HookAnswer
+    from .reply_parsing import HookAnswer
 
 log = logging.getLogger(__name__)
 

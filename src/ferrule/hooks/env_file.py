@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Final
 
 from ..core.values import named_value
-from ..host.spill import make_private
+from ..host.storage.session_folder import make_private
 from .hook import Program
-from .process import HookEnvironment, run_program
+from .program_process import HookEnvironment, run_program
 
 log = logging.getLogger(__name__)
 

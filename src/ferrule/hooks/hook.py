@@ -9,8 +9,8 @@ from typing import Any, Final, TypeAlias
 
 from ..core.ports import Proposal
 from ..core.values import named_value, plain_value
-from .events import MOMENTS, NEVER_TOLD, PROMPT_GATES
-from .matching import Matches, matcher
+from .event_names import MOMENTS, NEVER_TOLD, PROMPT_GATES
+from .hook_matching import Matches, matcher
 
 Payload: TypeAlias = Mapping[str, Any]
 """What a hook is given, as JSON."""

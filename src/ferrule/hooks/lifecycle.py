@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from ..core.calls import ToolOutcome
 from ..core.content import plain_text
 from ..core.ports import TurnWords
-from .events import MOMENTS
+from .event_names import MOMENTS
 from .payloads import SessionFacts, common
 from .runner import Runner
 
 if TYPE_CHECKING:
-    from .answers import HookAnswer
+    from .reply_parsing import HookAnswer
 
 MOST_BLOCKS: Final = 8
 """How often in a row hooks may send the model back to work before its turn ends all the same."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from ..core.calls import ToolCall
 
 if TYPE_CHECKING:
-    from .answers import HookAnswer
+    from .reply_parsing import HookAnswer
 
 MOST: Final = 1_000
 """Calls that are remembered; of one that is refused nobody says that it is over."""

@@ -8,11 +8,11 @@ from copy import copy
 from typing import TYPE_CHECKING, cast
 
 from ..core.ports import Note, Proposal
-from ..engine.faults import end
+from ..engine.error_outcomes import end
 from .hook import Books, Function, Hook, HookBook, Payload
 
 if TYPE_CHECKING:  # loaded with the first hook that runs
-    from .answers import HookAnswer
+    from .reply_parsing import HookAnswer
     from .worker import Worker
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias, cast
 
 from ..core.values import plain_value
 from ..core.verdicts import Behavior
-from .asking import NotKept
+from .hook_approver import NotKept
 
 SESSION: Final = "session"
 DESTINATIONS: Final = (SESSION, "localSettings", "projectSettings", "userSettings")

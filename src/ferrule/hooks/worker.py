@@ -12,8 +12,7 @@ from time import perf_counter
 from typing import Any, Final, assert_never, cast
 
 from ..core.events import Emit, HookRan
-from ..engine.faults import contain_exit, end, from_outside, in_own_task, in_short
-from .answers import HookAnswer, Reply, Save, parse_reply
+from ..engine.error_outcomes import contain_exit, end, from_outside, in_own_task, in_short
 from .env_file import EVENTS as KEEPING
 from .env_file import VARIABLE as ENV_FILE
 from .env_file import EnvFile
@@ -32,7 +31,8 @@ from .hook import (
 )
 from .judgements import judgement
 from .payloads import encode_payload
-from .process import HookEnvironment, run_program
+from .program_process import HookEnvironment, run_program
+from .reply_parsing import HookAnswer, Reply, Save, parse_reply
 
 log = logging.getLogger(__name__)
 

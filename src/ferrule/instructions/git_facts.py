@@ -12,7 +12,7 @@ import struct
 from typing import Final
 
 from ..core.values import named_value
-from ..host.checkouts import checkout_of
+from ..host.files.checkouts import checkout_of
 from .git_index import Changed, find_changed_files
 from .git_objects import Objects, UnreadableObject
 

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from ..core.calls import ToolOutcome
 from ..core.ports import Amendment, Proposal
 from ..core.threads import in_a_thread
-from ..host.globs import BadGlob, compile_glob
+from ..host.search.globs import BadGlob, compile_glob
 from ..settings.levels import Level
-from .loading import Instruction, Reader
-from .places import places_in
+from .instruction_loading import Instruction, Reader
+from .instruction_places import places_in
 
 MOST_FILES = 50
 """Files of one call that are looked at; one that touches more is a sweep over a tree, and about none of them."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ..core.tool import ToolSpec
-from .loading import Instruction
+from .instruction_loading import Instruction
 
 _HEADING = (
     "# Instructions of this person and project\n\n"

@@ -8,7 +8,7 @@ import os
 from contextlib import suppress
 from typing import Any, Final, cast
 
-from ..host.environment import child_environment
+from ..host.processes.child_environment import child_environment
 from .config import Remote
 
 SECONDS: Final = 10.0

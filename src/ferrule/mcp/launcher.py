@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from ..host.program_hold import ProgramHold
+    from ..host.processes.program_hold import ProgramHold
 
 
 class CannotStart(Exception):

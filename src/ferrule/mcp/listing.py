@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..core.values import named_value, plain_value
-from ..host.spill import make_private
+from ..host.storage.session_folder import make_private
 from .config import InProcess, ServerConfig, endpoint
 
 log = logging.getLogger(__name__)

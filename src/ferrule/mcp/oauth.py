@@ -25,9 +25,9 @@ from mcp.shared.auth import (
 )
 from pydantic import BaseModel, ValidationError
 
+from .callbacks import SignIn
 from .config import Remote
-from .hooks import SignIn
-from .tokens import TokenFile
+from .token_store import TokenFile
 
 CLIENT_NAME: Final = "Ferrule"
 NO_ADDRESS: Final = "http://127.0.0.1/callback"

@@ -15,8 +15,8 @@ from typing import Any, Final, cast
 
 from ..core.content import Block, Image, Text
 from ..core.values import plain_value
-from ..host.images import BadImage, fit_picture
-from ..host.spill import make_private
+from ..host.documents.images import BadImage, fit_picture
+from ..host.storage.session_folder import make_private
 
 LONGEST_ENCODED: Final = 1_000
 """Characters of a text that could be data in base64; longer ones are no use to a model."""

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from ..permissions.domains import is_local
-from .around import ServerTrouble
 from .config import Remote, ServerConfig, Stdio
 from .launcher import CannotStart, Launcher
-from .process import ErrorLog, ServerProcess
+from .server_context import ServerTrouble
+from .server_process import ErrorLog, ServerProcess
 
 if TYPE_CHECKING:
-    from ..host.program_hold import ProgramHold
+    from ..host.processes.program_hold import ProgramHold
 
 
 class ServerHold:

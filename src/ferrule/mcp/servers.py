@@ -17,15 +17,15 @@ from ..core.events import Emit, ListChanged
 from ..core.tool import ToolDefinitionError
 from ..core.values import named_value, plain_value
 from ..engine.pool import Registry
-from .around import Around, ServerTrouble
+from .callbacks import Kind
 from .config import ServerConfig
-from .connection import ServerConnection
-from .hooks import Kind
 from .launcher import Launcher
 from .listing import PromptInfo
+from .mcp_tools import CHARACTERS_PER_TOKEN, DEFAULT_TOKENS, McpTool
 from .naming import tool_name
 from .results import SavedFiles
-from .tools import CHARACTERS_PER_TOKEN, DEFAULT_TOKENS, McpTool
+from .server_connection import ServerConnection
+from .server_context import Around, ServerTrouble
 
 log = logging.getLogger(__name__)
 

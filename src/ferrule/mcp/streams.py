@@ -14,10 +14,10 @@ from mcp import types
 from mcp.shared.message import SessionMessage
 from mcp.types import jsonrpc_message_adapter
 
+from .callbacks import Hooks
 from .config import Stdio
-from .hooks import Hooks
-from .mending import mend_result
-from .process import ErrorLog, NotReading, ServerProcess, TooLong, request_id
+from .server_process import ErrorLog, NotReading, ServerProcess, TooLong, request_id
+from .tolerant_parsing import mend_result
 
 log = logging.getLogger(__name__)
 

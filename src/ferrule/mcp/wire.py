@@ -22,13 +22,13 @@ from mcp.shared.exceptions import MCPError, UrlElicitationRequiredError
 from pydantic import ValidationError
 
 from .._version import __version__
+from .callbacks import Hooks, OnProgress
 from .config import InProcess, Remote, ServerConfig, Stdio
 from .headers import further_headers
-from .hooks import Hooks, OnProgress
 from .listing import ResourceInfo, ServerListing
 from .oauth import authorisation
-from .offers import prompt_info, resource_info, template_info, tool_info
-from .process import ErrorLog
+from .server_offers import prompt_info, resource_info, template_info, tool_info
+from .server_process import ErrorLog
 from .streams import StdioTransport, WatchedStream
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 from ..core.calls import ToolCall
 from ..core.content import encodable
 from ..core.model import Thought, Usage
-from .answers import usage_object
+from .run_answer import usage_object
 
 _Kind: TypeAlias = Literal["text", "thinking", "tool_use"]
 

@@ -24,7 +24,7 @@ def own_shape(outcome: ToolOutcome) -> None:
 def as_json(outcome: ToolOutcome, shape: Shape = own_shape) -> Any:
     """The output of a call that went well; of any other, and of one that JSON cannot hold, the words for the model."""
     if not outcome.is_error and outcome.output is not None:
-        from pydantic_core import PydanticSerializationError, to_jsonable_python  # noqa: PLC0415 - pydantic is loaded by the first call
+        from pydantic_core import PydanticSerializationError, to_jsonable_python
 
         try:
             return _bound(to_jsonable_python(shape(outcome) or outcome.output, bytes_mode="base64"))

@@ -43,9 +43,9 @@ from ..core.events import (
 from ..core.ids import new_uuid
 from ..core.model import Retrying, StopReason, Thought, Usage
 from ..core.ports import Note
-from .answers import usage_object
 from .block_events import BlockEvents
 from .projection import Shape, as_json, own_shape, without_nan
+from .run_answer import usage_object
 
 STOP_REASONS: Mapping[StopReason, str] = {
     "end": "end_turn",

@@ -16,9 +16,9 @@ from ..core.effects import Effects, Opaque, ReadsPath, RunsCommand, WritesPath
 from ..core.ports import Proposal
 from ..core.values import plain_value
 from ..core.verdicts import Confinement
-from .matching import RuleIndex, command_of
-from .paths import PathPattern, is_below
+from .path_patterns import PathPattern, is_below
 from .programs import SHELLS, name_of, names_put_into, reads_below, shows_content, writes_below
+from .rule_matching import RuleIndex, command_of
 from .rules import Rule
 
 _KNOWN_TO_HIDE: Final = frozenset({"Grep", "Glob", "LSP", "Read", "Edit", "Write", "NotebookEdit"})

@@ -14,10 +14,10 @@ from typing import Final, TypeAlias, assert_never
 from ..core.effects import ChangesState, Opaque, ReachesHost, ReadsPath, ReadsState, RunsCommand, Touch, WritesPath
 from ..core.ports import Proposal
 from ..core.values import plain_value
-from .matching import CommandIndex, RuleIndex, command_of, own_words, rule_by_words
-from .paths import PathIndex
+from .path_patterns import PathIndex
 from .patterns import TextPattern
 from .programs import name_of, needs_an_exact_rule, unwrap
+from .rule_matching import CommandIndex, RuleIndex, command_of, own_words, rule_by_words
 from .rules import Rule
 
 _QUOTES: Final = re.compile("[\"']")

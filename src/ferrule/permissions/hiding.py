@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 
 from ..core.tool import AnyTool
 from ..core.verdicts import Behavior
-from .matching import RuleIndex
-from .paths import Places
+from .path_patterns import Places
+from .rule_matching import RuleIndex
 from .rules import Rule
 
 

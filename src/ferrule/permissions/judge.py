@@ -29,10 +29,10 @@ from .beyond import Horizon, OutOfReach, unread
 from .domains import PreApproval
 from .granting import Free, Grant, grant, of_own_form
 from .holding import grants_of, is_command, join_confinements
-from .matching import RuleIndex, RuleMatch, restriction
 from .modes import Mode, ModeContext, is_free, needs_read_only_sandbox, refusal
-from .paths import Places
+from .path_patterns import Places
 from .protected import DEFAULT_LISTS, Concern, PathGuard, PathLists
+from .rule_matching import RuleIndex, RuleMatch, restriction
 from .rules import Rule
 from .secrets import SecretFiles
 

@@ -9,11 +9,11 @@ from typing import Final
 
 from ..core.values import plain_value
 from ..core.verdicts import Behavior
-from .forms import READING, WRITING, OfCommand, OfHost, OfPath, OwnWords
-from .names import CANONICAL, MCP, NamePattern
-from .paths import Anchor
+from .path_patterns import Anchor
 from .patterns import TextPattern
+from .rule_forms import READING, WRITING, OfCommand, OfHost, OfPath, OwnWords
 from .rules import Rule
+from .tool_names import CANONICAL, MCP, NamePattern
 
 _INTERPRETERS: Final = frozenset(
     {"bash", "sh", "zsh", "dash", "ksh", "eval", "exec", "sudo", "doas", "env", "xargs", "ssh", "python", "python3"}

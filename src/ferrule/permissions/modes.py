@@ -30,7 +30,7 @@ from ..core.effects import (
 )
 from ..core.values import frozen_named_value
 from .domains import PreApproval
-from .paths import Places
+from .path_patterns import Places
 from .programs import ACCEPTED
 
 

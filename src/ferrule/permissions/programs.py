@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ..shell.git_showing import Showing, showing
-from ..shell.names_only import NAMES_ONLY
+from ..bash_analysis.git_showing import Showing, showing
+from ..bash_analysis.names_only import NAMES_ONLY
 
 ACCEPTED: Final = frozenset({"mkdir", "touch", "mv", "cp", "rm", "rmdir", "sed"})
 """Programs that acceptEdits lets change files inside the workspace."""

@@ -8,14 +8,14 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
+from ..bash_analysis.word_paths import VOLUMES, is_critical, without_volume
 from ..core.effects import Change, Effects, ReachesHost, ReadsPath, RunsCommand, WritesPath
 from ..core.values import frozen_named_value, frozen_value
 from ..core.verdicts import Behavior, Verdict
-from ..shell.paths import VOLUMES, is_critical, without_volume
 from . import sensitive
 from .domains import is_local
 from .name_table import ListedName, NameTable, is_wild
-from .paths import Places, is_below
+from .path_patterns import Places, is_below
 from .programs import removes_what_a_variable_names, shows_content
 
 _REMOVING: Final = frozenset({Change.DELETES, Change.UNLINKS})

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 
 from ..core.values import frozen_value
 from ..core.verdicts import Behavior
-from ..settings.rules import why_no_rule
-from .forms import Form, NoForm, WholeTool, forms_of
-from .names import why_no_name
+from ..settings.rule_entries import why_no_rule
+from .rule_forms import Form, NoForm, WholeTool, forms_of
+from .tool_names import why_no_name
 
 _WHOLE: tuple[Form, ...] = (WholeTool(),)
 

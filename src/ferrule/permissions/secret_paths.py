@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from ..core.effects import Effects
-from .paths import Places
+from .path_patterns import Places
 from .protected import DEFAULT_LISTS, PathGuard, PathLists
 
 

@@ -8,10 +8,10 @@ from typing import Final
 
 from ..core.effects import ReachesHost, ReadsPath, RunsCommand, WritesPath
 from ..core.ports import Proposal
-from .forms import COMMAND_TOOLS
-from .matching import command_of
-from .names import MCP
-from .paths import is_below
+from .path_patterns import is_below
+from .rule_forms import COMMAND_TOOLS
+from .rule_matching import command_of
+from .tool_names import MCP
 
 MOST: Final = 5
 """More rules than a person reads are not offered."""

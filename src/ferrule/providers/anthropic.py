@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from ..core.model import ModelFacts
 from ..core.values import named_value
-from ..host.http.client import HttpClient
+from ..host.http.http_client import HttpClient
 from ..host.http.urls import Url
 from .anthropic_wire import AnthropicBodies, AnthropicReader
 from .known_models import Thinking
 from .retry import Retries
+from .service_errors import ServiceAddress
 from .service_model import ServiceModel
-from .trouble import ServiceAddress
 
 VERSION = "2023-06-01"
 """All that Ferrule uses is in it, and every service that speaks this language knows it."""

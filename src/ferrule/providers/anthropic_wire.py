@@ -27,11 +27,11 @@ from ..core.model import (
     Usage,
     UserTurn,
 )
-from .asking import parse_object
-from .fragments import ToolFragments, TurnFragments, encode_json, join_fragments
+from .json_fragments import ToolFragments, TurnFragments, encode_json, join_fragments
 from .known_models import Thinking
+from .service_errors import ServiceAddress, cut, trouble_of_report, unreadable
+from .service_requests import parse_object
 from .sse import ServerSentEvent
-from .trouble import ServiceAddress, cut, trouble_of_report, unreadable
 
 if TYPE_CHECKING:
     from ..core.tool import ToolSpec

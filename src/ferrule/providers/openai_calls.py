@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from ..core.calls import ToolCall
 from ..core.model import CallDelta, CallReady, ModelEvent
-from .fragments import encode_json
+from .json_fragments import encode_json
 
 
 @dataclass(slots=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ..core.model import ModelFacts
-from ..host.http.client import HttpClient
+from ..host.http.http_client import HttpClient
 from ..host.http.urls import Url
 from .openai_calls import CallsInProgress
 from .openai_wire import OpenAiBodies, OpenAiReader
 from .retry import Retries
+from .service_errors import ServiceAddress
 from .service_model import ServiceModel
-from .trouble import ServiceAddress
 
 BASE_URL = "https://api.openai.com/v1"
 

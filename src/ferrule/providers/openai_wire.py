@@ -26,11 +26,11 @@ from ..core.model import (
     Usage,
     UserTurn,
 )
-from .asking import DONE, parse_object
-from .fragments import ToolFragments, TurnFragments, encode_json, join_fragments
+from .json_fragments import ToolFragments, TurnFragments, encode_json, join_fragments
 from .openai_calls import CallsInProgress
+from .service_errors import ServiceAddress, cut, trouble_of_report, unreadable
+from .service_requests import DONE, parse_object
 from .sse import ServerSentEvent
-from .trouble import ServiceAddress, cut, trouble_of_report, unreadable
 
 if TYPE_CHECKING:
     from ..core.tool import ToolSpec

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from ..core.model import ModelError, ModelEvent, Retrying, Usage
 from ..core.values import named_value
-from .trouble import Trouble
+from .service_errors import Trouble
 
 Sleep: TypeAlias = Callable[[float], Awaitable[None]]
 

@@ -25,7 +25,7 @@ from ..core.model import (
     ThoughtReady,
     Turn,
 )
-from .fragments import encode_json
+from .json_fragments import encode_json
 from .script import FOUND, BadScript, Script, ScriptedTurn
 from .scripted import words
 

@@ -6,10 +6,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 
 from ..core.model import ModelEvent, ModelFacts, Request
-from ..host.http.client import HttpClient
-from .asking import MessageReader, ask_once
+from ..host.http.http_client import HttpClient
 from .retry import Retries, with_retries
-from .trouble import ServiceAddress
+from .service_errors import ServiceAddress
+from .service_requests import MessageReader, ask_once
 
 
 class ServiceModel:

@@ -17,14 +17,14 @@ from ..core.model import ModelError, Request
 from ..core.threads import in_a_thread
 from ..engine.session import Session
 from ..engine.window import CHARACTERS, TOOL, estimate
-from ..host.checkpoints import NoSuchPoint, Rewound
-from ..mcp.around import ServerTrouble
+from ..host.files.checkpoints import NoSuchPoint, Rewound
 from ..mcp.naming import PREFIX
+from ..mcp.server_context import ServerTrouble
 from .conversation import Conversation
+from .conversation_opening import open_for_program
 from .errors import CannotOpen, NotConnected, NotDone
 from .messages import ContextUsage, Message, ResultMessage, ServerStatus
 from .mirroring import Mirror, fetch_transcript
-from .opening import open_for_program
 from .options import Options
 from .prompts import Prompt, Prompts, turn_of_prompt
 

@@ -12,22 +12,22 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
 from typing import Any, Final, Literal, Protocol, cast
 
-from ..app.headless import Headless
-from ..app.introducing import init_line
+from ..app.headless_run import Headless
+from ..app.init_message import init_line
 from ..app.streams import lines_of
 from ..core.content import wire
 from ..core.events import AgentStarted, Envelope, HookRan, ToolFinished, ToolRequested
 from ..core.state import ModeChanged
-from ..engine.faults import end
-from ..mcp.around import Phase
-from ..mcp.connection import ServerConnection
+from ..engine.error_outcomes import end
 from ..mcp.naming import PREFIX
+from ..mcp.server_connection import ServerConnection
+from ..mcp.server_context import Phase
 from ..output.agent_streams import AgentStreams
-from ..output.answers import Ending, RunAnswer, result_line
+from ..output.run_answer import Ending, RunAnswer, result_line
 from ..output.stream_json import StreamJson
 from ..permissions.modes import Mode
+from .conversation_opening import OpenedConversation
 from .messages import Message, ServerStatus, message_of
-from .opening import OpenedConversation
 from .prompts import Prompt, Prompts, Said, turn_of_prompt
 from .telling import MessageStream
 

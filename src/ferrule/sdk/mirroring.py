@@ -15,10 +15,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
 
-from ..app.settings import Settings
-from ..engine.entries import UnreadableEntry, entry_of, line_of
-from ..host.paths import LocalPaths
-from ..host.transcripts import TranscriptError, Transcripts, folder_name, lines_of
+from ..app.session_settings import Settings
+from ..engine.transcript_entries import UnreadableEntry, entry_of, line_of
+from ..host.files.local_paths import LocalPaths
+from ..host.storage.transcript_files import TranscriptError, Transcripts, folder_name, lines_of
 from .errors import CannotOpen
 from .options import Options
 from .stores import SessionKey, SessionStore, SessionStoreEntry

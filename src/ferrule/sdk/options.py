@@ -7,13 +7,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from ..agents.kinds import AgentKind
-from ..app.settings import Settings
+from ..agents.agent_kinds import AgentKind
+from ..app.session_settings import Settings
 from ..core.model import Effort, ModelProvider
 from ..core.ports import Questioner
 from ..core.tool import AnyTool
 from ..hooks.hook import Hook
-from ..permissions.asking import Person
+from ..permissions.approvals import Person
 from ..permissions.modes import Mode
 from .stores import SessionStore
 from .toolbox import Ask

@@ -13,15 +13,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final, cast
 
-from ..agents.kinds import AgentKind, kind_of
+from ..agents.agent_kinds import AgentKind, kind_of
 from ..core.values import named_value
-from ..host.text import NotText
-from ..settings.brought import markdown_below
-from ..settings.files import SettingsKind
-from ..settings.grants import ItemKind
+from ..host.files.text_files import NotText
+from ..settings.definition_files import BadPage, DefinitionFiles, DefinitionFolder
+from ..settings.folder_items import markdown_below
 from ..settings.levels import Level, SettingsPath
-from ..settings.loading import Loaded, content_of, load_text
-from ..settings.pages import BadPage, DefinitionFiles, DefinitionFolder
+from ..settings.settings_files import SettingsKind
+from ..settings.settings_loading import Loaded, content_of, load_text
+from ..settings.trust_items import ItemKind
 from ..skills.definition import NAME
 from .errors import CannotOpen
 

@@ -23,7 +23,7 @@ from ..core.calls import Refusal, Status
 from ..core.content import Block, Document, Image, Text, plain_text
 from ..core.context import ToolContext
 from ..core.tool import DEFAULT_RESULT_LIMIT, Tool, ToolDefinitionError, ToolError, ToolSpec
-from .schemas import QuickCheck, quick_check, schema_of
+from .tool_schemas import QuickCheck, quick_check, schema_of
 
 MOST_RESULT_CHARACTERS = 500_000
 

@@ -16,9 +16,9 @@ from mcp import types
 
 from ..core.calls import Status, ToolOutcome
 from ..core.content import encodable
-from ..host.files import open_file
-from ..host.folders import ChangedMeanwhile
-from ..host.text import NotText
+from ..host.files.held_folders import ChangedMeanwhile
+from ..host.files.open_files import open_file
+from ..host.files.text_files import NotText
 from .sources import Contents, NoSuchResource
 
 MOST_LISTED: Final = 1_000

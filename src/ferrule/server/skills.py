@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from mcp import types
 
-from ..app.commands import NotExpanded, SlashCommands
+from ..app.slash_commands import NotExpanded, SlashCommands
 from ..engine.session import Session
-from ..settings.pages import DefinitionFiles
-from ..skills.catalog import Skills
+from ..settings.definition_files import DefinitionFiles
 from ..skills.definition import SkillDefinition
+from ..skills.skill_catalog import Skills
 from .caller import Caller
 from .sources import NoSuchPrompt
 

@@ -8,10 +8,10 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from ..core.values import plain_value
-from .files import SettingsKind
 from .forbidding import as_in_settings, could_forbid, could_refuse
-from .models import MODELS
-from .places import as_in_file, without, write_place
+from .json_places import as_in_file, without, write_place
+from .settings_files import SettingsKind
+from .settings_models import MODELS
 from .strict_json import Parsed, Place
 from .violations import Violation, misspelt_at_top, of_error, violation_of_repeated
 

@@ -22,7 +22,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema, PydanticCustomError
 
-from .rules import RULE_PATTERN, why_no_rule
+from .rule_entries import RULE_PATTERN, why_no_rule
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
-from .files import SettingsKind
+from .settings_files import SettingsKind
 from .strict_json import Place
 
 REFUSING_EVENTS: Final = frozenset({"PreToolUse", "PermissionRequest", "UserPromptSubmit"})

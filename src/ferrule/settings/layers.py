@@ -13,9 +13,9 @@ from typing import Any, Final, Generic, TypeVar
 
 from ..core.values import named_value, plain_value
 from ..core.verdicts import Behavior
-from .entries import Entry, Key
 from .levels import Level, Source
-from .loading import Skipped
+from .settings_entries import Entry, Key
+from .settings_loading import Skipped
 
 T = TypeVar("T")
 

@@ -13,8 +13,8 @@ from enum import IntEnum
 from typing import Final
 
 from ..core.values import named_value, plain_value
-from ..host.checkouts import Checkout, checkout_of
-from .files import FOLDERS, MANAGED_FOLDERS, MANAGED_NAMES, MANAGED_PARTS, NAMES, PROJECT_SERVERS, SettingsKind
+from ..host.files.checkouts import Checkout, checkout_of
+from .settings_files import FOLDERS, MANAGED_FOLDERS, MANAGED_NAMES, MANAGED_PARTS, NAMES, PROJECT_SERVERS, SettingsKind
 
 LOCAL_NAME: Final = "settings.local.json"
 CONFIG_VARIABLE: Final = "CLAUDE_CONFIG_DIR"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
-from .files import SettingsKind
+from .settings_files import SettingsKind
 from .strict_json import Parsed
 
 RESERVED_NAMES: Final = ("workspace", "claude-in-chrome", "computer-use", "Claude Preview", "Claude Browser")

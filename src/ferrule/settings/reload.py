@@ -16,14 +16,14 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from ..core.values import plain_value
-from .entries import Entry, entries_of
-from .files import HOOKS_NAME, MANAGED_PARTS
 from .forbidding import could_refuse
-from .grants import Item, ItemKind, kind_of_entry, paths_to_watch
 from .layers import Layered, canonical, merge_entries
 from .levels import Level, SettingsContext, SettingsPath, settings_paths
-from .loading import Loaded, Skipped, load
-from .trust import (
+from .settings_entries import Entry, entries_of
+from .settings_files import HOOKS_NAME, MANAGED_PARTS
+from .settings_loading import Loaded, Skipped, load
+from .trust_items import Item, ItemKind, kind_of_entry, paths_to_watch
+from .trust_store import (
     Agreed,
     Standing,
     TrustStore,

@@ -199,7 +199,7 @@ class _Reader:
         after = self._text[number.end() : number.end() + 1]
         if after.isalnum() or after in {".", "_", "+"} - {""}:
             self._refuse(
-                f"`{show_text(number[0] + after)}` is not a number. Numbers look like 30, -1 or 0.5; put text in quotes."
+                f"`{show_text(number[0] + after)}` is not a number. Write 30, -1 or 0.5, or put text in quotes."
             )
         value = float(number[0])
         if not math.isfinite(value):

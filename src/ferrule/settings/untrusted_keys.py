@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
-from .entries import Key
+from .settings_entries import Key
 
 Narrowing: TypeAlias = bool | frozenset[Any]
 """Whether the key narrows; a set holds the only values that do."""

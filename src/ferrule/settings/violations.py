@@ -10,10 +10,10 @@ from typing import Any, Final, cast, get_args
 from pydantic import BaseModel, RootModel, ValidationError
 
 from ..core.values import plain_value
-from .files import SettingsKind
 from .forbidding import guard_meant, misspelt_guard, nearest
-from .models import MODELS, TAGS, PermissionsFile
-from .places import LONGEST_VALUE, show_value, write_place
+from .json_places import LONGEST_VALUE, show_value, write_place
+from .settings_files import SettingsKind
+from .settings_models import MODELS, TAGS, PermissionsFile
 from .strict_json import Place, Repeated
 
 MOST_NAMES: Final = 16

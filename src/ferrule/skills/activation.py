@@ -6,7 +6,7 @@ import os
 
 from ..core.calls import ToolOutcome
 from ..core.ports import Amendment, Note, Proposal
-from .catalog import Skills
+from .skill_catalog import Skills
 
 MOST_FILES = 50
 """Files of one call that are looked at; one that reads more is a sweep over a tree, and about none of them."""

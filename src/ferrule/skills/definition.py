@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from ..core.values import named_value
-from ..settings.grants import ItemKind
+from ..settings.definition_files import BadPage, WrittenPage
 from ..settings.heads import names_of, text_of, truth_of
 from ..settings.levels import Level
-from ..settings.pages import BadPage, WrittenPage
+from ..settings.trust_items import ItemKind
 
 LONGEST_DESCRIPTION: Final = 1536
 """Characters of a description that are listed."""

@@ -13,22 +13,22 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ..agents.spawner import AgentLauncher
+from ..agents.launcher import AgentLauncher
 from ..core.on_demand import Card, OnDemand
 from ..core.ports import Extractor, Modes, Questioner
 from ..core.tool import AnyTool, guide_listing, load_guide
 from ..core.values import named_value
-from ..host.page_defaults import REMINDER, TOKENS
-from ..host.search import Search
+from ..host.documents.page_defaults import REMINDER, TOKENS
+from ..host.files.workfiles import Workfiles
+from ..host.search.file_search import Search
 from ..host.web.search_variables import NO_SEARCH
-from ..host.workfiles import Workfiles
-from ..skills.catalog import Skills
+from ..skills.skill_catalog import Skills
 from ..skills.turn_rules import TurnRules
 
 if TYPE_CHECKING:
-    from ..host.shell import Shell
-    from ..host.web.pages import WebPages
+    from ..host.processes.session_shell import Shell
     from ..host.web.searching import WebSearches
+    from ..host.web.web_pages import WebPages
     from ..mcp.servers import McpServers
     from .bash import Analyse
 
@@ -36,7 +36,7 @@ CARDS: Final = Path(__file__).with_name("cards.json")
 
 
 def _web_pages() -> WebPages:
-    from ..host.web.pages import WebPages
+    from ..host.web.web_pages import WebPages
 
     return WebPages()
 

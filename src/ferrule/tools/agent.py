@@ -8,10 +8,10 @@ from typing import Literal
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from ..agents.background import AgentAtWork
-from ..agents.kinds import GENERAL, AgentKind
+from ..agents.agent_kinds import GENERAL, AgentKind
+from ..agents.background_agents import AgentAtWork
+from ..agents.launcher import AgentLauncher, AgentReport, Errand, NotStarted
 from ..agents.reports import frame_report, tokens_of
-from ..agents.spawner import AgentLauncher, AgentReport, Errand, NotStarted
 from ..core.content import Block, Line, Markdown, Text, View
 from ..core.context import ToolContext
 from ..core.effects import Effects
@@ -19,7 +19,7 @@ from ..core.inputs import ToolInput
 from ..core.model import Usage
 from ..core.tool import Alias, Tool, ToolError, guide_listing, load_guide
 from ..core.values import plain_value
-from ..host.background import Background
+from ..host.processes.background_tasks import Background
 
 
 class AgentInput(ToolInput):

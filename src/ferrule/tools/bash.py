@@ -12,6 +12,8 @@ from typing import Protocol
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
+from ..bash_analysis.analysis import Analysis, analyse
+from ..bash_analysis.git_use import git_use
 from ..core.content import Block, Terminal, Text, View
 from ..core.context import ToolContext
 from ..core.effects import CWD, ChangesState, Effects, Opaque, ReadsState, Touch
@@ -20,17 +22,15 @@ from ..core.state import MovedTo
 from ..core.tool import Alias, Result, Tool, ToolError, load_guide
 from ..core.values import plain_value
 from ..core.verdicts import Confinement, Grants, Verdict, of_risks
-from ..host.background import TaskState
-from ..host.change_words import describe_changes, name_some
-from ..host.command import Command, CommandFailed, LeftBehind, Ran
-from ..host.declaring import hidden_in_passing
-from ..host.git_places import with_repositories
-from ..host.line_filter import BadPattern
-from ..host.running import Running
-from ..host.sandbox import CannotConfine
-from ..host.shell import Shell
-from ..shell.analysis import Analysis, analyse
-from ..shell.git_use import git_use
+from ..host.git.git_places import with_repositories
+from ..host.processes.background_tasks import TaskState
+from ..host.processes.change_words import describe_changes, name_some
+from ..host.processes.command import Command, CommandFailed, LeftBehind, Ran
+from ..host.processes.declared_writes import hidden_in_passing
+from ..host.processes.line_filter import BadPattern
+from ..host.processes.running_command import Running
+from ..host.processes.sandbox import CannotConfine
+from ..host.processes.session_shell import Shell
 
 DEFAULT_MS = 120_000
 MOST_MS = 600_000

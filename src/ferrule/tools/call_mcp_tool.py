@@ -14,8 +14,8 @@ from ..core.effects import Effects
 from ..core.inputs import ToolInput
 from ..core.tool import Alias, Exposure, Tool, ToolError, load_guide
 from ..core.values import plain_value
+from ..mcp.mcp_tools import McpTool
 from ..mcp.servers import McpServers
-from ..mcp.tools import McpTool
 
 
 class CallMcpToolInput(ToolInput):

@@ -13,17 +13,25 @@ from ..core.inputs import PathText, ToolInput
 from ..core.threads import in_a_thread
 from ..core.tool import Alias, Tool, ToolError, load_guide
 from ..core.values import plain_value
-from ..host.files import FileSnapshot
-from ..host.folders import ChangedMeanwhile
-from ..host.ledger import Knowledge
-from ..host.text import NEW_FILE, NotEditable, TextDocument
-from ..host.workfiles import Workfiles, in_workspace, is_large, missing, unseen
-from ..host.writing import Written
+from ..host.files.atomic_writes import Written
+from ..host.files.held_folders import ChangedMeanwhile
+from ..host.files.ledger import Knowledge
+from ..host.files.open_files import FileSnapshot
+from ..host.files.text_files import NEW_FILE, NotEditable, TextDocument
+from ..host.files.workfiles import Workfiles, in_workspace, is_large, missing, unseen
 from ..text.diffs import of_edits, preview
+from ..text.edit_messages import (
+    ambiguous,
+    describe_created,
+    describe_match,
+    half_character,
+    no_change,
+    not_found,
+    too_many,
+)
 from ..text.matching import Ambiguous, Edited, How, NoChange, NotFound, TooMany, apply
 from ..text.matching import TextEdit as TextEdit
 from ..text.notebooks import NotNotebook, parse_notebook
-from ..text.words import ambiguous, describe_created, describe_match, half_character, no_change, not_found, too_many
 
 DIFF_LINES = 200
 MOST_EDITED = 64 << 20

@@ -17,9 +17,9 @@ from ..core.effects import Effects, ReadsPath
 from ..core.inputs import PathText, ToolInput
 from ..core.tool import Alias, Tool, ToolError, load_guide
 from ..core.values import plain_value
-from ..host.globs import BadGlob
-from ..host.ledger import Ledger, Ledgers, Stamp
-from ..host.search import End, FileHits, LineHits, MatchedLine, Query, Search, SearchFailed, SearchPlace
+from ..host.files.ledger import Ledger, Ledgers, Stamp
+from ..host.search.file_search import End, FileHits, LineHits, MatchedLine, Query, Search, SearchFailed, SearchPlace
+from ..host.search.globs import BadGlob
 from ..text.names import on_one_line
 
 HEAD_LIMIT = 250

@@ -10,8 +10,8 @@ from ..core.effects import ChangesState, Effects
 from ..core.inputs import ToolInput
 from ..core.tool import Alias, Tool, ToolError, load_guide
 from ..core.values import plain_value
-from ..host.background import NoSuchCommand, TaskState, TaskStatus
-from ..host.shell import Shell
+from ..host.processes.background_tasks import NoSuchCommand, TaskState, TaskStatus
+from ..host.processes.session_shell import Shell
 
 
 class KillShellInput(ToolInput):

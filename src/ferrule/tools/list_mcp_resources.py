@@ -12,9 +12,9 @@ from ..core.effects import Effects, ReadsState
 from ..core.inputs import ToolInput
 from ..core.tool import Alias, Exposure, Tool, ToolError, load_guide
 from ..core.values import plain_value
-from ..mcp.around import ServerTrouble
-from ..mcp.connection import ServerConnection
 from ..mcp.listing import ResourceInfo
+from ..mcp.server_connection import ServerConnection
+from ..mcp.server_context import ServerTrouble
 from ..mcp.servers import McpServers
 
 

@@ -17,17 +17,17 @@ from ..core.inputs import PathText, ToolInput
 from ..core.threads import in_a_thread
 from ..core.tool import Alias, Exposure, Tool, ToolError, load_guide
 from ..core.values import plain_value
-from ..host.files import FileSnapshot
-from ..host.folders import ChangedMeanwhile
-from ..host.ledger import NotSeen
-from ..host.text import NotEditable, TextDocument
-from ..host.workfiles import Workfiles, in_workspace, is_large, missing
+from ..host.files.held_folders import ChangedMeanwhile
+from ..host.files.ledger import NotSeen
+from ..host.files.open_files import FileSnapshot
+from ..host.files.text_files import NotEditable, TextDocument
+from ..host.files.workfiles import Workfiles, in_workspace, is_large, missing
 from ..text.diffs import unified_diff
+from ..text.edit_messages import half_character
 from ..text.lines import LF
 from ..text.matching import TextEdit
 from ..text.notebook_edits import delete_cell, insert_cell, replace_cell
 from ..text.notebooks import Cell, CellType, Notebook, NotNotebook, parse_notebook
-from ..text.words import half_character
 
 DIFF_LINES = 200
 NEAR_IDS = 3

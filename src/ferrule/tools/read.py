@@ -20,18 +20,18 @@ from ..core.inputs import PathText, ToolInput
 from ..core.model import ResultTurn, ToolResult, Turn
 from ..core.threads import in_a_thread
 from ..core.tool import Alias, Tool, ToolError, load_guide
-from ..host.cells import ShownCell
-from ..host.contents import FileUnchanged, ImageRead, NotebookRead, PartsRead, PdfRead, ReadOutput, TextRead
-from ..host.filling import NUMBER_WIDTH
-from ..host.folders import ChangedMeanwhile
-from ..host.images import BadImage
-from ..host.images import FittedPicture as Shrunk
-from ..host.ledger import Ledgers
-from ..host.page_defaults import REMINDER, TOKENS
-from ..host.pdfs import MOST_UNASKED, BadPages, BadPdf, TooManyPages, parse_pages
-from ..host.reading import FileReader, NotPaged, ReadRequest
-from ..host.text import NotText
-from ..host.workfiles import missing
+from ..host.documents.contents import FileUnchanged, ImageRead, NotebookRead, PartsRead, PdfRead, ReadOutput, TextRead
+from ..host.documents.file_reader import FileReader, NotPaged, ReadRequest
+from ..host.documents.images import BadImage
+from ..host.documents.images import FittedPicture as Shrunk
+from ..host.documents.notebook_cells import ShownCell
+from ..host.documents.page_defaults import REMINDER, TOKENS
+from ..host.documents.page_filling import NUMBER_WIDTH
+from ..host.documents.pdfs import MOST_UNASKED, BadPages, BadPdf, TooManyPages, parse_pages
+from ..host.files.held_folders import ChangedMeanwhile
+from ..host.files.ledger import Ledgers
+from ..host.files.text_files import NotText
+from ..host.files.workfiles import missing
 
 LEAST_TOKENS = 1_000
 PAGE_CHARS = 95_000

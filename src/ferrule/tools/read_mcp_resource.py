@@ -15,8 +15,8 @@ from ..core.inputs import ToolInput
 from ..core.threads import in_a_thread
 from ..core.tool import Alias, Exposure, Tool, ToolError, load_guide
 from ..core.values import plain_value
-from ..mcp.around import ServerTrouble
 from ..mcp.results import contents_of
+from ..mcp.server_context import ServerTrouble
 from ..mcp.servers import McpServers
 
 NOT_FOUND: Final = (-32002, -32602)

@@ -12,10 +12,10 @@ from ..core.inputs import ToolInput
 from ..core.state import StateSet
 from ..core.tool import Result, Tool, ToolError, guide_listing, load_guide
 from ..core.values import plain_value
-from ..settings.pages import BadPage
-from ..skills.catalog import NoSuchSkill, Skills
+from ..settings.definition_files import BadPage
 from ..skills.definition import SkillDefinition as Definition
 from ..skills.rendering import NotRendered, Surrounding, render_skill
+from ..skills.skill_catalog import NoSuchSkill, Skills
 from ..skills.turn_rules import KEY, NotActivated, SkillRules, TurnRules, no_hooks
 
 

@@ -10,10 +10,10 @@ from ..core.effects import ChangesState, Effects, ReadsState
 from ..core.inputs import ToolInput
 from ..core.tool import Alias, Tool, ToolError, load_guide
 from ..core.values import plain_value
-from ..host.background import NoSuchCommand, TaskStatus
-from ..host.change_words import describe_changes
-from ..host.line_filter import BadPattern
-from ..host.shell import Shell
+from ..host.processes.background_tasks import NoSuchCommand, TaskStatus
+from ..host.processes.change_words import describe_changes
+from ..host.processes.line_filter import BadPattern
+from ..host.processes.session_shell import Shell
 
 MOST_MS = 600_000
 SHOWN = 29_000

@@ -15,8 +15,8 @@ from ..core.ports import Extractor
 from ..core.tool import Alias, Exposure, Tool, ToolError, load_guide
 from ..core.values import named_value
 from ..host.web.fetching import FetchFailed, Moved
-from ..host.web.guard import Refused, Unclear, shorten_url
-from ..host.web.pages import WebPage, WebPages
+from ..host.web.url_guard import Refused, Unclear, shorten_url
+from ..host.web.web_pages import WebPage, WebPages
 
 RESULT_LIMIT = 50_000
 MOST_EXTRACTED_FROM = 200_000

@@ -12,8 +12,8 @@ from ..core.effects import Effects, ReachesHost
 from ..core.inputs import ToolInput
 from ..core.tool import Alias, Exposure, Tool, ToolError, load_guide
 from ..core.values import plain_value
-from ..host.web.guard import Refused, shorten_url
 from ..host.web.searching import Hit, WebQuery, WebSearches, WebSearchFailed, domain_of
+from ..host.web.url_guard import Refused, shorten_url
 
 
 class WebSearchInput(ToolInput):

@@ -13,16 +13,16 @@ from ..core.inputs import PathText, ToolInput
 from ..core.threads import in_a_thread
 from ..core.tool import Alias, Tool, ToolError, load_guide
 from ..core.values import plain_value
-from ..host.files import FileSnapshot
-from ..host.folders import ChangedMeanwhile
-from ..host.ledger import NotSeen
-from ..host.text import NEW_FILE, NotEditable, TextDocument
-from ..host.workfiles import IN_A_THREAD, Workfiles, in_workspace, is_large
+from ..host.files.held_folders import ChangedMeanwhile
+from ..host.files.ledger import NotSeen
+from ..host.files.open_files import FileSnapshot
+from ..host.files.text_files import NEW_FILE, NotEditable, TextDocument
+from ..host.files.workfiles import IN_A_THREAD, Workfiles, in_workspace, is_large
 from ..text.diffs import preview, unified_diff
+from ..text.edit_messages import describe_created, half_character, phrase_line_count
 from ..text.lines import CR, LF
 from ..text.matching import TextEdit
 from ..text.styles import keep_endings
-from ..text.words import describe_created, half_character, phrase_line_count
 
 DIFF_LINES = 200
 

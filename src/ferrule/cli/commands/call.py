@@ -6,14 +6,14 @@ import argparse
 import asyncio
 
 from ...app.build import open_session
-from ...app.logs import log_to_file
 from ...core.calls import ToolCall, ToolOutcome
 from ...core.content import encodable, plain_text
 from ...engine.session import Session
 from ..approving import is_at_terminal, terminal_person
 from ..exits import CLOSED_PIPE, FAILED, OK, Failed, UsageError
 from ..jsonl import CallLine, Rejected, answer, encode_line, rejection, requests
-from ..options import settings_from
+from ..logs import log_to_file
+from ..session_flags import settings_from
 from ..signals import Interruptible
 from ..stdio import InputLines, StdoutWriter
 

@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 from ...app.build import Settings, open_session
-from ...app.demo import PROMPT, TEST_AFTER, TEST_BEFORE, make_sample_project, rules, script
 from ...core.calls import Status
 from ...core.events import Envelope, ToolFinished, TurnEnded
 from ...core.model import ModelProvider
@@ -19,9 +18,10 @@ from ...engine.session import Session
 from ...output.plain import Style, width_of
 from ...output.timeline import Timeline
 from ...providers.scripted import ScriptedModel
+from ..demo_project import PROMPT, TEST_AFTER, TEST_BEFORE, make_sample_project, rules, script
 from ..exits import FAILED, OK
-from ..options import working_directory
 from ..scratch import scratch_folder
+from ..session_flags import working_directory
 from ..signals import Interruptible
 
 WORD_PAUSE = 0.02
@@ -54,7 +54,7 @@ def _play_sample(pause: float) -> int:
 
 
 def _play_file(name: str) -> int:
-    from ...app.model_choice import ModelChoice
+    from ...providers.model_choice import ModelChoice
     from .headless import open_model
 
     model = open_model(ModelChoice(), f"scripted:{name}", os.environ)

@@ -15,10 +15,10 @@ from pathlib import Path
 
 from ..._version import __version__
 from ...core.values import plain_value
-from ...host.command import CommandFailed
-from ...host.commands import CommandRunner
-from ...host.ripgrep import find_ripgrep
-from ...host.sandbox import try_sandbox
+from ...host.processes.command import CommandFailed
+from ...host.processes.command_runner import CommandRunner
+from ...host.processes.sandbox import try_sandbox
+from ...host.search.ripgrep import find_ripgrep
 from ..exits import FAILED, OK
 from ..scratch import scratch_folder
 

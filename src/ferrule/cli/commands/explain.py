@@ -20,7 +20,7 @@ from ...core.content import encodable
 from ...permissions.modes import Mode
 from ..exits import FAILED, OK, UsageError
 from ..jsonl import BadLine, content_of, id_of
-from ..options import settings_from
+from ..session_flags import settings_from
 from ..signals import Interruptible
 from ..stdio import InputLines, StdoutWriter
 

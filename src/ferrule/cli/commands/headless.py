@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...app.asked_model import AskedModel
-from ...app.logs import log_to_file
 from ...core.model import ModelError
+from ...providers.asked_model import AskedModel
 from ..exits import CLOSED_PIPE, Failed, UsageError
-from ..options import settings_from
+from ..logs import log_to_file
 from ..prompting import prompt_from
+from ..session_flags import settings_from
 from ..signals import Interruptible
 from ..stdio import InputLines, StdoutWriter
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ...app.build import Settings
-    from ...app.model_choice import ModelChoice
     from ...app.structured import StructuredOutput
-    from ...providers.catalog import OpenedModel
+    from ...providers.model_catalog import OpenedModel
+    from ...providers.model_choice import ModelChoice
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -57,7 +57,7 @@ async def _run(
     incoming: InputLines | None,
     out: StdoutWriter,
 ) -> int:
-    from ...app.sessions import TranscriptError
+    from ...app.kept_sessions import TranscriptError
     from ..conversing import Conversing
 
     with Interruptible() as signals:
@@ -82,7 +82,7 @@ async def _run(
 
 def open_model(choice: ModelChoice, name: str | None, environ: Mapping[str, str]) -> OpenedModel:
     """With the key and the address that the settings have for it. Raises `Usage`."""
-    from ...app.choosing import choose_model
+    from ...providers.choosing import choose_model
 
     try:
         return choose_model(name, environ, choice)

@@ -14,24 +14,24 @@ from urllib.parse import urlsplit
 from pydantic import TypeAdapter, ValidationError
 
 from ...app.build import Settings
-from ...app.layers import LEVELS
-from ...app.logs import log_to_file
+from ...app.settings_interpretation import LEVELS
 from ...core.content import encodable
-from ...host.state_folder import state_folder
-from ...mcp.around import Around, ServerTrouble, Timing
+from ...host.storage.state_folder import state_folder
 from ...mcp.config import InProcess, Remote, ServerConfig, Stdio
-from ...mcp.connection import ServerConnection
-from ...settings.entries import entries_of
-from ...settings.files import SettingsKind
-from ...settings.grants import printable
+from ...mcp.server_connection import ServerConnection
+from ...mcp.server_context import Around, ServerTrouble, Timing
 from ...settings.levels import Level, SettingsPath, surroundings
-from ...settings.loading import load
 from ...settings.plain_servers import RESERVED_NAMES
-from ...settings.servers import AnyServer
-from ...settings.trust import NotStored, TrustStore
-from ...settings.writing import NotSaved, remove_server, save_server, server_file
+from ...settings.server_entries import AnyServer
+from ...settings.settings_entries import entries_of
+from ...settings.settings_files import SettingsKind
+from ...settings.settings_loading import load
+from ...settings.settings_writing import NotSaved, remove_server, save_server, server_file
+from ...settings.trust_items import printable
+from ...settings.trust_store import NotStored, TrustStore
 from ..exits import CLOSED_PIPE, FAILED, OK, Failed, UsageError
-from ..options import settings_from
+from ..logs import log_to_file
+from ..session_flags import settings_from
 from ..sign_in import TerminalSignIn
 
 _SERVER: TypeAdapter[Any] = TypeAdapter(AnyServer)

@@ -14,15 +14,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ...app.build import Settings, open_session, tools_on_demand
-from ...app.logs import log_to_file
 from ...engine.session import Session
 from ..exits import OK, Failed, UsageError
-from ..options import settings_from
+from ..logs import log_to_file
+from ..session_flags import settings_from
 from ..signals import Interruptible
 from ..stdio import InputLines, StdoutWriter
 
 if TYPE_CHECKING:
-    from ...server.asking import ClientPerson
+    from ...server.client_person import ClientPerson
     from ...server.sources import PromptSource
 
 TOKEN_VARIABLE: Final = "FERRULE_SERVE_TOKEN"
@@ -52,8 +52,8 @@ def _without_steering(settings: Settings) -> Settings:
 
 def _over_stdio(settings: Settings) -> int:
     lines, output = InputLines(), StdoutWriter()  # before anything is loaded that might print
-    from ...server.protocol import Desk
-    from ...server.stdio import serve_stdio
+    from ...server.desk import Desk
+    from ...server.stdio_server import serve_stdio
 
     desk = Desk(partial(_session, settings), prompts=_prompts(settings), one_client=True)
     server = desk.server(instructions=_instructions(settings))
@@ -61,15 +61,15 @@ def _over_stdio(settings: Settings) -> int:
 
 
 def _over_http(settings: Settings, address: tuple[str, int], token: str | None, chosen: argparse.Namespace) -> int:
-    from ...server.guard import RequestGuard, is_loopback
+    from ...server.request_guard import RequestGuard, is_loopback
 
     host, port = address
     if chosen.no_token and not is_loopback(host):
         raise UsageError(f"{host} can be reached from other machines, so --no-token is refused. Leave it out.")
     if chosen.no_token and token is not None:
         raise UsageError(f"--no-token contradicts the token of --token or {TOKEN_VARIABLE}. Leave one of them out.")
-    from ...server.http import IDLE_SECONDS, PATH, listen, serve_http
-    from ...server.protocol import Desk
+    from ...server.desk import Desk
+    from ...server.http_server import IDLE_SECONDS, PATH, listen, serve_http
 
     try:
         listening = listen(host, port)

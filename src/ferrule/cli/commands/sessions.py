@@ -9,10 +9,10 @@ import sys
 from datetime import UTC, datetime
 
 from ...app.build import Settings
-from ...app.sessions import ListedSession, list_sessions
+from ...app.kept_sessions import ListedSession, list_sessions
 from ...output.plain import Style, clean, fit, width_of
 from ..exits import OK
-from ..options import working_directory
+from ..session_flags import working_directory
 
 
 def run(chosen: argparse.Namespace) -> int:

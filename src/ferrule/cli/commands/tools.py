@@ -12,7 +12,7 @@ from ...app.build import open_session
 from ...core.tool import AnyTool, Exposure
 from ...output.plain import Style, width_of
 from ..exits import OK
-from ..options import settings_from
+from ..session_flags import settings_from
 
 
 def run(chosen: argparse.Namespace) -> int:

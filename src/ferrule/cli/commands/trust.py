@@ -7,11 +7,11 @@ import os
 import sys
 from collections.abc import Iterable
 
-from ...app.layers import SettingsError, open_layers
+from ...app.settings_interpretation import SettingsError, open_layers
 from ...core.content import encodable
-from ...host.state_folder import state_folder
+from ...host.storage.state_folder import state_folder
 from ...settings.reload import LiveSettings
-from ...settings.trust import NotStored
+from ...settings.trust_store import NotStored
 from ..exits import FAILED, OK, Failed, UsageError
 from ..trusting import agrees, describe_folder
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from ...core.verdicts import Behavior
-from ...permissions.asking import ApprovalAnswer, ApprovalQuestion
+from ...permissions.approvals import ApprovalAnswer, ApprovalQuestion
 from ...permissions.rules import Rule, parse_rule
 from ...sdk.conversation import Conversation
 from ...settings.levels import Level, surroundings
-from ...settings.trust import TrustStore
-from ...settings.writing import save_rule
+from ...settings.settings_writing import save_rule
+from ...settings.trust_store import TrustStore
 from .errors import ClaudeSDKError, NotBuilt
 
 PermissionMode: TypeAlias = Literal["default", "acceptEdits", "plan", "bypassPermissions", "dontAsk", "auto"]

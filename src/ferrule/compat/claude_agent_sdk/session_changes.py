@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...app.build import new_session_id
-from ...engine.entries import line_of
 from ...engine.transcript import entry_about, first_line
-from ...host.transcripts import add_line
+from ...engine.transcript_entries import line_of
+from ...host.storage.transcript_files import add_line
 from .errors import ClaudeSDKError
 from .sessions import TAG, TITLE, head_of, path_of, transcripts
 

@@ -10,9 +10,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal, cast
 
-from ...app.settings import Settings
-from ...engine.entries import UnreadableEntry, entry_of
-from ...host.transcripts import ENDING, ListedSession, TranscriptError, Transcripts, lines_of
+from ...app.session_settings import Settings
+from ...engine.transcript_entries import UnreadableEntry, entry_of
+from ...host.storage.transcript_files import ENDING, ListedSession, TranscriptError, Transcripts, lines_of
 
 TITLE: Final = "title"
 TAG: Final = "tag"

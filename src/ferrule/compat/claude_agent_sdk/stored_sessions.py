@@ -8,9 +8,9 @@ from itertools import islice
 from typing import Any, Final, cast
 
 from ...app.build import new_session_id
-from ...engine.entries import entry_of
 from ...engine.transcript import entry_about, first_line
-from ...host.transcripts import prompt_of
+from ...engine.transcript_entries import entry_of
+from ...host.storage.transcript_files import prompt_of
 from ...sdk.mirroring import once
 from ...sdk.stores import SessionKey, SessionStore, SessionStoreEntry
 from .errors import ClaudeSDKError, in_their_words

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, cast
 
-from ...agents.kinds import AgentKind
-from ...app.model_choice import ModelChoice
+from ...agents.agent_kinds import AgentKind
+from ...providers.model_choice import ModelChoice
 from ...sdk.messages import DeferredToolUse
 from ...sdk.options import Options
 from .checking import faults_in

@@ -22,7 +22,7 @@ class Tls:
 
 
 def _default_context() -> SSLContext:
-    import ssl  # noqa: PLC0415 - see above
+    import ssl
 
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])

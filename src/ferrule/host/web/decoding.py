@@ -6,7 +6,7 @@ import codecs
 import re
 from typing import Final
 
-from ..text import CONTROLS, MARKS, SNIFF, WIDEST_CONTROL_SHARE, NotText, TextDocument
+from ..files.text_files import CONTROLS, MARKS, SNIFF, WIDEST_CONTROL_SHARE, NotText, TextDocument
 
 LOOKED_AT: Final = 4_096
 _META: Final = re.compile(

@@ -18,7 +18,7 @@ from ..._version import __version__
 from ...core.values import named_value, plain_value
 from ..http.message import HttpError, HttpRequest, Timeouts
 from ..http.tls import Tls
-from .guard import (
+from .url_guard import (
     MOST_REDIRECTS,
     HandedBack,
     LocalHosts,
@@ -32,7 +32,7 @@ from .guard import (
 from .urls import WebAddress
 
 if TYPE_CHECKING:
-    from ..http.client import HttpClient, HttpResponse
+    from ..http.http_client import HttpClient, HttpResponse
 
 SECONDS: Final = 30.0
 MOST_BYTES: Final = 10 << 20
@@ -174,7 +174,7 @@ class Fetcher:
 
 
 def open_client(environ: Mapping[str, str], tls: Tls) -> HttpClient:
-    from ..http.client import HttpClient  # noqa: PLC0415 - h11 is loaded by the first fetch, and not by every start
+    from ..http.http_client import HttpClient
 
     return HttpClient(environ, tls=tls)
 

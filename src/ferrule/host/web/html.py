@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ...core.values import plain_value
-from ..own_process import RanAway, WorkLimits, in_own_process
+from ..processes.worker_process import RanAway, WorkLimits, in_own_process
 
 PROCESS: Final = f"{__package__}.html_process"
 MOST: Final = 2_000_000

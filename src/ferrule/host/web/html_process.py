@@ -18,7 +18,7 @@ from urllib.parse import urljoin
 
 from markdownify import ATX, MarkdownConverter
 
-from ..own_process import limit_this_process
+from ..processes.worker_process import limit_this_process
 
 DROPPED: Final = frozenset(
     {

@@ -15,8 +15,8 @@ from ..http.message import HttpError, HttpRequest
 from ..http.tls import Tls
 from ..http.urls import Url
 from .fetching import open_client
-from .guard import Refused
 from .search_variables import NO_SEARCH
+from .url_guard import Refused
 from .urls import parse_url
 
 SECONDS: Final = 20.0

@@ -14,8 +14,8 @@ from typing import Any, Final
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core.core_schema import WithDefaultSchema
 
-from ..files import SettingsKind
-from ..models import MODELS
+from ..settings_files import SettingsKind
+from ..settings_models import MODELS
 
 FOLDER: Final = Path(__file__).parent
 

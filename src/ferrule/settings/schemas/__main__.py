@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..files import SettingsKind
+from ..settings_files import SettingsKind
 from . import schema_file, schema_text
 
 for kind in SettingsKind:

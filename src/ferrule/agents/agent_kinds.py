@@ -1,0 +1,156 @@
+"""Kinds of agents: those that are built in, and what the head of a file says of one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ..core.values import named_value
+from ..settings.definition_files import BadPage, WrittenPage
+from ..settings.heads import names_of, number_of, text_of, truth_of
+
+GENERAL: Final = "general-purpose"
+LONGEST_DESCRIPTION: Final = 1000
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. -]{0,63}")
+_NARROWING: Final = frozenset({"plan", "dontAsk"})
+_NOT_USED: Final = ("memory", "effort", "isolation", "initialPrompt")
+
+
+@named_value
+class AgentKind:
+    name: str
+    description: str
+    prompt: str
+    """What an agent of this kind is told before its task."""
+    tools: tuple[str, ...] | None = None
+    """The tools it has; those of whoever starts it where it is `None`."""
+    without: tuple[str, ...] = ()
+    model: str = ""
+    """Empty for the model of whoever starts it."""
+    mode: str = ""
+    """`plan` or `dontAsk`, which only narrow; every other mode is that of the session."""
+    max_turns: int | None = None
+    skills: tuple[str, ...] = ()
+    """Skills whose text it reads first."""
+    background: bool = False
+    knows_project: bool = True
+    """Whether it is told what the project's instructions and git say."""
+    path: str = ""
+    hooks: Any = None
+    """Hooks as its file has them, which must run or the agent must not."""
+    counts: bool = True
+    """Whether what its file brings may run: the folder is trusted, or it is a user's own."""
+    warnings: tuple[str, ...] = ()
+
+
+def kind_of(written: WrittenPage) -> AgentKind:
+    """Raises `BadPage` where the file describes no agent."""
+    head, path = written.page.head, written.path
+    name, description = text_of(head, "name"), text_of(head, "description")
+    if not name:
+        raise BadPage(f"{path} is skipped: it has no `name`")
+    if not _NAME.fullmatch(name):
+        raise BadPage(f"{path} is skipped: {name[:80]!r} is no name for an agent. Use letters, digits, `-` and `_`")
+    if not description:
+        raise BadPage(f"{path} is skipped: it has no `description`, so nobody knows when to use it")
+    prompt = written.page.body.strip()
+    if not prompt:
+        raise BadPage(f"{path} is skipped: it has no text, so the agent would not know what to do")
+    mode = text_of(head, "permissionMode")
+    model = written.model
+    return AgentKind(
+        name=name,
+        description=description[:LONGEST_DESCRIPTION],
+        prompt=prompt,
+        tools=_tools(names_of(head, "tools")),
+        without=_tools(names_of(head, "disallowedTools")) or (),
+        model="" if model == "inherit" else model,
+        mode=mode if mode in _NARROWING else "",
+        max_turns=number_of(head, "maxTurns"),
+        skills=names_of(head, "skills") or (),
+        background=truth_of(head, "background", default=False),
+        path=path,
+        hooks=head.get("hooks"),
+        counts=written.counts,
+        warnings=tuple(_warnings(written, mode)),
+    )
+
+
+def _tools(given: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Names alone: what stands in brackets behind one chooses among calls, which is for rules to do."""
+    if given is None or "*" in given:
+        return None
+    return tuple(name.partition("(")[0] for name in given)
+
+
+def _warnings(written: WrittenPage, mode: str) -> Iterator[str]:
+    head, path = written.page.head, written.path
+    if mode and mode not in (*_NARROWING, "default", "manual"):
+        yield f"{path}: `permissionMode: {mode}` is not used, for an agent may do no more than the session."
+    if "mcpServers" in head:
+        yield f"{path}: `mcpServers` is not used; the agent has the servers of the session."
+    for key in _NOT_USED:
+        if key in head:
+            yield f"{path}: `{key}` is not used by this version."
+
+
+_WORK: Final = """\
+You are one agent among several that work on a task together. Whoever gave you the task does not see how you work \
+and reads only your last message, so that message must hold all that was asked for: what you found or did, the \
+files it concerns as absolute paths, and what you could not do. Do what was asked and nothing more. Nobody answers \
+questions; where something is open, take the likeliest reading and say so."""
+
+_LOOKING: Final = f"""\
+You look around in a code base and report what is there. You change nothing.
+
+Find files by name with Glob and by content with Grep, and Read what matters. Begin broadly and narrow down; look \
+under more than one name; make calls side by side when they do not depend on each other. Stop when the question \
+is answered.
+
+{_WORK}"""
+
+_PLANNING: Final = f"""\
+You plan how a change is to be made. You change nothing.
+
+First understand what is there: the parts that the change concerns, how similar things are done, what tests there \
+are. Then give a plan: the files to change and what in each, in which order, what can go wrong, how it is tested, \
+and the few files that matter most. Where there are several ways, name them and choose one.
+
+{_WORK}"""
+
+_COMMANDS: Final = f"""\
+You run commands in a shell and report what came of it: what you ran, how it ended, and of its output what matters.
+
+{_WORK}"""
+
+BUILT_IN: Final = (
+    AgentKind(
+        name=GENERAL,
+        description="For work in several steps that would fill your conversation with what you do not need to keep.",
+        prompt=_WORK,
+    ),
+    AgentKind(
+        name="Explore",
+        description="Finds out where something is and how it works. Reads only, so it is quick and safe. Say how "
+        "thoroughly it is to look.",
+        prompt=_LOOKING,
+        tools=("Glob", "Grep", "Read"),
+        knows_project=False,
+    ),
+    AgentKind(
+        name="Plan",
+        description="Looks at the code and lays out how to make a change. Reads only.",
+        prompt=_PLANNING,
+        tools=("Glob", "Grep", "Read"),
+        knows_project=False,
+    ),
+    AgentKind(
+        name="Bash",
+        description="Runs commands whose output is long or that take several tries: builds, tests, git.",
+        prompt=_COMMANDS,
+        tools=("Bash", "KillShell", "TaskOutput"),
+        knows_project=False,
+    ),
+)

@@ -1,0 +1,292 @@
+"""Starts agents: a session inside a session, with a history of its own and no more rights than its parent.
+
+An agent's calls pass the judges, the approver and the one gate of the whole
+session, at the place of the call that started it. What it sees of files, where
+it stands and what it writes down are its own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Final, Protocol, TypeAlias
+
+from ..core.context import ToolContext
+from ..core.events import AgentStarted, TurnEnded
+from ..core.model import AssistantTurn, ModelFacts, ModelProvider, Turn, Usage
+from ..core.ports import AfterCall, Approver, Judge, NoteSource, TurnHooks
+from ..core.state import SessionState
+from ..core.values import named_value
+from ..engine.compaction import Compaction
+from ..engine.gate import Ticket
+from ..engine.message_history import MessageHistory
+from ..engine.pool import Registry
+from ..engine.session import Session
+from ..engine.spending import Spending, TurnLimits
+from .agent_catalog import Agents
+from .agent_kinds import AgentKind
+from .caps import COUNT_VARIABLE, DEPTH_VARIABLES, Caps
+from .narrowing import AsksNobody, OnlyLooks, tools_of
+
+LONGEST_TITLE: Final = 80
+
+
+class NotStarted(Exception):
+    """The agent was not started. The message says why, and what to do."""
+
+
+@named_value
+class Errand:
+    """One task for one agent."""
+
+    kind: AgentKind
+    title: str
+    prompt: str
+    model: str = ""
+    """Empty for what the kind says."""
+
+
+@named_value
+class AgentReport:
+    """What came of an errand."""
+
+    id: str
+    kind: str
+    text: str
+    """The agent's last words."""
+    ended: TurnEnded
+    usage: Usage
+    calls: int
+    seconds: float
+
+
+class ModelSource(Protocol):
+    """Gives a provider for the name of a model. Raises `ValueError`, with words, for one that there is not."""
+
+    def __call__(self, name: str, /) -> ModelProvider: ...
+
+
+@named_value
+class AgentParts:
+    """What hooks add to one agent."""
+
+    turns: TurnHooks | None = None
+    judges: tuple[Judge, ...] = ()
+    after: tuple[AfterCall, ...] = ()
+    approver: Callable[[Approver], Approver] = lambda approver: approver
+    """Puts somebody before whoever is asked."""
+    closing: tuple[Callable[[], Awaitable[None]], ...] = ()
+    attach: Callable[[Session], None] = lambda session: None
+    """Given its session before it begins."""
+
+
+PartsFor: TypeAlias = Callable[[AgentKind, str], AgentParts]
+"""For an agent of a kind, by its name. Raises `ValueError`, with words, where it must not be started."""
+Brief: TypeAlias = Callable[[AgentKind], str]
+"""What an agent of a kind is told beside its own prompt: where it works, what the project says."""
+SkillText: TypeAlias = Callable[[str], str | None]
+"""The text of a skill by its name; `None` where there is none."""
+
+
+@dataclass(slots=True)
+class SharedSpending(Spending):
+    """Counts for an agent and for the session that it belongs to, whose budget it is."""
+
+    of_session: Spending = field(default_factory=Spending)
+
+    def add(self, model: str, usage: Usage, facts: ModelFacts) -> None:
+        Spending.add(self, model, usage, facts)
+        self.of_session.add(model, usage, facts)
+
+    @property
+    def dollars(self) -> float:
+        return self.of_session.dollars
+
+
+class AgentLauncher:
+    """One per session. `states` is filled with the state of each agent at work, by its name."""
+
+    def __init__(
+        self,
+        agents: Agents,
+        *,
+        caps: Caps | None = None,
+        models: ModelSource | None = None,
+        brief: Brief = lambda kind: "",
+        skill_text: SkillText = lambda name: None,
+        note_sources: tuple[NoteSource, ...] = (),
+        states: MutableMapping[str, SessionState] | None = None,
+    ) -> None:
+        self.agents = agents
+        self.caps = caps or Caps()
+        self.states: MutableMapping[str, SessionState] = {} if states is None else states
+        self._models = models
+        self._brief = brief
+        self._skill_text = skill_text
+        self._note_sources = note_sources
+        self._parts: PartsFor = lambda kind, agent: AgentParts()
+        self._kinds: dict[str, str] = {}
+        self._sessions: dict[str, Session] = {}
+        self._numbers = count(1)
+
+    def attach(self, session: Session, parts: PartsFor | None = None) -> None:
+        """The session that the first agents belong to, and what is added to each of them."""
+        self._parts = parts or self._parts
+        self._sessions[session.agent] = session
+        self.states[session.agent] = session.state
+        session.agents = tuple(self.agents.all)
+
+    @property
+    def at_work(self) -> Mapping[str, Session]:
+        """Every session by the name of its agent, the outermost included."""
+        return self._sessions
+
+    def kind_of(self, agent: str) -> str:
+        """Of an agent that was started, by its name. Others are named after their kind, with a number."""
+        return self._kinds.get(agent) or agent.rpartition("/")[2].rpartition("_")[0] or agent
+
+    async def run(self, errand: Errand, ctx: ToolContext) -> AgentReport:
+        """Carry it out inside of the call. Raises `NotStarted`."""
+        child = self.open_session_for(errand, ctx, inside=True)
+        return await self.carry_out(errand, child)
+
+    def open_session_for(self, errand: Errand, ctx: ToolContext, *, inside: bool) -> Session:
+        """The session of a new agent, and its number taken. Whoever asks for it must carry it out.
+
+        `inside` of the call its calls stand at that call's place in the order; otherwise each at its own.
+        """
+        parent = self._parent(ctx)
+        kind = errand.kind
+        depth = parent.agent.count("/")
+        if depth >= self.caps.depth:
+            raise NotStarted(
+                f"Agents are nested {depth} deep, which is the most. Do it yourself. "
+                f"({DEPTH_VARIABLES[0]} sets how deep they may be.)"
+            )
+        if len(self._sessions) > self.caps.at_once:
+            raise NotStarted(
+                f"{self.caps.at_once} agents are at work, which is the most. Wait for one to end, then start this one. "
+                f"({COUNT_VARIABLE} sets how many there may be.)"
+            )
+        registry = _registry(parent, kind, deepest=depth + 1 >= self.caps.depth)
+        id = f"{kind.name.replace(' ', '-')}_{next(self._numbers)}"
+        child = self._session(parent, errand, f"{parent.agent}/{id}", registry, ctx)
+        self._kinds[child.agent] = kind.name
+        if inside and isinstance(ctx.place, Ticket):
+            child.place = ctx.place
+            child.gate.stand_aside(ctx.place)
+        self._sessions[child.agent] = child
+        self.states[child.agent] = child.state
+        return child
+
+    async def carry_out(self, errand: Errand, child: Session) -> AgentReport:
+        assert child.provider is not None, "a prepared agent has a model"
+        began = time.monotonic()
+        try:
+            child.pipeline.emit(
+                AgentStarted(child.chain[-1], errand.kind.name, errand.title, model=child.provider.name)
+            )
+            ended = await child.answer(self._first_words(errand), child.provider)
+        finally:
+            self.dismiss(child)
+            await child.close()
+        return AgentReport(
+            id=child.agent.rpartition("/")[2],
+            kind=errand.kind.name,
+            text=_last_words(child.history),
+            ended=ended,
+            usage=child.spending.usage,
+            calls=sum(len(turn.calls) for turn in child.history if isinstance(turn, AssistantTurn)),
+            seconds=time.monotonic() - began,
+        )
+
+    def dismiss(self, child: Session) -> None:
+        """It is at work no more, and another may take its place."""
+        self._sessions.pop(child.agent, None)
+        self.states.pop(child.agent, None)
+
+    def _parent(self, ctx: ToolContext) -> Session:
+        parent = self._sessions.get(ctx.facts.agent)
+        if parent is None or parent.provider is None:
+            raise NotStarted("Nobody asks a model here, so no agent can be started.")
+        return parent
+
+    def _session(self, parent: Session, errand: Errand, agent: str, registry: Registry, ctx: ToolContext) -> Session:
+        kind = errand.kind
+        try:
+            parts = self._parts(kind, agent)
+        except ValueError as error:
+            raise NotStarted(str(error)) from None
+        narrowing = (OnlyLooks(kind.name),) if kind.mode == "plan" else ()
+        pipeline = replace(
+            parent.pipeline,
+            emit=parent.bus.emitter(agent),
+            judges=(*parent.pipeline.judges, *parts.judges, *narrowing),
+            approver=parts.approver(AsksNobody() if kind.mode == "dontAsk" else parent.pipeline.approver),
+            after=(*parent.pipeline.after, *parts.after),
+        )
+        before = parent.state
+        state = SessionState(ctx.cwd, added_directories=before.added_directories, mode=before.mode)
+        of_session = parent.spending.of_session if isinstance(parent.spending, SharedSpending) else parent.spending
+        child = Session(
+            id=parent.id,
+            workspace=parent.workspace,
+            registry=registry,
+            pipeline=pipeline,
+            state=state,
+            bus=parent.bus,
+            gate=parent.gate,
+            conversation=MessageHistory(transcript=parent.transcript.of_agent(agent) if parent.transcript else None),
+            transcript_path=parent.transcript_path,
+            compaction=Compaction(before=parent.compaction.before, only_these_stand=parent.compaction.only_these_stand),
+            hooks=parts.turns,
+            closing=parts.closing,
+            agent=agent,
+            chain=(*ctx.facts.chain, ctx.call_id),
+            system="\n\n".join(filter(None, (kind.prompt, self._brief(kind)))),
+            max_tokens=parent.max_tokens,
+            thinking_tokens=parent.thinking_tokens,
+            effort=parent.effort,
+            limits=TurnLimits(max_turns=kind.max_turns or self.caps.turns, max_budget=parent.limits.max_budget),
+            spending=SharedSpending(of_session=of_session),
+            note_sources=self._note_sources,
+            agents=parent.agents,
+            provider=self._choose_model(errand, parent),
+        )
+        parts.attach(child)
+        return child
+
+    def _choose_model(self, errand: Errand, parent: Session) -> ModelProvider | None:
+        name = errand.model or errand.kind.model
+        if not name or name == "inherit":
+            return parent.provider
+        if self._models is None:
+            raise NotStarted(f"The model {name} cannot be chosen here. Leave `model` out to use that of this session.")
+        try:
+            return self._models(name)
+        except ValueError as error:
+            raise NotStarted(str(error)) from None
+
+    def _first_words(self, errand: Errand) -> str:
+        texts = ((name, self._skill_text(name)) for name in errand.kind.skills)
+        skills = (f'<skill name="{name}">\n{text}\n</skill>' for name, text in texts if text)
+        return "\n\n".join((*skills, errand.prompt))
+
+
+def _registry(parent: Session, kind: AgentKind, *, deepest: bool) -> Registry:
+    """What its parent has, as far as its kind may have it. Raises `NotStarted` where nothing is left."""
+    pool = parent.registry.pool
+    registry = Registry(pool.builtin, tools_of(kind, deepest=deepest))
+    for tool in pool.remote:
+        registry.add(tool, remote=True)
+    if not len(registry.pool):
+        raise NotStarted(f"None of the tools of {kind.name} can be used here: {', '.join(kind.tools or ())}.")
+    return registry
+
+
+def _last_words(history: list[Turn]) -> str:
+    """Of the last message that has any."""
+    texts = (turn.text.strip() for turn in reversed(history) if isinstance(turn, AssistantTurn))
+    return next(filter(None, texts), "")

@@ -1,0 +1,214 @@
+"""What stands in for tools, paths, hooks and the machine where a call is only explained."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field, replace
+from typing import Any, Final, Never, cast
+
+from ..core.calls import ToolOutcome
+from ..core.content import View
+from ..core.context import ToolContext
+from ..core.effects import Change, Effects, ReadsPath, Touch, WritesPath
+from ..core.inputs import PathText, ToolInput
+from ..core.tool import Tool, ToolError
+from ..core.values import plain_value
+from ..core.verdicts import Confinement, Verdict
+from ..hooks.hook import Hook, HookBook, Payload, Program
+from ..hooks.hook_matching import everything
+from ..hooks.reply_parsing import OLDER_DECISIONS, PERMISSIONS, HookAnswer, Reply, parse_reply
+from ..hooks.runner import Runner
+from ..host.files.links import part_matches, parts_of
+from ..tools.skill import Skill, SkillInput
+from ..tools.web_fetch import WebFetch, WebFetchInput
+
+
+class Fetching(WebFetch):
+    """Refuses no URL, so that the rules are heard about it too; `Answers` say what the fetch itself refuses."""
+
+    def check(self, input: WebFetchInput, ctx: ToolContext) -> None:
+        return None
+
+
+class UnseenSkill(Skill):
+    """A skill that is not looked up, so that nobody knows what it brings."""
+
+    def effects(self, input: SkillInput, ctx: ToolContext) -> Effects:
+        return Effects()
+
+
+class _AnyInput(ToolInput):
+    model_config = {"extra": "allow"}
+
+
+class Foreign(Tool[_AnyInput, str]):
+    """A tool of somebody else's, of which only the name is known."""
+
+    input_model = _AnyInput
+
+    def __init__(self, name: str, server: str) -> None:
+        self.name = name
+        self.server = server
+
+    async def call(self, input: _AnyInput, ctx: ToolContext) -> str:
+        raise ToolError("A call that is only explained is not made.")
+
+
+class _PathInput(_AnyInput):
+    file_path: PathText | None = None
+    notebook_path: PathText | None = None
+    path: PathText | None = None
+
+
+class Elsewhere(Tool[_PathInput, str]):
+    """A tool that other programs have and that rules speak for: it reads or writes the path that it is given."""
+
+    input_model = _PathInput
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def effects(self, input: _PathInput, ctx: ToolContext) -> Effects:
+        path = input.file_path or input.notebook_path or input.path or ctx.cwd
+        return Effects.of(ELSEWHERE[self.name](path))
+
+    async def call(self, input: _PathInput, ctx: ToolContext) -> str:
+        raise ToolError("A call that is only explained is not made.")
+
+
+ELSEWHERE: Final[Mapping[str, Callable[[str], Touch]]] = {
+    "MultiEdit": lambda path: WritesPath(path, Change.REPLACES),
+    **dict.fromkeys(("LS", "LSP", "NotebookRead"), ReadsPath),
+}
+
+
+@plain_value
+class PathsAsWritten:
+    """Answers `core.ports.Paths` without a look at the disk; the only links are those that it is given."""
+
+    home: str
+    links: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def anchor(self, path: str, cwd: str, /) -> str:
+        path = posixpath.join(cwd, self.home + path[1:] if path == "~" or path.startswith("~/") else path)
+        done = "/"
+        for part in path.split("/"):
+            if part == "..":
+                done = posixpath.dirname(self.resolve(done)[0])
+            elif part not in ("", "."):
+                done = posixpath.join(done, part)
+        return done
+
+    def resolve(self, path: str, /) -> tuple[str, tuple[str, ...]]:
+        if not self.links:
+            return path, ()
+        links: list[str] = []
+        done = "/"
+        ahead = path.split("/")[::-1]
+        while ahead:
+            part = ahead.pop()
+            if part == "..":
+                done = posixpath.dirname(done)
+            elif part not in ("", "."):
+                done = posixpath.join(done, part)
+                if done in self.links and len(links) < 40:
+                    links.append(done)
+                    ahead += self.links[done].split("/")[::-1]
+                    done = "/" if self.links[done].startswith("/") else posixpath.dirname(done)
+        return done, tuple(links)
+
+    def is_folder(self, path: str, /) -> bool | None:
+        return None
+
+    def through_links(self, folder: str, names: str, /) -> tuple[str, ...] | None:
+        below = f"{folder.rstrip('/')}/"
+        parts = parts_of(names)
+        found: list[str] = []
+        for link in (link for link in self.links if link.startswith(below)):
+            steps = link.removeprefix(below).split("/")
+            if parts == ("**",):
+                found.append(link)
+            elif len(steps) <= len(parts) and all(map(part_matches, parts, steps)):
+                found.append("/".join((link, *parts[len(steps) :])))
+        return tuple(found)
+
+    def notable_entries(self, folder: str, /) -> tuple[str, ...] | None:
+        return ()
+
+
+class AbleBox:
+    """A sandbox that holds everything, for a scene that says its machine has one. Satisfies `live_rules.Box`."""
+
+    is_tried = True
+
+    async def try_it(self) -> None:
+        """Nothing is left to try."""
+
+    def confines(self, needed: Confinement, /) -> bool:
+        return True
+
+    def why_unheld(self) -> str:
+        return ""
+
+
+class HookThatSaid(Runner):
+    """One PreToolUse hook whose reply is known. `complete` stands in for what an input that it changed leaves out."""
+
+    def __init__(self, said: Mapping[str, Any], complete: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> None:
+        self._reply = _reply_of(said)
+        self._complete = complete
+        fails_closed = said.get("failClosed") is True
+        hook = Hook(
+            event="PreToolUse", name="hook", matches=everything, work=Program(""), seconds=0, fails_closed=fails_closed
+        )
+        book = HookBook((hook,))
+        super().__init__(lambda agent, chain: book, _no_worker)
+
+    def at_once(self, hooks: Sequence[Hook], payload: Payload) -> list[HookAnswer]:
+        return [self._completed(parse_reply(hook, self._reply, lambda text: None)) for hook in hooks]
+
+    def _completed(self, answer: HookAnswer) -> HookAnswer:
+        if answer.changed_input is None:
+            return answer
+        return replace(answer, changed_input=self._complete(answer.changed_input))
+
+
+def _reply_of(said: Mapping[str, Any]) -> Reply:
+    """As the hook itself would have given it: what is said outside of `stdout` is what it prints."""
+    code, error, stdout = said.get("exit_code"), said.get("error"), said.get("stdout")
+    special = said.get("hookSpecificOutput")
+    printed: dict[str, Any] = dict(cast(Mapping[str, Any], special)) if isinstance(special, Mapping) else {}
+    decision = str(said.get("decision"))
+    decision = OLDER_DECISIONS.get(decision, decision)
+    if decision in PERMISSIONS:
+        printed.setdefault("permissionDecision", decision)
+    if said.get("updatedInput") is not None:
+        printed.setdefault("updatedInput", said["updatedInput"])
+    return Reply(
+        exit_code=code if isinstance(code, int) else 0,
+        stdout=stdout if isinstance(stdout, str) else json.dumps({"hookSpecificOutput": printed}) if printed else "",
+        stderr=str(said.get("stderr", "")),
+        failure=(error if isinstance(error, str) else "it failed") if error else "",
+    )
+
+
+def _no_worker() -> Never:
+    raise AssertionError("a hook whose reply is known is not run")
+
+
+class Nobody:
+    """The engine's end of a call that is never made."""
+
+    kept: Any = None
+    cancelled = False
+    effects: Effects | None = None
+    verdict: Verdict | None = None
+    place: Any = None
+
+    def report(self, view: View, /) -> None:
+        """Nobody watches."""
+
+    async def invoke(self, name: str, arguments: Mapping[str, Any], /) -> ToolOutcome:
+        raise ToolError("A call that is only explained makes no other calls.")

@@ -1,0 +1,225 @@
+"""A conversation without a person: prompts in, events to whoever watches, one answer for each prompt."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import TypeAlias
+
+from ..core.calls import Status, ToolOutcome
+from ..core.content import Block, Text
+from ..core.events import Envelope, Event, MessageEnded, MessageStarted, TextStreamed, ToolFinished, TurnEnded
+from ..core.model import ModelFacts, StopReason, Usage
+from ..engine.session import Session
+from ..engine.spending import add_usage
+from ..output.run_answer import Denial, Ending, RunAnswer, Spent
+from ..output.stream_json import STOP_REASONS
+from ..providers.asked_model import AskedModel
+from .slash_commands import Expand, NotExpanded
+from .structured import MOST_TRIES, NAME, StructuredOutput
+
+Watch: TypeAlias = Callable[[Envelope], Awaitable[None]]
+WatchLast: TypeAlias = Callable[[Envelope], None]
+Prompt: TypeAlias = str | tuple[Block, ...]
+
+_MISSING = f"You have not called {NAME} yet. Call it now with your final answer; it is the only thing that is read."
+
+
+@dataclass(slots=True)
+class _Heard:
+    """What was heard of one prompt so far."""
+
+    text: list[str] = field(default_factory=list[str])
+    denials: list[Denial] = field(default_factory=list[Denial])
+    stopped: StopReason | None = None
+    ended: TurnEnded | None = None
+    turns: int = 0
+    usage: Usage = field(default_factory=Usage)
+
+    def hear(self, envelope: Envelope) -> None:
+        if envelope.agent != "main":
+            self._hear_agent(envelope.event)
+            return
+        match envelope.event:
+            case MessageStarted():
+                self.text.clear()
+            case TextStreamed(text):
+                self.text.append(text)
+            case MessageEnded(reason, turn, usage):
+                self.stopped = reason if turn is not None else None
+                self.turns += turn is not None
+                self.usage = add_usage(self.usage, usage)
+            case ToolFinished(outcome) if outcome.status is Status.DENIED:
+                self._note_denial(outcome)
+            case TurnEnded() as ended:
+                self.ended = ended
+            case _:
+                pass
+
+    def _hear_agent(self, event: Event) -> None:
+        """What an agent uses and is refused is the prompt's; its words are for whoever started it."""
+        match event:
+            case MessageEnded(_, _, usage):
+                self.usage = add_usage(self.usage, usage)
+            case ToolFinished(outcome) if outcome.status is Status.DENIED:
+                self._note_denial(outcome)
+            case _:
+                pass
+
+    def _note_denial(self, outcome: ToolOutcome) -> None:
+        verdict = outcome.record.verdict if outcome.record else None
+        self.denials.append(Denial(outcome.call, verdict.reason if verdict else ""))
+
+
+class Headless:
+    """One conversation. `watch` is waited for, so a slow reader slows the model and nothing is lost."""
+
+    def __init__(
+        self,
+        session: Session,
+        model: AskedModel,
+        *,
+        watch: Watch,
+        watch_last: WatchLast,
+        structured: StructuredOutput | None = None,
+        expand: Expand | None = None,
+    ) -> None:
+        """`expand` makes of a text what is asked for with it.
+
+        `watch_last` hears what is left to say after an interrupt, when nothing may be waited for.
+        """
+        self._session = session
+        self._model = model
+        self._watch = watch
+        self._watch_last = watch_last
+        self._structured = structured
+        self._expand = expand
+        self._free = asyncio.Event()
+        self._free.set()
+        model.ready = self._reader_is_free
+        if structured is not None:
+            model.is_finished = lambda: structured.given or structured.refused >= MOST_TRIES
+
+    async def ask(self, prompt: Prompt) -> RunAnswer:
+        """A cancellation is an interrupt here: it ends the turn, and the answer says so instead of an exception."""
+        began, asked = monotonic(), self._model.seconds
+        heard = _Heard()
+        text = prompt if isinstance(prompt, str) else _only_text(prompt)
+        if self._expand is not None and text is not None:
+            try:
+                prompt = await self._expand(text)
+            except NotExpanded as reason:
+                return RunAnswer(ending=Ending.FAILED, errors=(str(reason),), seconds=monotonic() - began)
+            except asyncio.CancelledError:
+                _forgive()
+                return RunAnswer(ending=Ending.FAILED, errors=("Interrupted.",), seconds=monotonic() - began)
+        if self._structured is None:
+            await self._turn(prompt, heard)
+        else:
+            await self._ask_until_structured(prompt, heard, self._structured)
+        return self._answer(heard, monotonic() - began, self._model.seconds - asked)
+
+    async def _ask_until_structured(self, prompt: Prompt, heard: _Heard, structured: StructuredOutput) -> None:
+        structured.begin()
+        await self._turn(prompt, heard)
+        for _ in range(MOST_TRIES - 1):
+            over = heard.ended is None or heard.ended.reason != "end"
+            if over or structured.given or structured.refused >= MOST_TRIES:
+                return
+            await self._turn(_MISSING, heard)
+
+    async def _turn(self, prompt: Prompt, heard: _Heard) -> None:
+        heard.ended = None
+        asking = self._session.ask(prompt, self._model)
+        events = None
+        try:
+            async with asking as events:
+                async for envelope in events:
+                    heard.hear(envelope)
+                    await self._show(envelope)
+        except asyncio.CancelledError:
+            _forgive()
+            if events is not None:
+                async for envelope in events:  # closed by now: what is there, and no waiting
+                    heard.hear(envelope)
+                    self._watch_last(envelope)
+
+    async def _reader_is_free(self) -> None:
+        """Whoever reads along comes first, so that the model is never far ahead of what is written down."""
+        await asyncio.sleep(0)
+        await self._free.wait()
+
+    async def _show(self, envelope: Envelope) -> None:
+        """While this takes its time, the model's stream stands still."""
+        self._free.clear()
+        try:
+            await self._watch(envelope)
+        finally:
+            self._free.set()
+
+    def _answer(self, heard: _Heard, seconds: float, api_seconds: float) -> RunAnswer:
+        ending, errors = self._ending(heard)
+        text = "".join(heard.text)
+        structured = self._structured.answer if self._structured is not None else None
+        if structured is not None and ending is Ending.SUCCESS:
+            text = json.dumps(structured, ensure_ascii=False)
+        return RunAnswer(
+            ending=ending,
+            text=text,
+            errors=errors,
+            stop_reason=STOP_REASONS[heard.stopped] if heard.stopped else None,
+            denials=tuple(heard.denials),
+            turns=heard.turns,
+            seconds=seconds,
+            api_seconds=api_seconds,
+            usage=heard.usage,
+            spent=self._spending_by_model(),
+            structured=structured if ending is Ending.SUCCESS else None,
+        )
+
+    def _spending_by_model(self) -> dict[str, Spent]:
+        facts = self._model.facts_by_name
+        spending = self._session.spending.by_model
+        return {
+            name: Spent(facts=facts.get(name, ModelFacts()), usage=usage, usd=dollars)
+            for name, (usage, dollars) in spending.items()
+        }
+
+    def _ending(self, heard: _Heard) -> tuple[Ending, tuple[str, ...]]:
+        limits = self._session.limits
+        match heard.ended:
+            case TurnEnded("max_turns" | "max_budget") if self._structured is not None and self._structured.given:
+                return Ending.SUCCESS, ()  # there was nothing left to ask the model for
+            case TurnEnded("max_turns"):
+                return Ending.MAX_TURNS, (f"The limit of turns was reached: {limits.max_turns}.",)
+            case TurnEnded("max_budget"):
+                return Ending.MAX_BUDGET, (f"The budget of {limits.max_budget:g} dollars is spent.",)
+            case None | TurnEnded("interrupted"):
+                return Ending.FAILED, ("Interrupted.",)
+            case TurnEnded("error", error):
+                return Ending.FAILED, (error,)
+            case TurnEnded("refusal"):
+                return Ending.FAILED, ("The model refused to answer.",)
+            case _ if self._structured is not None and not self._structured.given:
+                words = f"The model gave no answer that fits the schema, {MOST_TRIES} times."
+                return Ending.MAX_STRUCTURED, (words,)
+            case TurnEnded():
+                return Ending.SUCCESS, ()
+
+
+def _only_text(blocks: tuple[Block, ...]) -> str | None:
+    match blocks:
+        case (Text(text),):
+            return text
+        case _:
+            return None
+
+
+def _forgive() -> None:
+    """The interrupt is answered, and no longer asks the task to end."""
+    task = asyncio.current_task()
+    while task is not None and task.cancelling():
+        task.uncancel()

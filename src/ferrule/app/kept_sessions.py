@@ -1,0 +1,141 @@
+"""Sessions that are kept: begin one, list them, resume one, go on with the last one, fork one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Unpack
+
+from .._version import __version__
+from ..core.ports import Note
+from ..core.values import plain_value
+from ..engine.message_history import MessageHistory
+from ..engine.restoring import Restored, restore_conversation
+from ..engine.session import Session
+from ..engine.transcript import Transcript, first_line
+from ..host.files.local_paths import LocalPaths
+from ..host.storage.transcript_files import ListedSession, TranscriptError, TranscriptFile, Transcripts, lines_of
+from .build import new_session_id, open_session
+from .session_settings import SessionParts, Settings
+
+__all__ = ["ListedSession", "TranscriptError", "begin_session", "continue_session", "list_sessions", "resume_session"]
+
+RESUMED = (
+    "This conversation was resumed in a new process. Files that were read before count as not read: read a file again "
+    "before you change it. Commands that ran in the background have ended. The working directory is {}."
+)
+CUT_OFF = " The last turn was cut off before it came to its end."
+
+
+def begin_session(
+    settings: Settings | None = None, *, session_id: str | None = None, **parts: Unpack[SessionParts]
+) -> Session:
+    """A new session with a transcript, which is made with the first prompt. Raises `TranscriptError` for a taken id."""
+    settings = settings or Settings()
+    transcripts, workspace = _transcripts(settings)
+    session_id = session_id or new_session_id()
+    path = _free(transcripts.path(workspace, session_id))
+    transcripts.prune(workspace, settings.cleanup_days)
+    session = open_session(settings, session_id=session_id, **parts)
+    _record(session, TranscriptFile(path), Restored(), parts.get("mirror"))
+    return session
+
+
+def list_sessions(settings: Settings | None = None) -> tuple[ListedSession, ...]:
+    """The sessions of the settings' directory, the last used one first."""
+    transcripts, workspace = _transcripts(settings or Settings())
+    return transcripts.listing(workspace)
+
+
+def continue_session(settings: Settings | None = None, *, fork: bool = False, **parts: Unpack[SessionParts]) -> Session:
+    """The last used session of the settings' directory. Raises `TranscriptError` where there is none."""
+    settings = settings or Settings()
+    return resume_session(last_session(settings), settings, fork=fork, **parts)
+
+
+def last_session(settings: Settings) -> str:
+    """The id of the session that was used last. Raises `TranscriptError` where there is none."""
+    listed = list_sessions(settings)
+    if not listed:
+        raise TranscriptError(f"There is no session of {settings.cwd} to go on with. Begin one.")
+    return listed[0].id
+
+
+def resume_session(
+    session_id: str,
+    settings: Settings | None = None,
+    *,
+    fork: bool = False,
+    fork_id: str | None = None,
+    fork_at: str | None = None,
+    **parts: Unpack[SessionParts],
+) -> Session:
+    """The session as it was, with a history that is well-formed; a fork has an id and a transcript of its own.
+
+    `fork_at` is the id of the last entry that a fork takes over.
+    Permissions given in the session are not taken over, and files have to be read again before they are changed;
+    the model is told. Raises `TranscriptError`.
+    """
+    settings = settings or Settings()
+    transcripts, workspace = _transcripts(settings)
+    path = transcripts.find(workspace, session_id)
+    if fork:
+        forked = fork_id or new_session_id()
+        copied = _free(transcripts.path(workspace, forked))
+        transcripts.copy(
+            path, copied, first_line(forked, {**_about(workspace), "forked_from": session_id}), last=fork_at
+        )
+        session_id, path = forked, copied
+    session = open_session(settings, session_id=session_id, **parts)
+    store = TranscriptFile.resume(path)
+    found = restore_conversation(lines_of(path))
+    _record(session, store, found, parts.get("mirror"))
+    session.turn = found.prompts
+    session.started_by = "resume"
+    session.state.found_tools = found.found_tools
+    session.state.values.update(found.values)
+    if os.path.isdir(found.cwd):
+        session.state.cwd = found.cwd
+    if found.turns:
+        session.note(Note("resumed", RESUMED.format(session.state.cwd) + (CUT_OFF if found.is_cut else "")))
+    return session
+
+
+def _transcripts(settings: Settings) -> tuple[Transcripts, str]:
+    return Transcripts(settings.state_folder / "projects"), LocalPaths().anchor(settings.cwd, os.getcwd())
+
+
+def _free(path: Path) -> Path:
+    if path.exists():
+        raise TranscriptError(f"There is a session {path.stem} already. Resume it, or take another id.")
+    return path
+
+
+@plain_value
+class _Mirrored:
+    """Satisfies `core.ports.TranscriptStore`. The file comes first: what the mirror is told is on disk."""
+
+    file: TranscriptFile
+    mirror: Callable[[bytes], None]
+
+    def append(self, line: bytes, /) -> None:
+        self.file.append(line)
+        self.mirror(line)
+
+    def sync(self) -> None:
+        self.file.sync()
+
+
+def _record(
+    session: Session, store: TranscriptFile, found: Restored, mirror: Callable[[bytes], None] | None = None
+) -> None:
+    kept = store if mirror is None else _Mirrored(store, mirror)
+    transcript = Transcript(kept, session.id, agent=session.agent, parent=found.last, meta=_about(session.workspace))
+    session.conversation = MessageHistory(found.turns, transcript)
+    session.transcript_path = str(store.path)
+    session.closing = (*session.closing, store.close)
+
+
+def _about(workspace: str) -> dict[str, Any]:
+    return {"workspace": os.path.realpath(workspace), "ferrule": __version__}

@@ -1,0 +1,148 @@
+"""A session with everything the model is told: instructions, environment, and what folders add on the way."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from datetime import date
+from typing import TYPE_CHECKING, Unpack
+
+from ..agents.agent_kinds import AgentKind
+from ..core.values import named_value
+from ..engine.session import Session
+from ..engine.spending import TurnLimits
+from ..host.files.checkouts import checkout_of
+from ..instructions.environment_facts import environment
+from ..instructions.instruction_loading import Reader
+from ..instructions.instruction_places import starting_places
+from ..instructions.nested import NestedInstructions
+from ..instructions.prompt import surroundings as told_around
+from ..instructions.prompt import system_prompt
+from ..settings.levels import Level, surroundings
+from ..settings.reload import EVERY_LEVEL
+from ..skills.skill_catalog import Skills
+from .kept_sessions import begin_session, last_session, resume_session
+from .reading_door import ReadingDoor
+from .session_services import servers_if_any
+from .session_settings import SessionParts, Settings
+from .slash_commands import SlashCommands
+
+if TYPE_CHECKING:
+    from ..mcp.server_connection import ServerConnection
+    from ..mcp.servers import McpServers
+
+
+@named_value
+class ModelBriefing:
+    """What the model is told besides the prompt."""
+
+    base: str | None = None
+    """Instead of the built-in words."""
+    append: str | None = None
+    levels: frozenset[Level] = EVERY_LEVEL
+    """Whose instructions count."""
+    trusting: bool = False
+    """Whether a project's instructions may import from outside of it."""
+
+
+@named_value
+class Which:
+    """The conversation to open: a new one unless a kept one is named."""
+
+    resume: str | None = None
+    latest: bool = False
+    """The one that was used last in the working directory."""
+    fork: bool = False
+    """Go on with it under an id of its own, and leave it as it is."""
+    session_id: str | None = None
+    """The id of a new one, or of a fork."""
+    fork_at: str | None = None
+    """The id of the last entry that a fork takes over; all of them where it is `None`."""
+
+
+@named_value
+class OpenedSession:
+    session: Session
+    servers: McpServers | None
+    commands: SlashCommands
+    """What a person may ask for with a slash."""
+    tell: Callable[[], None]
+    """Tell the model what there is now: tools of servers may have come since the session was opened."""
+    warnings: tuple[str, ...]
+    """For a person: instructions and skills that were left out, and why."""
+
+    @property
+    def connections(self) -> tuple[ServerConnection, ...]:
+        """To the servers."""
+        return self.servers.connections if self.servers else ()
+
+    async def wait_for_servers(self, seconds: float) -> None:
+        """Wait for servers whose tools nobody knows yet, but not longer. For before the first request, not later."""
+        if any(server.is_awaited for server in self.connections):
+            await self.session.settled(seconds)
+            self.tell()
+
+
+def open_conversation(
+    settings: Settings,
+    telling: ModelBriefing | None = None,
+    which: Which | None = None,
+    *,
+    limits: TurnLimits | None = None,
+    **parts: Unpack[SessionParts],
+) -> OpenedSession:
+    """Raises `TranscriptError` where the conversation is not there, or its id is taken."""
+    telling = telling or ModelBriefing()
+    checkout = checkout_of(settings.cwd)
+    inside = (settings.cwd, *settings.added_directories, *((checkout.root,) if checkout else ()))
+    door = ReadingDoor(settings)
+    reader = Reader(roots=tuple(map(os.path.realpath, inside)), trusting=telling.trusting, door=door)
+    found = reader.read(starting_places(surroundings(settings.cwd, os.environ), telling.levels))
+    nested = NestedInstructions(settings.cwd, reader, telling.levels, [one for one in found if one.paths])
+    servers = parts.get("mcp") or servers_if_any(settings, parts.get("questioner"))
+    skills = parts.get("skills") or (Skills(settings.pages) if settings.pages else None)
+    always = [one for one in found if not one.paths]
+    today = date.today()
+    surrounding = environment(settings.cwd, settings.added_directories, today)
+    alone = environment(settings.cwd, settings.added_directories, today, with_git=False)
+
+    def brief(kind: AgentKind) -> str:
+        return told_around(always, surrounding) if kind.knows_project else told_around((), alone)
+
+    own: SessionParts = {
+        **parts,
+        "after": (nested, *parts.get("after", ())),
+        "mcp": servers,
+        "brief": brief,
+        "skills": skills,
+    }
+    session = _session(settings, which or Which(), own)
+    door.follow(session.state)
+    session.limits = limits or TurnLimits()
+    session.compaction.only_these_stand += (nested.keep_only,)
+
+    def tell() -> None:
+        session.system = system_prompt(
+            base=telling.base,
+            append=telling.append,
+            instructions=always,
+            deferred=session.registry.pool.deferred,
+            environment=surrounding,
+        )
+
+    tell()
+    commands = SlashCommands(session, skills, servers)
+    return OpenedSession(
+        session=session,
+        servers=servers,
+        commands=commands,
+        tell=tell,
+        warnings=(*reader.warnings, *(skills.warnings if skills else ())),
+    )
+
+
+def _session(settings: Settings, which: Which, parts: SessionParts) -> Session:
+    if which.resume is None and not which.latest:
+        return begin_session(settings, session_id=which.session_id, **parts)
+    kept = which.resume or last_session(settings)
+    return resume_session(kept, settings, fork=which.fork, fork_id=which.session_id, fork_at=which.fork_at, **parts)

@@ -1,0 +1,188 @@
+"""What everything else in a session stands on: its folder, its files, its rules, its shell, its servers."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..core.events import Emit
+from ..core.ports import Questioner
+from ..core.state import SessionState
+from ..core.values import named_value
+from ..engine.bus import Bus
+from ..host.files.changed_files import ChangedFiles
+from ..host.files.journal import Journal, recover
+from ..host.files.ledger import Ledgers
+from ..host.files.local_paths import LocalPaths
+from ..host.files.text_store import TextStore
+from ..host.files.workfiles import Objection, Workfiles
+from ..host.processes.held_sandbox import HeldPlaces
+from ..host.storage.session_folder import SessionFolder
+from ..mcp.server_context import Around, timing_from
+from ..permissions.deciding_files import with_deciding_files
+from ..permissions.path_patterns import Places
+from ..permissions.protected import PathLists
+from ..permissions.secret_paths import SecretPaths
+from ..settings.settings_files import kind_of
+from .late_shell import LateShell
+from .live_rules import LiveRules, Policy, PolicyLost
+from .session_settings import SessionParts, Settings
+
+if TYPE_CHECKING:
+    from ..host.files.checkpoints import Checkpoints
+    from ..mcp.servers import McpServers
+
+log = logging.getLogger(__name__)
+
+
+@named_value
+class PolicyParts:
+    """What decides about calls in a folder, and the sandbox that it counts on."""
+
+    paths: LocalPaths
+    cwd: str
+    places: Places
+    state: SessionState
+    rules: LiveRules
+    shell: LateShell
+
+
+def build_policy(settings: Settings, folder: Path) -> PolicyParts:
+    """`folder` is that of the session."""
+    paths = LocalPaths()
+    cwd = paths.anchor(settings.cwd, os.getcwd())
+    added = tuple(paths.anchor(directory, cwd) for directory in settings.added_directories)
+    places = Places(
+        cwd=_forms(paths, cwd),
+        home=_forms(paths, paths.anchor("~", cwd)),
+        roots=_forms(paths, cwd, *added, str(folder)),
+    )
+    state = SessionState(cwd, added_directories=added)
+    policy = Policy(settings.rules, settings.mode, hooks=settings.hooks)  # as long as nobody reloads it
+    lists = with_deciding_files(settings.path_lists, str(settings.state_folder), os.environ)
+    current = settings.reload or (lambda: policy)
+    rules = LiveRules(current, places, state, lists=lists, domains=settings.pre_approval)
+    held = HeldPlaces(
+        roots=lambda: (cwd, *state.added_directories),
+        readable=rules.readable,
+        writable=rules.writable,
+        saved=str(folder),
+        private=str(settings.state_folder),
+        secrets=SecretPaths(places, _lists_at_the_start(current, lists)),
+    )
+    shell = rules.box = LateShell(folder / "commands", {**os.environ, **settings.environment}, rules, held)
+    return PolicyParts(paths=paths, cwd=cwd, places=places, state=state, rules=rules, shell=shell)
+
+
+@named_value
+class SessionServices:
+    session_id: str
+    bus: Bus
+    emit: Emit
+    folder: SessionFolder
+    paths: LocalPaths
+    cwd: str
+    places: Places
+    files: Workfiles
+    state: SessionState
+    rules: LiveRules
+    shell: LateShell
+    changes: tuple[ChangedFiles, ...]
+    servers: McpServers | None
+    """`None` where none is configured: then none of their modules is loaded."""
+
+    def keep_only(self, agent: str, call_ids: frozenset[str]) -> None:
+        """Only the results of these calls can still be read."""
+        self.files.ledgers.of(agent).keep_only(call_ids)
+
+
+def build_services(settings: Settings, session_id: str, parts: SessionParts) -> SessionServices:
+    bus = Bus()
+    folder = SessionFolder(sessions_folder(settings), session_id, cleanup_days=settings.cleanup_days)
+    policy = build_policy(settings, folder.path)
+    paths, cwd = policy.paths, policy.cwd
+    files = _workfiles(settings.state_folder, folder, cwd, parts.get("checkpoints"))
+    return SessionServices(
+        session_id=session_id,
+        bus=bus,
+        emit=bus.emitter(),
+        folder=folder,
+        paths=paths,
+        cwd=cwd,
+        places=policy.places,
+        files=files,
+        state=policy.state,
+        rules=policy.rules,
+        shell=policy.shell,
+        changes=(ChangedFiles(files.ledgers, paths.resolve(cwd)[0]),) if settings.tell_changes else (),
+        servers=parts.get("mcp") or servers_if_any(settings, parts.get("questioner")),
+    )
+
+
+def _lists_at_the_start(current: Callable[[], Policy], lists: PathLists) -> PathLists:
+    with suppress(PolicyLost):  # then nothing runs that could read a secret
+        return current().more_paths.add_to(lists)
+    return lists
+
+
+def servers_if_any(settings: Settings, questioner: Questioner | None) -> McpServers | None:
+    return servers_of(settings, questioner) if settings.servers else None
+
+
+def servers_of(settings: Settings, questioner: Questioner | None = None) -> McpServers:
+    """The settings' servers, none of them started, for whoever wants to hold them."""
+    from ..mcp.servers import McpServers, limits_from
+
+    paths = LocalPaths()
+    cwd = paths.anchor(settings.cwd, os.getcwd())
+    added = (paths.anchor(directory, cwd) for directory in settings.added_directories)
+    around = Around(
+        state_folder=settings.state_folder,
+        timing=timing_from(os.environ),
+        questioner=questioner,
+        roots=tuple(Path(folder).as_uri() for folder in (cwd, *added)),
+        negotiation="legacy" if os.environ.get("MCP_PROTOCOL_NEGOTIATION") == "legacy" else "auto",
+    )
+    return McpServers(settings.servers, around, limits_from(os.environ))
+
+
+def sessions_folder(settings: Settings) -> Path:
+    """In a folder of its own wherever it is: old sessions are removed from it, and nothing else may stand there."""
+    folder = settings.results_folder
+    return settings.state_folder / "sessions" if folder is None else folder / "ferrule-sessions"
+
+
+def _workfiles(state_folder: Path, folder: SessionFolder, workspace: str, checkpoints: Checkpoints | None) -> Workfiles:
+    """What this session reads and writes with; what a killed one left half-done is tidied up first."""
+    journals = state_folder / "writing"
+    for saved in recover(journals):
+        log.warning("a process was killed while it wrote a file with several hard links; its old content is %s", saved)
+    if checkpoints is not None:
+        checkpoints.open(folder.path / "checkpoints")
+    ledgers = Ledgers(TextStore(folder.path / "seen"))
+    return Workfiles(ledgers, Journal(journals), settings_objection(workspace), checkpoints)
+
+
+def settings_objection(workspace: str) -> Objection:
+    """Objects to a settings file that would not be valid."""
+    home, config_folder = os.path.expanduser("~"), os.environ.get("CLAUDE_CONFIG_DIR")
+
+    def objection(path: str, before: str | None, after: str) -> str | None:
+        kind = kind_of(path, home=home, workspace=workspace, config_folder=config_folder)
+        if kind is None:
+            return None
+        from ..settings.edit_checks import check
+
+        violations = check(kind, before, after)
+        return violations.describe(path) if violations else None
+
+    return objection
+
+
+def _forms(paths: LocalPaths, *folders: str) -> tuple[str, ...]:
+    """Each folder as written and as resolved: a workspace may itself be reached through a link."""
+    return tuple(dict.fromkeys(form for folder in folders for form in (folder, paths.resolve(folder)[0])))

@@ -1,0 +1,147 @@
+"""What a session is made from, as values."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
+
+from ..agents.agent_kinds import AgentKind
+from ..agents.caps import Caps
+from ..agents.launcher import Brief, ModelSource
+from ..core.model import ModelProvider
+from ..core.ports import AfterCall, Approver, Extractor, Judge, Questioner
+from ..core.tool import AnyTool, Keep
+from ..core.values import named_value
+from ..engine.budget import MESSAGE_LIMIT
+from ..engine.gate import DEFAULT_LIMIT
+from ..hooks.hook import NO_HOOKS, Hook, HookBook
+from ..host.documents.page_defaults import REMINDER, TOKENS
+from ..host.storage.session_folder import DEFAULT_CLEANUP_DAYS
+from ..host.storage.state_folder import state_folder
+from ..mcp.config import ServerConfig
+from ..permissions.approvals import Person
+from ..permissions.classifier import Classifier
+from ..permissions.domains import PreApproval
+from ..permissions.modes import Mode
+from ..permissions.protected import DEFAULT_LISTS, PathLists
+from ..permissions.rules import Rule
+from ..providers.model_choice import ModelChoice
+from ..settings.definition_files import DefinitionFiles
+from ..skills.skill_catalog import Skills
+from .live_rules import Policy
+
+if TYPE_CHECKING:
+    from ..host.files.checkpoints import Checkpoints
+    from ..mcp.servers import McpServers
+    from ..tools.bash import Analyse
+
+CONCURRENCY_VARIABLES = (
+    "FERRULE_MAX_TOOL_CONCURRENCY",
+    "CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY",
+    "COCODE_MAX_TOOL_USE_CONCURRENCY",
+)
+
+
+def concurrency_from(environment: Mapping[str, str]) -> int:
+    """The cap that the environment sets; a bad or zero value means the default.
+
+    >>> concurrency_from({"FERRULE_MAX_TOOL_CONCURRENCY": "4"}), concurrency_from({})
+    (4, 10)
+    """
+    for name in CONCURRENCY_VARIABLES:
+        if name in environment:
+            text = environment[name].strip()
+            return int(text) if text.isascii() and text.isdecimal() and 0 < int(text) < 10_000 else DEFAULT_LIMIT
+    return DEFAULT_LIMIT
+
+
+@named_value
+class Settings:
+    """What a session is made from. Every field has the default a careful user would choose."""
+
+    cwd: str = field(default_factory=os.getcwd)
+    added_directories: tuple[str, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    mode: Mode = Mode.DEFAULT
+    model: ModelChoice = field(default_factory=ModelChoice)
+    """Which model to ask, where nobody names one."""
+    pre_approval: PreApproval = field(default_factory=PreApproval)
+    path_lists: PathLists = DEFAULT_LISTS
+    """Which paths are protected, sensitive and secret."""
+    only_tools: frozenset[str] | None = None
+    """The built-in tools there are; `None` for all of them."""
+    features: frozenset[str] = frozenset()
+    state_folder: Path = field(default_factory=state_folder)
+    cleanup_days: int = DEFAULT_CLEANUP_DAYS
+    max_concurrency: int = field(default_factory=lambda: concurrency_from(os.environ))
+    result_limits: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
+    result_limit: int | None = None
+    """For every tool that has a limit and none of its own in `result_limits`."""
+    result_keep: Keep | None = None
+    results_folder: Path | None = None
+    """Where sessions keep their results, if not in the state folder."""
+    message_limit: int = MESSAGE_LIMIT
+    time_limits: Mapping[str, float] = field(default_factory=dict[str, float])
+    read_tokens: int = TOKENS
+    """What one page of Read may cost."""
+    reminder: str | None = REMINDER
+    """What Read says below the text of a file, and the models for which it says nothing."""
+    reminder_off_for: tuple[str, ...] = ()
+    servers: tuple[ServerConfig, ...] = ()
+    """MCP servers, which are started in the background and closed with the session."""
+    tell_changes: bool = True
+    """Whether the model is told when somebody else changed a file that it has seen."""
+    hooks: HookBook = NO_HOOKS
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Variables for hooks and commands, beside those of this process."""
+    pages: DefinitionFiles | None = None
+    """Where skills and agents are read from; without it there are none but those that are built in."""
+    agents: tuple[AgentKind, ...] = ()
+    """Kinds of agents that a program brings; they count more than those that are read."""
+    agent_caps: Caps = field(default_factory=lambda: Caps.from_environment(os.environ))
+    reload: Callable[[], Policy] | None = None
+    """Asked before each decision; `rules`, `mode` and `hooks` are what it says at the start."""
+
+
+class SessionParts(TypedDict, total=False):
+    """What a program may plug into a session."""
+
+    tools: Iterable[AnyTool]
+    builtin: bool
+    """Whether the built-in tools are there beside these; they are where nothing is said."""
+    judges: Sequence[Judge]
+    """They speak beside the rules."""
+    hooks: Iterable[Hook]
+    """They run beside those of the settings: see `ferrule.hook`."""
+    after: Sequence[AfterCall]
+    approver: Approver | None
+    """Without one nobody is asked, so a call that would have to ask is refused."""
+    person: Person | None
+    """Asked one question at a time, with a rule for "always"; in the place of an approver."""
+    questioner: Questioner | None
+    """Without one nobody answers questions."""
+    approver_answers: bool
+    """Whether whoever approves calls answers the questions of AskUserQuestion too, by filling them in."""
+    extractor: Extractor | None
+    """Without one the session's own model reads pages, or that of `small_model`."""
+    small_model: ModelProvider | None
+    """For small questions; without one it is whichever model was asked last."""
+    classifier: Classifier | None
+    """Judges what no rule decides. Without one a small model does, in the mode `auto` alone."""
+    skills: Skills | None
+    """In the place of those of the settings' pages, for whoever wants to hold them."""
+    analyse: Analyse | None
+    """Says what a command would do, instead of Ferrule's own analysis."""
+    mcp: McpServers | None
+    """In the place of the settings' servers, for whoever wants to hold them; the session closes them."""
+    brief: Brief
+    """What agents are told beside the prompt of their kind."""
+    models: ModelSource | None
+    """Other models than the session's, for agents that want one."""
+    mirror: Callable[[bytes], None] | None
+    """Told each line of the transcript of a session that is kept, once it is written."""
+    checkpoints: Checkpoints | None
+    """Where what stood in files before the tools changed them is kept; without it nothing can be brought back."""

@@ -1,0 +1,155 @@
+"""The entry: what a command would do, read off its text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+from ..core.effects import Effects, Opaque, RunsCommand, Touch
+from ..core.values import plain_value
+from ..core.verdicts import Risk
+from .account import Account
+from .analysis_budget import AnalysisBudget
+from .command_effects import run, surroundings
+from .risks import look_at_fetched_code, look_at_pipe, look_at_touches, look_blindly
+from .shell_state import ShellState
+from .shell_words import Word
+from .simple import Simple
+from .syntax import parse_command
+from .tokens import Unreadable
+from .walk import walk_syntax
+from .word_paths import absolute
+
+NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
+
+
+@plain_value
+class CommandReport:
+    """One simple command: how it stands there, what it touches, what about it is not known."""
+
+    source: str
+    argv: tuple[str, ...]
+    touches: tuple[Touch, ...]
+    doubts: tuple[str, ...]
+    by_shell: tuple[Touch, ...] = ()
+    """Those of the touches that are the shell's own: its redirections, and what is not known beside the program."""
+
+
+@plain_value
+class Analysis:
+    """All that is known of a command before it runs."""
+
+    effects: Effects
+    risks: tuple[Risk, ...]
+    reasons: tuple[str, ...]
+    """Why the effects are not all known; empty if they are."""
+    commands: tuple[CommandReport, ...]
+
+
+def analyse(command: str, *, cwd: str, home: str, variables: Mapping[str, str] = NO_VARIABLES) -> Analysis:
+    """What running `bash -c command` in `cwd` would touch. Never raises, and never looks at the disk.
+
+    >>> analyse("ls | wc -l", cwd="/srv", home="/home/u").effects.read_only
+    True
+    >>> analyse("ls > x", cwd="/srv", home="/home/u").effects.read_only
+    False
+    """
+    known = {name: Word.of_text(value) for name, value in variables.items()}
+    cwd = absolute(cwd, "/")
+    state = ShellState((cwd,), {"HOME": Word.of_text(home), **known}, home)
+    account = Account(state, cwd, run, _script, AnalysisBudget())
+    reports, understood = _read(command, account)
+    effects = Effects(_order_touches(reports, understood))
+    if account.doubts and not effects.unknown:
+        effects = Effects((Opaque(), *effects.touches))
+    return Analysis(effects, tuple(_by_severity(account.risks)), tuple(account.doubts), tuple(reports))
+
+
+def _order_touches(reports: Sequence[CommandReport], understood: bool) -> tuple[Touch, ...]:
+    """What the shell itself does, then each program with what it does.
+
+    A rule for a program speaks for what stands behind it, never for a
+    redirection. `Opaque` is what no program accounts for: a text that was not
+    understood, a variable or a target beside the program.
+    """
+    by_shell = dict.fromkeys(touch for report in reports for touch in report.by_shell)
+    if not understood:
+        by_shell[Opaque()] = None
+    by_programs = dict.fromkeys(
+        tuple(touch for touch in report.touches if touch not in report.by_shell) for report in reports
+    )
+    return (*by_shell, *(touch for touches in by_programs for touch in touches))
+
+
+def _read(command: str, account: Account) -> tuple[list[CommandReport], bool]:
+    """Read a text, add to the account what it does, report on each of its commands; and whether it was understood."""
+    try:
+        syntax = parse_command(command)
+    except Unreadable as reason:
+        account.doubt(f"The command cannot be read: {reason}.")
+        account.risk("unreadable", "medium", f"The command cannot be read: {reason}.")
+        look_blindly(command, account)
+        return [], False
+    simples, doubts = walk_syntax(syntax, account.state, account.budget)
+    for doubt in (*syntax.doubts, *doubts):
+        account.doubt(f"Not understood: {doubt}.")
+    if syntax.doubts:
+        look_blindly(command, account)
+    if not simples:
+        account.doubt("There is no command.")
+    understood = bool(simples) and not (syntax.doubts or doubts)
+    reports = [_report(simple, simples, account) for simple in simples]
+    _look_at_bombs(simples, account)
+    names = [simple.words[0].text for simple in simples if simple.words]
+    look_at_fetched_code(names, account)
+    return reports, understood
+
+
+def _report(simple: Simple, among: Sequence[Simple], account: Account) -> CommandReport:
+    own = account.beside(simple.state)
+    surroundings(simple, own)
+    by_shell = (*own.touches, Opaque()) if own.doubts else tuple(own.touches)
+    if simple.words:
+        run(simple.words, own, functions=simple.state.functions)
+    look_at_touches(own)
+    if simple.words and simple.piped_from:
+        before = [among[index].words[0].text or "" for index in simple.piped_from if among[index].words]
+        look_at_pipe(before, own)
+    for risk in own.risks:
+        account.add_risk(risk)
+    for doubt in own.doubts:
+        account.doubt(f"`{_short(simple.source)}`: {doubt}.")
+    argv = tuple(word.shown for word in simple.words)
+    return CommandReport(simple.source, argv, _honest(own), tuple(own.doubts), by_shell)
+
+
+def _honest(own: Account) -> tuple[Touch, ...]:
+    """The touches; where something is not known, no program is said to be accounted for."""
+    if not own.doubts:
+        return tuple(own.touches)
+    return tuple(replace(touch, accounted=False) if isinstance(touch, RunsCommand) else touch for touch in own.touches)
+
+
+def _script(text: str, account: Account) -> None:
+    """Account for a text that a command hands to a shell."""
+    inner = account.beside(account.state)
+    reports, _ = _read(text, inner)
+    account.include(inner, [touch for report in reports for touch in report.touches])
+
+
+def _look_at_bombs(simples: Sequence[Simple], account: Account) -> None:
+    for simple in simples:
+        name = simple.words[0].text if simple.words else None
+        if name in simple.state.functions and simple.piped_from and simple.state.in_function:
+            account.risk("fork-bomb", "critical", "A function that starts itself twice fills the machine.", denies=True)
+
+
+def _by_severity(risks: Sequence[Risk]) -> list[Risk]:
+    order = ("critical", "high", "medium", "low")
+    return sorted(risks, key=lambda risk: order.index(risk.severity))
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 60 else f"{line[:59]}…"

@@ -1,0 +1,99 @@
+"""Who answers hooks that are questions: a model, an agent that only looks, a tool of a server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import count
+from typing import Final, assert_never
+
+from ..agents.launcher import ModelSource
+from ..core.content import plain_text
+from ..core.model import ModelError, ModelProvider
+from ..core.threads import in_a_thread
+from ..engine.session import Session
+from ..mcp.results import answer_of
+from ..mcp.server_context import ServerTrouble
+from ..mcp.servers import McpServers
+from ..providers.small_model import SmallModel, frame_text
+from .hook import AgentPrompt, Asked, ModelPrompt, Payload, ServerTool, ServiceFailed
+from .hook_agent import ANSWERING, CHECKING, ask_agent
+from .payloads import encode_payload
+from .template_filling import arguments_for, fill_prompt
+
+MOST_TOKENS: Final = 1_000
+
+
+class HookAnswers:
+    """Those of one session. Satisfies `hooks.hook.Answering`."""
+
+    def __init__(
+        self, session: Callable[[], Session], small: SmallModel, servers: McpServers | None, models: ModelSource | None
+    ) -> None:
+        """`models` gives other models than the session's, by name."""
+        self._session = session
+        self._small = small
+        self._servers = servers
+        self._models = models
+        self._numbers = count(1)
+
+    async def __call__(self, asked: Asked, payload: Payload, /) -> str:
+        match asked:
+            case ModelPrompt():
+                return await self._of_model(asked, payload)
+            case AgentPrompt():
+                return await self._of_agent(asked, payload)
+            case ServerTool():
+                return await self._of_server(asked, payload)
+            case _:
+                assert_never(asked)
+
+    async def _of_model(self, asked: ModelPrompt, payload: Payload) -> str:
+        small = self._small
+        if asked.model:
+            small = small.of(self._model_named(asked.model))
+        elif not small.is_there:
+            raise ServiceFailed("there is no model here to ask")
+        try:
+            system = f"{CHECKING}\n\n{ANSWERING}"
+            return await small.answer(system, _about(asked.prompt, payload), MOST_TOKENS, seconds=None)
+        except ModelError as error:
+            raise ServiceFailed(f"the model did not answer: {error}") from None
+
+    async def _of_agent(self, asked: AgentPrompt, payload: Payload) -> str:
+        session = self._session()
+        model = self._model_named(asked.model) if asked.model else session.provider
+        if model is None:
+            raise ServiceFailed("there is no model here that an agent could work with")
+        return await ask_agent(session, model, _about(asked.prompt, payload), payload, next(self._numbers))
+
+    async def _of_server(self, asked: ServerTool, payload: Payload) -> str:
+        if self._servers is None:
+            raise ServiceFailed(f"there is no server `{asked.server}`, and none at all")
+        try:
+            connection = self._servers.get(asked.server)
+            result = await connection.call(asked.tool, arguments_for(asked, payload), _unheard)
+        except ServerTrouble as trouble:
+            raise ServiceFailed(str(trouble)) from None
+        answer = await in_a_thread(answer_of, result, self._servers.files)
+        text = plain_text(answer.blocks)
+        if answer.is_error:
+            raise ServiceFailed(f"`{asked.tool}` of the server `{asked.server}` failed: {text}")
+        return text
+
+    def _model_named(self, name: str) -> ModelProvider:
+        if self._models is None:
+            raise ServiceFailed(f"the model {name} cannot be chosen here. Leave `model` out of the hook")
+        try:
+            return self._models(name)
+        except ValueError as error:
+            raise ServiceFailed(str(error)) from None
+
+
+def _about(prompt: str, payload: Payload) -> str:
+    readable = json.dumps(json.loads(encode_payload(payload)), ensure_ascii=False, indent=1)
+    return fill_prompt(prompt, frame_text(readable))
+
+
+async def _unheard(progress: float, total: float | None, message: str | None) -> None:
+    """Nobody watches a hook."""

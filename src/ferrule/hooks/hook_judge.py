@@ -1,0 +1,128 @@
+"""PreToolUse hooks as one judge.
+
+A hook's allow answers where nobody else has an opinion; a rule that denies or
+asks is stricter and wins. Input that a hook changed is judged as changed, by
+the rules and by all other hooks, but not by the hook that wrote it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from typing import TYPE_CHECKING
+
+from ..core.ports import Opinion, Proposal
+from ..core.verdicts import Behavior, Verdict
+from .hook import Hook
+from .memory import CallMemory
+from .payloads import SessionFacts, of_call
+from .runner import Runner
+
+if TYPE_CHECKING:
+    from .reply_parsing import HookAnswer, Permission
+
+
+class HookJudge:
+    """Answers at once where all hooks do."""
+
+    def __init__(self, runner: Runner, scene: SessionFacts, memory: CallMemory) -> None:
+        self._runner = runner
+        self._scene = scene
+        self._memory = memory
+
+    def without_agents(self) -> HookJudge:
+        """For the calls of an agent that is itself a hook."""
+        return HookJudge(self._runner.without_agents(), self._scene, self._memory)
+
+    def judge(self, proposal: Proposal, /) -> Opinion | Awaitable[Opinion]:
+        hooks = self._runner.choose("PreToolUse", proposal.tool.name, proposal)
+        if not hooks:
+            return None
+        known = self._memory.of(proposal.call)
+        kept = known.rewrote if known is not None else ()
+        fresh = [hook for hook in hooks if all(hook.work != answer.hook.work for answer in kept)]
+        payload = of_call(self._scene, "PreToolUse", proposal)
+        answers = self._runner.at_once(fresh, payload)
+        if answers is not None:
+            return self._verdict(proposal, kept, answers)
+        return self._later(proposal, kept, fresh, payload)
+
+    async def _later(
+        self, proposal: Proposal, kept: Sequence[HookAnswer], fresh: Sequence[Hook], payload: dict[str, object]
+    ) -> Opinion:
+        return self._verdict(proposal, kept, await self._runner.ask(fresh, payload))
+
+    def _verdict(self, proposal: Proposal, kept: Sequence[HookAnswer], fresh: Sequence[HookAnswer]) -> Opinion:
+        answers = (*kept, *fresh)
+        refused = refusal_of(answers)
+        if refused is not None:
+            return refused
+        context = [f"{answer.hook.label}: {answer.context}" for answer in fresh if answer.context]
+        if context:
+            self._memory.create(proposal.call).context += context
+        return self._rewrite(proposal, fresh) or consent_of(answers)
+
+    def _rewrite(self, proposal: Proposal, fresh: Sequence[HookAnswer]) -> Verdict | None:
+        """The last hook that wants another input has it; the others are asked again about what it wrote."""
+        wanting = [one for one in fresh if one.changed_input not in (None, proposal.arguments)]
+        for answer in wanting:
+            if not answer.hook.may_change_input:
+                reason = f"{answer.hook.label} wants another input, and only managed hooks may change one"
+                return Verdict(behavior=Behavior.ASK, source="hook", reason=reason, origin=answer.hook.origin)
+        if not wanting:
+            return None
+        last = wanting[-1]
+        self._memory.create(proposal.call).rewrote.append(last)
+        return Verdict(
+            behavior=Behavior.ASK,  # nobody is asked about an input that is being replaced
+            source="hook",
+            reason=f"{last.hook.label} changed the input",
+            origin=last.hook.origin,
+            updated_arguments=last.changed_input,
+        )
+
+
+def refusal_of(answers: Sequence[HookAnswer]) -> Verdict | None:
+    return _stop_verdict(answers) or _opinion(answers, "deny", "defer")
+
+
+def consent_of(answers: Sequence[HookAnswer]) -> Verdict | None:
+    """What is left to say where none refuses."""
+    return _opinion(answers, "ask", "allow")
+
+
+def _stop_verdict(answers: Sequence[HookAnswer]) -> Verdict | None:
+    for answer in answers:
+        if answer.stops is not None:
+            reason = quote_hook(answer, answer.stops)
+            return Verdict(
+                behavior=Behavior.DENY, source="hook", reason=reason, origin=answer.hook.origin, stops=answer.stops
+            )
+    return None
+
+
+def _opinion(answers: Sequence[HookAnswer], *strictest_first: Permission) -> Verdict | None:
+    for permission in strictest_first:
+        for answer in answers:
+            if answer.permission == permission:
+                return _of(answer)
+    return None
+
+
+def _of(answer: HookAnswer) -> Verdict:
+    origin = answer.hook.origin
+    match answer.permission:
+        case "allow":
+            reason = quote_hook(answer, "allowed")
+            return Verdict(behavior=Behavior.ALLOW, source="hook", reason=reason, origin=origin, approved=True)
+        case "ask":
+            return Verdict(behavior=Behavior.ASK, source="hook", reason=quote_hook(answer, "ask first"), origin=origin)
+        case "defer":
+            reason = f"{answer.hook.label} puts it off, which this version can only do by ending here"
+            return Verdict(behavior=Behavior.DENY, source="hook", reason=reason, origin=origin, stops=reason)
+        case _:
+            return Verdict(behavior=Behavior.DENY, source="hook", reason=quote_hook(answer, "no"), origin=origin)
+
+
+def quote_hook(answer: HookAnswer, otherwise: str) -> str:
+    """Whose words they are, and the words, to stand inside a sentence."""
+    return f"{answer.hook.label} says: {(answer.reason or otherwise).rstrip().removesuffix('.')}"

@@ -1,0 +1,1 @@
+"""Files: opened, decoded and written so that nothing is lost, and what each agent has seen of them."""

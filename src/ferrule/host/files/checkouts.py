@@ -1,0 +1,68 @@
+"""Which git checkout a folder belongs to, found by looking and never by running git.
+
+Git reads the configuration of the repository it is started in, and that can
+name programs to run; here nothing of a repository is believed but where it is.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ...core.values import plain_value
+
+LONGEST_POINTER = 4096
+"""Bytes of a `.git` file that are looked at; it holds one path."""
+
+
+@plain_value
+class Checkout:
+    root: str
+    """The folder that holds `.git`."""
+    main: str
+    """The root of the main checkout, which is `root` itself unless that is a linked worktree."""
+
+
+def checkout_of(folder: str) -> Checkout | None:
+    """The innermost checkout around a folder: a repository inside another is one of its own."""
+    root = os.path.realpath(folder)
+    while True:
+        if found := _checkout_at(root):
+            return found
+        above = os.path.dirname(root)
+        if above == root:
+            return None
+        root = above
+
+
+def _checkout_at(root: str) -> Checkout | None:
+    entry = os.path.join(root, ".git")
+    if not os.path.lexists(entry):
+        return None
+    if os.path.isfile(os.path.join(entry, "HEAD")):
+        return Checkout(root, root)
+    pointer = _first_line(entry)
+    if pointer is None or not pointer.startswith("gitdir: "):
+        return None
+    return Checkout(root, _main_of(root, os.path.join(root, pointer.removeprefix("gitdir: "))))
+
+
+def _main_of(root: str, git_folder: str) -> str:
+    """Only if the repository knows of the worktree as well: anybody can write a file that points at a repository."""
+    back, common = (_first_line(os.path.join(git_folder, name)) for name in ("gitdir", "commondir"))
+    if back is None or common is None:
+        return root  # a submodule, or nothing at all
+    if os.path.realpath(os.path.join(git_folder, back)) != os.path.join(root, ".git"):
+        return root
+    above, name = os.path.split(os.path.realpath(os.path.join(git_folder, common)))
+    return above if name == ".git" else root  # of a bare repository there is no main checkout
+
+
+def _first_line(path: str) -> str | None:
+    """`None` where there is no such regular file."""
+    try:
+        if not os.path.isfile(path):
+            return None
+        with open(path, "rb") as file:
+            return os.fsdecode(file.read(LONGEST_POINTER)).split("\n", 1)[0].rstrip("\r")
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,1 @@
+"""Commands and other processes: started, held by a sandbox, read and ended."""

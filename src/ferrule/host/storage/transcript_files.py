@@ -1,0 +1,276 @@
+"""Transcripts on disk: one file for each session, in a folder for each project, for this user alone."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, cast
+
+from ...core.values import named_value
+from .session_folder import make_private
+
+log = logging.getLogger(__name__)
+
+ENDING = ".jsonl"
+LONGEST_NAME = 150
+"""Characters of a folder's name; a longer path is cut, and told apart by a digest."""
+FIRST_PROMPT = 200
+HEAD = 400
+"""Bytes of a line in which all that every entry has is found."""
+
+
+class TranscriptError(OSError):
+    """There is no such session, or it cannot be had. The message says what to do."""
+
+
+@named_value
+class ListedSession:
+    """A session that can be resumed."""
+
+    id: str
+    first_prompt: str
+    last_used: float
+    """In seconds since 1970."""
+    turns: int
+    path: Path
+
+
+class TranscriptFile:
+    """Satisfies `core.ports.TranscriptStore`. The file is made with its first line, and held until `close`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._descriptor: int | None = None
+        self._is_torn = False
+
+    @classmethod
+    def resume(cls, path: Path) -> TranscriptFile:
+        """A file that is there, without the half line that a kill may have left. Raises `TranscriptError`."""
+        file = cls(path)
+        file._descriptor = _open_locked(path, os.O_RDWR | os.O_APPEND)
+        _cut_half_a_line(file._descriptor)
+        return file
+
+    def append(self, line: bytes, /) -> None:
+        if self._descriptor is None:
+            make_private(self.path.parent)
+            self._descriptor = _open_locked(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL)
+            _sync_folder(self.path.parent)
+        data = b"\n" + line if self._is_torn else line  # what a full disk cut short stays a line of its own
+        self._is_torn = True
+        while data:
+            data = data[os.write(self._descriptor, data) :]
+        self._is_torn = False
+
+    def sync(self) -> None:
+        if self._descriptor is not None:
+            os.fsync(self._descriptor)
+
+    async def close(self) -> None:
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+class Transcripts:
+    """All transcripts below one folder."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def path(self, workspace: str, session_id: str) -> Path:
+        """Where the transcript of this session is, or is to be. Raises `TranscriptError` for an id that is no name."""
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}", session_id):
+            raise TranscriptError(
+                f"{session_id!r} is no session id. An id has letters, digits, `-` and `_`, and a letter or digit first."
+            )
+        return self._folder(workspace) / (session_id + ENDING)
+
+    def find(self, workspace: str, session_id: str) -> Path:
+        """The transcript of a session of this project. Raises `TranscriptError`, and says where else it is."""
+        path = self.path(workspace, session_id)
+        if path.is_file():
+            return path
+        for other in self._root.glob(f"*/{session_id}{ENDING}"):
+            where = _head(other).get("workspace") or "another project"
+            raise TranscriptError(f"The session {session_id} belongs to {where}. Resume it from there.")
+        raise TranscriptError(f"There is no session {session_id} here. `ferrule sessions` lists those of this project.")
+
+    def listing(self, workspace: str) -> tuple[ListedSession, ...]:
+        """The sessions of this project, the last used one first."""
+        real = os.path.realpath(workspace)
+        listed: list[ListedSession] = []
+        for path in self._folder(workspace).glob(f"*{ENDING}"):
+            with suppress(OSError):  # one that goes away meanwhile, or that is not ours to read
+                if _head(path).get("workspace", real) == real and (one := _list_entry(path)):
+                    listed.append(one)
+        return tuple(sorted(listed, key=lambda one: (-one.last_used, one.id)))
+
+    def copy(self, source: Path, target: Path, first: bytes, *, last: str | None = None) -> None:
+        """The whole lines of a transcript in a new one, behind a first line of its own. The old one stays as it is.
+
+        Up to the entry with the id `last`, where one is given. Raises `TranscriptError` where there is none.
+        """
+        make_private(target.parent)
+        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(first)
+                file.writelines(_up_to(last, (line for line in lines_of(source) if line.endswith(b"\n"))))
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError:
+            target.unlink(missing_ok=True)
+            raise
+
+    def replace(self, path: Path, lines: Iterable[bytes]) -> None:
+        """Make a transcript of these lines, in the place of one that nobody has open. Raises `TranscriptError`."""
+        make_private(path.parent)
+        held = _open_locked(path, os.O_RDWR) if path.exists() else None
+        new = path.with_suffix(f".{os.urandom(4).hex()}")
+        try:
+            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as file:
+                file.writelines(lines)
+                file.flush()
+                os.fsync(file.fileno())
+            new.rename(path)
+        except OSError as error:
+            raise TranscriptError(f"The transcript {path} cannot be written: {error.strerror}.") from None
+        finally:
+            new.unlink(missing_ok=True)
+            if held is not None:
+                os.close(held)
+
+    def prune(self, workspace: str, days: int) -> None:
+        """Remove the transcripts of this project that nobody has used for so many days."""
+        oldest = time.time() - days * 86_400
+        for path in self._folder(workspace).glob(f"*{ENDING}"):
+            try:
+                if path.lstat().st_mtime < oldest:
+                    path.unlink()
+            except OSError as error:
+                log.warning("could not tidy up %s: %s", path, error)
+
+    def _folder(self, workspace: str) -> Path:
+        return self._root / folder_name(os.path.realpath(workspace))
+
+
+def folder_name(real_path: str) -> str:
+    """The path as one name. Two paths may have the same; a transcript says in its first line which is meant.
+
+    >>> folder_name("/home/me/my project")
+    '-home-me-my-project'
+    """
+    name = re.sub(r"[^A-Za-z0-9]", "-", real_path)
+    if len(name) <= LONGEST_NAME:
+        return name
+    return f"{name[:LONGEST_NAME]}-{sha256(os.fsencode(real_path)).hexdigest()[:12]}"
+
+
+def lines_of(path: Path) -> Iterator[bytes]:
+    with open(path, "rb") as file:
+        yield from file
+
+
+def add_line(path: Path, line: bytes) -> None:
+    """To a transcript that somebody may be writing, behind what is there."""
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        end = os.lseek(descriptor, 0, os.SEEK_END)
+        is_torn = end > 0 and os.pread(descriptor, 1, end - 1) != b"\n"
+        os.write(descriptor, b"\n" + line if is_torn else line)
+    finally:
+        os.close(descriptor)
+
+
+def _up_to(last: str | None, lines: Iterator[bytes]) -> Iterator[bytes]:
+    for line in lines:
+        yield line
+        if last is not None and last.encode() in line[:HEAD] and _entry(line).get("uuid") == last:
+            return
+    if last is not None:
+        raise TranscriptError(f"There is no message {last} in the session. Take the id of one that was read from it.")
+
+
+def _open_locked(path: Path, flags: int) -> int:
+    """Open for nobody but us. Raises `TranscriptError` where another process has it."""
+    try:
+        descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise TranscriptError(f"The transcript {path} cannot be opened: {error.strerror}.") from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise TranscriptError(
+            f"The session {path.stem} is open in another process. Fork it, or end that process first."
+        ) from None
+    except OSError as error:
+        log.debug("%s cannot be locked: %s", path, error)  # a file system without locks is no reason to write nothing
+    return descriptor
+
+
+def _cut_half_a_line(descriptor: int) -> None:
+    end = os.lseek(descriptor, 0, os.SEEK_END)
+    step = 1 << 16
+    at = end
+    while at > 0:
+        start = max(0, at - step)
+        newline = os.pread(descriptor, at - start, start).rfind(b"\n")
+        if newline >= 0:
+            at = start + newline + 1
+            break
+        at = start
+    if at < end:
+        os.ftruncate(descriptor, at)
+
+
+def _sync_folder(folder: Path) -> None:
+    """So that the new name in it outlasts a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _head(path: Path) -> dict[str, Any]:
+    """The first entry; empty where it cannot be read."""
+    with open(path, "rb") as file:
+        return _entry(file.readline())
+
+
+def _list_entry(path: Path) -> ListedSession | None:
+    """`None` for a session to which nobody said anything."""
+    turns, prompt = 0, ""
+    for line in lines_of(path):
+        if line.startswith(b'{"type":"user"') and b'"agent":"main"' in line[:HEAD]:
+            turns += 1
+            prompt = prompt or prompt_of(_entry(line))
+    if not turns:
+        return None
+    return ListedSession(id=path.stem, first_prompt=prompt, last_used=path.stat().st_mtime, turns=turns, path=path)
+
+
+def prompt_of(entry: Mapping[str, Any]) -> str:
+    """The beginning of what was said, on one line."""
+    content = entry.get("content")
+    blocks = cast(list[Any], content) if isinstance(content, list) else []
+    texts = [cast(dict[str, Any], block).get("text") for block in blocks if isinstance(block, dict)]
+    return " ".join(" ".join(text.split()) for text in texts if isinstance(text, str))[:FIRST_PROMPT]
+
+
+def _entry(line: bytes) -> dict[str, Any]:
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return cast(dict[str, Any], entry) if isinstance(entry, dict) else {}

@@ -1,0 +1,27 @@
+"""What takes long to load, loaded when a server is first used and in a thread, so that nobody waits for it."""
+
+from __future__ import annotations
+
+from ..core.threads import in_a_thread
+
+
+async def load_wire():
+    """The module `wire`, with the protocol's package behind it: over a second of work."""
+    return await in_a_thread(_wire)
+
+
+async def load_checking():
+    """The module `checking`, with the checks of JSON Schemas: some two hundred milliseconds."""
+    return await in_a_thread(_checking)
+
+
+def _wire():
+    from . import wire
+
+    return wire
+
+
+def _checking():
+    from . import argument_checks as checking
+
+    return checking

@@ -1,0 +1,164 @@
+"""What stands between the parentheses of a rule, by the kind of tool it names."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+from ..core.values import plain_value
+from ..core.verdicts import Behavior
+from .domains import DomainPattern, why_no_domain
+from .path_patterns import PathForm, path_form, why_no_path
+from .patterns import TextPattern
+from .tool_names import CANONICAL, MCP
+
+COMMAND_TOOLS: Final = frozenset({"Bash", "PowerShell", "Monitor"})
+FOLDING: Final = frozenset({"PowerShell"})
+"""Shells to which upper and lower case are the same."""
+READING: Final = "Read"
+WRITING: Final = "Edit"
+PATH_TOOLS: Final = frozenset({"Write", "MultiEdit", "NotebookEdit", "Glob", "Grep", "LSP"})
+"""Tools whose paths `Read` and `Edit` rules speak for; a path rule under their own name can only restrict them."""
+NAMED_BY: Final = {"Agent": ("subagent_type",), "Skill": ("skill", "args")}
+"""Tools that a rule tells apart by the name of what they start, and the parameters that hold it."""
+PRIMARY: Final = frozenset({"command", "file_path", "path", "notebook_path", "url"})
+"""Parameters that other forms speak for, in tools whose forms are known."""
+
+_ARGUMENT: Final = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_-]*):(?P<value>.*)", re.DOTALL)
+_DOMAIN: Final = "domain:"
+
+
+@plain_value
+class WholeTool:
+    """The tool, whatever it is given."""
+
+
+@plain_value
+class OfCommand:
+    pattern: TextPattern
+
+
+@plain_value
+class OfPath:
+    path: PathForm
+    tool_only: bool = False
+    """Whether it speaks for the calls of its own tool alone."""
+
+
+@plain_value
+class OfHost:
+    pattern: DomainPattern
+
+
+@plain_value
+class OfName:
+    """What an agent or a skill is called, with its arguments."""
+
+    parameters: tuple[str, ...]
+    pattern: TextPattern
+
+    def names(self, values: Sequence[object], behavior: Behavior) -> bool:
+        """Whether it is about a call with these values of its parameters.
+
+        A rule that restricts `deploy` does so whatever it is given to work on;
+        one that allows it allows that alone, and `deploy *` what it is given too.
+        """
+        called = " ".join(word for value in values if isinstance(value, str) and (word := value.strip())).lstrip("/")
+        if self.pattern.matches(called):
+            return bool(called)
+        takes_more = len(self.parameters) > 1 and behavior is not Behavior.ALLOW
+        return takes_more and self.pattern.matches(called.partition(" ")[0])
+
+
+@plain_value
+class OfArgument:
+    """One parameter, as the model wrote it."""
+
+    name: str
+    pattern: TextPattern
+
+
+@plain_value
+class OwnWords:
+    """A specifier that only the tool itself can read."""
+
+
+Form: TypeAlias = WholeTool | OfCommand | OfPath | OfHost | OfName | OfArgument | OwnWords
+
+
+class NoForm(ValueError):
+    """A specifier that cannot be used; the message completes "the rule ..."."""
+
+
+def forms_of(tool: str, specifier: str | None, behavior: Behavior) -> tuple[Form, ...]:
+    """What the rule is about; any one of the forms is enough. Raises `NoForm`."""
+    if specifier is None or specifier in ("", "*"):
+        return (WholeTool(),)
+    if not specifier.strip():
+        raise NoForm("has nothing but blanks in its parentheses. Write the tool's name alone, or what it is about")
+    tool = CANONICAL.get(tool, tool)
+    argument = _argument(specifier, tool) if behavior is not Behavior.ALLOW else None
+    more: tuple[Form, ...] = (argument,) if argument is not None else ()
+    if tool in COMMAND_TOOLS:
+        return (OfCommand(TextPattern(unescape(specifier), ignore_case=tool in FOLDING)), *more)
+    if tool in (READING, WRITING) or tool in PATH_TOOLS:
+        return (*_of_path(tool, specifier, behavior), *more)
+    if tool == "WebFetch":
+        return _of_host(specifier, behavior, more)
+    if tool in NAMED_BY:
+        return (OfName(NAMED_BY[tool], TextPattern(unescape(specifier).strip().lstrip("/"))), *more)
+    if tool == "WebSearch" and not more:
+        raise NoForm("has a specifier, and WebSearch takes none. Write `WebSearch`")
+    return (OwnWords(), *more)
+
+
+def unescape(specifier: str) -> str:
+    r"""Without the backslashes that only keep parentheses apart.
+
+    >>> unescape(r"echo \(\*\)")
+    'echo (\\*)'
+    """
+    return re.sub(r"\\([()])", r"\1", specifier)
+
+
+def _argument(specifier: str, tool: str) -> OfArgument | None:
+    found = _ARGUMENT.fullmatch(specifier)
+    if found is None or (not tool.startswith(MCP) and (found["name"] in PRIMARY or found["name"] == "domain")):
+        return None
+    # The value is a plain glob: "any arguments" has no meaning for it.
+    value = found["value"]
+    return OfArgument(found["name"], TextPattern(f"{value}*" if value.endswith(" *") else value))
+
+
+def _of_path(tool: str, specifier: str, behavior: Behavior) -> tuple[Form, ...]:
+    text = unescape(specifier)
+    why = why_no_path(text)
+    if why is not None:
+        raise NoForm(why)
+    if tool in PATH_TOOLS and behavior is Behavior.ALLOW:
+        better = READING if tool in ("Glob", "Grep", "LSP") else WRITING
+        raise NoForm(f"allows paths of {tool}, which is never asked about. Write `{better}({specifier})`")
+    if behavior is Behavior.ALLOW:
+        return (OfPath(path_form(text, allows=True), tool in PATH_TOOLS),)
+    return tuple(OfPath(path_form(one, allows=False), tool in PATH_TOOLS) for one in _spellings(text))
+
+
+def _spellings(path: str) -> tuple[str, ...]:
+    """Letters with their accents as one character or as two: file systems may take them for the same name."""
+    if path.isascii():
+        return (path,)
+    return tuple(dict.fromkeys((path, unicodedata.normalize("NFC", path), unicodedata.normalize("NFD", path))))
+
+
+def _of_host(specifier: str, behavior: Behavior, more: tuple[Form, ...]) -> tuple[Form, ...]:
+    if not specifier.startswith(_DOMAIN):
+        if more:
+            return more
+        raise NoForm(f"names no domain. Write `WebFetch(domain:{specifier.removeprefix('https://')})`")
+    domain = specifier.removeprefix(_DOMAIN)
+    why = why_no_domain(domain, allows=behavior is Behavior.ALLOW)
+    if why is not None:
+        raise NoForm(why)
+    return (WholeTool(),) if domain.strip() == "*" else (OfHost(DomainPattern(domain)),)

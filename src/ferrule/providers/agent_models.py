@@ -1,0 +1,44 @@
+"""The models that agents ask for by name, opened once each and closed together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ..core.model import ModelError, ModelProvider
+from .choosing import choose_model
+from .model_catalog import is_short, speaks_anthropic
+from .model_choice import ModelChoice
+
+if TYPE_CHECKING:
+    from .model_catalog import OpenedModel
+
+
+class AgentModels:
+    """Satisfies `agents.spawner.Models`."""
+
+    def __init__(self, environ: Mapping[str, str], choice: ModelChoice, *, own: ModelProvider) -> None:
+        """`own` is the session's model, which is asked where a short name is of a service that cannot be asked."""
+        self._environ = environ
+        self._choice = choice
+        self._own = own
+        self._opened: dict[str, OpenedModel] = {}
+
+    def __call__(self, name: str, /) -> ModelProvider:
+        if is_out_of_reach(name, self._environ, self._choice):
+            return self._own
+        if name not in self._opened:
+            try:
+                self._opened[name] = choose_model(name, self._environ, self._choice)
+            except ModelError as error:
+                raise ValueError(str(error)) from None
+        return self._opened[name]
+
+    async def close(self) -> None:
+        for model in self._opened.values():
+            await model.close()
+
+
+def is_out_of_reach(name: str, environ: Mapping[str, str], choice: ModelChoice) -> bool:
+    """Whether it is a short name, as agents of other programs have them, of a service that cannot be asked here."""
+    return is_short(name) and not speaks_anthropic(choice.reaching(name, environ))

@@ -1,0 +1,166 @@
+"""From a name on the command line to a model that can be asked.
+
+Only the kind of model that is asked for is loaded: each costs some milliseconds of a start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+from ..core.model import ModelError, ModelProvider
+from ..host.http.urls import BadUrl
+from .known_models import SHORT_NAMES, anthropic_facts, openai_facts
+
+if TYPE_CHECKING:
+    from ..host.http.http_client import HttpClient
+    from .retry import Retries
+
+DEFAULT_ANTHROPIC = "claude-sonnet-5-5"
+DEFAULT_OPENAI = "gpt-6.1-sol"
+SCRIPTED = "scripted:"
+LONG_WINDOW = "context-1m-"
+LONG = 1_000_000
+"""Tokens of the window that this feature gives to models that have less without it."""
+
+
+class OpenedModel(ModelProvider, Protocol):
+    async def close(self) -> None:
+        """Close the connections that wait for a next request. The model can still be asked."""
+        ...
+
+
+def open_model(
+    name: str | None,
+    environ: Mapping[str, str],
+    *,
+    client: HttpClient | None = None,
+    retries: Retries | None = None,
+) -> OpenedModel:
+    """`anthropic:NAME`, `openai:NAME`, `scripted:FILE`, or a bare name; none for the default of whoever has a key.
+
+    Raises `ModelError`, which says what to set.
+    """
+    service, bare = _service_and_name(name or "", environ)
+    if service == "scripted":
+        return _open_scripted(bare)
+    from ..host.http.http_client import HttpClient
+
+    client = client or HttpClient(environ)
+    opened = _anthropic if service == "anthropic" else _openai
+    try:
+        return opened(bare, environ, client, retries)
+    except BadUrl as error:
+        variable = f"{service.upper()}_BASE_URL"
+        raise ModelError(
+            f"{variable} is no URL that can be asked: {error}. Correct it, or unset it.", "request"
+        ) from None
+
+
+def is_short(name: str) -> bool:
+    """Whether it is a name that people have for the newest of a family, such as `sonnet`."""
+    return name in SHORT_NAMES
+
+
+def speaks_anthropic(environ: Mapping[str, str]) -> bool:
+    """Whether a bare name goes to the Anthropic API, or a service that speaks it."""
+    return _any_of(environ, "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL")
+
+
+def _service_and_name(name: str, environ: Mapping[str, str]) -> tuple[str, str]:
+    service, colon, rest = name.partition(":")
+    if colon and service in ("anthropic", "openai", "scripted"):
+        return service, rest
+    if speaks_anthropic(environ):
+        return "anthropic", name
+    if _any_of(environ, "OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        return "openai", name
+    if name:  # nobody can be asked, and the error is to name the right key
+        return "anthropic" if is_short(name) or name.startswith("claude") else "openai", name
+    raise ModelError(
+        "There is no model to ask. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or OPENAI_BASE_URL for a local server; "
+        "or play a script with --model scripted:FILE.",
+        "key",
+    )
+
+
+def _anthropic(model: str, environ: Mapping[str, str], client: HttpClient, retries: Retries | None) -> OpenedModel:
+    from .anthropic import BASE_URL, AnthropicKeys, AnthropicModel
+
+    model = _full(model, environ) or DEFAULT_ANTHROPIC
+    keys = AnthropicKeys(api_key=_value(environ, "ANTHROPIC_API_KEY"), bearer=_value(environ, "ANTHROPIC_AUTH_TOKEN"))
+    base_url = _value(environ, "ANTHROPIC_BASE_URL")
+    if not (keys.api_key or keys.bearer or base_url):
+        raise _no_key(model, "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
+    facts, thinking = anthropic_facts(model)
+    betas = _value(environ, "ANTHROPIC_BETAS")
+    if LONG_WINDOW in betas and facts.window < LONG:
+        facts = replace(facts, window=LONG)
+    return AnthropicModel(
+        model,
+        client=client,
+        base_url=base_url.rstrip("/").removesuffix("/v1") or BASE_URL,
+        keys=keys,
+        betas=betas,
+        facts=facts,
+        thinking=thinking,
+        retries=retries,
+    )
+
+
+def _full(model: str, environ: Mapping[str, str]) -> str:
+    """A short name as the environment or the table has it; any other as it is.
+
+    >>> _full("opus", {"ANTHROPIC_DEFAULT_OPUS_MODEL": "claude-opus-5"}), _full("claude-opus-5", {})
+    ('claude-opus-5', 'claude-opus-5')
+    """
+    if model not in SHORT_NAMES:
+        return model
+    return _value(environ, f"ANTHROPIC_DEFAULT_{model.upper()}_MODEL") or SHORT_NAMES[model]
+
+
+def _openai(model: str, environ: Mapping[str, str], client: HttpClient, retries: Retries | None) -> OpenedModel:
+    from .openai_chat import BASE_URL, OpenAiModel
+
+    model = model or DEFAULT_OPENAI
+    api_key, base_url = _value(environ, "OPENAI_API_KEY"), _value(environ, "OPENAI_BASE_URL")
+    if not (api_key or base_url):
+        raise _no_key(model, "OPENAI_API_KEY", "OPENAI_BASE_URL")
+    return OpenAiModel(
+        model,
+        client=client,
+        base_url=_with_path(base_url) if base_url else BASE_URL,
+        api_key=api_key,
+        facts=openai_facts(model),
+        retries=retries,
+    )
+
+
+def _open_scripted(file: str) -> OpenedModel:
+    from .script import BadScript, load_script
+    from .scripted_file import ScriptFileModel
+
+    try:
+        return ScriptFileModel(load_script(file), f"{SCRIPTED}{file}")
+    except BadScript as error:
+        raise ModelError(str(error), "request") from None
+
+
+def _no_key(model: str, key: str, url: str) -> ModelError:
+    return ModelError(f"There is no key for {model}. Set {key}, or {url} for a service that needs none.", "key")
+
+
+def _with_path(base_url: str) -> str:
+    """All local servers have theirs below /v1, and their users forget it."""
+    _, _, rest = base_url.partition("://")
+    return base_url if "/" in rest.rstrip("/") else f"{base_url.rstrip('/')}/v1"
+
+
+def _any_of(environ: Mapping[str, str], *names: str) -> bool:
+    return any(_value(environ, name) for name in names)
+
+
+def _value(environ: Mapping[str, str], name: str) -> str:
+    """Without the line break that a copied key brings along."""
+    return environ.get(name, "").strip()

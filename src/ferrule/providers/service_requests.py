@@ -1,0 +1,148 @@
+"""One try: the request as HTTP, the answer as events. What both kinds of services have in common."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from typing import Any, Protocol, cast
+
+from ..core.model import ModelEvent
+from ..host.http.http_client import HttpClient, HttpResponse
+from ..host.http.message import MEGABYTE, HttpError, HttpRequest, Timeouts
+from .service_errors import ServiceAddress, trouble_of_status, unreachable, unreadable
+from .sse import ServerSentEvent, SseReader
+from .whole_characters import WholeCharacters
+
+TIMEOUTS = Timeouts(connect=20.0, first_byte=600.0, idle=300.0)
+"""A model may read a long conversation for minutes before its first word."""
+MOST_ANSWER = 256 * MEGABYTE
+MOST_ERROR = MEGABYTE
+FINISH_SECONDS = 0.25
+DONE = "[DONE]"
+"""How OpenAI ends a stream."""
+
+
+class MessageReader(Protocol):
+    """Makes events of one message. Raises `Trouble`."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the service said so, so that nothing will follow."""
+        ...
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing of the message is missing, whatever may still follow."""
+        ...
+
+    def event(self, event: ServerSentEvent, /) -> Iterable[ModelEvent]: ...
+
+    def whole(self, message: dict[str, Any], /) -> Iterable[ModelEvent]:
+        """An answer that came at once and not as a stream."""
+        ...
+
+    def end(self, *, is_framed: bool) -> Iterable[ModelEvent]:
+        """The last events; raises where the message is not whole.
+
+        `is_framed` says that the end was marked, so that it is not where a connection happened to break.
+        """
+        ...
+
+
+async def ask_once(
+    client: HttpClient, service: ServiceAddress, body: bytes, reader: MessageReader
+) -> AsyncGenerator[ModelEvent]:
+    request = HttpRequest(
+        url=service.url,
+        method="POST",
+        headers=service.headers,
+        body=body,
+        timeouts=TIMEOUTS,
+        most_body=MOST_ANSWER,
+    )
+    is_framed = False
+    characters = WholeCharacters()
+    try:
+        async with client.send(request) as response:
+            if response.status != 200:
+                raise trouble_of_status(
+                    service, response.status, response.headers, await _error_text(response), now=time.time()
+                )
+            is_framed = response.is_framed
+            pieces = Pieces(service, reader)
+            async for chunk in response.chunks():
+                for event in pieces.feed(chunk):
+                    for whole in characters.feed(event):
+                        yield whole
+                if reader.is_over:
+                    await response.finish(FINISH_SECONDS)
+                    break
+            for event in pieces.end():
+                for whole in characters.feed(event):
+                    yield whole
+    except HttpError as error:
+        if not reader.is_whole:
+            raise unreachable(service, error) from None
+    for event in reader.end(is_framed=is_framed):
+        for whole in characters.feed(event):
+            yield whole
+
+
+class Pieces:
+    """Tells a stream of events from one JSON object by its first character, whatever the headers say."""
+
+    def __init__(self, service: ServiceAddress, reader: MessageReader) -> None:
+        self._service = service
+        self._reader = reader
+        self._stream = SseReader()
+        self._object: bytearray | None = None
+        self._began = False
+
+    def feed(self, chunk: bytes) -> Iterator[ModelEvent]:
+        if not self._began and chunk.strip():
+            self._began = True
+            self._object = bytearray() if chunk.lstrip().startswith(b"{") else None
+        if self._object is not None:
+            self._object += chunk
+            return
+        for event in self._stream.feed(chunk):
+            if self._reader.is_over:
+                return  # whatever follows is not of this message
+            yield from self._reader.event(event)
+
+    def end(self) -> Iterator[ModelEvent]:
+        if self._object is not None:
+            yield from self._reader.whole(parse_object(self._service, self._object.decode("utf-8", "replace")))
+        elif not self._reader.is_whole:
+            for event in self._stream.end():
+                if _is_json(event.data):  # else the end is where it was cut, which the reader will see
+                    yield from self._reader.event(event)
+
+
+async def _error_text(response: HttpResponse) -> bytes:
+    text = bytearray()
+    async for chunk in response.chunks():
+        text += chunk
+        if len(text) > MOST_ERROR:
+            break
+    return bytes(text)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return text == DONE
+    return True
+
+
+def parse_object(service: ServiceAddress, text: str) -> dict[str, Any]:
+    """The JSON object that the text is."""
+    try:
+        value: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        raise unreadable(service, text) from None
+    if not isinstance(value, dict):
+        raise unreadable(service, text)
+    return cast(dict[str, Any], value)

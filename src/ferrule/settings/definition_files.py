@@ -1,0 +1,150 @@
+"""The files of skills, commands and agents: where they stand, what they say, and whether what they bring counts.
+
+A file of the folder that leads out of its checkout by a link is skipped: what
+it holds would be read without any rule being asked. Files of the user and of
+an administrator may be links to anywhere.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from copy import copy
+from typing import Final
+
+from ..core.ports import Door
+from ..core.values import named_value, plain_value
+from ..host.files.text_files import NotText
+from ..host.storage.front_matter import BadHead, HeadedText, split_head
+from .folder_items import FAMILIES, item_of_file
+from .heads import text_of
+from .levels import Level, SettingsContext
+from .settings_files import FOLDERS
+from .settings_loading import content_of
+from .trust_items import Item, ItemKind, ProjectFolder, is_below, printable
+from .trust_store import ground_of
+
+_NAMES: Final = {ItemKind.AGENT: "agents", ItemKind.SKILL: "skills", ItemKind.COMMAND: "commands"}
+_SHARED: Final = ".agents"
+"""Where other programs look for skills too."""
+
+
+class BadPage(ValueError):
+    """The file cannot be used. The message names it and says why."""
+
+
+@plain_value
+class DefinitionFolder:
+    """A folder for files of one kind, whether or not it is there."""
+
+    level: Level
+    kind: ItemKind
+    path: str
+    prefix: str = ""
+    """Stands before the names of what is found there."""
+
+
+@named_value
+class WrittenPage:
+    shelf: DefinitionFolder
+    path: str
+    page: HeadedText
+    counts: bool
+    """Whether it may do more than say something: give permissions, run commands, bring hooks or servers."""
+
+    @property
+    def model(self) -> str:
+        """As its head names it; one of a folder that nobody trusts cannot say where requests go."""
+        name = text_of(self.page.head, "model")
+        return name if self.counts or name in FAMILIES else ""
+
+
+class DefinitionFiles:
+    """Reads such files on the ground of one session."""
+
+    def __init__(
+        self,
+        around: SettingsContext,
+        trusts: Callable[[Item], bool] = lambda item: False,
+        *,
+        levels: frozenset[Level] = frozenset(Level),
+    ) -> None:
+        """`trusts` says whether what a file of the folder brings counts; files from elsewhere are a user's own.
+
+        What an administrator has written counts whatever the `levels`.
+        """
+        self._around = around
+        self._levels = levels | {Level.MANAGED}
+        self._ground: ProjectFolder = ground_of(around)
+        self._trusts = trusts
+        self._more: tuple[DefinitionFolder, ...] = ()
+        self._door: Door | None = None
+
+    def join(self, more: Iterable[DefinitionFolder]) -> DefinitionFiles:
+        """With further shelves behind these, whatever the levels."""
+        pages = copy(self)
+        pages._more = (*self._more, *more)
+        return pages
+
+    def behind(self, door: Door) -> DefinitionFiles:
+        """With a door that the files of the folder must pass."""
+        pages = copy(self)
+        pages._door = door
+        return pages
+
+    def shelves(self, kind: ItemKind) -> Iterator[DefinitionFolder]:
+        yield from (shelf for shelf in self._all_shelves(kind) if shelf.level in self._levels)
+        yield from (shelf for shelf in self._more if shelf.kind is kind)
+
+    def _all_shelves(self, kind: ItemKind) -> Iterator[DefinitionFolder]:
+        """From the most important level to the least, and from where one works up to the root of the checkout."""
+        name = _NAMES[kind]
+        hidden = (*reversed(FOLDERS), *([_SHARED] if kind is ItemKind.SKILL else []))
+        for managed in reversed(self._around.managed_folders):
+            yield DefinitionFolder(Level.MANAGED, kind, os.path.join(managed, FOLDERS[0], name))
+        for folder in self._folders():
+            yield from (DefinitionFolder(Level.PROJECT, kind, os.path.join(folder, one, name)) for one in hidden)
+        config = {FOLDERS[0]: self._around.config_folder}
+        for one in hidden:
+            yield DefinitionFolder(
+                Level.USER, kind, os.path.join(config.get(one, os.path.join(self._around.home, one)), name)
+            )
+
+    def read(self, shelf: DefinitionFolder, path: str) -> WrittenPage:
+        """Raises `BadPage`."""
+        shown = printable(path)
+        if shelf.level is Level.PROJECT and not self._is_inside(path):
+            raise BadPage(f"{shown} is skipped: it is a link that leads out of the folder")
+        if shelf.level is Level.PROJECT and self._door and (objection := self._door.objection(path)):
+            raise BadPage(f"{shown} is skipped: {objection}")
+        try:
+            content = content_of(path)
+            page = split_head(content.decode())
+        except OSError as error:
+            raise BadPage(f"{shown} is skipped: {error.strerror or error}") from None
+        except UnicodeDecodeError:
+            raise BadPage(f"{shown} is skipped: it is no text in UTF-8") from None
+        except (NotText, BadHead) as error:
+            raise BadPage(f"{shown} is skipped: {error}") from None
+        return WrittenPage(shelf=shelf, path=path, page=page, counts=self._counts(shelf, path, content))
+
+    def _counts(self, shelf: DefinitionFolder, path: str, content: bytes) -> bool:
+        if shelf.level is not Level.PROJECT:
+            return True
+        item = item_of_file(shelf.kind, path, content, self._ground)
+        return item is None or self._trusts(item)
+
+    def _is_inside(self, path: str) -> bool:
+        real = os.path.realpath(path)
+        return any(is_below(real, root) for root in self._ground.roots)
+
+    def _folders(self) -> Iterator[str]:
+        """Each folder of the checkout that stands around the start, but for the home, whose files are the user's."""
+        folder, root = self._ground.real_cwd, self._ground.roots[0]
+        home = os.path.realpath(self._around.home)
+        while True:
+            if folder != home:
+                yield folder
+            if not is_below(folder, root):
+                return
+            folder = os.path.dirname(folder)

@@ -1,0 +1,181 @@
+"""Settings files as values.
+
+The keys are those that users' files have already, and a few older ones. Every
+key may be left out, and reads as `None` then, so that a layer above can tell
+what a file says from what it leaves to others. Unknown keys at the top are let
+be: the file may come from a newer version. Inside `permissions`, `sandbox` and
+hooks they are errors, because a misspelt key there silently protects nothing;
+`forbidding` says which of them matter when a file is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal, TypeAlias
+
+from pydantic import BaseModel, Discriminator, Field, Tag
+
+from .fields import ClosedObject, Given, Items, Named, OpenObject, RuleText
+from .hook_entries import HOOK_TAGS, Hooks, HooksFile
+from .sandbox_entries import SandboxEntry
+from .server_entries import SERVER_TAGS, McpFile, NamedServers, ServerMatch
+from .settings_files import SettingsKind
+
+ModeName: TypeAlias = Literal["default", "manual", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"]
+Theme: TypeAlias = Literal[
+    "light", "dark", "system", "auto", "light-daltonized", "dark-daltonized", "light-ansi", "dark-ansi"
+]
+
+
+class PreApprovalEntry(ClosedObject):
+    """Domains of the web that need no question, and those that always do."""
+
+    allowed_domains: Given[Items[Named]] = Field(default=None, alias="allowed_domains")
+    blocked_domains: Given[Items[Named]] = Field(default=None, alias="blocked_domains")
+    auto_approve_https: Given[bool] = Field(default=None, alias="auto_approve_https")
+
+
+class Permissions(ClosedObject):
+    """Rules, mode and added directories; the snake_case keys are the older names for allow and deny."""
+
+    allow: Given[Items[RuleText]] = None
+    ask: Given[Items[RuleText]] = None
+    deny: Given[Items[RuleText]] = None
+    default_mode: Given[ModeName] = None
+    additional_directories: Given[Items[Named]] = None
+    disable_bypass_permissions_mode: Given[Literal["disable"]] = None
+    disable_auto_mode: Given[Literal["disable"]] = None
+    allowed_tools: Given[Items[RuleText]] = Field(default=None, alias="allowed_tools")
+    disabled_tools: Given[Items[RuleText]] = Field(default=None, alias="disabled_tools")
+    pre_approval: Given[PreApprovalEntry] = Field(default=None, alias="pre_approval")
+    protected_paths: Given[Items[Named]] = None
+    unprotected_paths: Given[Items[Named]] = None
+    secret_paths: Given[Items[Named]] = None
+    not_secret_paths: Given[Items[Named]] = None
+
+
+class PermissionsFile(Permissions):
+    """A permissions.json: what `permissions` holds in a settings file, with the domains beside it."""
+
+    schema_address: Given[str] = Field(default=None, alias="$schema")
+    allowed_domains: Given[Items[Named]] = Field(default=None, alias="allowed_domains")
+    blocked_domains: Given[Items[Named]] = Field(default=None, alias="blocked_domains")
+    auto_approve_https: Given[bool] = Field(default=None, alias="auto_approve_https")
+
+
+class OversizedResults(ClosedObject):
+    """What becomes of a tool's result that is too long to be shown whole."""
+
+    max_chars: Given[Annotated[int, Field(ge=1)]] = Field(default=None, alias="max_chars")
+    persist_dir: Given[Named] = Field(default=None, alias="persist_dir")
+    truncation_strategy: Given[Literal["keep_end", "keep_start", "keep_both"]] = Field(
+        default=None, alias="truncation_strategy"
+    )
+
+
+class StatusLine(ClosedObject):
+    type: Literal["command"]
+    command: str
+    padding: Given[float] = None
+    refresh_interval: Given[Annotated[float, Field(ge=1)]] = None
+    hide_vim_mode_indicator: Given[bool] = None
+
+
+class FileSuggestion(ClosedObject):
+    type: Literal["command"]
+    command: str
+
+
+class Worktree(ClosedObject):
+    base_ref: Given[Literal["fresh", "head"]] = None
+    symlink_directories: Given[Items[str]] = None
+    sparse_paths: Given[Items[Named]] = None
+    bg_isolation: Given[Literal["worktree", "none"]] = None
+
+
+def _one_or_many(value: object) -> str:
+    return "<many>" if isinstance(value, list | tuple) else "<one>"
+
+
+Models: TypeAlias = Annotated[
+    Annotated[str, Tag("<one>")] | Annotated[Items[str], Tag("<many>")], Discriminator(_one_or_many)
+]
+
+
+class SettingsFile(OpenObject):
+    """A settings.json or settings.local.json."""
+
+    schema_address: Given[str] = Field(default=None, alias="$schema")
+
+    permissions: Given[Permissions] = None
+    allow_managed_permission_rules_only: Given[bool] = None
+    sandbox: Given[SandboxEntry] = None
+    env: Given[Mapping[str, str]] = None
+
+    hooks: Given[Hooks] = None
+    disable_all_hooks: Given[bool] = None
+    allow_managed_hooks_only: Given[bool] = None
+    allow_managed_input_changes_only: Given[bool] = Field(
+        default=None, description="Whether only hooks of managed settings may change the input of a call."
+    )
+    allowed_http_hook_urls: Given[Items[Named]] = None
+    http_hook_allowed_env_vars: Given[Items[Named]] = None
+
+    mcp_servers: NamedServers = Field(default_factory=dict)
+    trusted_mcp_servers: Given[Items[Named]] = Field(
+        default=None, description="Servers whose own word on what their tools do is believed."
+    )
+    concurrent_mcp_servers: Given[Items[Named]] = Field(
+        default=None, description="Servers whose calls may run side by side."
+    )
+    enable_all_project_mcp_servers: Given[bool] = None
+    enabled_mcpjson_servers: Given[Items[Named]] = None
+    disabled_mcpjson_servers: Given[Items[Named]] = None
+    allowed_mcp_servers: Given[Items[ServerMatch]] = None
+    denied_mcp_servers: Given[Items[ServerMatch]] = None
+    allow_managed_mcp_servers_only: Given[bool] = None
+
+    model: Given[str] = None
+    small_model: Given[str] = Field(
+        default=None, description="For small questions: about a web page, or in the mode auto about a call."
+    )
+    available_models: Given[Items[str]] = None
+    fallback_model: Given[Models] = None
+    effort_level: Given[Literal["low", "medium", "high", "xhigh"]] = None
+    agent: Given[Named] = None
+    output_style: Given[str] = None
+    api_key: Given[str] = None
+    api_key_helper: Given[Named] = None
+    custom_api_url: Given[str] = None
+    otel_headers_helper: Given[Named] = None
+
+    skill_overrides: Given[Mapping[str, Literal["on", "name-only", "user-invocable-only", "off"]]] = None
+    skill_listing_budget_fraction: Given[Annotated[float, Field(gt=0, le=1)]] = None
+    skill_listing_max_desc_chars: Given[Annotated[int, Field(ge=1)]] = None
+    disable_skill_shell_execution: Given[bool] = None
+    disable_bundled_skills: Given[bool] = None
+
+    cleanup_period_days: Given[Annotated[int, Field(ge=1)]] = None
+    file_checkpointing_enabled: Given[bool] = None
+    oversized_results: Given[OversizedResults] = Field(default=None, alias="oversized_results")
+    plans_directory: Given[str] = None
+    claude_md_excludes: Given[Items[Named]] = None
+    respect_gitignore: Given[bool] = None
+    worktree: Given[Worktree] = None
+    default_shell: Given[Literal["bash", "powershell"]] = None
+
+    theme: Given[Theme] = None
+    status_line: Given[StatusLine] = None
+    file_suggestion: Given[FileSuggestion] = None
+    ask_user_question_timeout: Given[Literal["60s", "5m", "10m"]] = None
+
+
+MODELS: Final[Mapping[SettingsKind, type[BaseModel]]] = {
+    SettingsKind.SETTINGS: SettingsFile,
+    SettingsKind.HOOKS: HooksFile,
+    SettingsKind.PERMISSIONS: PermissionsFile,
+    SettingsKind.MCP: McpFile,
+}
+
+TAGS: Final = frozenset({"<one>", "<many>"}) | HOOK_TAGS | SERVER_TAGS
+"""Names of alternatives, which stand in the location of an error and not in the file."""
