@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from ferrule.app.build import Settings, open_session
-from ferrule.app.headless_run import Headless
-from ferrule.app.streams import lines_of, shape_if_known
+from ferrule.app.headless_run import Headless, lines_of, shape_if_known
 from ferrule.app.tool_responses import amend_output
 from ferrule.core.calls import Status, ToolCall, ToolOutcome
 from ferrule.core.content import Line, Text

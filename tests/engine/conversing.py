@@ -12,7 +12,7 @@ from typing import Any
 from ferrule.core.content import Text
 from ferrule.core.events import Event
 from ferrule.core.model import ModelEvent, ModelFacts, Request, ToolResult, Turn
-from ferrule.engine.asking import Prompt
+from ferrule.engine.session import Prompt
 
 from .stage import Stage
 

@@ -13,11 +13,9 @@ import pytest
 
 from ferrule.host.files.text_files import NotText
 from ferrule.host.processes.worker_process import WorkLimits
-from ferrule.host.web.cache import Recent
 from ferrule.host.web.decoding import decode_page
 from ferrule.host.web.fetching import Fetcher, FetchFailed
-from ferrule.host.web.html import MOST, read_html
-from ferrule.host.web.web_pages import WebPage, WebPages
+from ferrule.host.web.web_pages import MOST, Recent, WebPage, WebPages, read_html
 from tests.host.http_serving import serving, whole
 from tests.host.making import pdf, png
 from tests.requirement import requirement

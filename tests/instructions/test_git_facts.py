@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.instructions.environment_facts import environment
 from ferrule.instructions.git_facts import git_facts
+from ferrule.instructions.prompt import environment
 from tests.requirement import requirement
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ferrule.app.call_scenes import described
+from ferrule.app.explain_stand_ins import described
 from ferrule.app.explaining import explain
 from tests.permissions.scene import CWD, HOME
 from tests.requirement import requirement

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ferrule.app.build import open_session
-from ferrule.app.call_scenes import described, open_scene
+from ferrule.app.explain_stand_ins import described, open_scene
 from ferrule.app.explaining import Explanation, explain
 from ferrule.app.live_rules import Policy
 from ferrule.app.session_settings import Settings

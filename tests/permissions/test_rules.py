@@ -29,7 +29,7 @@ from ferrule.core.inputs import ToolInput
 from ferrule.core.ports import Proposal
 from ferrule.core.tool import Alias, Tool
 from ferrule.core.verdicts import NO_OPINION, Behavior, Verdict
-from ferrule.permissions.approvers import NobodyToAsk
+from ferrule.permissions.approvals import NobodyToAsk
 from ferrule.permissions.judge import RuleJudge
 from ferrule.permissions.modes import Mode
 from ferrule.permissions.path_patterns import Places

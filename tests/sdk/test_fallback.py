@@ -11,8 +11,8 @@ from ferrule.core.model import FailureKind, ModelError, TextDelta
 from ferrule.providers.script import check_script
 from ferrule.providers.scripted import ScriptedModel, says
 from ferrule.sdk.client import query
-from ferrule.sdk.fallback import MOST_TRIES, FallbackModel
 from ferrule.sdk.messages import AssistantMessage
+from ferrule.sdk.opened_models import MOST_TRIES, FallbackModel
 from ferrule.testing import ModelServer
 
 from .scenes import of, options, read, texts

@@ -26,7 +26,7 @@ from ..hooks.payloads import SessionFacts
 from ..hooks.skill_hooks import HooksOfSkills, load_hooks
 from ..host.search.file_search import Search
 from ..host.web.search_variables import SEARCH_VARIABLES
-from ..permissions.approvers import NobodyToAsk
+from ..permissions.approvals import NobodyToAsk
 from ..permissions.classifier import ClassifierJudge
 from ..permissions.hiding import hidden_tools
 from ..providers.small_model import CallReader, PageReader, SmallModel
@@ -35,17 +35,17 @@ from ..skills.activation import ActivatedSkills
 from ..skills.skill_catalog import Skills
 from ..skills.turn_rules import TurnRules
 from ..tools import Services, tools_on_demand
-from .agent_hooks import agent_hooks
+from .live_rules import SessionModes, judging_for
 from .session_hooks import (
     HookParts,
     MakeParts,
+    agent_hooks,
     answering_for,
     keeping_for,
     session_hooks,
     suggesting_for,
     tell_of_compactions,
 )
-from .session_modes import SessionModes, judging_for
 from .session_services import SessionServices, build_services
 from .session_settings import SessionParts, Settings
 
@@ -240,7 +240,7 @@ def _registry(
 def _approver(settings: Settings, ground: SessionServices, parts: SessionParts) -> Approver:
     approver, person = parts.get("approver"), parts.get("person")
     if approver is None and person is not None:
-        from .person import make_approver
+        from .questions import make_approver
 
         return make_approver(person, ground.rules, ground.state, ground.cwd, TrustStore(settings.state_folder))
     return approver or NobodyToAsk()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from .._version import __version__
 from ..core.calls import Status, ToolOutcome
 from ..core.content import Block, Text
 from ..core.events import Envelope, Event, MessageEnded, MessageStarted, TextStreamed, ToolFinished, TurnEnded
@@ -16,10 +17,55 @@ from ..core.model import ModelFacts, StopReason, Usage
 from ..engine.session import Session
 from ..engine.spending import add_usage
 from ..output.run_answer import Denial, Ending, RunAnswer, Spent
-from ..output.stream_json import STOP_REASONS
+from ..output.stream_json import STOP_REASONS, StreamJson
 from ..providers.asked_model import AskedModel
 from .slash_commands import Expand, NotExpanded
 from .structured import MOST_TRIES, NAME, StructuredOutput
+
+
+def lines_of(
+    session_id: str, model: Callable[[], str], *, partial: bool = False, parent: str | None = None
+) -> StreamJson:
+    """`parent` is the call that an agent other than the main one is for."""
+    return StreamJson(session_id, model=model, partial=partial, parent=parent, shape=shape_if_known)
+
+
+def shape_if_known(outcome: ToolOutcome) -> Mapping[str, Any] | None:
+    """See `tool_responses.shape`. The tools are loaded by the time one of them has given something."""
+    from .tool_responses import shape
+
+    return shape(outcome)
+
+
+def init_line(
+    stream: StreamJson,
+    session: Session,
+    *,
+    model: str,
+    mode: str,
+    servers: Sequence[dict[str, str]] = (),
+    commands: Iterable[str] = (),
+    skills: Iterable[str] = (),
+    plugins: Sequence[dict[str, str]] = (),
+) -> dict[str, Any]:
+    """`servers` are `{"name": ..., "status": ...}`, `plugins` are `{"name": ..., "path": ...}`."""
+    return stream.line(
+        "system",
+        subtype="init",
+        cwd=session.workspace,
+        tools=[tool.name for tool in session.registry.pool],
+        mcp_servers=list(servers),
+        model=model,
+        permissionMode=mode,
+        slash_commands=list(commands),
+        apiKeySource="none",
+        output_style="default",
+        agents=list(session.agents),
+        skills=list(skills),
+        plugins=list(plugins),
+        ferrule_version=__version__,
+    )
+
 
 Watch: TypeAlias = Callable[[Envelope], Awaitable[None]]
 WatchLast: TypeAlias = Callable[[Envelope], None]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
 
-from ..core.ports import Opinion, Proposal
+from ..core.ports import Note, Opinion, Proposal
 from ..core.state import SessionState
 from ..core.values import plain_value
 from ..core.verdicts import Behavior, Confinement, Grants, Verdict
@@ -23,6 +23,65 @@ from ..permissions.protected import DEFAULT_LISTS, PathLists
 from ..permissions.rules import Origin, Rule, RuleError, parse_rule
 from ..permissions.sandbox_policy import SandboxPolicy, apply_sandbox_policy, confinement_wanted_by
 from ..permissions.secrets import SecretFiles
+from ..skills.turn_rules import Judging, MakeJudge, SkillRules
+
+PLANNING = (
+    "Plan mode is on: look around and ask, but change nothing. When you know how the work is to be done, "
+    "call ExitPlanMode with the plan (find it with ToolSearch if you cannot see it)."
+)
+WORKING = "Plan mode is off: from now on you may change things, as far as the permissions go."
+
+
+class SessionModes:
+    """Satisfies `core.ports.Modes`, and `core.ports.NoteSource`: the model is told when planning begins and ends."""
+
+    def __init__(self, rules: LiveRules, state: SessionState) -> None:
+        self._rules = rules
+        self._state = state
+        self._told = False
+
+    def current(self) -> str:
+        return str(self._rules.mode)
+
+    def before(self) -> str:
+        """What was left for planning; what is safest for a session that began with it."""
+        before = self._state.mode_before
+        return before if before and before != Mode.PLAN else self._at_start()
+
+    def _at_start(self) -> str:
+        mode = self._rules.configured_mode
+        return str(Mode.DEFAULT if mode is Mode.PLAN else mode)
+
+    async def notes(self, agent: str) -> tuple[Note, ...]:
+        if agent != "main":
+            return ()
+        planning = self._rules.mode is Mode.PLAN
+        told, self._told = self._told, planning
+        if planning == told:
+            return ()
+        return (Note("plan_mode", PLANNING if planning else WORKING),)
+
+
+def judging_for(places: Places) -> MakeJudge:
+    """Rules of skills, matched as those of settings are."""
+
+    def make(rules: SkillRules) -> Judging:
+        return RuleJudge(tuple(_parse_rules(rules)), Mode.DEFAULT, places).judge
+
+    return make
+
+
+def _parse_rules(rules: SkillRules) -> Iterator[Rule]:
+    """One that allows and cannot be read allows nothing. One that denies raises, and a judge that raises denies."""
+    origin = Origin(rules.origin)
+    for text in rules.allow:
+        try:
+            yield parse_rule(text, Behavior.ALLOW, origin)
+        except RuleError:
+            continue
+    for text in rules.deny:
+        yield parse_rule(text, Behavior.DENY, origin)
+
 
 log = logging.getLogger(__name__)
 

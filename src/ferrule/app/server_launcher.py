@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..mcp.launcher import CannotStart, ServerChild
-from .late_shell import LateShell
 from .live_rules import LiveRules
+from .session_services import LateShell
 
 if TYPE_CHECKING:
     from ..host.processes.program_hold import ProgramHold

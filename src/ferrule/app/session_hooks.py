@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..agents.launcher import ModelSource
+from ..agents.agent_kinds import AgentKind
+from ..agents.launcher import AgentParts, ModelSource
 from ..core.calls import ToolOutcome
 from ..core.content import plain_text
 from ..core.events import Emit
@@ -19,25 +21,71 @@ from ..engine.compaction import Trigger
 from ..engine.session import Session
 from ..hooks.after import HookAfter
 from ..hooks.agents import AgentLifecycle
-from ..hooks.denied import HookDenied
 from ..hooks.hook import NO_HOOKS, Answering, Asked, Books, Hook, HookBook, Payload
 from ..hooks.hook_approver import HookApprover, Keep, Suggest, keep_nothing
-from ..hooks.hook_judge import HookJudge
-from ..hooks.lifecycle import Lifecycle
-from ..hooks.memory import CallMemory
-from ..hooks.moving import HookMoved
+from ..hooks.hook_judge import CallMemory, HookDenied, HookJudge
+from ..hooks.lifecycle import HookMoved, Lifecycle
 from ..hooks.payloads import SessionFacts
 from ..hooks.runner import Runner
 from ..hooks.skill_hooks import HooksOfSkills
-from ..permissions.approvers import NobodyToAsk
+from ..permissions.approvals import NobodyToAsk
 from ..providers.small_model import SmallModel
+from ..skills.definition import SkillDefinition
+from ..skills.skill_catalog import Skills
+from .headless_run import shape_if_known
 from .live_rules import LiveRules, PolicyLost
-from .streams import shape_if_known
 
 if TYPE_CHECKING:
     from ..hooks.reply_parsing import Save
     from ..hooks.worker import Worker
     from ..mcp.servers import McpServers
+
+
+def agent_hooks(
+    session: HookParts | None, make: MakeParts, scene: SessionFacts, skills: Skills | None
+) -> Callable[[AgentKind, str], AgentParts]:
+    """For each agent its own; raises `ValueError` for one whose hooks cannot be run."""
+
+    def parts(kind: AgentKind, agent: str) -> AgentParts:
+        book = _book(kind, skills.all if skills and kind.skills else {}, scene.project)
+        own = make(book, NobodyToAsk()) if book else None
+        told: list[Lifecycle] = [one.lifecycle for one in (session, own) if one]
+        if not told:
+            return AgentParts()
+        turns = AgentLifecycle(told, agent=agent.rpartition("/")[2], kind=kind.name, transcript=scene.transcript)
+        attach = partial(tell_of_agents_compactions, lifecycle=turns)
+        if own is None:
+            return AgentParts(turns=turns, attach=attach)
+        return AgentParts(
+            turns=turns,
+            attach=attach,
+            judges=(own.judge,),
+            after=own.after,
+            approver=own.approver.before,
+            closing=(own.runner.close,),
+        )
+
+    return parts
+
+
+def _book(kind: AgentKind, skills: Mapping[str, SkillDefinition], workspace: str) -> HookBook:
+    """Its own, and those of the skills whose text it begins with."""
+    without = f"{kind.name} is not started"
+    files = [(kind.path, kind.hooks, kind.counts)] if kind.hooks else []
+    files += (
+        (skill.path, json.loads(skill.hooks), skill.may_run)
+        for skill in map(skills.get, kind.skills)
+        if skill and skill.hooks
+    )
+    if not files:
+        return NO_HOOKS
+    from ..hooks.head_hooks import Brought, hooks_from_head
+
+    book = NO_HOOKS
+    for path, given, is_trusted in files:
+        brought = Brought(path=path, given=given, is_trusted=is_trusted, without=without, by_agent=True)
+        book = book.join(hooks_from_head(brought, workspace).all)
+    return book
 
 
 @plain_value

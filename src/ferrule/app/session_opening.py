@@ -12,12 +12,11 @@ from ..core.values import named_value
 from ..engine.session import Session
 from ..engine.spending import TurnLimits
 from ..host.files.checkouts import checkout_of
-from ..instructions.environment_facts import environment
 from ..instructions.instruction_loading import Reader
 from ..instructions.instruction_places import starting_places
 from ..instructions.nested import NestedInstructions
+from ..instructions.prompt import environment, system_prompt
 from ..instructions.prompt import surroundings as told_around
-from ..instructions.prompt import system_prompt
 from ..settings.levels import Level, surroundings
 from ..settings.reload import EVERY_LEVEL
 from ..skills.skill_catalog import Skills

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.events import Emit
-from ..core.ports import Questioner
+from ..core.ports import Note, Questioner
 from ..core.state import SessionState
 from ..core.values import named_value
+from ..core.verdicts import Confinement
 from ..engine.bus import Bus
 from ..host.files.changed_files import ChangedFiles
 from ..host.files.journal import Journal, recover
@@ -28,13 +29,64 @@ from ..permissions.path_patterns import Places
 from ..permissions.protected import PathLists
 from ..permissions.secret_paths import SecretPaths
 from ..settings.settings_files import kind_of
-from .late_shell import LateShell
 from .live_rules import LiveRules, Policy, PolicyLost
 from .session_settings import SessionParts, Settings
 
 if TYPE_CHECKING:
     from ..host.files.checkpoints import Checkpoints
+    from ..host.processes.session_shell import Shell
     from ..mcp.servers import McpServers
+
+
+class LateShell:
+    """Stands for the shell towards everybody but the tools, who get it itself.
+
+    Satisfies `live_rules.Box`, `core.ports.NoteSource` and `core.ports.Lasting`.
+    """
+
+    def __init__(self, folder: Path, environment: Mapping[str, str], rules: LiveRules, places: HeldPlaces) -> None:
+        self._folder = folder
+        self._places = places
+        self._environment = environment
+        self._rules = rules
+        self._made: Shell | None = None
+
+    def get(self) -> Shell:
+        if self._made is None:
+            from ..host.processes.session_shell import Shell
+
+            self._made = Shell(
+                self._folder, environment=self._environment, hidden=self._rules.plain_hidden_paths, places=self._places
+            )
+        return self._made
+
+    def take(self, variables: Mapping[str, str]) -> None:
+        """For the commands from now on."""
+        self.get().take(variables)
+
+    @property
+    def is_tried(self) -> bool:
+        return self._made is not None and self._made.is_tried
+
+    async def try_it(self) -> None:
+        await self.get().try_it()
+
+    def confines(self, needed: Confinement, /) -> bool:
+        return self._made is not None and self._made.confines(needed)
+
+    def why_unheld(self) -> str:
+        return self._made.why_unheld() if self._made else ""
+
+    async def notes(self, agent: str) -> tuple[Note, ...]:
+        return await self._made.finished.notes(agent) if self._made else ()
+
+    def lasting(self, agent: str) -> tuple[Note, ...]:
+        return self._made.open_tasks.lasting(agent) if self._made else ()
+
+    async def close(self) -> None:
+        if self._made:
+            await self._made.close()
+
 
 log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from ..core.values import named_value
 from ..engine.budget import MESSAGE_LIMIT
 from ..engine.gate import DEFAULT_LIMIT
 from ..hooks.hook import NO_HOOKS, Hook, HookBook
-from ..host.documents.page_defaults import REMINDER, TOKENS
+from ..host.documents.text_pages import REMINDER, TOKENS
 from ..host.storage.session_folder import DEFAULT_CLEANUP_DAYS
 from ..host.storage.state_folder import state_folder
 from ..mcp.config import ServerConfig

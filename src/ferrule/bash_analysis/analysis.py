@@ -15,8 +15,7 @@ from .command_effects import run, surroundings
 from .risks import look_at_fetched_code, look_at_pipe, look_at_touches, look_blindly
 from .shell_state import ShellState
 from .shell_words import Word
-from .simple import Simple
-from .syntax import parse_command
+from .syntax import Simple, parse_command
 from .tokens import Unreadable
 from .walk import walk_syntax
 from .word_paths import absolute

@@ -6,7 +6,7 @@ import re
 
 from .shell_state import ShellState, join_states
 from .shell_words import Word
-from .simple import Simple
+from .syntax import Simple
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DECLARING = frozenset({"export", "declare", "typeset", "local", "readonly"})

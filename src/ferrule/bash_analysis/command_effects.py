@@ -17,7 +17,7 @@ from .commands.writing_programs import WRITING
 from .risks import look
 from .shell_state import is_quiet, is_unfamiliar_but_plain
 from .shell_words import Word
-from .simple import Simple
+from .syntax import Simple
 from .table import Arguments, ProgramUsage, arguments, usage
 
 ENTRIES = {**READING, **TEXT, **MACHINE, **WRITING}

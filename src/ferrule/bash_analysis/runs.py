@@ -9,8 +9,7 @@ from .analysis_budget import AnalysisBudget
 from .quoting import from_bytes_text
 from .shell_state import ShellState
 from .shell_words import Evaluation, Word
-from .simple import Redirection, Simple
-from .syntax import Syntax
+from .syntax import Redirection, Simple, Syntax
 from .tokens import PartKind, Token, WordPart
 
 ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\[[^]]*\])?(\+?)=")

@@ -21,8 +21,7 @@ from .quoting import from_bytes_text
 from .runs import ASSIGNMENT, Runs
 from .shell_state import ShellState, is_influential, join_states
 from .shell_words import Evaluation, Word
-from .simple import Simple
-from .syntax import SUBSTITUTIONS, Syntax, substitutions
+from .syntax import SUBSTITUTIONS, Simple, Syntax, substitutions
 from .tokens import Token
 
 MAX_UNROLLED = 16

@@ -11,10 +11,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..app.headless_run import Headless
-from ..app.init_message import init_line
+from ..app.headless_run import Headless, init_line, lines_of
 from ..app.session_opening import ModelBriefing, OpenedSession, Which, open_conversation
-from ..app.streams import lines_of
 from ..core.state import ModeChanged
 from ..engine.spending import TurnLimits
 from ..mcp.server_context import Phase, first_wait

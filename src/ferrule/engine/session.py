@@ -5,22 +5,22 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractContextManager, AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
-from typing import Literal, Self
+from typing import Literal, Self, TypeAlias
 
 from ..core.calls import ToolCall, ToolOutcome
-from ..core.content import Text, plain_text
+from ..core.content import Block, Text, plain_text
 from ..core.context import Facts
 from ..core.events import Compacted, PrefixMoved, TurnEnded, TurnStarted
 from ..core.model import AssistantTurn, Effort, ModelProvider, Prefix, Request, StopReason, Turn, Usage, UserTurn
 from ..core.ports import Note, NoteSource, TurnHooks, TurnWords
 from ..core.state import SessionState
-from .asking import Asking, Prompt, turn_of
-from .bus import Bus
+from .bus import Bus, Subscription
 from .compaction import Compaction, Shortened, Trigger, shorten, standing
+from .error_outcomes import end
 from .executor import Executor
 from .gate import Gate, Ticket
 from .loop import Turnstile, run_turn
@@ -29,6 +29,50 @@ from .pipeline import Pipeline
 from .pool import Registry, ToolPool
 from .spending import NOTHING, Spending, TurnLimits
 from .transcript import Transcript
+
+Prompt: TypeAlias = str | tuple[Block, ...] | UserTurn
+
+
+def turn_of(prompt: Prompt) -> UserTurn:
+    match prompt:
+        case str():
+            return UserTurn.saying(prompt)
+        case UserTurn():
+            return prompt
+        case _:
+            return UserTurn(prompt)
+
+
+class Asking:
+    """One turn in progress. A context manager and not a generator: whoever enters it also leaves it."""
+
+    def __init__(self, session: Session, prompt: Prompt, model: ModelProvider) -> None:
+        self._session = session
+        self._prompt = prompt
+        self._model = model
+        self._subscribed: AbstractContextManager[Subscription] = session.bus.subscribe()
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Subscription:
+        if self._session.is_answering:
+            raise RuntimeError("This session is already answering a prompt. Wait for it, or open another session.")
+        subscription = self._subscribed.__enter__()
+        self._session.is_answering = True
+        self._task = asyncio.create_task(self._session.converse(self._prompt, self._model))
+        self._session.running = self._task
+        self._task.add_done_callback(lambda _: subscription.close())
+        return subscription
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self._task is not None and not self._task.done():
+                await end(self._task, grace=10.0)
+        finally:
+            self._session.is_answering = False
+            self._subscribed.__exit__(kind, error, trace)
+
 
 log = logging.getLogger(__name__)
 

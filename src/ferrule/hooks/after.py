@@ -11,7 +11,7 @@ from ..core.calls import Status, ToolOutcome
 from ..core.content import Block, Text
 from ..core.ports import Amendment, Note, Proposal
 from .hook import Hook
-from .memory import CallMemory
+from .hook_judge import CallMemory
 from .payloads import Response, SessionFacts, of_outcome
 from .runner import Runner
 

@@ -8,17 +8,82 @@ the rules and by all other hooks, but not by the hook that wrote it.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
 
-from ..core.ports import Opinion, Proposal
+from ..core.calls import ToolCall
+from ..core.ports import Judge, Opinion, Proposal
 from ..core.verdicts import Behavior, Verdict
 from .hook import Hook
-from .memory import CallMemory
 from .payloads import SessionFacts, of_call
 from .runner import Runner
 
 if TYPE_CHECKING:
     from .reply_parsing import HookAnswer, Permission
+
+
+MOST: Final = 1_000
+"""Calls that are remembered; of one that is refused nobody says that it is over."""
+
+
+@dataclass(slots=True)
+class Remembered:
+    call: ToolCall
+    rewrote: list[HookAnswer] = field(default_factory=list["HookAnswer"])
+    """Answers of hooks whose input is being judged: they are not asked about what they wrote themselves."""
+    context: list[str] = field(default_factory=list[str])
+    """For the model, once the call has run."""
+
+
+class CallMemory:
+    """By call. The same id may come again in another message, and is another call then."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, Remembered] = {}
+
+    def of(self, call: ToolCall) -> Remembered | None:
+        known = self._calls.get(call.id)
+        return known if known is not None and known.call is call else None
+
+    def create(self, call: ToolCall) -> Remembered:
+        known = self.of(call)
+        if known is None:
+            if len(self._calls) >= MOST:
+                del self._calls[next(iter(self._calls))]
+            known = self._calls[call.id] = Remembered(call)
+        return known
+
+    def take(self, call: ToolCall) -> Remembered | None:
+        known = self.of(call)
+        if known is not None:
+            del self._calls[call.id]
+        return known
+
+
+class HookDenied:
+    """A judge that says what another one does."""
+
+    def __init__(self, runner: Runner, scene: SessionFacts, judge: Judge) -> None:
+        self._runner = runner
+        self._scene = scene
+        self._judge = judge
+
+    def judge(self, proposal: Proposal, /) -> Opinion | Awaitable[Opinion]:
+        opinion = self._judge.judge(proposal)
+        return None if opinion is None else self._tell(proposal, opinion)
+
+    async def _tell(self, proposal: Proposal, opinion: Verdict | Awaitable[Opinion]) -> Opinion:
+        verdict = opinion if isinstance(opinion, Verdict) else await opinion
+        if verdict is None or verdict.behavior is not Behavior.DENY:
+            return verdict
+        hooks = self._runner.choose("PermissionDenied", proposal.tool.name, proposal)
+        if not hooks:
+            return verdict
+        payload = of_call(self._scene, "PermissionDenied", proposal) | {"reason": verdict.reason}
+        for answer in await self._runner.ask(hooks, payload):
+            if answer.special.get("retry") is True:
+                return replace(verdict, reason=f"{verdict.reason}. {answer.hook.label} says: you may try it again")
+        return verdict
 
 
 class HookJudge:

@@ -5,10 +5,12 @@ The package takes seconds to load, so nobody imports this module but `late.py`.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any, Final, TypeVar, assert_never, cast
 
 import httpx2
@@ -22,14 +24,95 @@ from mcp.shared.exceptions import MCPError, UrlElicitationRequiredError
 from pydantic import ValidationError
 
 from .._version import __version__
+from ..host.processes.child_environment import child_environment
 from .callbacks import Hooks, OnProgress
 from .config import InProcess, Remote, ServerConfig, Stdio
-from .headers import further_headers
-from .listing import ResourceInfo, ServerListing
+from .listing import PromptInfo, ResourceInfo, ServerListing, ToolInfo
 from .oauth import authorisation
-from .server_offers import prompt_info, resource_info, template_info, tool_info
 from .server_process import ErrorLog
 from .streams import StdioTransport, WatchedStream
+
+SECONDS: Final = 10.0
+
+
+class BadHeaders(Exception):
+    """The command gave none. The message says why."""
+
+
+async def further_headers(remote: Remote) -> dict[str, str]:
+    """Raises `BadHeaders`."""
+    if remote.headers_helper is None:
+        return {}
+    process = await asyncio.create_subprocess_shell(
+        remote.headers_helper,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env=child_environment(os.environ),
+        start_new_session=True,
+    )
+    try:
+        async with asyncio.timeout(SECONDS):
+            printed, _ = await process.communicate()
+    except TimeoutError:
+        raise BadHeaders(f"`headersHelper` took longer than {SECONDS:g} seconds") from None
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, 9)
+    if process.returncode:
+        raise BadHeaders(f"`headersHelper` ended with exit code {process.returncode}")
+    return _parse(printed)
+
+
+def _parse(printed: bytes) -> dict[str, str]:
+    try:
+        found: Any = json.loads(printed)
+    except ValueError:
+        found = None
+    headers = cast(dict[str, Any], found) if isinstance(found, dict) else None
+    if headers is None or not all(isinstance(value, str) for value in headers.values()):
+        raise BadHeaders("`headersHelper` did not print a JSON object of texts")
+    return headers
+
+
+def tool_info(tool: types.Tool) -> ToolInfo:
+    hints = tool.annotations
+    return ToolInfo(
+        name=tool.name,
+        title=tool.title or (hints.title if hints else None) or "",
+        description=tool.description or "",
+        schema=tool.input_schema,
+        read_only=bool(hints and hints.read_only_hint),
+        meta=json.loads(json.dumps(tool.meta)) if tool.meta else None,
+    )
+
+
+def prompt_info(prompt: types.Prompt) -> PromptInfo:
+    arguments = tuple((argument.name, bool(argument.required)) for argument in prompt.arguments or ())
+    return PromptInfo(
+        name=prompt.name, title=prompt.title or "", description=prompt.description or "", arguments=arguments
+    )
+
+
+def resource_info(one: types.Resource) -> ResourceInfo:
+    return ResourceInfo(
+        uri=one.uri,
+        name=one.title or one.name,
+        description=one.description or "",
+        media_type=one.mime_type or "",
+        size=one.size,
+    )
+
+
+def template_info(one: types.ResourceTemplate) -> ResourceInfo:
+    return ResourceInfo(
+        uri=one.uri_template,
+        name=one.title or one.name,
+        description=one.description or "",
+        media_type=one.mime_type or "",
+        is_template=True,
+    )
+
 
 log = logging.getLogger(__name__)
 N = TypeVar("N", types.Tool, types.Prompt)

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..core.model import ModelError, ModelProvider
-from .choosing import choose_model
 from .model_catalog import is_short, speaks_anthropic
-from .model_choice import ModelChoice
+from .model_choice import ModelChoice, choose_model
 
 if TYPE_CHECKING:
     from .model_catalog import OpenedModel

@@ -8,13 +8,12 @@ wait for that, or tell it and not wait: the task tidies up by itself either way.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
 from typing import Any, Final, Literal, Protocol, cast
 
-from ..app.headless_run import Headless
-from ..app.init_message import init_line
-from ..app.streams import lines_of
+from ..app.headless_run import Headless, init_line, lines_of
 from ..core.content import wire
 from ..core.events import AgentStarted, Envelope, HookRan, ToolFinished, ToolRequested
 from ..core.state import ModeChanged
@@ -29,7 +28,49 @@ from ..permissions.modes import Mode
 from .conversation_opening import OpenedConversation
 from .messages import Message, ServerStatus, message_of
 from .prompts import Prompt, Prompts, Said, turn_of_prompt
-from .telling import MessageStream
+
+MOST_WAITING: Final = 256
+"""Messages that nobody has read yet; beyond that the model waits for its reader."""
+
+
+class MessageStream:
+    """One conversation's messages, in order, each for one reader."""
+
+    def __init__(self, most: int = MOST_WAITING) -> None:
+        self._waiting = deque[Message]()
+        self._most = most
+        self._changed = asyncio.Event()
+        self._is_over = False
+
+    async def tell(self, message: Message) -> None:
+        """Waits while the reader is far behind. What is told after the end is dropped."""
+        while len(self._waiting) >= self._most and not self._is_over:
+            await self._change()
+        self.tell_at_once(message)
+
+    def tell_at_once(self, message: Message) -> None:
+        if not self._is_over:
+            self._waiting.append(message)
+            self._changed.set()
+
+    async def next(self) -> Message | None:
+        """`None` once all was read and nothing more can come."""
+        while not self._waiting:
+            if self._is_over:
+                return None
+            await self._change()
+        message = self._waiting.popleft()
+        self._changed.set()
+        return message
+
+    def end(self) -> None:
+        self._is_over = True
+        self._changed.set()
+
+    async def _change(self) -> None:
+        self._changed.clear()
+        await self._changed.wait()
+
 
 SERVERS_WITHIN: Final = 10.0
 """Seconds that the first prompt waits for servers of which nothing is known yet."""

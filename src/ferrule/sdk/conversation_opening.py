@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, cast
@@ -21,31 +21,97 @@ from ..app.settings_loading_for_session import is_trusted_by, load_session_setti
 from ..app.slash_commands import SlashCommands
 from ..app.structured import SchemaError, StructuredOutput, read_schema
 from ..core.model import ModelError
+from ..core.verdicts import Behavior
 from ..engine.pool import Registry
 from ..engine.session import Session
 from ..engine.spending import TurnLimits
 from ..host.files.checkpoints import Checkpoints
 from ..mcp.config import InProcess, ServerConfig
-from ..mcp.naming import server_parts
+from ..mcp.naming import server_parts, tool_name
 from ..mcp.servers import McpServers
 from ..permissions.modes import Mode
-from ..permissions.rules import RuleError
+from ..permissions.rules import Rule, RuleError
 from ..providers.asked_model import AskedModel
 from ..settings.levels import Level, SettingsPath
 from ..settings.reload import EVERY_LEVEL
 from ..settings.settings_files import SettingsKind
 from ..settings.settings_loading import load_text
 from ..skills.skill_catalog import Skills
-from .added_rules import AddedRules
 from .errors import CannotOpen
 from .mirroring import Mirror
 from .opened_models import OpenedModels
 from .option_checks import faults_in
 from .options import Options
-from .own_server import OwnServer
 from .plugins import Plugin
 from .toolbox import AskingApprover
-from .tools import SdkServer
+from .tools import SdkServer, SdkTool
+
+
+class OwnServer:
+    """Its tools under the names that models know them by, kept as they change."""
+
+    def __init__(self, server: SdkServer, part: str | None, registry: Registry) -> None:
+        """`part` stands for it in the names of its tools; without one they keep the names they have."""
+        self._server = server
+        self._part = part
+        self._registry = registry
+        self._tools: dict[str, tuple[SdkTool, SdkTool]] = {}
+        self._renew()
+        self._unlisten: Callable[[], None] | None = server.listen(self._renew)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._tools)
+
+    def leave(self) -> None:
+        """Follow its changes no longer."""
+        unlisten, self._unlisten = self._unlisten, None
+        if unlisten is not None:
+            unlisten()
+
+    def _renew(self) -> None:
+        """Each with the tool that it was made of, so that one that is as it was is not replaced."""
+        before, self._tools = self._tools, {}
+        for tool in self._server.tools:
+            name = tool.name if self._part is None else tool_name(self._part, tool.name, self._tools)
+            known = before.get(name)
+            self._tools[name] = known if known and known[0] is tool else (tool, tool.rename(name))
+        gone = [name for name, pair in before.items() if self._tools.get(name) is not pair]
+        come = [pair[1] for name, pair in self._tools.items() if before.get(name) is not pair]
+        self._registry.replace_remote(gone, come)
+
+
+class AddedRules:
+    """Satisfies what `Settings.reload` wants: the same object as long as nothing has changed."""
+
+    def __init__(self, policy: Callable[[], Policy]) -> None:
+        self._policy = policy
+        self._added: tuple[Rule, ...] = ()
+        self._seen: Policy | None = None
+        self._joined: Policy | None = None
+
+    def add(self, rules: Iterable[Rule]) -> None:
+        self._change((*rules, *self._added))
+
+    def remove(self, behavior: Behavior, texts: Iterable[str]) -> None:
+        """Those that were added; what the settings say stays."""
+        gone = frozenset(texts)
+        self._change(tuple(rule for rule in self._added if rule.behavior is not behavior or rule.text not in gone))
+
+    def replace(self, behavior: Behavior, rules: Iterable[Rule]) -> None:
+        self._change((*rules, *(rule for rule in self._added if rule.behavior is not behavior)))
+
+    def _change(self, rules: tuple[Rule, ...]) -> None:
+        self._added, self._seen = rules, None
+
+    def __call__(self) -> Policy:
+        policy = self._policy()
+        if not self._added:
+            return policy
+        if policy is not self._seen or self._joined is None:
+            self._seen, self._joined = policy, replace(policy, rules=(*self._added, *policy.rules))
+        return self._joined
+
 
 log = logging.getLogger(__name__)
 

@@ -12,8 +12,7 @@ from ..app.questions import question_lines
 from ..core.effects import describe_touch
 from ..core.ports import Proposal
 from ..output.plain import clean
-from ..permissions.approvals import REFUSED, AnswerScope, ApprovalAnswer, ApprovalQuestion
-from ..permissions.approvers import NobodyToAsk
+from ..permissions.approvals import REFUSED, AnswerScope, ApprovalAnswer, ApprovalQuestion, NobodyToAsk
 from ..tools.ask_user_question import AskUserQuestionInput
 from .approval_forms import answers_of, form_for
 from .caller import Caller, Callers, NotAnswered

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from .changes import changes
-from .folding import fold_key
-from .lines import LF
+from .lines import LF, fold_key
 
 SHOWN_LINES = 30
 SHOWN_CHARS = 160

@@ -7,9 +7,48 @@ match may exchange is another question: there a CR alone always is one.
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_left
 from itertools import accumulate, pairwise
+from unicodedata import normalize
+
+from .styles import straight
+
+_BLANKS = " \t\r\f\v"
+_INVISIBLE = "\u200b\u200c\u200d\u2060\ufeff\u00ad"
+
+
+def fold_key(text: str) -> str:
+    r"""What remains; LF stays.
+
+    >>> fold_key("Caf\u00e9 \u201cX\u201d\n") == fold_key("cafe\u0301\t'x'\n".replace("'", '"'))
+    True
+    """
+    if not text.isascii():
+        text = normalize("NFKC", straight(text))
+        for char in _INVISIBLE:
+            text = text.replace(char, "")
+    for char in _BLANKS:
+        text = text.replace(char, "")
+    return text.lower()
+
+
+_BREAKS_A_LINE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def on_one_line(path: str) -> str:
+    r"""The path as it is, or as a JSON string where it holds a line break or another control character.
+
+    No absolute path begins with a quote, so the two cannot be taken for each other.
+
+    >>> on_one_line("/a/b c"), on_one_line("/a\nb")
+    ('/a/b c', '"/a\\nb"')
+    """
+    if not _BREAKS_A_LINE.search(path):
+        return path
+    return _BREAKS_A_LINE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(path, ensure_ascii=False))
+
 
 LF, CRLF, CR = "\n", "\r\n", "\r"
 CHUNK = 1 << 16

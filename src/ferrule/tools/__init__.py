@@ -18,7 +18,7 @@ from ..core.on_demand import Card, OnDemand
 from ..core.ports import Extractor, Modes, Questioner
 from ..core.tool import AnyTool, guide_listing, load_guide
 from ..core.values import named_value
-from ..host.documents.page_defaults import REMINDER, TOKENS
+from ..host.documents.text_pages import REMINDER, TOKENS
 from ..host.files.workfiles import Workfiles
 from ..host.search.file_search import Search
 from ..host.web.search_variables import NO_SEARCH

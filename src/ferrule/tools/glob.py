@@ -14,7 +14,7 @@ from ..core.tool import Alias, Tool, ToolError, load_guide
 from ..core.values import plain_value
 from ..host.search.file_search import Search, SearchFailed, SearchPlace
 from ..host.search.globs import BadGlob
-from ..text.names import on_one_line
+from ..text.lines import on_one_line
 
 LIMIT = 100
 

@@ -20,7 +20,7 @@ from ..core.values import plain_value
 from ..host.files.ledger import Ledger, Ledgers, Stamp
 from ..host.search.file_search import End, FileHits, LineHits, MatchedLine, Query, Search, SearchFailed, SearchPlace
 from ..host.search.globs import BadGlob
-from ..text.names import on_one_line
+from ..text.lines import on_one_line
 
 HEAD_LIMIT = 250
 RESULT_LIMIT = 20_000

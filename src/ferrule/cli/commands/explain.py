@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from ...app.call_scenes import KINDS, CallScene, described, open_scene, tell_scene
+from ...app.explain_stand_ins import KINDS, CallScene, described, open_scene, tell_scene
 from ...app.explaining import Answers, CannotExplain, explain
 from ...core.calls import ToolCall
 from ...core.content import encodable

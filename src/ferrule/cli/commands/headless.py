@@ -13,7 +13,6 @@ from ...core.model import ModelError
 from ...providers.asked_model import AskedModel
 from ..exits import CLOSED_PIPE, Failed, UsageError
 from ..logs import log_to_file
-from ..prompting import prompt_from
 from ..session_flags import settings_from
 from ..signals import Interruptible
 from ..stdio import InputLines, StdoutWriter
@@ -25,6 +24,31 @@ if TYPE_CHECKING:
     from ...app.structured import StructuredOutput
     from ...providers.model_catalog import OpenedModel
     from ...providers.model_choice import ModelChoice
+
+
+MOST = 10_000_000
+"""Bytes of stdin. More does not fit any model's window, and belongs into a file."""
+PATIENCE = 3.0
+"""Seconds for a pipe to begin where there is a prompt without it."""
+
+
+async def prompt_from(given: str | None, incoming: InputLines | None) -> str:
+    """Raises `Usage` where there is nothing to ask."""
+    piped = await _read_piped(incoming, wait=not given)
+    prompt = "\n\n".join(part for part in (given or "", piped) if part.strip())
+    if not prompt:
+        raise UsageError("there is no prompt. Give it as an argument, or pipe it in: `ferrule -p 'What is this?'`.")
+    return prompt
+
+
+async def _read_piped(incoming: InputLines | None, *, wait: bool) -> str:
+    """A stdin that somebody holds open and never writes to must not hold up a prompt that was given."""
+    if incoming is None:
+        return ""
+    if not wait and not await incoming.begins_within(PATIENCE):
+        print("ferrule: nothing came on stdin, so it is left out. Redirect it from /dev/null.", file=sys.stderr)
+        return ""
+    return (await incoming.all(MOST)).decode("utf-8", "replace").strip("\n")
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -82,7 +106,7 @@ async def _run(
 
 def open_model(choice: ModelChoice, name: str | None, environ: Mapping[str, str]) -> OpenedModel:
     """With the key and the address that the settings have for it. Raises `Usage`."""
-    from ...providers.choosing import choose_model
+    from ...providers.model_choice import choose_model
 
     try:
         return choose_model(name, environ, choice)

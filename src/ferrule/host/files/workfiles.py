@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ...core.context import ToolContext
 from ...core.tool import ToolError
 from ...core.values import plain_value
-from ...text.names import on_one_line
+from ...text.lines import on_one_line
 from .atomic_writes import NotWritten, Written, write_file
 from .held_folders import ChangedMeanwhile
 from .journal import Journal

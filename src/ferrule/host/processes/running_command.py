@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
 
-from ..files.refusals import refusals
 from .command import Changes, Command, CommandFailed, LeftBehind, Ran, signal_name
 from .output_ring import MODEL_CHARACTERS, OutputRing
 from .pipe_reader import PipeReader
@@ -18,6 +18,22 @@ from .terminal_text import TerminalStream
 
 if TYPE_CHECKING:
     from .spawner.protocol import Changed, Ended, Reply
+
+
+REFUSALS = re.compile(
+    r"permission denied|operation not permitted|read-only file system|\bE(?:ACCES|PERM|ROFS)\b", re.IGNORECASE
+)
+MOST = 3
+
+
+def refusals(output: str) -> tuple[str, ...]:
+    """The last lines that speak of something that was not allowed.
+
+    >>> refusals("one\\ntouch: cannot touch 'a': Permission denied\\n")
+    ("touch: cannot touch 'a': Permission denied",)
+    """
+    return tuple([line.strip() for line in output.splitlines() if REFUSALS.search(line)][-MOST:])
+
 
 GRACE = 2.0
 """Seconds between asking a command to end and killing it."""

@@ -24,7 +24,7 @@ from operator import itemgetter
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from ...core.values import named_value, plain_value
-from ...text.names import on_one_line
+from ...text.lines import on_one_line
 from ..files.held_folders import ChangedMeanwhile, hold_folder
 from ..files.open_files import real_path_of
 from . import globs, ripgrep

@@ -1,4 +1,4 @@
-"""What runs in the process that turns a page into Markdown; its other end is `host/web/html.py`.
+"""What runs in the process that turns a page into Markdown; its other end is `host/web/web_pages.py`.
 
 A page can be made so that parsing it takes for ever or all memory, and nothing can stop a thread in that.
 """

@@ -2,26 +2,114 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import time
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import field, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Final, Generic, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from ...core.threads import in_a_thread
-from ...core.values import named_value
+from ...core.values import named_value, plain_value
 from ..documents.images import BadImage, FittedPicture, fit_picture, image_type
 from ..documents.pdfs import MOST_UNASKED, BadPages, BadPdf, PageRange, Pdf, TooManyPages, is_pdf, read_pdf
 from ..files.text_files import NotText
+from ..processes.worker_process import RanAway, WorkLimits, in_own_process
 from ..storage.session_folder import make_private
-from .cache import Recent
 from .decoding import decode_page
 from .fetching import Body, Fetcher, FetchFailed, Moved
-from .html import read_html
 from .url_guard import Refused, admit_url, shorten_url
+
+SECONDS: Final = 15 * 60.0
+MOST_ENTRIES: Final = 100
+MOST_WEIGHT: Final = 32 << 20
+"""Characters and bytes of all entries together."""
+
+T = TypeVar("T")
+
+
+class Recent(Generic[T]):
+    """Values by key, for a while, and never more than fit; the oldest give way."""
+
+    def __init__(
+        self,
+        *,
+        seconds: float = SECONDS,
+        most_entries: int = MOST_ENTRIES,
+        most_weight: int = MOST_WEIGHT,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._seconds = seconds
+        self._most_entries = most_entries
+        self._most_weight = most_weight
+        self._clock = clock
+        self._entries: OrderedDict[str, tuple[float, int, T]] = OrderedDict()
+        self._weight = 0
+
+    def get(self, key: str) -> T | None:
+        self._forget_old()
+        entry = self._entries.get(key)
+        return entry[2] if entry is not None else None
+
+    def put(self, key: str, value: T, weight: int) -> None:
+        self._drop(key)
+        if weight > self._most_weight:
+            return
+        self._entries[key] = (self._clock(), weight, value)
+        self._weight += weight
+        while len(self._entries) > self._most_entries or self._weight > self._most_weight:
+            self._drop(next(iter(self._entries)))
+
+    def _forget_old(self) -> None:
+        """Entries stand in the order in which they came, so the old ones are in front."""
+        oldest = self._clock() - self._seconds
+        while self._entries and next(iter(self._entries.values()))[0] <= oldest:
+            self._drop(next(iter(self._entries)))
+
+    def _drop(self, key: str) -> None:
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self._weight -= entry[1]
+
+
+PROCESS: Final = f"{__package__}.html_process"
+MOST: Final = 2_000_000
+"""Characters of a page that are looked at; more takes longer than anybody waits, for text that no model reads."""
+LIMITS: Final = WorkLimits(seconds=12.0, memory=3 << 29, answer=32 << 20)
+
+
+@plain_value
+class PageReading:
+    """What a page says."""
+
+    title: str
+    markdown: str
+    note: str = ""
+    """Why it is not what it should be, where it is not."""
+
+
+def read_html(
+    html: str, url: str, *, limits: WorkLimits = LIMITS, interrupted: Callable[[], bool] = bool
+) -> PageReading:
+    """The page as Markdown, links absolute; as it stands where that cannot be had. Takes a thread of its own.
+
+    Raises `InterruptedError` once somebody wants it to end.
+    """
+    data = html[:MOST].encode("utf-8", "replace")
+    try:
+        told = json.loads(in_own_process(PROCESS, json.dumps({"url": url}), data, limits, interrupted))
+    except RanAway as reason:
+        return PageReading(
+            "", html, f"The page is shown as HTML: turning it into Markdown was given up, since {reason}."
+        )
+    cut = f"Only the first {MOST:,} of {len(html):,} characters of the page's HTML were read."
+    return PageReading(told["title"], told["markdown"], cut if len(html) > MOST else "")
+
 
 HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
 LOOKS_LIKE_HTML: Final = re.compile(
