@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from .changes import changes
-from .lines import LF, fold_key
+from .folding import fold_key
+from .lines import LF
 
 SHOWN_LINES = 30
 SHOWN_CHARS = 160

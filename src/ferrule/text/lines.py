@@ -11,28 +11,6 @@ import json
 import re
 from bisect import bisect_left
 from itertools import accumulate, pairwise
-from unicodedata import normalize
-
-from .styles import straight
-
-_BLANKS = " \t\r\f\v"
-_INVISIBLE = "\u200b\u200c\u200d\u2060\ufeff\u00ad"
-
-
-def fold_key(text: str) -> str:
-    r"""What remains; LF stays.
-
-    >>> fold_key("Caf\u00e9 \u201cX\u201d\n") == fold_key("cafe\u0301\t'x'\n".replace("'", '"'))
-    True
-    """
-    if not text.isascii():
-        text = normalize("NFKC", straight(text))
-        for char in _INVISIBLE:
-            text = text.replace(char, "")
-    for char in _BLANKS:
-        text = text.replace(char, "")
-    return text.lower()
-
 
 _BREAKS_A_LINE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 

@@ -17,7 +17,8 @@ from itertools import accumulate, pairwise
 from ..core.values import named_value, plain_value
 from .changes import Same, common
 from .differences import difference, visible_diff
-from .lines import LF, content, fold_key, line_end, line_numbers, split_lines, to_lf
+from .folding import fold_key
+from .lines import LF, content, line_end, line_numbers, split_lines, to_lf
 from .matching import find
 
 MOST_CHARS, MOST_LINES = 8 << 20, 200_000
