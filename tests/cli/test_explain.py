@@ -124,7 +124,7 @@ def test_the_doctor_says_what_this_machine_offers(tmp_path: Path) -> None:
 
     findings = {finding["what"]: finding for finding in json.loads(done.stdout)}
     assert findings["ripgrep"]["good"]
-    assert set(findings) >= {"ferrule", "bash", "ripgrep", "git", "sandbox", "mounts", "control group"}
+    assert set(findings) >= {"ferrule", "bash", "ripgrep", "git", "sandbox", "mounts", "held writes", "control group"}
     assert done.returncode == (0 if all(finding["good"] for finding in findings.values()) else 1)
 
 

@@ -17,7 +17,7 @@ from ..._version import __version__
 from ...core.values import plain_value
 from ...host.processes.command import CommandFailed
 from ...host.processes.command_runner import CommandRunner
-from ...host.processes.sandbox import try_sandbox
+from ...host.processes.sandbox import Offers, try_sandbox, try_workspace
 from ...host.search.ripgrep import find_ripgrep
 from ..exits import FAILED, OK
 from ..scratch import scratch_folder
@@ -55,6 +55,7 @@ async def _findings() -> list[Finding]:
     return [*found, Finding("control group", bool(groups), words)]
 
 
+_NO_HOLD = "neither a layer nor a supervisor works here, so commands that write are asked about"
 _NO_GROUP = "none can be made here, so a fork bomb is bounded by the user's own limits only"
 
 
@@ -73,7 +74,7 @@ def _version(program: str) -> str:
 
 
 async def _confinement(commands: CommandRunner) -> list[Finding]:
-    offers = await try_sandbox(commands)
+    offers = await try_workspace(commands, await try_sandbox(commands), os.getcwd())
     trouble = " ".join(offers.trouble)
     confines = (
         f"Landlock {offers.landlock} and a system call filter hold commands that only read"
@@ -82,4 +83,13 @@ async def _confinement(commands: CommandRunner) -> list[Finding]:
     )
     covers = "paths can be hidden and protected by mounts" if offers.mounts else f"paths cannot be covered. {trouble}"
     gaps = [Finding("sandbox", False, gap) for gap in offers.gaps() if offers.confines]
-    return [Finding("sandbox", offers.confines, confines), Finding("mounts", offers.mounts, covers), *gaps]
+    sandbox, mounts = Finding("sandbox", offers.confines, confines), Finding("mounts", offers.mounts, covers)
+    return [sandbox, mounts, _held_writes(offers), *gaps]
+
+
+def _held_writes(offers: Offers) -> Finding:
+    """How an unapproved command is held to the names it declared, in this folder."""
+    ways = {"overlay": "a layer over this folder", "supervisor": "a supervisor of its system calls"}
+    keep = offers.keep_for(os.getcwd(), background=False)
+    words = f"{ways[keep]} keeps a command to the names it declared" if keep else _NO_HOLD
+    return Finding("held writes", keep != "", words)
