@@ -11,7 +11,8 @@ import pytest
 from ferrule.core.effects import Change, Effects, ReadsPath, RunsCommand, Touch, WritesPath
 from ferrule.core.verdicts import Confinement, Grants
 from ferrule.host.processes.command import Ran
-from ferrule.host.processes.held_sandbox import HeldPlaces, all_but
+from ferrule.host.processes.held_places import HeldPlaces
+from ferrule.host.processes.held_sandbox import all_but
 from ferrule.host.processes.session_shell import Shell
 from tests.host.shell import need_mounts, need_sandbox
 from tests.requirement import requirement

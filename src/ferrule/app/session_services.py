@@ -21,7 +21,7 @@ from ..host.files.ledger import Ledgers
 from ..host.files.local_paths import LocalPaths
 from ..host.files.text_store import TextStore
 from ..host.files.workfiles import Objection, Workfiles
-from ..host.processes.held_sandbox import HeldPlaces
+from ..host.processes.held_places import HeldPlaces
 from ..host.storage.session_folder import SessionFolder
 from ..mcp.server_context import Around, timing_from
 from ..permissions.deciding_files import with_deciding_files

@@ -8,16 +8,16 @@ command runs is hidden from the next one.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from ...core.values import named_value
 from ...core.verdicts import Confinement, DeclaredWrite, Grants
 from ..files.checkouts import checkout_of
 from ..git.git_places import find_repository
 from . import spawner
-from .covering import HiddenPaths, NoSecrets, SecretNames, TooManyEntries
+from .covering import HiddenPaths, TooManyEntries
+from .held_places import HeldPlaces
 from .readable_roots import ReadableRoots, opens_too_much, outermost, python_base
 from .sandbox import READ_ONLY, CannotConfine, Keep, Offers, Profile, Sandbox, is_protected, workspace_write
 
@@ -33,23 +33,6 @@ TOO_WIDE: Final = ("/", "/home", "/Users", "/mnt", "/media", "/run", "/var")
 """Containers start programs in `/`. As a workspace it is not read as a whole, nor searched."""
 ENVIRONMENTS: Final = (".venv", "venv", "env")
 """Where a project keeps its own Python, which stands on one elsewhere."""
-
-
-@named_value
-class HeldPlaces:
-    """Where commands work, and what else they may read. What may change is asked for each time."""
-
-    roots: Callable[[], tuple[str, ...]] = tuple
-    """The workspace first, then what was added to it."""
-    readable: Callable[[], tuple[str, ...]] = tuple
-    """What settings add."""
-    writable: Callable[[], tuple[str, ...]] = tuple
-    """What settings add to what a command may write whose effects are not known."""
-    saved: str = ""
-    """The folder of this session's results."""
-    private: str = ""
-    """Ferrule's own folder: nothing in it is read but what was saved."""
-    secrets: SecretNames = NoSecrets()
 
 
 class HeldSandboxes:

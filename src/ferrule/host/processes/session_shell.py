@@ -21,7 +21,8 @@ from .command import Command
 from .command_runner import CommandRunner
 from .covering import HiddenPaths, TooManyEntries
 from .declared_writes import granted_writes
-from .held_sandbox import HeldPlaces, HeldSandboxes
+from .held_places import HeldPlaces
+from .held_sandbox import HeldSandboxes
 from .piped_process import PipedProcess, Program
 from .program_hold import ProgramHold
 from .sandbox import EVERYWHERE, READ_ONLY, CannotConfine, Offers, Sandbox, try_sandbox, try_workspace, workspace_write
