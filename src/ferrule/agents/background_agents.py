@@ -17,7 +17,7 @@ WELL = frozenset({"end", "max_tokens", "refusal"})
 
 
 class AgentAtWork:
-    """Satisfies `host.background.Work`. What it prints is its report, once it has ended."""
+    """Satisfies `host.processes.background_tasks.Work`. What it prints is its report, once it has ended."""
 
     def __init__(
         self, work: Coroutine[Any, Any, AgentReport], told: Callable[[AgentReport], str], dismissed: Callable[[], None]

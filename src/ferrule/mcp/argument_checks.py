@@ -1,4 +1,4 @@
-"""Arguments held against the schema of a foreign tool. Imported through `late.py` only.
+"""Arguments held against the schema of a foreign tool. Imported through `lazy_imports.py` only.
 
 The schema is a stranger's, so checking must end whatever it says: patterns go
 to an engine whose time is linear in the text, and the number of steps has a

@@ -1,8 +1,8 @@
 """Which servers there are: what stands in the settings, as far as it may be started.
 
 A server counts as a whole from the highest level that names it. What a project
-brings has passed `settings.trust` before it gets here, and every entry the
-checks of `settings.loading`, so it is read as it stands. Every server that is
+brings has passed `settings.trust_items` before it gets here, and every entry the
+checks of `settings.settings_loading`, so it is read as it stands. Every server that is
 left out is named in a warning, with the place where it stands.
 """
 

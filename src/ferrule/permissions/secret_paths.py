@@ -11,7 +11,7 @@ from .protected import DEFAULT_LISTS, PathGuard, PathLists
 
 
 class SecretPaths:
-    """By the same lists and in the same way as the judge asks about reading; satisfies `host.covering.SecretNames`."""
+    """By the same lists and in the same way as the judge asks about reading. Satisfies `covering.SecretNames`."""
 
     def __init__(self, places: Places, lists: PathLists = DEFAULT_LISTS) -> None:
         self._guard = PathGuard(places, lists)

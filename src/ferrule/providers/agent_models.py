@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class AgentModels:
-    """Satisfies `agents.spawner.Models`."""
+    """Satisfies `agents.launcher.ModelSource`."""
 
     def __init__(self, environ: Mapping[str, str], choice: ModelChoice, *, own: ModelProvider) -> None:
         """`own` is the session's model, which is asked where a short name is of a service that cannot be asked."""

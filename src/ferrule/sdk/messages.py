@@ -182,7 +182,7 @@ class ContextUsage:
 
 
 def message_of(line: Mapping[str, Any]) -> Message:
-    """A line of `output.stream_json` or `output.answers` as the message that it is."""
+    """A line of `output.stream_json` or `output.run_answer` as the message that it is."""
     match line["type"]:
         case "assistant":
             return _assistant(line)

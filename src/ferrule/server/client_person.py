@@ -29,7 +29,7 @@ DECLINED: Final = "the person did not want to answer. Go on without it, or end a
 
 
 class ClientPerson:
-    """Satisfies `permissions.asking.Person`. Where nobody can be asked, nobody allows."""
+    """Satisfies `permissions.approvals.Person`. Where nobody can be asked, nobody allows."""
 
     def __init__(self, callers: Callers, reaches: Sequence[AnswerScope] = (AnswerScope.ONCE,)) -> None:
         """`reaches` is how long an answer of this client may hold."""

@@ -70,7 +70,7 @@ class SourcedHook:
     matcher: str
     """Empty for all."""
     hook: Mapping[str, Any]
-    """As `settings.hooks.AnyHook` describes it, whichever way it was written."""
+    """As `settings.hook_entries.AnyHook` describes it, whichever way it was written."""
     source: Source
 
 

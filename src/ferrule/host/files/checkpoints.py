@@ -89,7 +89,7 @@ class Checkpoints:
     def write_file(
         self, path: str, data: bytes, *, expected: FileIdentity | None, judged: str | None = None, owner: str = ""
     ) -> Written:
-        """As `writing.write_file`, once what stands there is kept."""
+        """As `atomic_writes.write_file`, once what stands there is kept."""
         real_path = expected.real_path if expected else judged or os.path.realpath(path)
         stood = self._keep(real_path, expected)
         written = write_file(path, data, expected=expected, judged=judged, owner=owner)
