@@ -98,7 +98,8 @@ def test_adding_a_tool_works_as_contributing_says(tmp_path: Path) -> None:
     contents = tmp_path / "src/ferrule/tools/__init__.py"
     listed = contents.read_text().replace("    from .edit", "    from .count_lines import CountLines\n    from .edit")
     contents.write_text(listed.replace("        Edit(", "        CountLines(),\n        Edit("))
-    written = _run(tmp_path, sys.executable, "-m", "ferrule.tools")
+    (card_program,) = re.findall(r"python -c '(.*)'$", (ROOT / "scripts/cards").read_text(), re.MULTILINE)
+    written = _run(tmp_path, sys.executable, "-c", card_program)
     assert written.returncode == 0, written.stderr
 
     done = _pytest(tmp_path, "tests/tools/test_count_lines.py")
