@@ -123,12 +123,26 @@ async def test_a_hook_is_given_the_narrowest_rules_and_may_give_them_back(tmp_pa
     ]
 
 
+async def suggestions_for(folder: Path, call: ToolCall) -> list[Any]:
+    """What a hook that decides nothing is offered for the call; `None` where the event has no such field."""
+    seen: list[Mapping[str, Any]] = []
+    settings = Settings(cwd=str(folder), state_folder=folder / ".state")
+    async with open_session(settings, hooks=[hook("PermissionRequest", seen.append)]) as session:
+        await session.run([call])
+    return [event.get("permission_suggestions") for event in seen]
+
+
 @requirement("HOOK-1")
 async def test_where_no_rule_helps_a_hook_is_given_none(tmp_path: Path) -> None:
-    seen: list[Mapping[str, Any]] = []
-    settings = Settings(cwd=str(tmp_path), state_folder=tmp_path / ".state")
-    protected = ToolCall("1", "Write", {"file_path": ".git/config", "content": "x"})
-    async with open_session(settings, hooks=[hook("PermissionRequest", seen.append)]) as session:
-        await session.run([protected])
+    critical = ToolCall("1", "Bash", {"command": f"rm -r {tmp_path}"})
 
-    assert ["permission_suggestions" in event for event in seen] == [False]
+    assert await suggestions_for(tmp_path, critical) == [None]
+    assert tmp_path.is_dir()
+
+
+@requirement("HOOK-1")
+async def test_for_a_protected_name_a_hook_is_given_the_rule_that_spells_it(tmp_path: Path) -> None:
+    protected = ToolCall("1", "Write", {"file_path": ".git/config", "content": "x"})
+
+    offered = [add("Edit", "./.git/config", destination="localSettings")]
+    assert await suggestions_for(tmp_path, protected) == [offered]

@@ -100,6 +100,7 @@ async def test_the_whole_file_system_is_no_workspace(tmp_path: Path) -> None:
         found = await try_workspace(commands, offers(), "/")
         again = await try_workspace(commands, found, "/")
 
-    assert found.keep_for("/", background=False) != "overlay"
+    assert "/" not in found.overlays
+    assert found.keep_for("/", background=False) == ("supervisor" if found.supervisor else "")
     assert "no layer can be laid over the whole file system" in found.trouble[-1]
     assert again is found, "it is tried once for each workspace"
