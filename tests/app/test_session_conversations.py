@@ -82,6 +82,27 @@ async def test_a_file_whose_content_was_compacted_away_must_be_read_again(tmp_pa
     assert well_formed(session.history)
 
 
+@requirement("LOOP-2", "FILE-1")
+async def test_a_file_of_which_a_part_was_compacted_away_must_be_read_again(tmp_path: Path) -> None:
+    lines = [f"line {n} of the text\n" for n in range(1, 401)]
+    (tmp_path / "a.txt").write_text("".join(lines))
+    settings = Settings(cwd=str(tmp_path), state_folder=tmp_path / "state", mode=Mode.BYPASS)
+    parts = [ToolCall(f"{n}", "Read", {"file_path": "a.txt", "offset": n, "limit": 200}) for n in (1, 201)]
+    edit = {"file_path": "a.txt", "old_string": "".join(lines[99:300]), "new_string": "other\n"}
+
+    async with begin_session(settings) as session:
+        await ask(session, "read", RecordingModel(says("", parts[0]), says("x" * 70_000)))
+        await ask(session, "read on", RecordingModel(says("", parts[1]), says("ok")))
+        assert await session.compact(RecordingModel(says("It was read.")))
+        shown = [result.call_id for turn in session.history if isinstance(turn, ResultTurn) for result in turn.results]
+        await ask(session, "edit", RecordingModel(says("", ToolCall("edit", "Edit", edit)), says("hm")))
+        refused = last_result(session)
+
+    assert shown == ["201"]
+    assert "has not been read yet" in refused
+    assert (tmp_path / "a.txt").read_text() == "".join(lines)
+
+
 @requirement("LOOP-2")
 async def test_a_late_turn_writes_no_more_than_an_early_one(tmp_path: Path) -> None:
     settings = Settings(cwd=str(tmp_path), state_folder=tmp_path / "state", mode=Mode.BYPASS)

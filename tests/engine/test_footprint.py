@@ -248,3 +248,13 @@ def test_each_agent_has_a_working_directory_of_its_own() -> None:
     assert [mover.conflicts(leaning) for mover in (main, one, other)] == [False, True, False]
     assert [mover.moves(leaning) for mover in (main, one, other)] == [False, True, False]
     assert not one.conflicts(other)
+
+
+@requirement("SCHED-1", "SCHED-5")
+@pytest.mark.parametrize("change", Change)
+def test_every_change_but_that_of_content_may_lead_paths_through_it_elsewhere(change: Change) -> None:
+    changed = of(WritesPath("/a/link", change))
+    moved = {path: changed.moves(of(ReadsPath(path))) for path in ("/a/link/x", "/a/link", "/a/links", "/a")}
+
+    through = change is not Change.REPLACES
+    assert moved == {"/a/link/x": through, "/a/link": through, "/a/links": False, "/a": False}

@@ -118,6 +118,24 @@ async def test_a_model_that_fails_at_once_leaves_the_prompt_and_nothing_else() -
     assert model.closed
 
 
+@requirement("SCHED-4")
+@pytest.mark.parametrize("kind", ["limit", "overload", "network"])
+async def test_a_thought_at_the_end_of_a_message_that_broke_off_does_not_stay(kind: FailureKind) -> None:
+    at = stage(Act(body=echo))
+    act, broken = CallReady(call("Act", "1", text="x")), ModelError("No.", kind)
+    thoughts = [ThoughtReady(Thought(text, "signed")) for text in ("first", "then", "last")]
+    model = Faulty([thoughts[0], act, thoughts[1], thoughts[2], broken], [thoughts[0], broken])
+
+    events = await ask(at, "go", model)
+    kept = AssistantTurn((Thought("first", "signed"), call("Act", "1", text="x")))
+    assert next(event.turn for event in events if isinstance(event, MessageEnded)) == kept
+    assert at.session.history[1:] == [kept, ResultTurn((result("1", "x"),))]
+
+    await ask(at, "go on", model)
+    assert isinstance(at.session.history[-1], UserTurn), "nothing is left of a message that was only a thought"
+    assert well_formed(at.session.history)
+
+
 # Half a call
 
 

@@ -212,6 +212,8 @@ class Deed:
     path: str
     target: str = ""
     dawdles: int = 0
+    change: Change = Change.DELETES
+    """How a change is stated, where there is a choice."""
 
 
 def done_to(world: World, deed: Deed, name: str, cwd: str, saw: list[str]) -> Iterator[None]:
@@ -233,6 +235,8 @@ def done_to(world: World, deed: Deed, name: str, cwd: str, saw: list[str]) -> It
             world.files[world.real(path)] = f"{name}({before[:40]})"
         case "point":
             world.links[world.place(path)] = deed.target
+        case "drop":
+            saw.append(world.links.pop(world.place(path), ""))
         case "move":
             saw.append(f"at {path}")
         case _:
@@ -256,13 +260,12 @@ class Does(Tool[Deeds, str]):
         self._baton = baton
 
     def effects(self, input: Deeds, ctx: ToolContext) -> Effects:
-        match self._deeds[input.number].kind:
+        deed = self._deeds[input.number]
+        match deed.kind:
             case "read" | "list":
                 return Effects.reading(input.path)
-            case "write":
-                return Effects.of(WritesPath(input.path, Change.REPLACES))
-            case "point":
-                return Effects.of(WritesPath(input.path))
+            case "write" | "point" | "drop":
+                return Effects.of(WritesPath(input.path, deed.change))
             case _:
                 return Effects.of(ReadsPath(input.path), ChangesState("cwd"))
 
@@ -284,24 +287,47 @@ def deeds_one_by_one(deeds: Sequence[Deed]) -> tuple[World, list[list[str]], str
     return world, saw, cwd
 
 
-spots = st.sampled_from((*FILES, *(f"{link}/x" for link in LINKS), "/l/s/x", "/l/m/x", "x", "t/x", "l/x"))
+spots = st.sampled_from(
+    (*FILES, *(f"{link}/x" for link in LINKS), "/l/s/x", "/l/m/x", "/t/m/u/n/x", "x", "t/x", "l/x", "m/t/s/x")
+)
 folders = st.sampled_from((*FOLDERS, *LINKS, "t", "l"))
+links = st.sampled_from((*LINKS, "/l/m"))
+targets = st.sampled_from(["/", "/t", "/u", "/t/s"])
 dawdles = st.integers(0, 2)
 deeds = st.one_of(
-    st.builds(Deed, st.sampled_from(["read", "write"]), spots, dawdles=dawdles),
-    st.builds(Deed, st.just("list"), folders, dawdles=dawdles),
+    st.builds(Deed, st.just("read"), spots, dawdles=dawdles),
     st.builds(
-        Deed, st.just("point"), st.sampled_from((*LINKS, "/l/m")), st.sampled_from(["/t", "/u", "/t/s"]), dawdles
+        Deed, st.just("write"), spots, dawdles=dawdles, change=st.sampled_from([Change.REPLACES, Change.CREATES])
     ),
+    st.builds(Deed, st.just("list"), folders, dawdles=dawdles),
+    st.builds(Deed, st.just("point"), links, targets, dawdles, st.sampled_from([Change.CREATES, Change.DELETES])),
+    st.builds(Deed, st.just("drop"), links, dawdles=dawdles, change=st.sampled_from([Change.UNLINKS, Change.DELETES])),
     st.builds(Deed, st.just("move"), folders, dawdles=dawdles),
 )
+
+REPLACES, CREATES = Change.REPLACES, Change.CREATES
+MADE = [
+    Deed("point", "/t/m", "/u", 1, CREATES),
+    Deed("write", "/t/m/x", change=REPLACES),
+    Deed("read", "/u/x"),
+]
+"""A link that was not there before leads the second call to what the third one reads."""
+STATED_LATE = [
+    Deed("move", "t", dawdles=1),
+    Deed("point", "/t/m", "/", 2, CREATES),
+    Deed("write", "m/t/s/x", change=REPLACES),
+    Deed("read", "/t/m/u/n/x"),
+]
+"""The fourth waits for the new link from the start, the third only when it is known where it works: it comes first."""
 
 
 @requirement("SCHED-1", "SCHED-3", "SCHED-5")
 @given(st.lists(deeds, max_size=6), orders, st.integers(1, 4))
-@example([Deed("move", "t", dawdles=1), Deed("write", "x"), Deed("read", "/t/x")], [], 4)
-@example([Deed("point", "/l", "/u", 1), Deed("write", "/l/x"), Deed("read", "/u/x")], [], 4)
+@example([Deed("move", "t", dawdles=1), Deed("write", "x", change=REPLACES), Deed("read", "/t/x")], [], 4)
+@example([Deed("point", "/l", "/u", 1), Deed("write", "/l/x", change=REPLACES), Deed("read", "/u/x")], [], 4)
 @example([Deed("point", "/l/m", "/u", 1), Deed("list", "/t")], [], 4)
+@example(MADE, [], 4)
+@example(STATED_LATE, [], 4)
 @examples(120)
 def test_links_and_the_working_directory_may_move_and_the_outcome_is_still_that_of_one_by_one(
     drawn: list[Deed], order: list[int], limit: int

@@ -169,6 +169,20 @@ def test_looking_at_one_change_does_not_hide_another(ledger: Ledger, path: Path)
 
 
 @requirement("FILE-2")
+def test_a_file_seen_in_part_keeps_the_stamp_of_its_first_look_while_it_may_have_changed(
+    ledger: Ledger, path: Path
+) -> None:
+    see_lines(ledger, path, 1, 2)
+    first = Stamp.of(path.stat())
+    path.write_text(TEN.replace("line 1\n", "another line\n"))
+
+    see_lines(ledger, path, 5, 6)
+
+    seen = ledger.seen(str(path))
+    assert seen is not None
+    assert (seen.stamp, seen.count) == (first, 2)
+
+
 def test_a_look_without_lines_is_a_look_and_no_more(ledger: Ledger, path: Path) -> None:
     ledger.saw_lines(str(path), Stamp.of(path.stat()), first=1, lines=())
 
@@ -196,6 +210,20 @@ def test_what_a_call_showed_is_forgotten_when_its_result_was_cut(ledger: Ledger,
 
     assert knows(ledger, path) is None
     assert ledger.call_that_showed(str(path), "lines 1 None", "v1") is None
+
+
+def test_a_file_of_which_one_of_two_results_is_gone_has_not_been_seen(ledger: Ledger, path: Path) -> None:
+    other = path.with_name("b.txt")
+    other.write_text(TEN)
+    for call_id, file, first, last in [("1", path, 1, 5), ("2", path, 6, 10), ("3", other, 1, 10)]:
+        see_lines(ledger, file, first, last)
+        ledger.note_shown(call_id, str(file))
+
+    ledger.keep_only({"1", "2", "3"})
+    assert (knows(ledger, path), knows(ledger, other)) == (ALL, ALL)
+
+    ledger.keep_only({"2", "3"})
+    assert (knows(ledger, path), knows(ledger, other)) == (None, ALL)
 
 
 def test_lines_seen_again_take_nothing_from_the_whole(ledger: Ledger, path: Path) -> None:

@@ -159,3 +159,30 @@ def test_whoever_reads_meanwhile_never_sees_half_a_file(tmp_path: Path) -> None:
     looking.join()
 
     assert seen <= versions
+
+
+@requirement("FILE-5")
+@pytest.mark.parametrize("before", [None, b"old"])
+def test_content_is_on_the_disk_before_it_gets_its_name_and_the_name_afterwards(
+    tmp_path: Path, before: bytes | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`os.fsync` is listened to: only a power cut would show that it was left out."""
+    path = tmp_path / "a.txt"
+    if before is not None:
+        path.write_bytes(before)
+    expected = read_document(str(path)).identity if before is not None else None
+    synced: list[tuple[int, int | None, bytes | None]] = []
+    sync = os.fsync
+
+    def listening(descriptor: int) -> None:
+        status = os.fstat(descriptor)
+        size = status.st_size if stat.S_ISREG(status.st_mode) else None
+        synced.append((status.st_ino, size, path.read_bytes() if path.exists() else None))
+        sync(descriptor)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", listening)
+        write_file(str(path), b"new content", expected=expected)
+
+    file, folder = path.stat().st_ino, tmp_path.stat().st_ino
+    assert synced == [(file, len(b"new content"), before), (folder, None, b"new content")]

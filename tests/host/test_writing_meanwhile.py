@@ -168,7 +168,7 @@ COUNTING = """
 import sys
 from ferrule.host.files.open_files import read_document
 from ferrule.host.files.held_folders import ChangedMeanwhile
-from ferrule.text.matching import Edit
+from ferrule.text.matching import TextEdit
 from ferrule.host.files.atomic_writes import write_file
 path, name, count = sys.argv[1:]
 sys.stdin.readline()
@@ -178,7 +178,7 @@ while number < int(count):
     end = len(before.document.text)
     line = f"{name} {number}\\n"
     try:
-        write_file(path, before.document.splice([Edit(end, end, line)]), expected=before.identity)
+        write_file(path, before.document.splice([TextEdit(end, end, line)]), expected=before.identity)
     except ChangedMeanwhile:
         continue
     print(line, end="")
@@ -276,6 +276,44 @@ def test_what_another_program_does_between_the_last_look_and_the_change_is_found
     assert done.stdout.decode() == f"{path} changed since it was read. Read it again, then repeat the change.\n"
     assert (path.read_bytes() if path.exists() else None) == left
     assert not [name for name in names(tmp_path) if "ferrule" in name]
+
+
+MOVING = """
+import os, sys
+from ferrule.host.files.held_folders import ChangedMeanwhile
+from ferrule.host.files.atomic_writes import write_file
+path, act = sys.argv[1:]
+folder, done = os.path.dirname(path), []
+def interfere(event, arguments):
+    if event != "open" or done or not str(arguments[0]).endswith(".tmp"):
+        return
+    done.append(event)
+    os.rename(folder, folder + ".moved")
+    if act == "replaced":
+        os.mkdir(folder)
+    elif act == "a link":
+        os.symlink(folder + ".moved", folder)
+sys.addaudithook(interfere)
+try:
+    write_file(path, b"ours", expected=None)
+except ChangedMeanwhile as change:
+    print(change)
+assert done
+"""
+
+
+@requirement("SEC-3")
+@pytest.mark.parametrize("act", ["gone", "replaced", "a link"])
+def test_no_file_is_made_in_a_folder_that_is_moved_away_while_it_is_written(tmp_path: Path, act: str) -> None:
+    path = tmp_path / "folder" / "a.txt"
+    path.parent.mkdir()
+
+    done = subprocess.run([sys.executable, "-c", MOVING, str(path), act], capture_output=True, check=True, timeout=60)
+
+    words = f"the folder of {path} was moved or replaced meanwhile. Look at it again, then ask again.\n"
+    assert done.stdout.decode() == words
+    assert names(tmp_path / "folder.moved") == []
+    assert not path.exists()
 
 
 READING = """

@@ -22,7 +22,7 @@ from ferrule.permissions.domains import PreApproval
 from ferrule.permissions.judge import RuleJudge
 from ferrule.permissions.modes import Mode
 from ferrule.permissions.protected import PathLists
-from tests.permissions.scene import Named, command, decided, judged, places, proposed, rules_of
+from tests.permissions.scene import Named, command, decided, judged, places, proposed, rules_of, tool_named
 from tests.requirement import requirement
 
 REPO = "/srv/repo"
@@ -189,6 +189,20 @@ def test_a_secret_is_read_only_under_a_rule_that_names_it(rule: str, path: str, 
 def test_a_command_reads_a_secret_only_under_a_rule_that_spells_it_out() -> None:
     assert command({"allow": ["Bash(cat *)"]}, "cat .env") == "ask"
     assert command({"allow": ["Bash(cat .env)"]}, "cat .env") == "allow"
+
+
+@requirement("PERM-6")
+@pytest.mark.parametrize("cwd", ["/srv/secrets/repo", "/srv/secrets", "/srv/secrets/.aws/repo"])
+def test_a_workspace_in_a_folder_named_like_a_secret_is_no_secret_as_a_whole(cwd: str) -> None:
+    judge = RuleJudge((), Mode.ACCEPT_EDITS, places(cwd))
+
+    def decision(tool: str, path: str) -> str:
+        verdict = judge.judge(proposed(tool_named(tool), {"file_path": path}, cwd=cwd))
+        return verdict.behavior.name.lower() if verdict else "ask"
+
+    for tool in ("Read", "Write"):
+        found = {path: decision(tool, path) for path in ("a.py", "src/a.py", "secrets/a", "src/.env")}
+        assert found == {"a.py": "allow", "src/a.py": "allow", "secrets/a": "ask", "src/.env": "ask"}
 
 
 @requirement("PERM-6")

@@ -7,6 +7,7 @@ import random
 import shutil
 import subprocess
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,21 @@ def test_what_two_lists_have_in_common_is_in_both_and_in_order(a: list[str], b: 
     assert all(a[i] == b[j] for i, j in pair_lines(same))
     assert sorted(pair_lines(same)) == list(pair_lines(same))
     assert len({j for _, j in pair_lines(same)}) == sum(part.size for part in same)
+
+
+@given(st.integers(0, 999).map(random.Random), st.booleans(), st.booleans())
+@examples(10)
+def test_of_thousands_of_lines_in_another_order_those_in_common_rise_in_both(
+    chance: random.Random, blocks: bool, repeats: bool
+) -> None:
+    a = [f"line {n}" for n in range(3_000)] + ["again"] * (300 if repeats else 0)
+    b = [line for block in chance.sample(range(0, len(a), 50), len(a) // 50) for line in a[block : block + 50]]
+    b = b if blocks else chance.sample(a, len(a))
+    same = common(a, b)
+
+    assert all(a[i] == b[j] for i, j in pair_lines(same))
+    assert all(one.a + one.size <= two.a and one.b + one.size <= two.b for one, two in pairwise(same))
+    assert sum(part.size for part in same) >= (50 if blocks else 2), "what keeps its order is found"
 
 
 @given(line_lists, line_lists)
