@@ -197,16 +197,6 @@ def test_the_built_in_part_keeps_its_bytes_when_servers_come_and_go() -> None:
     assert _bytes(registry.pool) == alone
 
 
-@requirement("POOL-2")
-def test_a_fingerprint_changes_exactly_when_the_offer_does() -> None:
-    one, same = (assemble(Selection((Named("A"), Named("B")))) for _ in range(2))
-    more = assemble(Selection((Named("A"), Named("B"), Named("C"))))
-    hidden = assemble(Selection((Named("A"), Named("B"), Named("C", deferred=True))))
-
-    assert one.fingerprint() == same.fingerprint() == hidden.fingerprint()
-    assert one.fingerprint() != more.fingerprint()
-
-
 # The cache breakpoint
 
 

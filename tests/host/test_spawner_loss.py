@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from ferrule.host.processes import spawner_link
 from ferrule.host.processes.command import CommandFailed
 from ferrule.host.processes.command_runner import CommandRunner
 from ferrule.host.processes.spawner import homes
@@ -40,6 +42,27 @@ async def test_a_killed_spawner_leaves_no_process_whatever_its_environment(tmp_p
             await commands.run(command(_stray(marker) + "kill -9 $PPID; sleep 1022", tmp_path), timeout=GENEROUS)
 
         await until(lambda: not alive_with(marker))
+
+
+@requirement("BASH-4")
+async def test_a_spawner_that_takes_long_to_end_is_left_to_it_and_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A warning about a process that nobody waits for would be an error here, as it would be a zombie."""
+    monkeypatch.setattr(spawner_link, "CLOSING_SECONDS", 0.05)
+    commands = opened(tmp_path)
+    ran = await commands.run(command("echo $PPID", tmp_path), timeout=GENEROUS)
+    pid = int(ran.output.text())
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        await commands.close()
+        del commands, ran
+        gc.collect()
+        assert Path(f"/proc/{pid}").exists()
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+    await until(lambda: not Path(f"/proc/{pid}").exists())
 
 
 BOTH = """

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from ..core.effects import Change, Opaque, ReachesHost, ReadsPath, RunsCommand, Touch, WritesPath
+from ..core.effects import Change, ReachesHost, ReadsPath, RunsCommand, Touch, WritesPath
 from ..core.values import plain_value
 from ..core.verdicts import Risk, Severity
 from .analysis_budget import AnalysisBudget
@@ -225,9 +225,6 @@ class Account:
     def _touch(self, touch: Touch) -> None:
         if not self.touches or touch not in self.touches:
             self.touches.append(touch)
-
-    def all_touches(self) -> tuple[Touch, ...]:
-        return (*self.touches, Opaque()) if self.doubts else tuple(self.touches)
 
 
 def _names_meant(word: Word) -> str:

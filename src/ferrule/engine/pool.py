@@ -7,7 +7,6 @@ is left out keeps its name and the reason, so that a call of it can be told why.
 from __future__ import annotations
 
 import difflib
-import hashlib
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -161,11 +160,6 @@ class ToolPool:
             return self._direct
         by_name = {spec.name: spec for spec in self.deferred}
         return self._direct + tuple(by_name[name] for name in found if name in by_name)
-
-    def fingerprint(self) -> str:
-        """Changes exactly when the bytes of `offered()` would."""
-        parts = (f"{spec.name}\0{spec.description}\0{spec.schema_json()}" for spec in self._direct)
-        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
     @cached_property
     def _direct(self) -> tuple[ToolSpec, ...]:

@@ -88,11 +88,6 @@ def encode_payload(payload: Payload) -> bytes:
     return json.dumps(payload, default=str, ensure_ascii=True).encode() + b"\n"
 
 
-def plain_response(proposal: Proposal, outcome: ToolOutcome) -> Any:
-    """For a tool whose output has no shape of its own: what the model reads of it."""
-    return plain_text(outcome.content)
-
-
 def _milliseconds(outcome: ToolOutcome, stage: str) -> int:
     stages = outcome.record.stages if outcome.record else []
     return round(1000 * sum(seconds for name, seconds in stages if name == stage))

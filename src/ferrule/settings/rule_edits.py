@@ -1,4 +1,4 @@
-"""A rule put into the text of a settings file, or taken out, with all the rest as it is.
+"""A rule put into the text of a settings file, with all the rest as it is.
 
 What is added looks like what is there: its indentation, its line breaks, its
 way to write a colon. Nothing is added that stands there already.
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ..core.verdicts import Behavior
-from ..text.json_layout import Layout, encode_string, escapes, without
+from ..text.json_layout import Layout, encode_string, escapes
 from ..text.json_spans import Array, BadJson, Object, Value, array_at, object_at, whole
 from ..text.lines import LF, dominant_ending
 from ..text.matching import Span, TextEdit
@@ -44,21 +44,6 @@ def adding(text: str, behavior: Behavior, rule: str) -> tuple[TextEdit, ...]:
     if layout is None:
         return (TextEdit(span.start, span.end, second.layout.inner(unit).around([quoted])),)
     return (TextEdit(items[-1].end, items[-1].end, layout.separator + quoted),)
-
-
-def removing(text: str, behavior: Behavior, rule: str) -> tuple[TextEdit, ...]:
-    """The edits that take the rule out, wherever it stands in its list. Raises `NotEdited`."""
-    if not text.strip():
-        return ()
-    root = _root(text)
-    top = ObjectText(text, root, layout_of_root(text, root), UNIT)
-    permissions = top.member("permissions")
-    found = top.inside(permissions, "permissions").member(KEYS[behavior]) if permissions else None
-    if found is None:
-        return ()
-    items = _items(found, behavior)
-    gone = {at for at, item in enumerate(items) if item.value == rule}
-    return tuple(without(items, gone, Span(found.start + 1, found.end - 1))) if gone else ()
 
 
 def _root(text: str) -> Value:

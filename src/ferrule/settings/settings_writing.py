@@ -15,7 +15,7 @@ from ..text.matching import TextEdit
 from .layers import ALLOW
 from .levels import LOCAL_NAME, Level, SettingsContext, Source
 from .object_edits import NotEdited
-from .rule_edits import adding, removing
+from .rule_edits import adding
 from .rule_entries import why_no_rule
 from .server_edits import KEY, adding_server, removing_server
 from .settings_entries import Entry
@@ -66,11 +66,6 @@ def add_rule(path: str, behavior: Behavior, rule: str) -> bool:
     if words := why_no_rule(rule):
         raise NotSaved(words)
     return _change(path, lambda text: adding(text, behavior, rule))
-
-
-def remove_rule(path: str, behavior: Behavior, rule: str) -> bool:
-    """Whether it stood there. Raises `NotSaved`."""
-    return _change(path, lambda text: removing(text, behavior, rule))
 
 
 def server_file(around: SettingsContext, level: Level) -> str:

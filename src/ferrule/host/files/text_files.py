@@ -81,12 +81,6 @@ class Endings:
     cr: int
 
     @property
-    def dominant(self) -> str:
-        """The commonest ending, `\\n` where there is none."""
-        counts = ((self.lf, "\n"), (self.crlf, "\r\n"), (self.cr, "\r"))
-        return max(counts, key=lambda pair: pair[0])[1]
-
-    @property
     def is_mixed(self) -> bool:
         return sum(map(bool, (self.lf, self.crlf, self.cr))) > 1
 
@@ -116,10 +110,6 @@ class TextDocument:
     def endings(self) -> Endings:
         crlf = self.text.count("\r\n")
         return Endings(self.text.count("\n") - crlf, crlf, self.text.count("\r") - crlf)
-
-    @property
-    def ends_with_newline(self) -> bool:
-        return self.text.endswith(("\n", "\r"))
 
     @property
     def is_editable(self) -> bool:

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -215,10 +216,12 @@ class SpawnerLink:
         try:
             await _exit_of(self._process, CLOSING_SECONDS)
         finally:
-            if self._process.poll() is not None:  # else something below it cannot be killed; it stays to try
+            if self._process.poll() is not None:
                 remove_left_behind(self._home)
                 with suppress(OSError):
                     shutil.rmtree(self._home)
+            else:  # something below it cannot be killed yet; it stays to try, and its end is still waited for
+                threading.Thread(target=self._process.wait, name="spawner-end", daemon=True).start()
             self._tell_all("The session was closed.")
             self._words.close()
 
