@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -147,18 +146,6 @@ def test_a_look_at_other_lines_does_not_hide_a_change(watched: Watched) -> None:
     see_lines(watched.ledgers.of("main"), watched.path, 1, 1)
 
     assert "+3\n" in watched.told()
-
-
-@requirement("FILE-4")
-def test_nor_does_it_where_the_file_was_seen_in_part_and_nothing_is_young(tmp_path: Path) -> None:
-    watched = Watched(tmp_path)
-    other = tmp_path / "other.txt"
-    for text, line, age in ((SEEN, 1, 200), (SEEN.replace("one", "1"), 3, 100)):
-        other.write_text(text)
-        os.utime(other, (time.time() - age,) * 2)
-        see_lines(watched.ledgers.of("main"), other, line, line)
-
-    assert "+1\n" in watched.told()
 
 
 @requirement("FILE-4")
