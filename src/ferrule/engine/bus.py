@@ -1,7 +1,7 @@
 """Fan-out of the event stream. Emitting is synchronous, total and never waits.
 
-A subscriber has a buffer of its own and reads it in its own time. One that
-falls behind loses events, is told how many, and holds nothing up.
+A subscriber has a buffer of its own and reads it at its own pace. One that
+falls behind loses events, is notified how many, and blocks nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Backlog:
         self._last_missed: Stamped | None = None
 
     def _keep(self, stamped: Stamped) -> bool:
-        """False if there is no room; what is missed is told before the next event that is kept."""
+        """False if the buffer is full; the number of missed events is reported before the next event that is kept."""
         if len(self._waiting) >= self._limit:
             self._missed += 1
             self._last_missed = stamped
@@ -166,12 +166,12 @@ class _Listener(_Backlog):
         while True:
             self._ready.acquire()
             ended = self._ended
-            while (envelope := self._take()) is not None:
+            while (envelope := self._take_locked()) is not None:
                 self._call_back(envelope)
             if ended:
                 return
 
-    def _take(self) -> Envelope | None:
+    def _take_locked(self) -> Envelope | None:
         with self._lock:
             return self._take()
 

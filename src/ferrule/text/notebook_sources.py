@@ -23,7 +23,7 @@ _LINE: Final = re.compile(r"(?:[^\\]++|\\[^n])*+\\n|(?:[^\\]++|\\[^n])+")
 
 @named_value
 class _Lines:
-    """The lines of a source where they stand, and how another would be written beside them."""
+    """The lines of a source with their places, and how another would be written beside them."""
 
     items: tuple[Value, ...]
     layout: Layout
@@ -47,7 +47,7 @@ def write_source(notebook: Notebook, at: int, source: str) -> str:
 
 
 def source_edits(notebook: Notebook, cell: Cell, there: Value, source: str) -> Iterator[TextEdit]:
-    """Put another source in the place of this cell's."""
+    """Replace the source of this cell."""
     lines, standing = split_lines(source, LF), _standing(notebook, cell, there)
     if source == cell.source:
         return
