@@ -152,7 +152,7 @@ async def test_agents_are_nested_no_deeper_than_the_cap(tmp_path: Path) -> None:
 
     refused = [outcome for outcome in finished if outcome.is_error]
     assert [outcome.status for outcome in refused] == [Status.INVALID]
-    assert "nested as deep as they may be" in str(refused[0].content)
+    assert "cannot be nested deeper" in str(refused[0].content)
     assert "back in the first" in results(session)[0]
 
 

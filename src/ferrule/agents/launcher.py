@@ -203,7 +203,7 @@ class AgentLauncher:
         )
 
     def dismiss(self, child: Session) -> None:
-        """It is no longer at work, and another may start."""
+        """It has finished, and another may start."""
         self._sessions.pop(child.agent, None)
         self.states.pop(child.agent, None)
 
