@@ -97,7 +97,7 @@ def _warnings(written: WrittenPage, mode: str) -> Iterator[str]:
 
 
 _WORK: Final = """\
-You are one agent among several that work on a task together. Whoever gave you the task does not see how you work \
+You are one agent among several that work on a task together. The one who gave you the task does not see how you work \
 and reads only your last message, so that message must contain everything that was asked for: what you found or did, \
 the files it concerns as absolute paths, and what you could not do. Do what was asked and nothing more. Nobody answers \
 questions; if something is unclear, take the likeliest reading and say so."""

@@ -153,7 +153,7 @@ class AgentLauncher:
         return await self.carry_out(errand, child)
 
     def open_session_for(self, errand: Errand, ctx: ToolContext, *, inside: bool) -> Session:
-        """The session of a new agent, and its number taken. Whoever asks for it must carry it out.
+        """The session of a new agent, and its number taken. The caller must carry it out.
 
         `inside` of the call its calls take that call's place in the order; otherwise each has its own.
         """

@@ -60,5 +60,5 @@ class AsksNobody:
     """The approver of an agent whose kind has the mode `dontAsk`."""
 
     async def approve(self, proposal: Proposal, verdict: Verdict, /) -> Verdict:
-        reason = f"{verdict.reason}, and this agent asks nobody"
+        reason = f"{verdict.reason}, and this agent may not ask"
         return Verdict(behavior=Behavior.DENY, source="mode", reason=reason, rule=verdict.rule, origin=verdict.origin)

@@ -44,11 +44,11 @@ class ReadsPath:
     real: str = ""
     links: tuple[str, ...] = ()
     names: str = ""
-    """A glob for the names below `path` that are meant; `**` for all below it. Empty where nobody chose by name."""
+    """A glob for the names below `path` that are meant; `**` for all below it. Empty if names were not chosen."""
     follows: bool = False
     """Whether links among these names are followed. The engine states where each leads as a touch of its own."""
     found: bool = False
-    """Whether the engine states it, from what is on disk behind another touch."""
+    """Whether the engine states it, derived from the disk for another touch."""
 
 
 @frozen_value

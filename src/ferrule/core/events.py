@@ -57,7 +57,7 @@ class MessageEnded:
 
     reason: StopReason = "end"
     turn: AssistantTurn | None = None
-    """What of it stays in the conversation; `None` where that is nothing and it is asked for again."""
+    """The part that stays in the conversation; `None` if nothing does and it is requested again."""
     usage: Usage = Usage()
 
 

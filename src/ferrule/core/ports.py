@@ -57,7 +57,7 @@ class Choice:
 
 @plain_value
 class Question:
-    """One question to a person, who may always answer in words of their own. Without choices only words are left."""
+    """One question to a person, who may always answer in their own words. Without choices that is the only way."""
 
     text: str
     header: str = ""

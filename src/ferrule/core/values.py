@@ -6,7 +6,7 @@ a hundred fields. `plain_value` makes a class that the type checker treats as fr
 and that is a plain slotted dataclass when the program runs.
 
 The classes are cheap as well. A dataclass reads its annotations, writes five
-methods and compiles them, which takes longer than all else in most modules, and
+methods and compiles them, which takes longer than anything else in most modules, and
 a run makes values of a few classes only, and few of most. Here comparing,
 hashing and showing go by the names of the fields, `__init__` is written when
 some values were made without it, and what `dataclasses` keeps of a class is

@@ -94,7 +94,7 @@ class Confinement:
     """Hosts, by the domains that rules name."""
     read_only: bool = False
     writable: tuple[str, ...] | None = None
-    """The only folders that may be written, where given; nobody is reached then."""
+    """The only folders that may be written, where given; the network is off then."""
     grants: Grants | None = None
     """What the call is confined to unless somebody approved it. The rest applies to an approved one too."""
     then: Behavior = Behavior.ASK
@@ -132,7 +132,7 @@ class Verdict:
     stops: str = ""
     """On a DENY: why the whole turn is to end with it, if it is."""
     needs_confinement: Confinement | None = None
-    """On an ASK or a DENY: a sandbox that enforces this would change it. On an ALLOW: it holds only inside one."""
+    """On an ASK or a DENY: a sandbox that enforces this would change it. On an ALLOW: it applies only inside one."""
     risks: tuple[Risk, ...] = ()
     """What is dangerous about the call, the worst first, whatever becomes of it."""
     approved: bool = False
@@ -202,7 +202,7 @@ def _only_lacks_approval(opinion: Verdict) -> bool:
 
 
 def _is_stricter(opinion: Verdict, other: Verdict) -> bool:
-    """Of two that say the same, the one that holds only inside a sandbox is."""
+    """Of two equal ones, the one that applies only inside a sandbox is stricter."""
     if opinion.behavior is other.behavior:
         return opinion.needs_confinement is not None and other.needs_confinement is None
     return opinion.behavior > other.behavior

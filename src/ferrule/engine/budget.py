@@ -60,7 +60,7 @@ class Budget:
         return sum(text_size(outcome.content) for outcome in outcomes) <= self.message_limit
 
     async def share(self, outcomes: Sequence[ToolOutcome]) -> list[ToolOutcome]:
-        """All results of one message share a limit as well; the largest give way first."""
+        """All results of one message share a limit as well; the largest are cut first."""
         shared = list(outcomes)
         if self.holds_all(shared):
             return shared

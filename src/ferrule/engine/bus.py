@@ -23,7 +23,7 @@ DEFAULT_BUFFER = 10_000
 
 
 Stamped: TypeAlias = tuple[int, float, str, Event]
-"""An event with its place, as it waits: an `Envelope` is made only for whoever reads it."""
+"""An event with its place, as it waits: an `Envelope` is made only when it is read."""
 
 
 class _Backlog:
@@ -178,5 +178,5 @@ class _Listener(_Backlog):
     def _call_back(self, envelope: Envelope) -> None:
         try:
             self._callback(envelope)
-        except Exception:  # a listener is somebody else's code: its fault ends at this line
+        except Exception:  # a listener is somebody else's code: its failure must not spread
             log.exception("a listener failed on %s", type(envelope.event).__name__)

@@ -1,7 +1,7 @@
 """When and how a conversation is shortened, before it grows beyond what the model can read.
 
-The older turns give way to a summary that the model writes itself. Where it
-cannot write one, the long results of those turns give way to a mark.
+The older turns are replaced by a summary that the model writes itself. If it
+cannot write one, the long results of those turns are replaced by a mark.
 """
 
 from __future__ import annotations

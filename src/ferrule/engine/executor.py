@@ -100,7 +100,7 @@ class Executor:
         try:
             if tasks:
                 await asyncio.wait(tasks, timeout=self._grace)
-        finally:  # whoever is in a hurry may cancel the wait; there is one outcome for each call all the same
+        finally:  # the wait may be cancelled; there is still one outcome for each call
             for life in self._lives:
                 self.settle(life, ToolOutcome.refused(life.call, Status.CANCELLED, LEFT_BEHIND))
 
@@ -258,7 +258,7 @@ class _Life:
         try:
             await self.carry_out()
         except asyncio.CancelledError:
-            pass  # `outcome` says so; whoever cancelled waits for the task's end and not for its result
+            pass  # `outcome` says so; the canceller waits for the task's end, not for its result
         except Exception as error:  # nothing should get here; if it does, it is a bug, not an interrupt
             self._outcome = outcome_of_error(self.call, error)
         finally:

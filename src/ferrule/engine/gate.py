@@ -229,7 +229,7 @@ class Gate:
                 ticket.wake()
 
     def _wait_for_movers(self, ticket: Ticket, ancestors: Collection[Ticket]) -> None:
-        """Nobody knows yet where an unsettled ticket's paths will lead: perhaps to those of this one."""
+        """It is unknown where an unsettled ticket's paths will lead: perhaps to those of this one."""
         for other in self._unsettled:
             if other.order < ticket.order and other is not ticket and other.footprint.may_concern(ticket.footprint):
                 for mover in other.movers or ():
@@ -237,7 +237,7 @@ class Gate:
                         self._stand_behind(ticket, mover)
 
     def _hold_back_later_ones(self, ticket: Ticket) -> None:
-        """A new or changed statement may concern calls behind this one that had nothing to wait for before."""
+        """A new or changed statement may concern calls after this one that had nothing to wait for before."""
         for other in self._writers if ticket.footprint.only_reads else self._open:
             if (
                 other.order > ticket.order

@@ -95,7 +95,7 @@ class Admission(Protocol):
         ...
 
     async def message_complete(self) -> None:
-        """Return when the model has finished the message: nobody is asked before."""
+        """Return when the model has finished the message: nobody is asked before that."""
         ...
 
     def stop(self) -> None:

@@ -44,7 +44,7 @@ def turn_of(prompt: Prompt) -> UserTurn:
 
 
 class Asking:
-    """One turn in progress. A context manager and not a generator: whoever enters it also leaves it."""
+    """One turn in progress. A context manager, not a generator: whatever enters it also leaves it."""
 
     def __init__(self, session: Session, prompt: Prompt, model: ModelProvider) -> None:
         self._session = session
@@ -159,7 +159,7 @@ class Session:
                 await self.hooks.session_ended(self.state.cwd)
 
     async def settled(self, seconds: float) -> None:
-        """Wait for tools that nobody knows yet, such as those of a server that was never up, but not longer."""
+        """Wait for tools that are not known yet, such as those of a server that is starting, but at most this long."""
         for step in self.settling:
             await step(seconds)
 
@@ -214,7 +214,7 @@ class Session:
                 self.state.queue = tuple(rest)
                 ended = await self.answer(queued, model)
         except asyncio.CancelledError:
-            self.state.queue = ()  # whoever interrupts does not want the next one to start instead
+            self.state.queue = ()  # an interrupt must not start the next one instead
             raise
 
     async def answer(self, prompt: Prompt, model: ModelProvider) -> TurnEnded:
@@ -235,7 +235,7 @@ class Session:
             try:
                 if self.transcript:
                     await self.transcript.end_turn(ended.reason, ended.error)
-            finally:  # whoever is in a hurry may cancel the wait for the disk
+            finally:  # the wait for the disk may be cancelled
                 emit(ended)
         return ended
 

@@ -37,7 +37,7 @@ class ControlAnswer:
 
 @plain_value
 class ControlCancel:
-    """A request that nobody needs an answer to any more."""
+    """A request whose answer is no longer needed."""
 
     id: str
 

@@ -48,7 +48,7 @@ from .block_events import BlockEvents
 from .run_answer import usage_object
 
 LONGEST = 100_000
-"""Characters of one string; the text for the model is bounded already, the output behind it need not be."""
+"""Characters of one string; the text for the model is already bounded, the output may not be."""
 
 
 Shape: TypeAlias = Callable[[ToolOutcome], Mapping[str, Any] | None]

@@ -214,7 +214,7 @@ async def _stream(writer: asyncio.StreamWriter, events: Iterable[str], fault: Sc
 
 
 def _last_results(request: LoggedRequest) -> str:
-    """The text of the results behind the model's last message."""
+    """The text of the results after the model's last message."""
     texts: list[str] = []
     for message in reversed(cast(list[dict[str, Any]], request.body.get("messages", []))):
         if message.get("role") == "assistant":

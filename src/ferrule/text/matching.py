@@ -155,9 +155,9 @@ def splice_edits(text: str, edits: Iterable[TextEdit]) -> str:
 
 
 def _exactly(text: str, old: str, most: int | None) -> TextMatch | None:
-    """An occurrence that begins between CR and LF is none: the pair is one line ending.
+    """An occurrence that begins between CR and LF is not valid: the pair is one line ending.
 
-    One that ends there is: whoever writes a CR alone knows what it is.
+    One that ends there is: a CR alone is written on purpose.
     """
     if old[0] == LF and CRLF in text:
         mark = _absent_from(text, old)

@@ -95,7 +95,7 @@ def _standing(notebook: Notebook, cell: Cell, there: Value) -> _Lines:
 
 
 def _new(notebook: Notebook, at: int, *, spare: bool = True) -> _Lines:
-    """For a source that has no lines yet: a list or a string like the nearest, a list if `spare` where none tells."""
+    """For a source that has no lines yet: a list or a string like the nearest, a list if `spare` if none shows it."""
     filled = [cell for cell in nearest(notebook, at) if cell.source]
     as_list = isinstance(filled[0].members["source"], list) if filled else spare
     layout = layout_of_new_lines(notebook, filled) if as_list else NOTHING

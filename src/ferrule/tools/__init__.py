@@ -1,7 +1,7 @@
 """The table of contents: every built-in tool, one line each.
 
-Their modules are loaded with the first call of one of them. Until then a card
-speaks for each: `cards.json`, which a test holds against the tools themselves.
+Their modules are loaded with the first call of one of them. Until then each is
+described by a card in `cards.json`, which a test compares with the tools.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ class Services:
     searches: WebSearches | None = None
     """What WebSearch asks; without one it is off."""
     questioner: Questioner | None = None
-    """Who answers questions; nobody does without one."""
+    """Answers questions; without one nobody does."""
     approver_answers: bool = False
-    """Whether whoever approves calls fills in the answers instead, and approves plans."""
+    """Whether the approver of calls fills in the answers instead, and approves plans."""
     modes: Modes | None = None
-    """The permission modes; without them nobody can plan."""
+    """The permission modes; without them plan mode is off."""
     skills: Skills | None = None
     skill_rules: TurnRules | None = None
     """Applies the rules that skills define."""

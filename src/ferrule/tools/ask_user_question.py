@@ -39,7 +39,7 @@ class QuestionInput(ToolInput):
 class AskUserQuestionInput(ToolInput):
     questions: list[QuestionInput] = Field(min_length=1, max_length=4, description="What to ask, all at once.")
     answers: SkipJsonSchema[dict[str, str] | None] = Field(default=None)
-    """By question, filled in by whoever approves the call; applies only where `by_approver` says so."""
+    """By question, filled in by the approver of the call; applies only where `by_approver` says so."""
 
 
 @plain_value
@@ -57,7 +57,7 @@ class AskUserQuestion(Tool[AskUserQuestionInput, QuestionsAnswered]):
     _UNSEEN: ClassVar = Verdict(behavior=Behavior.ASK, source="tool", reason="the person has to answer it")
 
     def __init__(self, questioner: Questioner | None = None, *, by_approver: bool = False) -> None:
-        """Without a questioner nobody answers, unless whoever approves calls fills in `answers`."""
+        """Without a questioner nobody answers, unless the approver of calls fills in `answers`."""
         self._questioner = questioner
         self._by_approver = by_approver and questioner is None
 

@@ -59,7 +59,7 @@ class ExitPlanMode(Tool[ExitPlanModeInput, PlanAnswer]):
     def __init__(
         self, modes: Modes | None = None, questioner: Questioner | None = None, *, by_approver: bool = False
     ) -> None:
-        """Without a questioner nobody approves a plan, unless whoever approves calls approves plans by that."""
+        """Without a questioner nobody approves a plan, unless approving the call approves the plan."""
         self._modes = modes
         self._questioner = questioner
         self._by_approver = by_approver and questioner is None

@@ -145,7 +145,7 @@ class NotebookEdit(Tool[NotebookEditInput, NotebookEdited]):
         return _Plan(before, after, _output(input, cell, parse_notebook(after.text), ctx))
 
     def _known_notebook(self, path: str, before: FileSnapshot, ctx: ToolContext) -> Notebook:
-        """The notebook, if the agent has seen all of it: a refusal tells nothing of what it has not."""
+        """The notebook, if the agent has seen all of it: a refusal reveals nothing that it has not seen."""
         try:
             self._files.ledger(ctx).check_whole(path, before)
             return parse_notebook(before.document.text)
