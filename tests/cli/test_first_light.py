@@ -73,14 +73,14 @@ def test_tools_are_listed_for_people(tmp_path: Path) -> None:
 
     assert done.returncode == 0
     assert done.stdout.decode() == snapshot("""\
-Agent            Give a task to another agent, which works on it with a
-                 conversation of its own and reports back once.
+Agent            Give a task to another agent, which works on it in its own
+                 conversation and reports back once.
 AskUserQuestion  Ask the person one to four questions, each with a few answers
                  to choose from.
 Bash             Run a command in bash and get what it prints.
-Edit             Replace text in a file. `old_string` must be exactly what
-                 stands there, and stand there once.
-EnterPlanMode    Begin to plan: from now on nothing is changed until a person
+Edit             Replace text in a file. `old_string` must match the file
+                 exactly and occur once.
+EnterPlanMode    Start planning: from now on nothing is changed until a person
                  has approved your plan.
 ExitPlanMode     Show your plan to the person and ask whether to carry it out.
 Glob             Find files whose path matches a pattern, newest first.
@@ -98,8 +98,8 @@ TodoWrite        Write the list of tasks for the work at hand, so that you and
 ToolSearch       Find tools that are known to you by name only, and load their
                  full description.
 WebFetch         Fetch a page from the web by its URL and read it as Markdown.
-Write            Write a whole file: make a new one, or replace all of an
-                 existing one.
+Write            Write a whole file: create a new one, or replace an existing
+                 one.
 """)
 
 

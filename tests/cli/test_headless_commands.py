@@ -67,7 +67,7 @@ def test_a_skill_whose_command_is_refused_is_not_asked(folder: Path) -> None:
     done = ask(folder, [{"text": "Well."}], "/bad x")
 
     assert (done.returncode, done.stdout) == (1, b"")
-    assert b"The skill bad could not be used, for `rm -rf elsewhere` did not run well" in done.stderr
+    assert b"The skill bad could not be used because `rm -rf elsewhere` failed" in done.stderr
 
 
 @requirement("MCP-1", "TASK-2")

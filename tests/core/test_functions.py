@@ -219,7 +219,9 @@ def test_a_function_without_a_docstring_is_refused() -> None:
     with pytest.raises(ToolDefinitionError) as caught:
         _ = silent.spec
 
-    assert str(caught.value) == snapshot("silent tells the model nothing. Give it a `description` or a docstring.")
+    assert str(caught.value) == snapshot(
+        "silent has no description for the model. Give it a `description` or a docstring."
+    )
 
 
 @requirement("CON-13", "CON-9")

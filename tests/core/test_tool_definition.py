@@ -103,7 +103,7 @@ def test_the_docstring_of_a_parent_class_does_not_describe_its_child() -> None:
     class Silent(Bare):
         pass
 
-    with pytest.raises(ToolDefinitionError, match="tells the model nothing"):
+    with pytest.raises(ToolDefinitionError, match="has no description for the model"):
         _ = Silent().spec
 
 
@@ -146,7 +146,7 @@ def test_a_name_the_model_cannot_write_is_refused(name: str) -> None:
 @requirement("CON-1")
 def test_a_tool_that_tells_the_model_nothing_is_refused() -> None:
     assert _definition_error(description="  \n") == snapshot(
-        "Bare tells the model nothing. Give it a `description` or a docstring."
+        "Bare has no description for the model. Give it a `description` or a docstring."
     )
 
 

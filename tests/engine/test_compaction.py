@@ -271,7 +271,7 @@ async def test_a_person_may_ask_for_it_with_words_of_their_own() -> None:
 
     assert await at.session.compact(model, "Keep the names.")
 
-    assert "mind this while you write it: Keep the names." in plain_text(model.requests[-1][1][-1].content)  # type: ignore[union-attr]
+    assert "The user's instructions for this text: Keep the names." in plain_text(model.requests[-1][1][-1].content)  # type: ignore[union-attr]
     assert at.session.spending.usage == Usage()
     assert not await at.session.compact(model), "little is left to gain"
 

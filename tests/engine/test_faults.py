@@ -39,7 +39,7 @@ async def test_an_unexpected_exception_is_short_for_the_model_and_whole_in_the_l
 
     assert (outcome.status, text_of(outcome)) == (
         Status.BROKEN,
-        snapshot("Act failed unexpectedly: ValueError: the sum was 3. The fault is the tool's."),
+        snapshot("Act failed unexpectedly: ValueError: the sum was 3. This is a bug in the tool."),
     )
     assert "Traceback" in caplog.text
     assert "in deep" in caplog.text
@@ -68,7 +68,7 @@ class UnspeakableToolError(ToolError):
         (SystemExit(3), Status.BROKEN, "SystemExit: 3"),
         (asyncio.CancelledError(), Status.BROKEN, "CancelledError"),
         (StopAsyncIteration(), Status.BROKEN, "StopAsyncIteration"),
-        (MemoryError(), Status.FAILED, "needs more memory than there is"),
+        (MemoryError(), Status.FAILED, "needs more memory than is available"),
         (RecursionError("too deep"), Status.BROKEN, "RecursionError: too deep"),
         (Unspeakable(), Status.BROKEN, "Unspeakable"),
         (ValueError("x" * 10_000), Status.BROKEN, "ValueError: xxx"),
@@ -177,8 +177,8 @@ async def test_views_that_raise_break_their_own_call_at_most(caplog: pytest.LogC
 
     assert [(outcome.status, text_of(outcome)) for outcome in drawn] == snapshot(
         [
-            (Status.BROKEN, "Calls failed unexpectedly: RuntimeError: cannot draw. The fault is the tool's."),
-            (Status.BROKEN, "Results failed unexpectedly: RuntimeError: cannot draw. The fault is the tool's."),
+            (Status.BROKEN, "Calls failed unexpectedly: RuntimeError: cannot draw. This is a bug in the tool."),
+            (Status.BROKEN, "Results failed unexpectedly: RuntimeError: cannot draw. This is a bug in the tool."),
             (Status.FAILED, "It is full."),
         ]
     )

@@ -47,7 +47,7 @@ async def test_an_interrupt_ends_what_runs_and_says_what_never_started() -> None
     assert [(outcome.status, text_of(outcome)) for outcome in executor.outcomes()] == snapshot(
         [
             (Status.OK, "done"),
-            (Status.CANCELLED, "The call was interrupted while it ran. What it did up to then may remain."),
+            (Status.CANCELLED, "The call was interrupted while it ran. Changes it had already made may remain."),
             (Status.CANCELLED, "The call was interrupted before it started. Nothing was done."),
         ]
     )

@@ -199,7 +199,7 @@ async def test_a_judge_that_says_something_else_than_a_verdict_denies(late: bool
 
     assert (outcome.status, text_of(outcome)) == (
         Status.DENIED,
-        snapshot("Act was not allowed: a check failed (TypeError: str is no verdict), so it is refused."),
+        snapshot("Act was not allowed: a check failed (TypeError: str is not a verdict), so it is refused."),
     )
 
 

@@ -178,9 +178,9 @@ async def test_an_unknown_tool_is_answered_with_the_nearest_names() -> None:
     near, cased, far = await at.run(call("Raed"), call("READ"), call("Teleport"))
 
     assert [outcome.status for outcome in (near, cased, far)] == [Status.INVALID] * 3
-    assert text_of(near) == snapshot("There is no tool named Raed. Did you mean Read?")
-    assert text_of(cased) == snapshot("There is no tool named READ. Did you mean Read?")
-    assert text_of(far) == snapshot("There is no tool named Teleport. There are: Glob, Read, Write.")
+    assert text_of(near) == snapshot("No tool is named Raed. Did you mean Read?")
+    assert text_of(cased) == snapshot("No tool is named READ. Did you mean Read?")
+    assert text_of(far) == snapshot("No tool is named Teleport. Available: Glob, Read, Write.")
 
 
 @requirement("PIPE-2")

@@ -89,9 +89,7 @@ def test_a_tool_behind_a_switch_is_there_when_the_switch_is_on() -> None:
     tools = (Named("Plain"), Named("New", feature="new"))
 
     assert _names(select(tools, features({"new"})).tools) == ["Plain", "New"]
-    assert select(tools, features(())) == Selection(
-        tools[:1], {"New": "it stands behind the feature `new`, which is off"}
-    )
+    assert select(tools, features(())) == Selection(tools[:1], {"New": "it requires the feature `new`, which is off"})
 
 
 @requirement("POOL-1", "CON-6")
@@ -143,8 +141,8 @@ async def test_a_call_of_a_tool_a_layer_left_out_says_why(tmp_path: Path) -> Non
     outcomes = await session.run([ToolCall(name, name, {}) for name in ("New", "older")])
 
     assert [(outcome.status, outcome.content) for outcome in outcomes] == [
-        (Status.INVALID, (Text("New cannot be used here: it stands behind the feature `new`, which is off."),)),
-        (Status.INVALID, (Text("older cannot be used here: it stands behind the feature `new`, which is off."),)),
+        (Status.INVALID, (Text("New cannot be used here: it requires the feature `new`, which is off."),)),
+        (Status.INVALID, (Text("older cannot be used here: it requires the feature `new`, which is off."),)),
     ]
 
 
@@ -337,7 +335,7 @@ async def test_a_tool_can_be_disabled_enabled_updated_and_removed_at_run_time(tm
         "one",
         "Xyz cannot be used here: it is out of order.",
         "two",
-        f"There is no tool named Xyz. There are: {there}.",
+        f"No tool is named Xyz. Available: {there}.",
     ]
 
 

@@ -169,7 +169,7 @@ async def test_endless_changing_is_refused() -> None:
 
     assert (outcome.status, text_of(outcome)) == (
         Status.DENIED,
-        snapshot("Act was not allowed: its input was changed again and again."),
+        snapshot("Act was not allowed: its input was rewritten more than 3 times."),
     )
     assert not ran
 

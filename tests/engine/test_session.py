@@ -222,7 +222,7 @@ async def test_an_interrupted_call_says_so_to_the_model_and_the_conversation_goe
         (
             result(
                 "1",
-                snapshot("The call was interrupted while it ran. What it did up to then may remain."),
+                snapshot("The call was interrupted while it ran. Changes it had already made may remain."),
                 is_error=True,
             ),
         )

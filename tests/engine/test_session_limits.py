@@ -124,7 +124,7 @@ async def test_a_budget_in_dollars_needs_prices() -> None:
 
     ended = events[-1]
     assert isinstance(ended, TurnEnded)
-    assert (ended.reason, "prices of scripted are not known" in ended.error) == ("error", True)
+    assert (ended.reason, "price of scripted is unknown" in ended.error) == ("error", True)
     assert model.requests == []
 
 

@@ -275,7 +275,7 @@ async def test_an_agents_own_calls_are_guarded_by_rules_and_by_all_hooks_but_age
     said = results(second)
     assert "PreToolUse hook `tee -a told" in said[0]
     assert "`Read(secret)` in x denies" in said[1]
-    assert "asks nobody" in said[2]
+    assert "may not ask" in said[2]
     assert "only looks around" in said[3]
     assert not (tmp_path / "planted").exists()
     assert '"agent_type": "hook"' in (tmp_path / "told").read_text()

@@ -67,7 +67,7 @@ async def test_a_call_is_answered_with_what_the_model_would_read(tmp_path: Path,
 @pytest.mark.parametrize(
     ("name", "arguments", "said"),
     [
-        ("Raed", {}, "There is no tool named Raed. Did you mean Read"),
+        ("Raed", {}, "No tool is named Raed. Did you mean Read"),
         ("Read", {"path": 1}, "`file_path` is missing"),
         ("Read", {"file_path": "missing.txt"}, "missing.txt"),
         ("Write", {"file_path": "/etc/ferrule-test", "content": ""}, "Write was not allowed"),

@@ -84,8 +84,8 @@ def test_only_names_and_descriptions_are_listed_within_the_budget(tmp_path: Path
         ("x", "---\na: &a [*a]\n---\n", "its head has an anchor"),
         ("x", "no head", "it has no `description`"),
         ("x", "y" * 2_000_000, "it has more than"),
-        ("odd name", HEAD.format("") + "x", "is no name for a skill"),
-        ("a\nb", HEAD.format("") + "x", "is no name for a skill"),
+        ("odd name", HEAD.format("") + "x", "is not a valid name"),
+        ("a\nb", HEAD.format("") + "x", "is not a valid name"),
     ],
 )
 def test_a_bad_skill_is_skipped_with_a_warning(tmp_path: Path, name: str, text: str, words: str) -> None:
@@ -190,7 +190,7 @@ async def test_a_command_that_rules_refuse_or_that_fails_ends_the_skill(tmp_path
     refused, failed = await _used(session, "makes"), await _used(free, "fails")
 
     assert (refused.status, failed.status) == (Status.FAILED, Status.FAILED)
-    assert "`touch made.txt` did not run well: Bash was not allowed" in plain_text(refused.content)
+    assert "`touch made.txt` failed: Bash was not allowed" in plain_text(refused.content)
     assert "Exit code 3" in plain_text(failed.content)
     assert not (tmp_path / "project/made.txt").exists()
     await free.close()
@@ -281,7 +281,7 @@ async def test_a_change_of_the_file_counts_at_the_next_use(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     ("skill", "words"),
-    [("nope", "There is no skill named nope. There are: mine."), ("mine", "Only a person may use the skill mine.")],
+    [("nope", "No skill is named nope. Available: mine."), ("mine", "Only a person may use the skill mine.")],
 )
 async def test_a_skill_that_cannot_be_used_is_refused(tmp_path: Path, skill: str, words: str) -> None:
     _skill(tmp_path, "mine", "x", "disable-model-invocation: true\n")
@@ -292,4 +292,4 @@ async def test_a_skill_that_cannot_be_used_is_refused(tmp_path: Path, skill: str
 def test_without_skills_the_tool_is_off(tmp_path: Path) -> None:
     found = _session(tmp_path).registry.pool
 
-    assert found.off["Skill"] == "there are no skills here"
+    assert found.off["Skill"] == "no skills are available"

@@ -60,7 +60,7 @@ def test_a_change_that_is_none_is_said_to_be_so() -> None:
     )
     assert said("a\nb\n", "a\nb", "a\r\nb") == snapshot(
         "src/a.py would not change: an edit keeps the line endings and quotes of the text it matches. "
-        "Convert line endings with a command, where that is wanted."
+        "Convert line endings with a command, if you want that."
     )
     assert said("\u201ca\u201d", '"a"', "\u201ca\u201d") == snapshot(
         "src/a.py would not change: an edit keeps the line endings and quotes of the text it matches. "
@@ -127,7 +127,7 @@ Copy `old_string` from there; this is lines 11 to 12, exactly:
 def test_a_missing_line_is_shown() -> None:
     assert said(PROGRAM, "def first(path):\n\treturn os.listdir(path)[0]\n") == snapshot("""\
 `old_string` is not in src/a.py. The nearest text is on lines 4 to 7.
-It differs in 2 lines that the file has there and `old_string` has not.
+It differs in 2 lines that the file has there and `old_string` does not.
 
 (- `old_string`, + the file; · is a space, → a tab)
      4   def first(path):
@@ -182,7 +182,7 @@ Copy `old_string` from there; this is line 11, exactly:
         (
             "first = 1\nsecond = 2\nthird = 3\n",
             "first = 1\nthird = 3\n",
-            "1 line that the file has there and `old_string` has not",
+            "1 line that the file has there and `old_string` does not",
         ),
         ("result = compute(x)\n", "result = computed(y)\n", "its words"),
         ("alpha = 1\nbeta = 2\ngamma = 3\n", "alpha = 1\nbeta = 3\ngamma = 3\n", "1 of the 3 lines of `old_string`"),

@@ -51,5 +51,5 @@ def test_a_rule_names_the_kind_of_agent() -> None:
 
 
 def test_without_a_spawner_it_is_off_and_with_one_it_lists_the_kinds() -> None:
-    assert Agent().unavailable() == "this session starts no agents"
+    assert Agent().unavailable() == "this session cannot start agents"
     assert "- Explore (Glob, Grep, Read): Finds out" in Agent(AgentLauncher(Agents())).spec.description

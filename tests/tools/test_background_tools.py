@@ -47,4 +47,4 @@ class TestKillShellContract(OfOneTask):
 
 
 def test_a_tool_without_a_shell_is_off() -> None:
-    assert [tool.unavailable() for tool in (TaskOutput(), KillShell())] == ["no shell was given to it"] * 2
+    assert [tool.unavailable() for tool in (TaskOutput(), KillShell())] == ["no shell is available"] * 2

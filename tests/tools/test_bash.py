@@ -226,7 +226,7 @@ async def test_a_command_that_only_waits_is_ended_when_its_time_is_up(session: S
 @requirement("BASH-7")
 async def test_a_command_that_works_goes_on_in_the_background(session: Session) -> None:
     outcome = await bash(session, "echo first; python3 -c 'import time; time.sleep(0.6); print(2)'", timeout=300)
-    assert "goes on. It runs in the background as bash_1." in said(outcome)
+    assert "continues. It runs in the background as bash_1." in said(outcome)
 
     news = said(await call(session, "TaskOutput", task_id="bash_1"))
 
@@ -319,7 +319,7 @@ async def test_killing_ends_it_and_frees_its_id(session: Session, tool: str, key
     killed = said(await call(session, tool, **{key: "bash_1"}))
     again = await call(session, tool, **{key: "bash_1"})
 
-    assert killed.startswith("bash_1 was ended, with all that it started.")
+    assert killed.startswith("bash_1 was ended, with everything it started.")
     assert said(again) == "There is no background command or agent bash_1. Those there are: none is running."
 
 

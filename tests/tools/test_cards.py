@@ -48,7 +48,7 @@ def test_a_session_can_make_its_first_request_without_pydantic(tmp_path: Path) -
 import sys
 from ferrule.app.build import Settings, open_session
 session = open_session(Settings(cwd=sys.argv[1]))
-assert len(session.registry.pool.offered()) > 10
+assert len(session.registry.pool.specs_for_request()) > 10
 print([name for name in ("pydantic", "pydantic_core", "yaml", "mcp", "pathspec", "tree_sitter") if name in sys.modules])
 """
 

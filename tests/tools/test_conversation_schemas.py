@@ -22,7 +22,7 @@ def test_the_schema_of_agent() -> None:
       "type": "string"
     },
     "prompt": {
-      "description": "The whole task, for an agent that knows nothing of it yet.",
+      "description": "The whole task, for an agent that knows nothing about it yet.",
       "minLength": 1,
       "type": "string"
     },
@@ -36,11 +36,11 @@ def test_the_schema_of_agent() -> None:
     "model": {
       "minLength": 1,
       "type": "string",
-      "description": "Another model than that of its kind."
+      "description": "A model to override the default of its kind."
     },
     "run_in_background": {
       "default": false,
-      "description": "Whether to get its id at once and go on.",
+      "description": "Whether to return its id at once and continue.",
       "type": "boolean"
     }
   },
@@ -72,7 +72,7 @@ def test_the_schema_of_ask_user_question() -> None:
           },
           "header": {
             "default": "",
-            "description": "One or two words that stand for the question.",
+            "description": "A label of one or two words.",
             "maxLength": 40,
             "type": "string"
           },
@@ -179,7 +179,7 @@ def test_the_schema_of_skill() -> None:
     },
     "args": {
       "default": "",
-      "description": "What the skill is given to work on.",
+      "description": "The arguments of the skill.",
       "maxLength": 20000,
       "type": "string"
     }
@@ -204,13 +204,13 @@ def test_the_schema_of_todo_write() -> None:
         "additionalProperties": false,
         "properties": {
           "content": {
-            "description": "What is to be done, as an order.",
+            "description": "What to do, in the imperative.",
             "maxLength": 1000,
             "minLength": 1,
             "type": "string"
           },
           "status": {
-            "description": "How far it is.",
+            "description": "Its status.",
             "enum": [
               "pending",
               "in_progress",
@@ -220,7 +220,7 @@ def test_the_schema_of_todo_write() -> None:
           },
           "activeForm": {
             "default": "",
-            "description": "The same as something that is going on.",
+            "description": "The same in the present continuous.",
             "maxLength": 1000,
             "type": "string"
           }

@@ -20,11 +20,11 @@ def test_the_schema_of_edit() -> None:
       "type": "string"
     },
     "old_string": {
-      "description": "The text to replace, exactly as it stands in the file. Empty for a new file.",
+      "description": "The text to replace, exactly as in the file. Empty for a new file.",
       "type": "string"
     },
     "new_string": {
-      "description": "The text to put in its place.",
+      "description": "The replacement text.",
       "type": "string"
     },
     "replace_all": {
@@ -54,7 +54,7 @@ def test_the_schema_of_write() -> None:
       "type": "string"
     },
     "content": {
-      "description": "All that the file is to contain.",
+      "description": "The whole content of the file.",
       "type": "string"
     }
   },
@@ -177,7 +177,7 @@ def test_the_schema_of_grep() -> None:
     },
     "offset": {
       "default": 0,
-      "description": "How many files or lines to pass over first.",
+      "description": "How many files or lines to skip first.",
       "minimum": 0,
       "type": "integer"
     },
@@ -211,7 +211,7 @@ def test_the_schema_of_notebook_edit() -> None:
     },
     "new_source": {
       "type": "string",
-      "description": "All that the cell is to contain. Needed unless you delete."
+      "description": "The whole content of the cell. Required unless you delete."
     },
     "cell_type": {
       "enum": [
@@ -220,7 +220,7 @@ def test_the_schema_of_notebook_edit() -> None:
         "raw"
       ],
       "type": "string",
-      "description": "The type of the cell. Needed to insert; otherwise omit it to keep the type."
+      "description": "The type of the cell. Required to insert; otherwise omit it to keep the type."
     },
     "edit_mode": {
       "default": "replace",

@@ -88,9 +88,9 @@ async def test_files_are_paged_newest_first_with_the_true_total(tmp_path: Path) 
     second = (await _grep(tmp_path, "x", offset=100)).splitlines()
     few = (await _grep(tmp_path, "x", offset=1, head_limit=2)).splitlines()
 
-    assert first == [*names[:100], "[Files 1 to 100 of 150, newest first. Go on with offset 100.]"]
+    assert first == [*names[:100], "[Files 1 to 100 of 150, newest first. Continue with offset 100.]"]
     assert second == [*names[100:], "[Files 101 to 150 of 150, newest first.]"]
-    assert few == [*names[1:3], "[Files 2 to 3 of 150, newest first. Go on with offset 3.]"]
+    assert few == [*names[1:3], "[Files 2 to 3 of 150, newest first. Continue with offset 3.]"]
     assert await _grep(tmp_path, "x", head_limit=0) == "\n".join(names)
     assert await _grep(tmp_path, "x", offset=150) == "[There are only 150 files, and `offset` is 150.]"
 
@@ -131,7 +131,9 @@ async def test_counts_know_the_sum_of_what_they_do_not_show(tmp_path: Path) -> N
 
     words = await _grep(tmp_path, "x", output_mode="count", head_limit=1)
 
-    assert words == (f"{names[0]}:1\n[Files 1 to 1 of 5, newest first. Go on with offset 1.]\n[5 in all, in 5 files.]")
+    assert words == (
+        f"{names[0]}:1\n[Files 1 to 1 of 5, newest first. Continue with offset 1.]\n[5 in all, in 5 files.]"
+    )
 
 
 # Lines
@@ -185,7 +187,7 @@ async def test_a_stopped_search_says_at_least_and_no_total(tmp_path: Path) -> No
     ]
     assert isinstance(outcome.content[0], Text)
     assert outcome.content[0].text.splitlines()[-1] == (
-        "[Stopped after 250 lines; there are at least 251. Narrow the search, or go on with offset 250.]"
+        "[Stopped after 250 lines; there are at least 251. Narrow the search, or continue with offset 250.]"
     )
     assert (outcome.output.seen, outcome.output.complete) == (251, False)
 

@@ -23,7 +23,7 @@ def test_the_schema_of_bash() -> None:
     "timeout": {
       "minimum": 1,
       "type": "integer",
-      "description": "Milliseconds it may take: 120,000 unless given, at most 600,000."
+      "description": "Time limit in milliseconds: 120,000 by default, at most 600,000."
     },
     "description": {
       "type": "string",
@@ -31,7 +31,7 @@ def test_the_schema_of_bash() -> None:
     },
     "run_in_background": {
       "default": false,
-      "description": "Whether to let it run beside the conversation and get its id at once.",
+      "description": "Whether to run it in the background and return its id at once.",
       "type": "boolean"
     },
     "ready_pattern": {
@@ -77,12 +77,12 @@ def test_the_schema_of_task_output() -> None:
     "task_id": {
       "minLength": 1,
       "type": "string",
-      "description": "The id that Bash gave. Without one, all that there are are listed."
+      "description": "The id that Bash gave. Omit it to list all of them."
     },
     "filter": {
       "minLength": 1,
       "type": "string",
-      "description": "Show only lines that match this regular expression; others count as seen."
+      "description": "Show only lines that match this regular expression; others are treated as seen."
     },
     "block": {
       "default": true,

@@ -91,7 +91,7 @@ async def test_any_tool_can_be_called_by_server_and_name_or_by_a_name_that_is_un
         several = await run(running, "CallMcpTool", {"tool": "echo", "arguments": {"text": "c"}})
 
     assert (words(alone), words(old_name)) == ("a", "b")
-    assert words(near) == "There is no tool `ecko`. Did you mean echo? The servers are: one."
+    assert words(near) == "The servers have no tool `ecko`. Did you mean echo? The servers are: one."
     assert "'text' is a required property" in words(wrong)
     assert words(several) == "Several servers have a tool `echo`: one, two. Say which in `server`."
 
@@ -110,7 +110,7 @@ async def test_without_servers_these_tools_are_off(tmp_path: Path) -> None:
         assert not {"CallMcpTool", "ListMcpResources", "ReadMcpResource"} & {
             tool.name for tool in running.registry.pool
         }
-        assert "there is no MCP server" in words(await run(running, "ListMcpResources"))
+        assert "no MCP server is configured" in words(await run(running, "ListMcpResources"))
 
 
 KNOWN = ServerListing((ToolInfo(name="add", description="Add two numbers.", schema={"type": "object"}),))

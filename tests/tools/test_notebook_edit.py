@@ -212,7 +212,7 @@ def test_a_byte_order_mark_and_line_endings_stay(place: Place, mark: bytes, newl
             {"notebook_path": "a.py", "cell_id": "1", "new_source": ""},
             "a.py is not a notebook (.ipynb). Use Edit to change it.",
         ),
-        ({"cell_id": "1"}, "`new_source` is missing. Give all that the cell is to contain to replace it."),
+        ({"cell_id": "1"}, "`new_source` is missing. Give the whole content of the cell to replace it."),
         (
             {"edit_mode": "insert", "new_source": "x"},
             "`cell_type` is missing. Say whether to insert code, markdown or raw.",
@@ -240,7 +240,7 @@ def test_a_byte_order_mark_and_line_endings_stay(place: Place, mark: bytes, newl
         ),
         (
             {"cell_id": "plot", "new_source": "b"},
-            "Cell plot of a.ipynb has this source and type already. Nothing was written.",
+            "Cell plot of a.ipynb already has this source and type. Nothing was written.",
         ),
     ],
 )

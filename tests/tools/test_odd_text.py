@@ -75,7 +75,7 @@ def test_half_a_character_is_refused_and_its_field_named(
 
     assert outcome.status is Status.INVALID
     assert words(outcome, place.folder).startswith(
-        f"`{field}` holds U+D83D, which is half of a character and can be written to no file. Give the whole character."
+        f"`{field}` holds U+D83D, half of a character, which cannot be written to a file. Give the whole character."
     )
     assert (place.folder / "a.txt").read_text() == "one\n"
     assert not (place.folder / "new.txt").exists()

@@ -170,7 +170,7 @@ async def test_in_a_session_the_second_read_costs_a_line(tmp_path: Path) -> None
     results = [result for turn in session.history if isinstance(turn, ResultTurn) for result in turn.results]
     assert [len(_first_text(result)) > 500 for result in results] == [True, True, False]
     assert _first_text(results[2]) == (
-        f"{tmp_path}/a.txt has not changed: what an earlier result shows of it still stands."
+        f"{tmp_path}/a.txt has not changed: what an earlier result shows of it is still current."
     )
 
 

@@ -77,7 +77,7 @@ async def test_a_path_through_a_file_says_so(tmp_path: Path) -> None:
 
     assert await _refused(tmp_path, "a.txt/b") == (
         Status.FAILED,
-        f"{tmp_path}/a.txt/b cannot be read: a part of this path is a file and not a directory. "
+        f"{tmp_path}/a.txt/b cannot be read: a part of this path is a file, not a directory. "
         "Use Glob to find the file.",
     )
 

@@ -108,7 +108,7 @@ CellEdit
 Change a cell of a notebook. Not for the web.
 Schema: {SCHEMA}
 
-There is no tool named Nope.\
+No tool is named Nope.\
 """)
     assert outcome.view == Listing(("WebGet", "CellEdit"), 2)
 
@@ -133,7 +133,7 @@ async def test_a_selection_that_finds_nothing_says_so(tmp_path: Path, query: str
     outcome = await _search(_session(tmp_path, FETCH, SEARCH), query=query)
 
     assert outcome.status is Status.OK
-    assert _text(outcome).endswith("Nothing was found. There are: WebGet, WebLook.")
+    assert _text(outcome).endswith("Nothing was found. Available: WebGet, WebLook.")
 
 
 # By words
@@ -180,14 +180,14 @@ async def test_at_most_as_many_as_asked_for_are_found(tmp_path: Path) -> None:
 async def test_words_that_match_nothing_are_answered_with_what_there_is(tmp_path: Path) -> None:
     outcome = await _search(_session(tmp_path, FETCH, SEARCH), query="xylophone !!")
 
-    assert outcome.content == (Text("Nothing was found. There are: WebGet, WebLook."),)
+    assert outcome.content == (Text("Nothing was found. Available: WebGet, WebLook."),)
 
 
 @requirement("POOL-4")
 async def test_where_nothing_is_deferred_there_is_nothing_to_find(tmp_path: Path) -> None:
     outcome = await _search(_session(tmp_path), query="read")
 
-    assert outcome.content == (Text("Nothing was found: every tool there is can already be called."),)
+    assert outcome.content == (Text("Nothing was found: every tool can already be called."),)
 
 
 # What finding does

@@ -154,7 +154,7 @@ async def test_a_small_model_answers_the_prompt_where_there_is_one(tmp_path: Pat
 
     assert plain_text(answered.content).startswith("A small model's account of")
     assert "\nWhich? TEXT\n" in plain_text(answered.content)
-    assert "[It was fetched before, within the last 15 minutes.]\n" in plain_text(whole_page.content)
+    assert "[Cached: fetched within the last 15 minutes.]\n" in plain_text(whole_page.content)
     assert "\ntext\n" in plain_text(whole_page.content)
     assert len(served.asked) == 1
 

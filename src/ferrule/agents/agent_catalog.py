@@ -1,4 +1,4 @@
-"""Which kinds of agents there are, found once."""
+"""The kinds of agents of a session, found once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Agents:
         found = dict(self._given)
         for kind in self._kinds_from_files():
             if len(found) == MOST:
-                self.warnings.append(f"There are more than {MOST} agents; {kind.path} and what follows is skipped.")
+                self.warnings.append(f"There are more than {MOST} agents; {kind.path} and those after it are skipped.")
                 break
             if kind.name not in found:
                 found[kind.name] = kind

@@ -23,12 +23,12 @@ class AgentKind:
     name: str
     description: str
     prompt: str
-    """What an agent of this kind is told before its task."""
+    """The system prompt of an agent of this kind."""
     tools: tuple[str, ...] | None = None
-    """The tools it has; those of whoever starts it where it is `None`."""
+    """The tools it has; `None` for those of its parent."""
     without: tuple[str, ...] = ()
     model: str = ""
-    """Empty for the model of whoever starts it."""
+    """Empty for the model of its parent."""
     mode: str = ""
     """`plan` or `dontAsk`, which only narrow; every other mode is that of the session."""
     max_turns: int | None = None
@@ -36,25 +36,25 @@ class AgentKind:
     """Skills whose text it reads first."""
     background: bool = False
     knows_project: bool = True
-    """Whether it is told what the project's instructions and git say."""
+    """Whether it gets the project's instructions and the git status."""
     path: str = ""
     hooks: Any = None
-    """Hooks as its file has them, which must run or the agent must not."""
+    """The hooks in its file; if they cannot run, the agent must not start."""
     counts: bool = True
-    """Whether what its file brings may run: the folder is trusted, or it is a user's own."""
+    """Whether the hooks in its file may run: the folder is trusted, or it is the user's own."""
     warnings: tuple[str, ...] = ()
 
 
 def kind_of(written: WrittenPage) -> AgentKind:
-    """Raises `BadPage` where the file describes no agent."""
+    """Raises `BadPage` if the file does not describe an agent."""
     head, path = written.page.head, written.path
     name, description = text_of(head, "name"), text_of(head, "description")
     if not name:
         raise BadPage(f"{path} is skipped: it has no `name`")
     if not _NAME.fullmatch(name):
-        raise BadPage(f"{path} is skipped: {name[:80]!r} is no name for an agent. Use letters, digits, `-` and `_`")
+        raise BadPage(f"{path} is skipped: {name[:80]!r} is not a valid name. Use letters, digits, `-` and `_`")
     if not description:
-        raise BadPage(f"{path} is skipped: it has no `description`, so nobody knows when to use it")
+        raise BadPage(f"{path} is skipped: it has no `description`, so the model cannot tell when to use it")
     prompt = written.page.body.strip()
     if not prompt:
         raise BadPage(f"{path} is skipped: it has no text, so the agent would not know what to do")
@@ -79,7 +79,7 @@ def kind_of(written: WrittenPage) -> AgentKind:
 
 
 def _tools(given: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """Names alone: what stands in brackets behind one chooses among calls, which is for rules to do."""
+    """Names alone: a specifier in parentheses selects calls, which is the job of rules."""
     if given is None or "*" in given:
         return None
     return tuple(name.partition("(")[0] for name in given)
@@ -88,22 +88,22 @@ def _tools(given: tuple[str, ...] | None) -> tuple[str, ...] | None:
 def _warnings(written: WrittenPage, mode: str) -> Iterator[str]:
     head, path = written.page.head, written.path
     if mode and mode not in (*_NARROWING, "default", "manual"):
-        yield f"{path}: `permissionMode: {mode}` is not used, for an agent may do no more than the session."
+        yield f"{path}: `permissionMode: {mode}` is ignored: an agent may not do more than the session."
     if "mcpServers" in head:
-        yield f"{path}: `mcpServers` is not used; the agent has the servers of the session."
+        yield f"{path}: `mcpServers` is ignored; the agent has the servers of the session."
     for key in _NOT_USED:
         if key in head:
-            yield f"{path}: `{key}` is not used by this version."
+            yield f"{path}: `{key}` is not supported by this version."
 
 
 _WORK: Final = """\
-You are one agent among several that work on a task together. Whoever gave you the task does not see how you work \
-and reads only your last message, so that message must hold all that was asked for: what you found or did, the \
-files it concerns as absolute paths, and what you could not do. Do what was asked and nothing more. Nobody answers \
-questions; where something is open, take the likeliest reading and say so."""
+You are one agent among several that work on a task together. The one who gave you the task does not see how you work \
+and reads only your last message, so that message must contain everything that was asked for: what you found or did, \
+the files it concerns as absolute paths, and what you could not do. Do what was asked and nothing more. Nobody answers \
+questions; if something is unclear, take the likeliest reading and say so."""
 
 _LOOKING: Final = f"""\
-You look around in a code base and report what is there. You change nothing.
+You explore a code base and report what is there. You change nothing.
 
 Find files by name with Glob and by content with Grep, and Read what matters. Begin broadly and narrow down; look \
 under more than one name; make calls side by side when they do not depend on each other. Stop when the question \
@@ -114,14 +114,14 @@ is answered.
 _PLANNING: Final = f"""\
 You plan how a change is to be made. You change nothing.
 
-First understand what is there: the parts that the change concerns, how similar things are done, what tests there \
-are. Then give a plan: the files to change and what in each, in which order, what can go wrong, how it is tested, \
+First understand what is there: the parts that the change concerns, how similar things are done, what tests \
+exist. Then give a plan: the files to change and what in each, in which order, what can go wrong, how it is tested, \
 and the few files that matter most. Where there are several ways, name them and choose one.
 
 {_WORK}"""
 
 _COMMANDS: Final = f"""\
-You run commands in a shell and report what came of it: what you ran, how it ended, and of its output what matters.
+You run commands in a shell and report the result: what you ran, how it ended, and the output that matters.
 
 {_WORK}"""
 
@@ -134,7 +134,7 @@ BUILT_IN: Final = (
     AgentKind(
         name="Explore",
         description="Finds out where something is and how it works. Reads only, so it is quick and safe. Say how "
-        "thoroughly it is to look.",
+        "thoroughly it should look.",
         prompt=_LOOKING,
         tools=("Glob", "Grep", "Read"),
         knows_project=False,

@@ -1,4 +1,4 @@
-"""An agent that works beside the conversation, in the form in which background commands are kept."""
+"""An agent that works in the background, kept like a background command."""
 
 from __future__ import annotations
 

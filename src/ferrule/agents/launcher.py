@@ -1,8 +1,8 @@
-"""Starts agents: a session inside a session, with a history of its own and no more rights than its parent.
+"""Starts agents: a session inside a session, with its own history and no more permissions than its parent.
 
 An agent's calls pass the judges, the approver and the one gate of the whole
-session, at the place of the call that started it. What it sees of files, where
-it stands and what it writes down are its own.
+session, at the place of the call that started it. What it has seen of files, its
+working directory and its transcript are its own.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LONGEST_TITLE: Final = 80
 
 
 class NotStarted(Exception):
-    """The agent was not started. The message says why, and what to do."""
+    """The agent was not started. The message says why and what to do."""
 
 
 @named_value
@@ -50,12 +50,12 @@ class Errand:
 
 @named_value
 class AgentReport:
-    """What came of an errand."""
+    """The result of an errand."""
 
     id: str
     kind: str
     text: str
-    """The agent's last words."""
+    """The text of the agent's last message."""
     ended: TurnEnded
     usage: Usage
     calls: int
@@ -63,7 +63,7 @@ class AgentReport:
 
 
 class ModelSource(Protocol):
-    """Gives a provider for the name of a model. Raises `ValueError`, with words, for one that there is not."""
+    """Gives a provider for the name of a model. Raises `ValueError`, with a message, for one that does not exist."""
 
     def __call__(self, name: str, /) -> ModelProvider: ...
 
@@ -76,7 +76,7 @@ class AgentParts:
     judges: tuple[Judge, ...] = ()
     after: tuple[AfterCall, ...] = ()
     approver: Callable[[Approver], Approver] = lambda approver: approver
-    """Puts somebody before whoever is asked."""
+    """Wraps the approver."""
     closing: tuple[Callable[[], Awaitable[None]], ...] = ()
     attach: Callable[[Session], None] = lambda session: None
     """Given its session before it begins."""
@@ -85,14 +85,14 @@ class AgentParts:
 PartsFor: TypeAlias = Callable[[AgentKind, str], AgentParts]
 """For an agent of a kind, by its name. Raises `ValueError`, with words, where it must not be started."""
 Brief: TypeAlias = Callable[[AgentKind], str]
-"""What an agent of a kind is told beside its own prompt: where it works, what the project says."""
+"""What an agent of a kind gets besides its own prompt: the environment, the project's instructions."""
 SkillText: TypeAlias = Callable[[str], str | None]
-"""The text of a skill by its name; `None` where there is none."""
+"""The text of a skill by its name; `None` if it does not exist."""
 
 
 @dataclass(slots=True)
 class SharedSpending(Spending):
-    """Counts for an agent and for the session that it belongs to, whose budget it is."""
+    """Adds to the spending of an agent and of the session that it belongs to, whose budget it uses."""
 
     of_session: Spending = field(default_factory=Spending)
 
@@ -153,22 +153,22 @@ class AgentLauncher:
         return await self.carry_out(errand, child)
 
     def open_session_for(self, errand: Errand, ctx: ToolContext, *, inside: bool) -> Session:
-        """The session of a new agent, and its number taken. Whoever asks for it must carry it out.
+        """The session of a new agent, and its number taken. The caller must carry it out.
 
-        `inside` of the call its calls stand at that call's place in the order; otherwise each at its own.
+        `inside` of the call its calls take that call's place in the order; otherwise each has its own.
         """
         parent = self._parent(ctx)
         kind = errand.kind
         depth = parent.agent.count("/")
         if depth >= self.caps.depth:
             raise NotStarted(
-                f"Agents are nested {depth} deep, which is the most. Do it yourself. "
+                f"Agents are nested {depth} deep, which is the limit. Do it yourself. "
                 f"({DEPTH_VARIABLES[0]} sets how deep they may be.)"
             )
         if len(self._sessions) > self.caps.at_once:
             raise NotStarted(
-                f"{self.caps.at_once} agents are at work, which is the most. Wait for one to end, then start this one. "
-                f"({COUNT_VARIABLE} sets how many there may be.)"
+                f"{self.caps.at_once} agents are at work, which is the limit. Wait for one to end, then start this one."
+                f" ({COUNT_VARIABLE} sets how many there may be.)"
             )
         registry = _registry(parent, kind, deepest=depth + 1 >= self.caps.depth)
         id = f"{kind.name.replace(' ', '-')}_{next(self._numbers)}"
@@ -203,14 +203,14 @@ class AgentLauncher:
         )
 
     def dismiss(self, child: Session) -> None:
-        """It is at work no more, and another may take its place."""
+        """It has finished, and another may start."""
         self._sessions.pop(child.agent, None)
         self.states.pop(child.agent, None)
 
     def _parent(self, ctx: ToolContext) -> Session:
         parent = self._sessions.get(ctx.facts.agent)
         if parent is None or parent.provider is None:
-            raise NotStarted("Nobody asks a model here, so no agent can be started.")
+            raise NotStarted("This session has no model, so no agent can be started.")
         return parent
 
     def _session(self, parent: Session, errand: Errand, agent: str, registry: Registry, ctx: ToolContext) -> Session:

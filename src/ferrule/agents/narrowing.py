@@ -1,4 +1,4 @@
-"""What an agent may do less than the session, and never more."""
+"""How an agent is restricted compared with its session. It never may do more."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..engine.pool import Layer, Selection
 from .agent_kinds import AgentKind
 
 NOT_FOR_AGENTS: Final = ("AskUserQuestion", "EnterPlanMode", "ExitPlanMode")
-"""Their answers belong to the conversation that a person leads."""
+"""Tools that are only for the conversation with the person."""
 AGENT: Final = "Agent"
 
 
@@ -24,7 +24,7 @@ def tools_of(kind: AgentKind, *, deepest: bool) -> Layer:
         if _is_named(tool, NOT_FOR_AGENTS):
             return "only the conversation with the person has it"
         if deepest and tool.name == AGENT:
-            return "agents are nested as deep as they may be"
+            return "agents cannot be nested deeper"
         if _is_named(tool, kind.without) or (kind.tools is not None and not _is_named(tool, kind.tools)):
             return f"an agent of the kind {kind.name} does not have it"
         return None
@@ -36,7 +36,7 @@ def tools_of(kind: AgentKind, *, deepest: bool) -> Layer:
 
 
 def _is_named(tool: AnyTool, names: Sequence[str]) -> bool:
-    """`mcp__server` stands for all tools of a server, and `*` for any characters."""
+    """`mcp__server` means all tools of a server, and `*` any characters."""
     own = (tool.name, *(alias.name for alias in tool.aliases))
     return any(fnmatchcase(one, name) or one.startswith(f"{name}__") for one in own for name in names)
 
@@ -60,5 +60,5 @@ class AsksNobody:
     """The approver of an agent whose kind has the mode `dontAsk`."""
 
     async def approve(self, proposal: Proposal, verdict: Verdict, /) -> Verdict:
-        reason = f"{verdict.reason}, and this agent asks nobody"
+        reason = f"{verdict.reason}, and this agent may not ask"
         return Verdict(behavior=Behavior.DENY, source="mode", reason=reason, rule=verdict.rule, origin=verdict.origin)

@@ -1,6 +1,6 @@
 """Ids of calls, each once in a conversation.
 
-Services refuse a conversation with two calls of one id, and go on refusing it
+Services refuse a conversation with two calls of one id, and keep refusing it
 for as long as it is kept. Models behind other services give the same id twice,
 give none, or count anew in every message.
 """
@@ -26,13 +26,13 @@ def narrow_id(text: str) -> str:
 
 
 class CallIds:
-    """The ids that a conversation has used. Two that would be one on the wire count as one."""
+    """The ids that a conversation has used. Two that would be one on the wire are the same."""
 
     def __init__(self, turns: Iterable[Turn] = ()) -> None:
         self._taken = {narrow_id(call.id) for turn in turns if isinstance(turn, AssistantTurn) for call in turn.calls}
 
     def claim(self, given: str) -> str:
-        """The id itself where nobody has it yet, else a new one. It is taken from here on."""
+        """The id itself if it is free, otherwise a new one. It is taken from then on."""
         id = given
         while not id or narrow_id(id) in self._taken:
             id = f"call_{os.urandom(9).hex()}"

@@ -20,7 +20,7 @@ from .verdicts import Verdict
 class ToolCall:
     """What the model wrote, kept as it wrote it.
 
-    `malformed` holds the text of arguments that are no JSON object; such a
+    `malformed` holds the text of arguments that are not a JSON object; such a
     call is answered as invalid, with that text quoted.
     """
 
@@ -98,7 +98,7 @@ class CallRecord:
         self._last = now
 
     def copy(self) -> CallRecord:
-        """As it is now, for a call that may go on although its outcome is settled."""
+        """As it is now, for a call that may continue although its outcome is settled."""
         other = copy(self)
         other.stages = list(self.stages)
         return other
@@ -125,7 +125,7 @@ class ToolOutcome:
     output: Any = None
     """The tool's own typed value, where it gave one."""
     messages: tuple[str, ...] = ()
-    """Texts to stand in the conversation after the results of this message."""
+    """Texts to add to the conversation after the results of this message."""
     changes: tuple[StateChange, ...] = ()
     meta: Mapping[str, Any] | None = None
     record: CallRecord | None = None

@@ -123,7 +123,7 @@ def wire(block: Block) -> dict[str, Any]:
 
 
 def encodable(text: str) -> str:
-    """Lone surrogates (from undecodable bytes) become U+FFFD; all else stays."""
+    """Lone surrogates (from undecodable bytes) become U+FFFD; everything else stays."""
     try:
         text.encode()
     except UnicodeEncodeError:

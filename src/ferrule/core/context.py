@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @frozen_named_value
 class Facts:
-    """What holds for every call of one assistant message."""
+    """What applies to every call of one assistant message."""
 
     session_id: str = ""
     turn: int = 0

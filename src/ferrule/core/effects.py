@@ -28,12 +28,12 @@ class Change(StrEnum):
     REPLACES = "replaces"
     DELETES = "deletes"
     UNLINKS = "removes"
-    """The name itself goes: of a link the link, and not what it leads to."""
+    """The name itself is removed: for a link the link, not what it leads to."""
 
 
 @frozen_value
 class ReadsPath:
-    """A file, or a directory with all that is below it.
+    """A file, or a directory with everything below it.
 
     A tool gives the absolute `path`. The engine adds `real`, the path with
     links resolved, and `links`, the links that were followed on the way. A
@@ -44,11 +44,11 @@ class ReadsPath:
     real: str = ""
     links: tuple[str, ...] = ()
     names: str = ""
-    """A glob for the names below `path` that are meant; `**` for all below it. Empty where nobody chose by name."""
+    """A glob for the names below `path` that are meant; `**` for all below it. Empty if names were not chosen."""
     follows: bool = False
     """Whether links among these names are followed. The engine states where each leads as a touch of its own."""
     found: bool = False
-    """Whether the engine states it, from what is on disk behind another touch."""
+    """Whether the engine states it, derived from the disk for another touch."""
 
 
 @frozen_value
@@ -81,7 +81,7 @@ class RunsCommand:
     source: str = ""
     accounted: bool = False
     within: str = ""
-    """The source of the command that runs this one, such as `sudo ls` for `ls`; empty for one that stands alone."""
+    """The source of the command that runs this one, such as `sudo ls` for `ls`; empty for one that runs by itself."""
 
 
 @frozen_value
@@ -116,8 +116,8 @@ Touch: TypeAlias = ReadsPath | WritesPath | RunsCommand | ReachesHost | ReadsSta
 class Effects:
     """The touches of one call, and what follows from them.
 
-    Their order says who does what: what stands behind a `RunsCommand` is done
-    by that program, what stands before the first is done by the tool itself.
+    Their order says who does what: touches after a `RunsCommand` are done
+    by that program, touches before the first by the tool itself.
 
     >>> Effects().unknown, Effects.reading("/etc/hosts").read_only
     (True, True)

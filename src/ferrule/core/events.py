@@ -26,9 +26,9 @@ class TurnStarted:
 
 @plain_value
 class TurnEnded:
-    """The model came to its end, or a limit, an interrupt or a failure did.
+    """The turn is over: the model finished, or a limit, an interrupt or a failure ended it.
 
-    By then the transcript is on disk. Prompts that were queued follow as turns of their own. `blocked` when the
+    By then the transcript is on disk. Queued prompts follow as separate turns. `blocked` when the
     prompt was not let through, `stopped` when a hook ended it; `error` has the words.
     """
 
@@ -57,13 +57,13 @@ class MessageEnded:
 
     reason: StopReason = "end"
     turn: AssistantTurn | None = None
-    """What of it stays in the conversation; `None` where that is nothing and it is asked for again."""
+    """The part that stays in the conversation; `None` if nothing does and it is requested again."""
     usage: Usage = Usage()
 
 
 @plain_value
 class ResultsAdded:
-    """The results of a message stand in the conversation, in the order of its calls."""
+    """The results of a message are in the conversation, in the order of its calls."""
 
     turn: ResultTurn
 
@@ -80,7 +80,7 @@ class ThoughtStreamed:
 
 @plain_value
 class ThoughtFinished:
-    """A piece of reasoning is whole; where nobody streamed it, it was not seen before."""
+    """A piece of reasoning is complete; if it was not streamed, it was not seen before."""
 
     thought: Thought
 
@@ -162,7 +162,7 @@ class ListChanged:
 
 @plain_value
 class NoteAdded:
-    """The model is told something before its next message: files that changed, tasks that ended."""
+    """The model is notified before its next message: files that changed, tasks that ended."""
 
     kind: str
     text: str
@@ -170,14 +170,14 @@ class NoteAdded:
 
 @plain_value
 class PrefixMoved:
-    """The next request does not begin with the one before it, so less of what was cached is of use."""
+    """The next request does not begin with the previous one, so less of the cache can be used."""
 
     reason: Literal["tool_found", "tools_changed", "system_changed", "compaction"]
 
 
 @plain_value
 class Compacted:
-    """Older turns gave way to a summary or, where there was none to be had, their results to a mark.
+    """Older turns were replaced by a summary or, if none could be made, their results by a mark.
 
     The sizes are estimates in tokens.
     """
@@ -189,7 +189,7 @@ class Compacted:
 
 @plain_value
 class Missed:
-    """This subscriber was too slow; `count` events are gone at this place."""
+    """This subscriber was too slow; `count` events were lost at this place."""
 
     count: int
 

@@ -1,4 +1,4 @@
-"""Ids that nobody else makes."""
+"""Unique ids."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _VARIANT = 0x3 << 62
 
 
 def new_uuid() -> str:
-    """A random UUID, version 4. The module for all kinds of them takes longer to load than thousands to make.
+    """A random UUID, version 4. Loading the `uuid` module takes longer than making thousands of ids.
 
     >>> len(new_uuid()), new_uuid()[14]
     (36, '4')

@@ -67,7 +67,7 @@ def _name(detail: Mapping[str, Any]) -> str:
 
 
 def _names_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> list[str]:
-    """The parameters there are at the place that `loc` names, which may lie in a nested model."""
+    """The valid parameters at the place that `loc` names, which may be in a nested model."""
     models = [model]
     for part in loc[:-1]:
         fields = [model.model_fields[part] for model in models if part in model.model_fields]

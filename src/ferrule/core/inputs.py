@@ -49,7 +49,7 @@ class ToolInput(BaseModel):
 
 
 def _require_inputs(name: str, annotation: Any) -> None:
-    """A model inside an input must be one itself, or its unknown keys and odd numbers would pass unseen."""
+    """A model inside an input must be one itself, or its unknown keys and odd numbers would not be noticed."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         if not issubclass(annotation, ToolInput):
             raise TypeError(f"`{name}` holds {annotation.__name__}, which must derive from ToolInput.")

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def parse_json(text: str) -> Any:
-    """By the fast parser; what that will not take (half a character, written out or escaped), by the patient one.
+    """Uses the fast parser; what that rejects (half a character, written out or escaped) goes to the lenient one.
 
     Raises `ValueError` for what is not JSON, `RecursionError` for what is nested too deeply.
     """

@@ -30,7 +30,7 @@ class Thought:
     text: str
     signature: str = ""
     redacted: str = ""
-    """What stands for reasoning that the provider does not show."""
+    """A placeholder for reasoning that the provider does not show."""
 
 
 AssistantPart: TypeAlias = Text | Thought | ToolCall
@@ -76,7 +76,7 @@ Effort: TypeAlias = Literal["low", "medium", "high", "xhigh", "max"]
 
 @plain_value
 class Request:
-    """One request. `history` is the session's own sequence, so a provider reads it and keeps no hold of it."""
+    """One request. `history` is the session's own sequence, so a provider reads it and keeps no reference to it."""
 
     history: Sequence[Turn]
     tools: Sequence[ToolSpec]
@@ -84,11 +84,11 @@ class Request:
     """How many of `tools`, from the front, keep their bytes when MCP servers come and go."""
     system: str = ""
     max_tokens: int | None = None
-    """How long the answer may be; what the model can do where it is `None`."""
+    """How long the answer may be; the model's own limit if `None`."""
     thinking_tokens: int | None = None
-    """How much of it may be reasoning; none where it is `None`."""
+    """How much of it may be reasoning; `None` for no reasoning."""
     effort: Effort | None = None
-    """How hard it is to try, where the service can be told; as it sees fit where it is `None`."""
+    """The effort, if the service supports it; `None` for the service's default."""
 
 
 @plain_value
@@ -161,7 +161,7 @@ ModelEvent: TypeAlias = TextDelta | ThoughtDelta | ThoughtReady | CallDelta | Ca
 
 @named_value
 class ModelFacts:
-    """What is known of a model. Prices are dollars for a million tokens, and `None` where nobody knows them."""
+    """What is known of a model. Prices are dollars for a million tokens, and `None` if unknown."""
 
     window: int = 200_000
     most_output: int = 32_000
@@ -174,7 +174,7 @@ class ModelFacts:
 
 
 class ModelProvider(Protocol):
-    """One message per request, as a stream that is left when its block is left."""
+    """One message per request, as a stream that ends when its block is left."""
 
     @property
     def name(self) -> str: ...
@@ -191,9 +191,9 @@ trouble; no connection; a stream that ended too early; an answer that cannot be 
 
 
 class ModelError(Exception):
-    """The model's service failed, after all the tries that were worth making. The message is for a person.
+    """The model's service failed, after all retries that made sense. The message is for a person.
 
-    After `cut` and `answer` the pieces that were whole before keep their worth, and the same may be asked again.
+    After `cut` and `answer` the pieces that were complete stay usable, and the same request may be repeated.
     """
 
     def __init__(self, message: str, kind: FailureKind = "answer") -> None:

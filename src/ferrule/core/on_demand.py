@@ -1,4 +1,4 @@
-"""A tool that is loaded when it is first called: its card tells what it is, and the tool does the rest."""
+"""A tool that is loaded when it is first called: its card describes it, and the tool does the rest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .verdicts import Verdict
 
 @named_value
 class Card:
-    """What is told of a tool, and what the engine needs to know of it, as data."""
+    """The description of a tool, and what the engine needs to know about it, as data."""
 
     name: str
     file: str
@@ -53,7 +53,7 @@ _NOT_ATTRIBUTES = frozenset({"file", "input_schema"})
 
 
 class OnDemand(Tool[Any, Any]):
-    """Whatever is more than its card is asked of the tool."""
+    """Whatever is not on its card is taken from the tool."""
 
     def __init__(
         self,

@@ -57,7 +57,7 @@ class Choice:
 
 @plain_value
 class Question:
-    """One question to a person, who may always answer in words of their own. Without choices only words are left."""
+    """One question to a person, who may always answer in their own words. Without choices that is the only way."""
 
     text: str
     header: str = ""
@@ -85,7 +85,7 @@ class Unanswered:
 
 
 class Questioner(Protocol):
-    """Puts questions to a person: a terminal, an editor, an SDK's callback. Headless nobody answers."""
+    """Puts questions to a person: a terminal, an editor, an SDK's callback. In a headless run nobody answers."""
 
     async def ask(self, questions: tuple[Question, ...], /, *, asker: str) -> tuple[Answer, ...] | Unanswered:
         """One answer for each of the one to four questions. `asker` is an agent or an MCP server, for people."""
@@ -93,12 +93,12 @@ class Questioner(Protocol):
 
 
 class Modes(Protocol):
-    """Which permission mode holds, by the names that settings have for them."""
+    """Which permission mode is active, by the names used in settings."""
 
     def current(self) -> str: ...
 
     def before(self) -> str:
-        """The one that comes back when planning is over."""
+        """The one that is restored when planning is over."""
         ...
 
 
@@ -134,19 +134,19 @@ class Note:
 
 
 class NoteSource(Protocol):
-    """Asked before each message of the model. What it tells stands behind the last results, or behind the prompt."""
+    """Asked before each message of the model. Its note comes after the last results, or after the prompt."""
 
     async def notes(self, agent: str, /) -> tuple[Note, ...]: ...
 
 
 @named_value
 class TurnWords:
-    """What was said at a turning point of a session. Empty where nobody said anything."""
+    """What hooks said at a turning point of a session. Empty if they said nothing."""
 
     context: tuple[str, ...] = ()
     """For the model."""
     blocks: str = ""
-    """Why what is about to happen must not, if it must not. For the end of a turn: what is still to be done."""
+    """Why what is about to happen is blocked, if it is. For the end of a turn: what is still to be done."""
     stops: str = ""
     """Why everything is to end, if it is."""
 
@@ -155,7 +155,7 @@ class TurnWords:
 
 
 class TurnHooks(Protocol):
-    """Told of the turning points of a session. Never raises."""
+    """Called at the turning points of a session. Never raises."""
 
     async def session_started(self, cwd: str, *, source: str = "startup", model: str = "") -> TurnWords: ...
 
@@ -188,12 +188,12 @@ class TranscriptStore(Protocol):
         ...
 
     def sync(self) -> None:
-        """Return when all that was added outlasts a power cut."""
+        """Return when everything that was added would survive a power cut."""
         ...
 
 
 class Lasting(Protocol):
-    """What must not be lost when older turns give way to a summary: a todo list, a plan, commands that still run."""
+    """What must not be lost when older turns are replaced by a summary: a todo list, a plan, running commands."""
 
     def lasting(self, agent: str, /) -> tuple[Note, ...]: ...
 
@@ -210,13 +210,13 @@ class Paths(Protocol):
         ...
 
     def is_folder(self, path: str, /) -> bool | None:
-        """Whether there is a folder, or a link to one; `None` where nobody knows."""
+        """Whether there is a folder, or a link to one; `None` if unknown."""
         ...
 
     def through_links(self, folder: str, names: str, /) -> tuple[str, ...] | None:
         """What the glob means below the folder and a link leads to; `None` where that is too much to look at.
 
-        A `**` stands for all that is below, of which the links themselves are given. Without `./` before the glob, a
+        A `**` means everything below, of which the links themselves are given. Without `./` before the glob, a
         name that begins with a dash is too much as well: it would be an option.
         """
         ...
@@ -227,10 +227,10 @@ class Paths(Protocol):
 
 
 class Door(Protocol):
-    """Stands before every file that the model is given without a call of Read."""
+    """Checks every file that the model is given without a call of Read."""
 
     def objection(self, path: str, /) -> str | None:
-        """Why the file stays out, to be read behind "it is left out: "; `None` if it does not."""
+        """Why the file is left out, to complete "it is left out: "; `None` if it is not."""
         ...
 
 

@@ -25,7 +25,7 @@ class MovedTo:
 
 @frozen_value
 class Granted:
-    """A permission rule that holds from now on in this session."""
+    """A permission rule that applies from now on in this session."""
 
     rule: str
     key: str = field(default=GRANTS, init=False)
@@ -49,7 +49,7 @@ class ToolsFound:
 
 @frozen_value
 class ModeChanged:
-    """Another permission mode, by the name that settings have for it."""
+    """Another permission mode, by its name in settings."""
 
     mode: str
     key: str = field(default=MODE, init=False)

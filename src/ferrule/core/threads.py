@@ -1,4 +1,4 @@
-"""Work that would keep the event loop waiting."""
+"""Work that would block the event loop."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ async def in_a_thread(function: Callable[P, R], /, *args: P.args, **kwargs: P.kw
             await wait_at_most(work)
         finally:
             if not work.cancelled():
-                work.exception()  # nobody is left to hear of it; unread, it would be logged as forgotten
+                work.exception()  # nobody is left to handle it; unread, it would be logged as never retrieved
         raise

@@ -34,7 +34,7 @@ DEFAULT_RESULT_LIMIT = 30_000
 class ToolError(Exception):
     """The call cannot be carried out. The message is for the model: what happened, then what to do.
 
-    What it changed all the same (a command that failed in another folder) goes along as `changes`.
+    What it changed nevertheless (a command that failed in another folder) is passed as `changes`.
     """
 
     changes: tuple[StateChange, ...] = ()
@@ -59,7 +59,7 @@ Keep: TypeAlias = Literal["head", "tail", "both"]
 
 @frozen_value
 class ToolSpec:
-    """What is told about a tool. The schema's bytes are the same in every run."""
+    """The description of a tool. The schema's bytes are the same in every run."""
 
     name: str
     title: str
@@ -142,7 +142,7 @@ class Tool(ABC, Generic[InT, OutT]):
     server: str | None = None
     """The MCP server the tool comes from, as it is configured; `None` for every other tool."""
     feature: ClassVar[str | None] = None
-    """The switch this tool stands behind; `None` for a tool that is always there."""
+    """The feature switch of this tool; `None` for a tool that is always available."""
     result_limit: int | None = DEFAULT_RESULT_LIMIT
     """Characters of text the model gets; the rest is saved. `None` for no limit."""
     keep: Keep = "both"
@@ -150,7 +150,7 @@ class Tool(ABC, Generic[InT, OutT]):
     time_limit: float | None = None
     """Seconds after which the engine ends a call."""
     only_reads: bool = False
-    """Whether the effects of every input only read. The engine holds the tool to it."""
+    """Whether the effects of every input only read. The engine enforces it."""
 
     # What the tool is
 
@@ -162,7 +162,9 @@ class Tool(ABC, Generic[InT, OutT]):
                 f"{type(self).__name__} needs a `name` of 1 to 128 letters, digits, `_`, `-` or `.`; it has {name!r}."
             )
         if not guide:
-            raise ToolDefinitionError(f"{name} tells the model nothing. Give it a `description` or a docstring.")
+            raise ToolDefinitionError(
+                f"{name} has no description for the model. Give it a `description` or a docstring."
+            )
         return ToolSpec(
             name=name,
             title=self.title or name,
@@ -237,7 +239,7 @@ class Tool(ABC, Generic[InT, OutT]):
         return cast(OutT, self._output_check(output))
 
     def to_model(self, output: OutT) -> tuple[Block, ...]:
-        """What the model reads. Text and blocks stand for themselves, all else becomes JSON."""
+        """What the model reads. Text and blocks are passed as they are, everything else becomes JSON."""
         return as_blocks(output)
 
     # What people see
@@ -301,7 +303,7 @@ def _brief(input: Any) -> str:
 
 
 def guide_listing(guide: str, heading: str, listed: str) -> str:
-    """The guide with what there is to choose from below it, where there is anything."""
+    """The guide with the available choices below it, if there are any."""
     return f"{guide.strip()}\n\n{heading}:\n{listed}" if listed else guide
 
 

@@ -1,4 +1,4 @@
-"""Inputs and outputs held against their types. The one way to pydantic, which takes longer to load than a start may."""
+"""Validates inputs and outputs against their types. Pydantic is loaded here when first needed, not at startup."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ANYTHING: Final[TypeAdapter[Any]] = TypeAdapter(Any)
 
 
 def schema_of(model: Any) -> Mapping[str, Any] | None:
-    """The schema of an input model; `None` where it is none."""
+    """The schema of an input model; `None` if it is not one."""
     return json.loads(_adapter_source(model)) if isinstance(model, type) and issubclass(model, ToolInput) else None
 
 

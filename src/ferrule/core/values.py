@@ -1,4 +1,4 @@
-"""Values that nobody changes, at the price of ones that could be.
+"""Immutable values, as cheap to make as mutable ones.
 
 A frozen dataclass sets each field through `object.__setattr__`, which takes
 five times as long as a plain assignment; a call makes some twenty values with
@@ -6,7 +6,7 @@ a hundred fields. `plain_value` makes a class that the type checker treats as fr
 and that is a plain slotted dataclass when the program runs.
 
 The classes are cheap as well. A dataclass reads its annotations, writes five
-methods and compiles them, which takes longer than all else in most modules, and
+methods and compiles them, which takes longer than anything else in most modules, and
 a run makes values of a few classes only, and few of most. Here comparing,
 hashing and showing go by the names of the fields, `__init__` is written when
 some values were made without it, and what `dataclasses` keeps of a class is
@@ -46,7 +46,7 @@ def named_value(cls: type[T]) -> type[T]:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen_value(cls: type[T]) -> type[T]:
-    """A `plain_value` that nobody can change in passing: for what is handed to other people's code."""
+    """A `plain_value` that cannot be changed by accident: for what is passed to other people's code."""
     return _value(cls, named=False, frozen=True)
 
 
@@ -129,7 +129,7 @@ class _Shape:
         return dataclass(init=False, repr=False, eq=False, kw_only=self.named)(self.cls)
 
     def fill(self, value: object, args: Sequence[Any], named: Mapping[str, Any]) -> bool:
-        """False if these are not the arguments of this class; then nothing else is said of it."""
+        """False if these are not the arguments of this class; then no error is raised here."""
         given = dict(zip(self.positional, args, strict=False))
         if len(given) < len(args) or not named.keys() <= self.fields.keys() - given.keys():
             return False
@@ -177,7 +177,7 @@ class _MatchArgs:
 
 
 class _OfDataclass:
-    """Stands for what a dataclass has under this name, until somebody asks for it."""
+    """Placeholder for what a dataclass has under this name, until it is requested."""
 
     def __init__(self, shape: _Shape, name: str) -> None:
         self._shape = shape

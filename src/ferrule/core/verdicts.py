@@ -40,10 +40,10 @@ class Grants:
     reads: tuple[str, ...] = ()
     """Beyond what every command may read."""
     writes: tuple[DeclaredWrite, ...] = ()
-    """Empty for a command that is held to reading."""
+    """Empty for a command that is confined to reading."""
     network: bool = False
     lasts: bool = False
-    """Whether the command goes on after the call, so that nothing can wait for its end."""
+    """Whether the command continues after the call, so that nothing can wait for its end."""
 
     @classmethod
     def for_effects(cls, effects: Effects, *, lasts: bool = False) -> Grants:
@@ -53,7 +53,7 @@ class Grants:
         network = False
         for touch in effects.touches:
             if isinstance(touch, ReadsPath):
-                if touch.real not in ("/", "") or touch.path != "/":  # the root stands for a path that is not known
+                if touch.real not in ("/", "") or touch.path != "/":  # the root means an unknown path
                     reads[touch.real or touch.path] = None
             elif isinstance(touch, WritesPath):
                 writes[touch.real or touch.path] = None
@@ -66,7 +66,7 @@ class Grants:
 
 
 def describe_grants(grants: Grants) -> tuple[str, ...]:
-    """What the kernel lets a command do that is held to these grants, in lines for people.
+    """What the kernel allows a command that is confined to these grants, in lines for people.
 
     >>> describe_grants(Grants(writes=(DeclaredWrite(path="/srv/a"), DeclaredWrite(path="/srv/b", tree=True))))[1:]
     ('writes only /srv/a, /srv/b and all below it', 'reaches nobody')
@@ -94,11 +94,11 @@ class Confinement:
     """Hosts, by the domains that rules name."""
     read_only: bool = False
     writable: tuple[str, ...] | None = None
-    """The only folders that may be written, where given; nobody is reached then."""
+    """The only folders that may be written, where given; the network is off then."""
     grants: Grants | None = None
-    """What the call is held to as long as nobody approved it. The rest holds for an approved one too."""
+    """What the call is confined to unless somebody approved it. The rest applies to an approved one too."""
     then: Behavior = Behavior.ASK
-    """What is left to say of the call once it is confined so."""
+    """What remains to be said about the call once it is confined like this."""
 
 
 Severity: TypeAlias = Literal["low", "medium", "high", "critical"]
@@ -111,7 +111,7 @@ class Risk:
     kind: str
     severity: Severity
     denies: bool
-    """Whether nobody may approve it. Else a person may, and for a critical one no rule and no mode."""
+    """Whether nobody may approve it. Otherwise a person may, and for a critical one no rule and no mode."""
     message: str
 
 
@@ -120,7 +120,7 @@ class Verdict:
     """An opinion on one call.
 
     `reason` completes the sentence "Bash was not allowed: ...". `rule` is the
-    rule's own text and `origin` the file, with line, that it stands in.
+    rule's own text and `origin` the file, with line, that contains it.
     """
 
     behavior: Behavior
@@ -132,13 +132,13 @@ class Verdict:
     stops: str = ""
     """On a DENY: why the whole turn is to end with it, if it is."""
     needs_confinement: Confinement | None = None
-    """On an ASK or a DENY: a sandbox that enforces this would change it. On an ALLOW: it holds only inside one."""
+    """On an ASK or a DENY: a sandbox that enforces this would change it. On an ALLOW: it applies only inside one."""
     risks: tuple[Risk, ...] = ()
     """What is dangerous about the call, the worst first, whatever becomes of it."""
     approved: bool = False
-    """On an ALLOW: whether somebody stands for the call, so that it need not be held to what it declared.
+    """On an ALLOW: whether somebody approved the call, so that it need not be confined to what it declared.
 
-    A person, whoever answers in their place, a hook, a rule for the command or its tool, `bypassPermissions`.
+    A person, whoever answers on their behalf, a hook, a rule for the command or its tool, `bypassPermissions`.
     A mode, a classifier and a rule for a path approve nothing.
     """
 
@@ -160,7 +160,7 @@ NO_OPINION = Verdict(behavior=Behavior.ASK, source="default", reason="nothing al
 def strictest(opinions: Iterable[Verdict | None]) -> Verdict:
     """Combine opinions; silence from everyone means ask.
 
-    A tool can only tighten: that it allows itself counts as silence. An ASK
+    A tool can only tighten: its own ALLOW is treated as silence. An ASK
     for want of an approval is silence that gives a reason, so an approval answers it.
 
     >>> strictest([None, None]) is NO_OPINION
@@ -191,7 +191,7 @@ def strictest(opinions: Iterable[Verdict | None]) -> Verdict:
 
 
 def _only_lacks_approval(opinion: Verdict) -> bool:
-    """Whether it is asked about only because nobody approved it and it cannot be held to its grants."""
+    """Whether it is asked about only because nobody approved it and it cannot be confined to its grants."""
     needed = opinion.needs_confinement
     return (
         opinion.behavior is Behavior.ASK
@@ -202,7 +202,7 @@ def _only_lacks_approval(opinion: Verdict) -> bool:
 
 
 def _is_stricter(opinion: Verdict, other: Verdict) -> bool:
-    """Of two that say the same, the one that holds only inside a sandbox is."""
+    """Of two equal ones, the one that applies only inside a sandbox is stricter."""
     if opinion.behavior is other.behavior:
         return opinion.needs_confinement is not None and other.needs_confinement is None
     return opinion.behavior > other.behavior

@@ -1,4 +1,4 @@
-"""Waiting for what must not be left alone."""
+"""Waiting that a cancellation does not cut short."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 async def wait_at_most(future: asyncio.Future[Any], seconds: float | None = None) -> bool:
     """Wait until it is done, but not longer. False if it is not.
 
-    A cancellation does not end the wait, and is raised after it: what the future stands for works with things that
-    whoever waits is about to take away. A loop that shuts down cancels all of its tasks, so one that was told to end
-    before is told again.
+    A cancellation does not end the wait, and is raised after it: the work behind the future uses resources that
+    the caller is about to release. A loop that shuts down cancels all of its tasks, so one that was cancelled
+    before is cancelled again.
     """
     loop = asyncio.get_running_loop()
     until = None if seconds is None else loop.time() + seconds

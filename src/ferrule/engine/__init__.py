@@ -1,4 +1,4 @@
-"""The machine: knows contracts, knows no tool and no policy."""
+"""The engine: it knows the contracts, but no particular tool or policy."""
 
 import logging
 

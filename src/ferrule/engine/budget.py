@@ -1,4 +1,4 @@
-"""Results of any size: what is too long is saved whole, and the model gets the ends and the place."""
+"""Results of any size: a long one is saved whole, and the model gets both ends and the path."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GAP = "\n\n"
 LONGEST_CHARACTER = 64
 """Code points after which even the most decorated character may be cut."""
 IN_A_THREAD = 256 * 1024
-"""Longer texts are saved in a thread, so that a slow disk holds up nobody else."""
+"""Longer texts are saved in a thread, so that a slow disk blocks nothing else."""
 
 
 @plain_value
@@ -35,7 +35,7 @@ class Fitted:
 
 @named_value
 class Budget:
-    """Limits in characters. A setting under a tool's name goes before what the tool says."""
+    """Limits in characters. A setting under a tool's name takes precedence over the tool's own limit."""
 
     spill: SpillStore | None = None
     limits: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
@@ -48,7 +48,7 @@ class Budget:
         return Fitted(content, size, size, None) if limit is None or size <= limit else None
 
     async def fit(self, call_id: str, tool: AnyTool, content: tuple[Block, ...]) -> Fitted:
-        """The content if it is within the tool's limit; else its ends, with the whole saved."""
+        """The content if it is within the tool's limit; otherwise its ends, with the whole saved."""
         fitted = self.within(tool, content)
         return fitted or await self._spill(call_id, content, self._limit(tool) or 0, self.keep or tool.keep)
 
@@ -60,7 +60,7 @@ class Budget:
         return sum(text_size(outcome.content) for outcome in outcomes) <= self.message_limit
 
     async def share(self, outcomes: Sequence[ToolOutcome]) -> list[ToolOutcome]:
-        """All results of one message share a limit as well; the largest give way first."""
+        """All results of one message share a limit as well; the largest are cut first."""
         shared = list(outcomes)
         if self.holds_all(shared):
             return shared

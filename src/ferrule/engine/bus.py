@@ -1,7 +1,7 @@
 """Fan-out of the event stream. Emitting is synchronous, total and never waits.
 
-A subscriber has a buffer of its own and reads it in its own time. One that
-falls behind loses events, is told how many, and holds nothing up.
+A subscriber has a buffer of its own and reads it at its own pace. One that
+falls behind loses events, is notified how many, and blocks nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DEFAULT_BUFFER = 10_000
 
 
 Stamped: TypeAlias = tuple[int, float, str, Event]
-"""An event with its place, as it waits: an `Envelope` is made only for whoever reads it."""
+"""An event with its place, as it waits: an `Envelope` is made only when it is read."""
 
 
 class _Backlog:
@@ -36,7 +36,7 @@ class _Backlog:
         self._last_missed: Stamped | None = None
 
     def _keep(self, stamped: Stamped) -> bool:
-        """False if there is no room; what is missed is told before the next event that is kept."""
+        """False if the buffer is full; the number of missed events is reported before the next event that is kept."""
         if len(self._waiting) >= self._limit:
             self._missed += 1
             self._last_missed = stamped
@@ -178,5 +178,5 @@ class _Listener(_Backlog):
     def _call_back(self, envelope: Envelope) -> None:
         try:
             self._callback(envelope)
-        except Exception:  # a listener is somebody else's code: its fault ends at this line
+        except Exception:  # a listener is somebody else's code: its failure must not spread
             log.exception("a listener failed on %s", type(envelope.event).__name__)

@@ -1,7 +1,7 @@
 """When and how a conversation is shortened, before it grows beyond what the model can read.
 
-The older turns give way to a summary that the model writes itself. Where it
-cannot write one, the long results of those turns give way to a mark.
+The older turns are replaced by a summary that the model writes itself. If it
+cannot write one, the long results of those turns are replaced by a mark.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ LEFT_OUT = "[This was left out to make room in the conversation. If it is needed
 
 INSTRUCTIONS = """\
 This conversation is almost as long as you can read, so its older part will be replaced by what you write now. \
-You will go on from your text alone, and from the last few turns, which stay as they are. Make no calls and do not go \
-on with the work: only write the handover, for a reader who was not here.
+You will continue from your text alone, and from the last few turns, which stay as they are. Make no calls and do not \
+continue the work: only write the handover, for a reader who was not here.
 
 Use these headings, and leave one out only if there is nothing to say under it:
 
@@ -69,8 +69,8 @@ Leave out greetings, opinions about the work, and what can be read again in a mo
 
 SUMMARY = """\
 <summary_of_earlier_turns>
-The conversation before this place was replaced by the summary below. Files that were read there count as not read: \
-read a file again before you change it.
+The conversation before this place was replaced by the summary below. Files that were read there are treated as \
+not read: read a file again before you change it.
 
 {}
 </summary_of_earlier_turns>"""
@@ -94,20 +94,20 @@ class Shortened:
 
 @dataclass(slots=True, kw_only=True)
 class Compaction:
-    """One conversation's. What others have to say about it is given by whoever puts the session together."""
+    """The compaction of one conversation. The callbacks are set by the code that assembles the session."""
 
     is_automatic: bool = True
     lasting: tuple[Lasting, ...] = ()
-    """Who knows what must outlive a summary."""
+    """Sources of what must be kept beyond a summary."""
     before: Callable[[Trigger, str], Awaitable[str | None]] | None = None
-    """Asked before each compaction, with a person's words for it; a reason why not keeps it from happening."""
+    """Called before each compaction, with the person's instructions for it; a returned reason prevents it."""
     after: Callable[[Trigger, str], Awaitable[None]] | None = None
-    """Told after each one, with the summary; which is empty where only results were dropped."""
+    """Called after each one, with the summary, which is empty if only results were dropped."""
     only_these_stand: tuple[Callable[[str, frozenset[str]], None], ...] = ()
-    """Told afterwards, for an agent, the ids of all calls whose results can still be read."""
+    """Called afterwards, for an agent, with the ids of all calls whose results can still be read."""
     meter: Meter = field(default_factory=Meter)
     _next: int = 0
-    """Tokens below which there is no other one: what one could not free, the next one cannot either."""
+    """Tokens below which it is not repeated: what one compaction could not free, the next cannot either."""
     _is_fresh: bool = False
     _overflowed: bool = False
 
@@ -122,14 +122,14 @@ class Compaction:
         return first and self.is_automatic
 
     def note_usage(self, usage: Usage, turns: int, facts: ModelFacts, *, stays: bool) -> None:
-        """A message was written on top of so many turns."""
+        """A message was written on top of that many turns."""
         self._overflowed = self._overflowed and not stays
         if self.meter.report(usage, turns + stays) and self._is_fresh:
             self.put_off(facts)
             self._is_fresh = False
 
     def put_off(self, facts: ModelFacts) -> None:
-        """There is no other one before a good part of the window has been filled again."""
+        """It is not repeated before a good part of the window has been filled again."""
         self._next = self.meter.tokens + facts.window // KEPT_SHARE
 
     def measure_result(self, request: Request, facts: ModelFacts) -> int:
@@ -150,7 +150,7 @@ class StateNotes:
 
     state: SessionState
     kinds: Mapping[str, str]
-    """What the model is told that it is, for each key."""
+    """How each key is described to the model."""
 
     def lasting(self, agent: str, /) -> tuple[Note, ...]:
         kept = ((kind, self.state.values.get(key)) for key, kind in self.kinds.items())
@@ -172,7 +172,7 @@ def limit(facts: ModelFacts, max_tokens: int | None) -> int:
 
 
 def first_kept_turn(turns: Sequence[Turn], tokens: int) -> int:
-    """Where the last turns begin that have at most so many tokens. A result stays with its call, the last turn always.
+    """Where the last turns of at most that many tokens begin. A result stays with its call, the last turn always.
 
     >>> first_kept_turn([UserTurn.saying("x" * 90), UserTurn.saying("y" * 90)], 40)
     1
@@ -191,7 +191,7 @@ def first_kept_turn(turns: Sequence[Turn], tokens: int) -> int:
 def shorter(turns: Sequence[Turn], *, summary: str, kept: int, whole: int) -> tuple[Turn, ...]:
     """The summary, if there is one, and the last `kept` turns; with marks for what is long before the last `whole`.
 
-    Reasoning goes: services that sign it do not take it back behind anything else than what it was thought behind.
+    Reasoning is dropped: services that sign it accept it only after the same turns that it followed originally.
     """
     if summary:
         turns = (UserTurn.saying(summary), *turns[max(0, len(turns) - kept) :])
@@ -240,7 +240,7 @@ async def shorten(
 ) -> Shortened | None:
     """The conversation of this request in fewer tokens; `None` where little would be gained.
 
-    Where it is beyond the window already, the model is shown it without its older results.
+    If it is already beyond the window, the model sees it without its older results.
     """
     turns, facts = request.history, model.facts
     first = first_kept_turn(turns, facts.window // KEPT_SHARE)
@@ -261,7 +261,7 @@ async def shorten(
 
 
 def _asking(instructions: str) -> UserTurn:
-    more = f"\n\nThe user wants you to mind this while you write it: {instructions}" if instructions else ""
+    more = f"\n\nThe user's instructions for this text: {instructions}" if instructions else ""
     return UserTurn.saying(INSTRUCTIONS + more)
 
 

@@ -1,4 +1,4 @@
-"""Exceptions as outcomes, and ending what does not want to end."""
+"""Exceptions as outcomes, and ending tasks that ignore cancellation."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def outcome_of_error(call: ToolCall, error: BaseException, tool: AnyTool | None 
 
 
 def from_outside(error: BaseException) -> bool:
-    """Whether it is a person's interrupt or a wanted cancellation, and not the failure of whoever raised it."""
+    """Whether it is a person's interrupt or a requested cancellation, not a failure of the code that raised it."""
     if isinstance(error, asyncio.CancelledError):
         return _is_cancel_requested()
     return isinstance(error, KeyboardInterrupt | GeneratorExit)
@@ -77,15 +77,15 @@ def _meaning(name: str, error: BaseException) -> tuple[Status, str]:
         case ToolError():
             return Status.FAILED, _words(error) or f"{name} failed and did not say why."
         case MemoryError():
-            return Status.FAILED, f"{name} needs more memory than there is. Do it in smaller pieces."
+            return Status.FAILED, f"{name} needs more memory than is available. Do it in smaller pieces."
         case BaseExceptionGroup():
             return _meaning_of_group(name, list(_leaves(error)))
         case _:
-            return Status.BROKEN, f"{name} failed unexpectedly: {in_short(error)}. The fault is the tool's."
+            return Status.BROKEN, f"{name} failed unexpectedly: {in_short(error)}. This is a bug in the tool."
 
 
 def _meaning_of_group(name: str, leaves: list[BaseException]) -> tuple[Status, str]:
-    """A tool's own task group wraps what it raises; what counts is inside."""
+    """A tool's own task group wraps what it raises; only the inner exceptions matter."""
     meanings = [_meaning(name, leaf) for leaf in leaves if not isinstance(leaf, asyncio.CancelledError)]
     broken = [message for status, message in meanings if status is Status.BROKEN]
     if broken or not meanings:

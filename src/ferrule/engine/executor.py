@@ -31,7 +31,7 @@ from .preparing import PreparedCall
 MAX_DEPTH = 16
 
 NOT_STARTED = "The call was interrupted before it started. Nothing was done."
-INTERRUPTED = "The call was interrupted while it ran. What it did up to then may remain."
+INTERRUPTED = "The call was interrupted while it ran. Changes it had already made may remain."
 DEADLOCK = "{} would wait for a call that waits for it. Call it outside of the other one."
 LEFT_BEHIND = "The call was interrupted and did not stop. It may still be running."
 
@@ -86,7 +86,7 @@ class Executor:
             self.settle(life)
 
     def cancel(self, call_id: str) -> None:
-        """Interrupt one call; its neighbours go on."""
+        """Interrupt one call; the others continue."""
         for life in self._lives:
             if life.call.id == call_id and not life.settled:
                 self._stop(life)
@@ -100,7 +100,7 @@ class Executor:
         try:
             if tasks:
                 await asyncio.wait(tasks, timeout=self._grace)
-        finally:  # whoever is in a hurry may cancel the wait; there is one outcome for each call all the same
+        finally:  # the wait may be cancelled; there is still one outcome for each call
             for life in self._lives:
                 self.settle(life, ToolOutcome.refused(life.call, Status.CANCELLED, LEFT_BEHIND))
 
@@ -136,14 +136,14 @@ class Executor:
             await self._completed.wait()
 
     def elsewhere(self) -> asyncio.AbstractEventLoop | None:
-        """The loop of these calls, for a caller in a thread of its own; `None` on the loop itself."""
+        """The loop of these calls, for a caller in its own thread; `None` on the loop itself."""
         try:
             return None if asyncio.get_running_loop() is self._loop else self._loop
         except RuntimeError:
             return self._loop
 
     def settle(self, life: _Life, outcome: ToolOutcome | None = None) -> None:
-        """A call is over, with its own outcome or with this one. Only the first time counts."""
+        """A call is over, with its own outcome or with this one. Only the first time has an effect."""
         if life.settled:
             return
         life.finish(outcome)
@@ -223,7 +223,7 @@ class _Life:
 
     @property
     def outcome(self) -> ToolOutcome:
-        """Interrupted, as long as there is nothing better to say."""
+        """Interrupted, unless a better outcome is known."""
         if self._outcome is not None:
             return self._outcome
         running = self._ticket is not None and self._ticket.running
@@ -258,8 +258,8 @@ class _Life:
         try:
             await self.carry_out()
         except asyncio.CancelledError:
-            pass  # `outcome` says so; whoever cancelled waits for the task's end and not for its result
-        except Exception as error:  # nothing should get here; if it does, it is a fault and not an interrupt
+            pass  # `outcome` says so; the canceller waits for the task's end, not for its result
+        except Exception as error:  # nothing should get here; if it does, it is a bug, not an interrupt
             self._outcome = outcome_of_error(self.call, error)
         finally:
             self._executor.settle(self)
@@ -344,7 +344,7 @@ class _Life:
         if (loop := self._executor.elsewhere()) is None:
             self._executor.pipeline.emit(ToolProgressed(self.call.id, view))
             return
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to be told
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to notify
             loop.call_soon_threadsafe(self.report, view)
 
     async def invoke(self, name: str, arguments: Mapping[str, Any], /) -> ToolOutcome:

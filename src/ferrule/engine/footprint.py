@@ -70,7 +70,7 @@ def _ground_touch(touch: Touch, paths: Paths) -> Touch:
 
 
 def _behind_links(touch: ReadsPath | WritesPath, paths: Paths) -> Iterator[Touch]:
-    """What a glob means through links, path by path. What is removed is the link, and not what it leads to."""
+    """What a glob means through links, path by path. Removing affects the link, not what it leads to."""
     if not touch.names:
         return
     found = paths.through_links(touch.real or touch.path, touch.names)
@@ -95,13 +95,13 @@ def _put_below(touch: WritesPath, paths: Paths) -> Iterator[Touch]:
 
 
 def _way(touch: ReadsPath | WritesPath) -> str:
-    """What the system goes along: `..` behind a link leads on from where the link leads."""
+    """The path as the system follows it: `..` after a link starts from where the link leads."""
     return touch.real if ".." in touch.real.split("/") else touch.path
 
 
 @plain_value
 class Footprint:
-    """Paths and state keys, read and written. `unknown` stands for all of them."""
+    """Paths and state keys, read and written. `unknown` means all of them."""
 
     unknown: bool
     reads: tuple[str, ...]
@@ -125,7 +125,7 @@ class Footprint:
 
     @classmethod
     def of(cls, effects: Effects, *, reads_cwd: bool = False, agent: str = "main") -> Footprint:
-        """Of grounded effects. A path counts as written, as resolved, and by each link on the way.
+        """Of grounded effects. A path is included as written, as resolved, and by each link on the way.
 
         A call that touches nothing does not depend on the working directory either.
         """

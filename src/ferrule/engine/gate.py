@@ -10,7 +10,7 @@ that runs, the ticket waits again. Where a call still to come may move another
 one's paths (a new working directory, a link), the second statement is made as
 soon as it has come, and nothing that might concern overtakes it until then.
 
-A call made inside another call stands at its parent's place in the order and
+A call made inside another call takes its parent's place in the order and
 never waits for its ancestors, which are waiting for it.
 """
 
@@ -159,7 +159,7 @@ class Gate:
             self._unblock(ticket)
         self._give_up_lane(ticket)
         if len(ticket.dependents) > 1:
-            ticket.dependents.sort(key=_place)  # the first to stand behind it is the first to be stated anew
+            ticket.dependents.sort(key=_place)  # the first to wait for it is the first to be stated anew
         for dependent in ticket.dependents:
             dependent.waits_for.discard(ticket)
             if dependent.movers is not None:
@@ -229,7 +229,7 @@ class Gate:
                 ticket.wake()
 
     def _wait_for_movers(self, ticket: Ticket, ancestors: Collection[Ticket]) -> None:
-        """Nobody knows yet where an unsettled ticket's paths will lead: perhaps to those of this one."""
+        """It is unknown where an unsettled ticket's paths will lead: perhaps to those of this one."""
         for other in self._unsettled:
             if other.order < ticket.order and other is not ticket and other.footprint.may_concern(ticket.footprint):
                 for mover in other.movers or ():
@@ -237,7 +237,7 @@ class Gate:
                         self._stand_behind(ticket, mover)
 
     def _hold_back_later_ones(self, ticket: Ticket) -> None:
-        """A new or changed statement may concern calls behind this one that had nothing to wait for before."""
+        """A new or changed statement may concern calls after this one that had nothing to wait for before."""
         for other in self._writers if ticket.footprint.only_reads else self._open:
             if (
                 other.order > ticket.order
@@ -259,7 +259,7 @@ class Gate:
                 self._pass_those_behind(nested)
 
     def _step_back(self, ticket: Ticket) -> None:
-        """Admitted and not begun, with other effects now: whoever stands before it no longer waits for it."""
+        """Admitted and not begun, with other effects now: tickets ahead of it no longer wait for it."""
         ticket.running = False
         for earlier in [other for other in ticket.dependents if other.order < ticket.order]:
             self._release(earlier, ticket)

@@ -1,4 +1,4 @@
-"""Asking every judge at once, and making one verdict of what they say."""
+"""Asking every judge at once, and combining their answers into one verdict."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def ask_all(proposal: Proposal, judges: Sequence[Judge]) -> tuple[list[Opinion],
     for voice in _voices(proposal, judges):
         try:
             answer = voice(proposal)
-        except BaseException as error:  # a judge that fails has said no
+        except BaseException as error:  # a judge that fails has denied the call
             if from_outside(error):
                 _dismiss(waiting)
                 raise
@@ -50,7 +50,7 @@ async def the_rest(waiting: list[Awaitable[Opinion]]) -> list[Opinion]:
 
 
 def rewritten(heard: Iterable[Opinion], *known: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The arguments somebody wants instead of these, if any; the last one to speak has it.
+    """The arguments somebody wants instead of these, if any; the last answer takes precedence.
 
     `known` are the forms of the arguments there are: asking for one of them changes nothing.
     """
@@ -67,13 +67,13 @@ def _voices(proposal: Proposal, judges: Sequence[Judge]) -> list[Voice]:
 
 
 async def _tool_opinion(proposal: Proposal) -> Opinion:
-    """A tool speaks under its own name, whatever it signs with: its ALLOW must not count as somebody else's."""
+    """A tool speaks under its own name, whatever it signs with: its ALLOW must not be taken for somebody else's."""
     opinion = await proposal.tool.opinion(proposal.input, proposal.ctx)
     return replace(opinion, source="tool") if opinion else None
 
 
 async def answer_or_refusal(answer: Awaitable[Opinion]) -> Opinion:
-    """What a judge or an approver says in the end; one that fails has said no."""
+    """The final answer of a judge or an approver; one that fails has denied the call."""
     try:
         return _check_answer(await answer)
     except BaseException as error:  # somebody else's code: whatever it raises is a refusal
@@ -85,7 +85,7 @@ async def answer_or_refusal(answer: Awaitable[Opinion]) -> Opinion:
 def _check_answer(answer: object) -> Opinion:
     if answer is None or isinstance(answer, Verdict):
         return answer
-    return _refusal_of_error(TypeError(f"{type(answer).__name__} is no verdict"))
+    return _refusal_of_error(TypeError(f"{type(answer).__name__} is not a verdict"))
 
 
 def _refusal_of_error(error: BaseException) -> Verdict:

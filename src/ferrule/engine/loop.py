@@ -47,11 +47,11 @@ from .message_history import MessageHistory
 from .spending import NOTHING
 
 TRIES = 3
-"""How often a message is asked for of which nothing whole arrives, or only the half of a call."""
+"""How often a message is requested again if nothing complete arrives, or only part of a call."""
 CUT_SHORT = ("cut", "answer")
-"""Failures after which what was whole keeps its worth, and the same may be asked again."""
+"""Failures after which complete parts stay usable, and the same request may be repeated."""
 HALF_A_CALL = (
-    "Your message reached its limit of length in the middle of a call of {}, so that call was not made. "
+    "Your message reached the length limit in the middle of a call of {}, so that call was not made. "
     "Make it again with less in it, or do it in several calls."
 )
 
@@ -67,17 +67,17 @@ class Turnstile:
     executor: Callable[[], Executor]
     notes: Callable[[], Awaitable[Sequence[Note]]]
     wrote: Callable[[AssistantTurn | None, StopReason, Usage], None]
-    """Told of each message as soon as it is written, before the calls of it that change something run."""
+    """Called with each message as soon as it is written, before those of its calls that change something run."""
     settled: Callable[[], None]
-    """Told when all calls of a message have their results."""
+    """Called when all calls of a message have their results."""
     limit: Callable[[int], TurnEnded | None]
     """Whether a limit ends the turn after this many messages."""
     make_room: Callable[[bool], Awaitable[bool]]
     """Shorten the conversation if it is near the end of the window, or if it was found to be beyond it."""
     stopped: Callable[[], bool] = lambda: False
-    """Whether a call of the last message wants the turn to end."""
+    """Whether a call of the last message ends the turn."""
     may_go_on: Callable[[Sequence[ToolOutcome]], Awaitable[TurnEnded | None]] | None = None
-    """Asked, where somebody wants to be, before the model reads the results of a message."""
+    """Called, if set, before the model reads the results of a message."""
 
 
 async def run_turn(at: Turnstile) -> TurnEnded:
@@ -146,7 +146,7 @@ class _Message:
     drafts: dict[str, str] = field(default_factory=dict[str, str])
     """Calls that are begun and not complete: the id that each has in the conversation, by the one it came with."""
     half: str = ""
-    """The tool of a call that never came to be complete, for want of room."""
+    """The tool of a call that was never completed because the message was too long."""
     turn: AssistantTurn | None = None
     """What stays of it."""
     stops: str = ""
@@ -169,7 +169,7 @@ class _Message:
         return self.turn is not None and bool(self.turn.calls)
 
     def close(self) -> None:
-        """Nothing more will come. What stays is whole, and none of it would stand in the way of a next message."""
+        """Nothing more will come. What stays is complete, and none of it would prevent a next message."""
         self.close_text()
         parts = self.parts
         if self.stopped == "max_tokens":
@@ -243,7 +243,7 @@ async def _stream(at: Turnstile, executor: Executor, message: _Message) -> None:
 
 
 def _remember(at: Turnstile, turn: AssistantTurn | None, outcomes: list[ToolOutcome]) -> None:
-    """Results stand in the order of the calls. Half a call has an outcome too, and leaves nothing."""
+    """Results are in the order of the calls. An incomplete call has an outcome too, and leaves nothing."""
     asked = [call.id for call in turn.calls] if turn else []
     outcomes = outcomes[: len(asked)]
     if not asked:

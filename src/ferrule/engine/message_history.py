@@ -11,15 +11,15 @@ from ..core.model import AssistantTurn, ResultTurn, Turn, UserTurn
 from ..core.ports import Note
 from .transcript import Transcript
 
-GO_ON = "Your last message was cut off. Go on from where it ends, and do not repeat it."
+GO_ON = "Your last message was cut off. Continue from where it ends, and do not repeat it."
 
 
 class MessageHistory:
-    """What the model is sent, and on its way there what the transcript keeps."""
+    """What is sent to the model, and recorded in the transcript before that."""
 
     def __init__(self, turns: Sequence[Turn] = (), transcript: Transcript | None = None) -> None:
         self.turns: list[Turn] = list(turns)
-        """Another list after a compaction: who holds the old one still has the old conversation."""
+        """A new list after a compaction: holders of the old one still have the old conversation."""
         self.transcript = transcript
         self._sent = 0
 
@@ -44,7 +44,7 @@ class MessageHistory:
             self.transcript.user(turn)
 
     def tell(self, notes: Sequence[Note]) -> None:
-        """Behind what the model has not read yet, so that nothing it has read moves."""
+        """After what the model has not read yet, so that nothing it has read moves."""
         if not notes:
             return
         texts = tuple(map(str, notes))
@@ -57,7 +57,7 @@ class MessageHistory:
             self.transcript.notes(texts, apart=apart)
 
     def add_message(self, message: AssistantTurn | None, results: ResultTurn | None) -> None:
-        """Both at once: at no time does a call stand there without its result."""
+        """Both at once: at no time is a call in the history without its result."""
         self.turns += [turn for turn in (message, results) if turn is not None]
         if results and self.transcript:
             self.transcript.results(results)
@@ -68,7 +68,7 @@ class MessageHistory:
 
 
 def append_notes(last: Turn, texts: tuple[str, ...]) -> tuple[Turn, ...]:
-    """A turn that nobody has read yet, and what is to be said behind it."""
+    """A turn that nobody has read yet, and what to append to it."""
     match last:
         case UserTurn(content):
             return (UserTurn((*content, *map(Text, texts))),)

@@ -2,7 +2,7 @@
 
 `prepare` is synchronous, so that the executor can give a call its place in the
 order the moment the model has finished writing it. `run` reads from top to
-bottom in the order things happen. A stage that cannot go on raises, and the
+bottom in the order things happen. A stage that cannot continue raises, and the
 exits of these two are where an exception becomes an outcome; beyond them,
 errors are data.
 """
@@ -46,7 +46,7 @@ def check_blocks(tool: AnyTool, content: object) -> tuple[Block, ...]:
 
 
 def require_extras(tool: AnyTool, result: Result[Any]) -> None:
-    """Messages and changes of state leave the tool's hands here, so they must be what they are taken for."""
+    """Messages and changes of state leave the tool here, so their types are checked."""
     for change in result.changes:
         if not isinstance(change, StateChange):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"{tool.name} gave {change!r} where a change of state belongs")
@@ -60,7 +60,7 @@ def require_extras(tool: AnyTool, result: Result[Any]) -> None:
 
 
 def _can_be_made(change: StateChange) -> bool:
-    """Whether the session can apply it. What cannot be applied must not get as far as being tried."""
+    """Whether the session can apply it. What cannot be applied must not be tried."""
     match change:
         case MovedTo(path):
             return _is_text(path) and os.path.isabs(path)
@@ -95,7 +95,7 @@ class Admission(Protocol):
         ...
 
     async def message_complete(self) -> None:
-        """Return when the model has finished the message: nobody is asked before."""
+        """Return when the model has finished the message: nobody is asked before that."""
         ...
 
     def stop(self) -> None:
@@ -112,9 +112,9 @@ class Pipeline:
     after: Sequence[AfterCall] = ()
     budget: Budget = field(default_factory=Budget)
     time_limits: Mapping[str, float] = field(default_factory=dict[str, float])
-    """Seconds by tool name; a setting goes before what the tool says."""
+    """Seconds by tool name; a setting takes precedence over the tool's own limit."""
     cut: Callable[[str, str], None] = lambda agent, call_id: None
-    """Told of each call whose result the model does not get as the tool gave it: the agent, and the call's id."""
+    """Called with the agent and the call's id if the model does not get the result as the tool gave it."""
 
     # Before the queue
 
@@ -191,7 +191,7 @@ class Pipeline:
     ) -> tuple[Mapping[str, Any] | None, Verdict | None]:
         """Return if it may run; with the input that replaces this one, if somebody changed it. Otherwise refuse.
 
-        `approved` is the word of whoever was asked and made this input: it answers an ASK, not a DENY.
+        `approved` is the answer of the approver who made this input: it answers an ASK, not a DENY.
         """
         proposal, record = ready.proposal, admission.record
         verdict, changed = await self._heard(ready)
@@ -301,11 +301,11 @@ class Pipeline:
 
 def _changed_too_often(ready: PreparedCall) -> Refusal:
     name = ready.proposal.tool.name
-    return Refusal(Status.DENIED, f"{name} was not allowed: its input was changed again and again.")
+    return Refusal(Status.DENIED, f"{name} was not allowed: its input was rewritten more than {MAX_REWRITES} times.")
 
 
 def _is_held(answer: Verdict) -> bool:
-    """Whether an approver passes on what a mode says, which approves nothing."""
+    """Whether an approver only repeats what a mode says, which approves nothing."""
     return answer.needs_confinement is not None and answer.needs_confinement.grants is not None
 
 

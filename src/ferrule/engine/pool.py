@@ -1,7 +1,7 @@
-"""Which tools there are: every tool, then those this context leaves, then the pool the model sees.
+"""Which tools exist: every tool, then those this context allows, then the pool the model sees.
 
 Each layer is a small function from a selection to a narrower one; a tool that
-is left out keeps its name and the reason, so that a call of it can be told why.
+is left out keeps its name and the reason, so that a call of it can be answered with that reason.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ def select(tools: Iterable[AnyTool], *layers: Layer) -> Selection:
 
 
 def features(switched_on: Collection[str]) -> Layer:
-    """Keep tools behind no switch, and those whose switch is on."""
+    """Keep tools without a switch, and those whose switch is on."""
 
     def why(tool: AnyTool) -> str | None:
         if tool.feature is None or tool.feature in switched_on:
             return None
-        return f"it stands behind the feature `{tool.feature}`, which is off"
+        return f"it requires the feature `{tool.feature}`, which is off"
 
     return lambda selection: selection.dropping(why)
 
@@ -90,7 +90,7 @@ def without(names: Collection[str], why: str) -> Layer:
 
 
 def hiding(denied: Callable[[AnyTool], bool]) -> Layer:
-    """Out of the model's sight, for tools that a rule denies: the judge has better words for a call of one."""
+    """Hide tools that a rule denies from the model. A call of one still reaches the judge, which explains it."""
 
     def hide(selection: Selection) -> Selection:
         shown = tuple(tool for tool in selection.tools if not denied(tool))
@@ -132,7 +132,7 @@ class ToolPool:
         return found
 
     def knows(self, name: str) -> bool:
-        """Whether a tool has that name, now or in old times."""
+        """Whether a tool has that name or had it before."""
         return name in self._by_name
 
     def nearest(self, name: str) -> list[str]:
@@ -151,7 +151,7 @@ class ToolPool:
 
     @cached_property
     def cache_after(self) -> int:
-        """How many specs at the front of `offered` belong to built-in tools: the cache breakpoint stands there."""
+        """How many specs at the front of a request belong to built-in tools; the cache breakpoint is there."""
         return sum(tool.spec.exposure is Exposure.DIRECT for tool in self.builtin)
 
     def specs_for_request(self, found: Sequence[str] = ()) -> tuple[ToolSpec, ...]:
@@ -178,7 +178,7 @@ class ToolPool:
 def assemble(builtin: Selection, remote: Selection = Selection(())) -> ToolPool:  # noqa: B008 - immutable
     """The pool. On a name clash the built-in wins, also when it is off.
 
-    Servers come and go; behind the built-ins they leave the bytes before them as they were.
+    Servers come and go; placed after the built-ins, they leave the bytes before them unchanged.
     """
     own = sorted({tool.name: tool for tool in builtin.tools}.values(), key=_name)
     taken = {tool.name for tool in (*own, *builtin.hidden)} | set(builtin.off)
@@ -219,7 +219,7 @@ class Registry:
         self._renew(tool.name)
 
     def replace_remote(self, gone: Iterable[str], come: Iterable[AnyTool]) -> None:
-        """Take remote tools away and put others in, as one change. One that breaks the contract is refused here."""
+        """Remove remote tools and add others, as one change. One that breaks the contract is refused here."""
         new = {tool.spec.name: tool for tool in come}
         names = tuple(dict.fromkeys((*gone, *new)))
         for name in names:
@@ -229,7 +229,7 @@ class Registry:
             self._renew(*names)
 
     def remove(self, name: str) -> None:
-        """Take a tool away for good; a name that is not there is no error."""
+        """Remove a tool for good; an unknown name is not an error."""
         found = (self._builtin.pop(name, None), self._remote.pop(name, None))
         self._disabled.pop(name, None)
         if any(found):

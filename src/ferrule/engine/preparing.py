@@ -155,8 +155,8 @@ def _no_such_tool(name: str, pool: ToolPool) -> str:
     name = _excerpt(name)
     near = pool.nearest(name)
     if near:
-        return f"There is no tool named {name}. Did you mean {' or '.join(near)}?"
-    return f"There is no tool named {name}. There are: {', '.join(tool.name for tool in pool)}."
+        return f"No tool is named {name}. Did you mean {' or '.join(near)}?"
+    return f"No tool is named {name}. Available: {', '.join(tool.name for tool in pool)}."
 
 
 def _excerpt(text: str) -> str:

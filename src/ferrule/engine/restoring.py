@@ -15,7 +15,7 @@ from .message_history import append_notes
 from .transcript import CWD, FOUND, VALUE
 from .transcript_entries import UnreadableEntry, assistant_turn, entry_of, result_turn, texts, user_turn
 
-NO_RESULT = "The program ended before this call had a result. What it did up to then may remain."
+NO_RESULT = "The program ended before this call had a result. Changes it had already made may remain."
 NO_BEGINNING = "[The beginning of this conversation is lost.]"
 
 
@@ -31,13 +31,13 @@ class Restored:
     last: str | None = None
     """The id of the last entry, for the next one to name."""
     is_cut: bool = False
-    """Whether the last turn never came to its end."""
+    """Whether the last turn did not finish."""
     damaged: int = 0
     """Lines that cannot be read: the last one, if a kill cut it short; others, if a disk failed."""
 
 
 def restore_conversation(lines: Iterable[bytes], agent: str = "main") -> Restored:
-    """Every call has its result in the end: one that is missing says that the program ended before it."""
+    """Every call gets a result: a missing one is replaced by a note that the program ended before it."""
     found = Restored()
     for line in lines:
         try:
@@ -52,7 +52,7 @@ def restore_conversation(lines: Iterable[bytes], agent: str = "main") -> Restore
 
 
 def _with_own_ids(turns: list[Turn]) -> list[Turn]:
-    """Each call with an id of its own, as no service takes two with one; results stand in the order of their calls."""
+    """Each call with an id of its own, as services refuse duplicates; results are in the order of their calls."""
     ids = CallIds()
     own: list[Turn] = []
     calls: tuple[ToolCall, ...] = ()
@@ -149,7 +149,7 @@ def _open_calls(turns: list[Turn]) -> tuple[str, ...]:
 
 
 def _answer_what_is_open(turns: list[Turn], given: ResultTurn | None = None) -> None:
-    """With the results that are given, in the order of the calls, and with a word for each that is not."""
+    """With the given results, in the order of the calls, and with a note for each missing one."""
     calls = _open_calls(turns)
     if not calls:
         return

@@ -44,7 +44,7 @@ def turn_of(prompt: Prompt) -> UserTurn:
 
 
 class Asking:
-    """One turn in progress. A context manager and not a generator: whoever enters it also leaves it."""
+    """One turn in progress. A context manager, not a generator: whatever enters it also leaves it."""
 
     def __init__(self, session: Session, prompt: Prompt, model: ModelProvider) -> None:
         self._session = session
@@ -94,9 +94,9 @@ class Session:
     place: Ticket | None = None
     """The innermost of them in the order of calls."""
     system: str = ""
-    """What the model is told before the conversation. It stays the same, so that what follows can be cached."""
+    """The system prompt. It stays the same, so that what follows can be cached."""
     max_tokens: int | None = None
-    """How long one message may be; what the model can do where it is `None`."""
+    """How long one message may be; the model's own limit if `None`."""
     thinking_tokens: int | None = None
     effort: Effort | None = None
     limits: TurnLimits = field(default_factory=TurnLimits)
@@ -105,9 +105,9 @@ class Session:
     opening: tuple[Callable[[], None], ...] = ()
     """What starts in the background when somebody begins to work in the session."""
     settling: tuple[Callable[[float], Awaitable[None]], ...] = ()
-    """Ways to wait for it, each for so many seconds at most."""
+    """Ways to wait for it, each for at most that many seconds."""
     closing: tuple[Callable[[], Awaitable[None]], ...] = ()
-    """What has to be done when nobody works in the session any more."""
+    """What to do when nobody works in the session any more."""
     agents: tuple[str, ...] = ()
     """The kinds of agents that calls of this session may start."""
     transcript_path: str = ""
@@ -124,9 +124,9 @@ class Session:
     has_started: bool = False
     """Whether `hooks` know of it."""
     started_by: Literal["startup", "resume"] = "startup"
-    """What they are told that it began with."""
+    """What they are given as its source."""
     _opening: tuple[str, ...] = ()
-    """What they said at its start, until a prompt is let in."""
+    """What they said at its start, until a prompt is accepted."""
     _facts: Facts | None = None
     _untold: tuple[Note, ...] = ()
     _last_request: Request | None = None
@@ -159,7 +159,7 @@ class Session:
                 await self.hooks.session_ended(self.state.cwd)
 
     async def settled(self, seconds: float) -> None:
-        """Wait for tools that nobody knows yet, such as those of a server that was never up, but not longer."""
+        """Wait for tools that are not known yet, such as those of a server that is starting, but at most this long."""
         for step in self.settling:
             await step(seconds)
 
@@ -194,7 +194,7 @@ class Session:
         self._untold = (*self._untold, note)
 
     async def compact(self, model: ModelProvider, instructions: str = "") -> bool:
-        """Shorten the conversation now. False if there is little to gain, or somebody has a reason why not."""
+        """Shorten the conversation now. False if little would be gained, or a hook prevents it."""
         if self.is_answering:
             raise RuntimeError("This session is answering a prompt. Wait for it, then compact.")
         return await self._compact(model, "manual", instructions=instructions)
@@ -214,11 +214,11 @@ class Session:
                 self.state.queue = tuple(rest)
                 ended = await self.answer(queued, model)
         except asyncio.CancelledError:
-            self.state.queue = ()  # whoever interrupts does not want the next one to start instead
+            self.state.queue = ()  # an interrupt must not start the next one instead
             raise
 
     async def answer(self, prompt: Prompt, model: ModelProvider) -> TurnEnded:
-        """One whole turn, told as events."""
+        """One whole turn, reported as events."""
         emit = self.pipeline.emit
         ended = TurnEnded("interrupted")
         self.turn += 1
@@ -228,14 +228,14 @@ class Session:
         emit(TurnStarted(plain_text(asked.content)))
         try:
             ended = await self._answer(asked, model)
-        except Exception as error:  # the turn's exit: whoever watches is told, and the session lives on
+        except Exception as error:  # the turn's exit: watchers are notified, and the session continues
             log.exception("the turn failed")
             ended = TurnEnded("error", f"{type(error).__name__}: {error}")
         finally:
             try:
                 if self.transcript:
                     await self.transcript.end_turn(ended.reason, ended.error)
-            finally:  # whoever is in a hurry may cancel the wait for the disk
+            finally:  # the wait for the disk may be cancelled
                 emit(ended)
         return ended
 
@@ -286,7 +286,7 @@ class Session:
         )
 
     async def _may_go_on(self, outcomes: Sequence[ToolOutcome]) -> TurnEnded | None:
-        assert self.hooks is not None, "it is asked only for the sake of hooks"
+        assert self.hooks is not None, "only called where hooks are set"
         said = await self.hooks.calls_finished(self.state.cwd, outcomes)
         for text in said.context:
             self.note(Note("hook", text))
@@ -336,7 +336,7 @@ class Session:
         return self._mark_moved_prefix(self._request())
 
     def _mark_moved_prefix(self, request: Request) -> Request:
-        """Say so, if what stands before the conversation is not what stood there last time."""
+        """Report it if what precedes the conversation differs from last time."""
         last, self._last_request = self._last_request, request
         if last is not None and (request.tools != last.tools or request.system != last.system):
             self.pipeline.emit(PrefixMoved(_what_moved(last, request)))
@@ -347,7 +347,7 @@ class Session:
         for source in self.note_sources:
             try:
                 notes += await source.notes(self.agent)
-            except Exception:  # a source of notes is somebody else's code: the turn goes on without its note
+            except Exception:  # a source of notes is somebody else's code: the turn continues without its note
                 log.exception("%s could not say what changed", type(source).__name__)
         return notes
 
@@ -415,7 +415,7 @@ class Session:
             self.pipeline.emit(PrefixMoved("compaction"))
 
     def _add_side_spending(self, model: ModelProvider, usage: Usage) -> None:
-        """For a message that is no part of the conversation."""
+        """For a message that is not part of the conversation."""
         self._add_spending(model, usage)
         if self.transcript and usage != NOTHING:
             self.transcript.note_usage(model.name, usage)

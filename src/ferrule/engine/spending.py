@@ -1,4 +1,4 @@
-"""What a conversation uses and costs, and where that ends."""
+"""What a conversation uses and costs, and its limits."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from ..core.values import named_value
 MILLION = 1_000_000
 NOTHING = Usage()
 NO_PRICE = (
-    "The prices of {} are not known, so a budget in dollars cannot be kept. Leave the budget out, or set `max_turns`."
+    "The price of {} is unknown, so a budget in dollars cannot be enforced. Leave the budget out, or set `max_turns`."
 )
 
 
 @named_value
 class TurnLimits:
-    """`None` stands for no limit."""
+    """`None` means no limit."""
 
     max_turns: int | None = None
     """Messages that the model may write for one prompt."""
     max_budget: float | None = None
-    """Dollars that the session may cost from when it was opened on."""
+    """Dollars that the session may cost, counted from when it was opened."""
 
     def end_if_reached(self, messages: int, spending: Spending, model: ModelProvider) -> TurnEnded | None:
-        """How the turn ends, if one of them does not let it go on."""
+        """How the turn ends, if one of the limits is reached."""
         if self.max_turns is not None and messages >= self.max_turns:
             return TurnEnded("max_turns")
         if self.max_budget is None:
@@ -58,7 +58,7 @@ class Spending:
 
     @property
     def by_model(self) -> Mapping[str, tuple[Usage, float | None]]:
-        """The usage and the dollars of each model; `None` for dollars where nobody knows its prices."""
+        """The usage and the dollars of each model; `None` for dollars if its prices are unknown."""
         return dict(self._by_model)
 
     @property

@@ -1,6 +1,6 @@
-"""The record of a conversation, written while it goes on: one line of JSON for each thing that happens.
+"""The record of a conversation, written as it happens: one line of JSON for each entry.
 
-Writing is appending, so the two-thousandth turn costs what the twentieth does. docs/sessions.md tells the format.
+Writing is appending, so the two-thousandth turn costs what the twentieth does. docs/sessions.md describes the format.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ log = logging.getLogger(__name__)
 
 VERSION = 1
 CWD, FOUND, VALUE = "cwd", "found_tools", "value:"
-"""The keys of state entries; the last one stands before a tool's own key."""
+"""The keys of state entries; the last one is a prefix for a tool's own key."""
 
 
 class Transcript:
-    """One agent's entries in the record of a session. A disk that fails is logged once, and the turn goes on."""
+    """One agent's entries in the record of a session. A disk failure is logged once, and the turn continues."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class Transcript:
         parent: str | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> None:
-        """`meta` says where the session runs and what it comes from; it goes before the first entry."""
+        """`meta` says where the session runs and what it comes from; it precedes the first entry."""
         self._store = store
         self._session_id = session_id
         self._agent = agent
@@ -54,11 +54,11 @@ class Transcript:
         self._write("user", user_fields(turn))
 
     def notes(self, texts: tuple[str, ...], *, apart: bool = False) -> None:
-        """What was said behind the last turn before the model read it; or `apart`, where it had read that already."""
+        """What was appended to the last turn before the model read it; or `apart`, if the model had already read it."""
         self._write("notes", {"texts": list(texts), "apart": apart})
 
     def assistant(self, turn: AssistantTurn, *, model: str, stopped: StopReason, usage: Usage) -> None:
-        """Written before the calls that change something run, so that a crash leaves word of them."""
+        """Written before the calls that change something run, so that they are recorded even after a crash."""
         self._write(
             "assistant", {**assistant_fields(turn), "model": model, "stopped": stopped, "usage": usage_fields(usage)}
         )
@@ -76,7 +76,7 @@ class Transcript:
         self._write("compaction", fields)
 
     def state(self, state: SessionState) -> None:
-        """What of the state is another than when it was last written."""
+        """The parts of the state that changed since they were last written."""
         now = {CWD: state.cwd, FOUND: state.found_tools, **{VALUE + key: value for key, value in state.values.items()}}
         known, self._known = self._known, now
         for key, value in now.items():

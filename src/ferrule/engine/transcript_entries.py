@@ -13,7 +13,7 @@ from ..core.model import AssistantPart, AssistantTurn, ResultTurn, Thought, Tool
 
 
 class UnreadableEntry(ValueError):
-    """A line that is no entry, or one that says something no turn can."""
+    """A line that is not an entry, or one that no turn can hold."""
 
 
 def line_of(entry: Mapping[str, Any]) -> bytes:
@@ -128,7 +128,7 @@ def result_turn(entry: Mapping[str, Any]) -> ResultTurn:
 def texts(entry: Mapping[str, Any], key: str) -> tuple[str, ...]:
     values = entry.get(key)
     if not isinstance(values, list) or not all(isinstance(value, str) for value in cast(list[Any], values)):
-        raise UnreadableEntry(f"`{key}` is no list of texts")
+        raise UnreadableEntry(f"`{key}` is not a list of texts")
     return tuple(cast(list[str], values))
 
 
@@ -163,12 +163,12 @@ def _read_part(part: Mapping[str, Any]) -> AssistantPart:
 def _text(fields: Mapping[str, Any], key: str) -> str:
     value = fields.get(key)
     if not isinstance(value, str):
-        raise UnreadableEntry(f"`{key}` is no text")
+        raise UnreadableEntry(f"`{key}` is not a text")
     return value
 
 
 def _list(entry: Mapping[str, Any], key: str) -> Sequence[Mapping[str, Any]]:
     values = entry.get(key)
     if not isinstance(values, list) or not all(isinstance(value, dict) for value in cast(list[Any], values)):
-        raise UnreadableEntry(f"`{key}` is no list of objects")
+        raise UnreadableEntry(f"`{key}` is not a list of objects")
     return cast(list[dict[str, Any]], values)

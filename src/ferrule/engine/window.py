@@ -19,7 +19,7 @@ TOOL = 150
 
 
 class Meter:
-    """What providers report counts; what came since then is estimated from its size, once."""
+    """Uses what providers report; what came since then is estimated from its size, once."""
 
     def __init__(self) -> None:
         self.tokens = 0
@@ -27,7 +27,7 @@ class Meter:
         self._is_new = True
 
     def measure(self, request: Request) -> int:
-        """Tokens of a request that goes on where the one before it ended."""
+        """Tokens of a request that continues where the previous one ended."""
         if self._is_new:
             self._is_new = False
             self.tokens = _around(request)
@@ -37,7 +37,7 @@ class Meter:
         return self.tokens
 
     def report(self, usage: Usage, turns: int) -> bool:
-        """What a message used that ends the first so many turns. False if it says nothing."""
+        """Record the usage of a message that ends the first `turns` turns. False if it reports none."""
         read = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
         if not read:
             return False
@@ -47,7 +47,7 @@ class Meter:
         return True
 
     def reset(self) -> None:
-        """The conversation is another one."""
+        """The conversation was replaced."""
         self._turns = 0
         self._is_new = True
 
@@ -62,7 +62,7 @@ def estimate(turns: Sequence[Turn]) -> int:
 
 
 def _around(request: Request) -> int:
-    """What stands before the conversation in each request."""
+    """What precedes the conversation in each request."""
     tools = sum(len(spec.description) // CHARACTERS + TOOL for spec in request.tools)
     return len(request.system) // CHARACTERS + tools
 

@@ -1,1 +1,1 @@
-"""What the model is told besides the conversation: instructions of people and projects, facts, and how to work."""
+"""What the model gets besides the conversation: instructions of people and projects, facts, and how to work."""

@@ -23,7 +23,7 @@ class Changed:
 
 
 def find_changed_files(root: str, index: str) -> Changed | None:
-    """`None` where that cannot be told soon: no index, one of a kind not known here, or one too long."""
+    """`None` where that takes too long or is unknown: no index, an unsupported version, or too many entries."""
     try:
         with open(index, "rb") as file:
             data = file.read(MOST_ENTRIES * 400)
@@ -53,7 +53,7 @@ def _entries(data: bytes) -> Iterator[tuple[str, int, int, int, int]]:
     """Path, mode, modification time and size of each entry. Raises what a broken index causes."""
     signature, version, count = _HEAD.unpack_from(data)
     if signature != b"DIRC" or version not in (2, 3, 4) or count > MOST_ENTRIES:
-        raise ValueError("not an index that is read here")
+        raise ValueError("not a supported index")
     position, path = _HEAD.size, b""
     for _ in range(count):
         fields = _ENTRY.unpack_from(data, position)

@@ -34,7 +34,7 @@ class Objects:
         """The text of a commit. Raises `UnreadableObject`."""
         kind, data = self._object(name, MOST_DELTAS)
         if kind != b"commit":
-            raise UnreadableObject(f"{name} is no commit")
+            raise UnreadableObject(f"{name} is not a commit")
         return data
 
     def _object(self, name: str, deltas: int) -> tuple[bytes, bytes]:
@@ -46,7 +46,7 @@ class Objects:
                 offset = _offset_in(f"{pack}.idx", name)
                 if offset is not None:
                     return self._read_packed(f"{pack}.pack", offset, deltas)
-        raise UnreadableObject(f"{name} is not there")
+        raise UnreadableObject(f"{name} was not found")
 
     def _read_packed(self, pack: str, offset: int, deltas: int) -> tuple[bytes, bytes]:
         if deltas == 0:
@@ -63,7 +63,7 @@ class Objects:
                 delta = _inflate(data, position + 20)
                 base = self._object(bytes(data[position : position + 20]).hex(), deltas - 1)
             else:
-                raise UnreadableObject("an object of no known kind")
+                raise UnreadableObject("an object of an unknown kind")
         return base[0], _apply_delta(base[1], delta)
 
 

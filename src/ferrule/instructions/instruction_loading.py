@@ -1,4 +1,4 @@
-"""Instruction files, read with what they import: bounded, each once, and nothing outside that nobody approved."""
+"""Instruction files, read with what they import: bounded, each once, and nothing outside without approval."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from .instruction_places import InstructionFile
 from .markdown import front_matter, imports, readings, without_comments
 
 MOST_BYTES: Final = 100_000
-"""Of one file; the rest of it is left out, and that is said."""
+"""Of one file; the rest of it is left out, with a warning."""
 MOST_IN_ALL: Final = 400_000
-LEFT_OUT: Final = "[left out: the rules of this session do not let it be read without a question]"
-"""What the model is told in the place of a file that it would look for."""
+LEFT_OUT: Final = "[left out: the rules of this session require approval to read it]"
+"""What the model gets instead of such a file."""
 DEEPEST: Final = 4
 """Imports of imports."""
 
@@ -40,7 +40,7 @@ class Instruction:
 
 @dataclass(slots=True)
 class Reader:
-    """Reads places in turn. Remembers what it has read, so that nothing is told twice."""
+    """Reads places in turn. Remembers what it has read, so that nothing is included twice."""
 
     roots: tuple[str, ...]
     """Real paths inside which a project's files may lead and import."""
@@ -64,7 +64,7 @@ class Reader:
             matter = front_matter(text)
             paths, text = matter.paths, matter.body
             if matter.fault:
-                self.warnings.append(f"{place.path}: {matter.fault}, so it counts for every file.")
+                self.warnings.append(f"{place.path}: {matter.fault}, so it applies to every file.")
         text = without_comments(text)
         if text.strip():
             yield Instruction(place.path, text, place.level, paths, place.base)
@@ -87,7 +87,7 @@ class Reader:
             yield from self._follow_imports(content, place, os.path.dirname(path), depth + 1)
 
     def _text(self, path: str, place: InstructionFile) -> str | None:
-        """`None` where there is nothing to tell; what is wrong with it is a warning."""
+        """`None` if there is nothing to include; a problem with it becomes a warning."""
         real = os.path.realpath(path)
         if real in self._seen:
             return None
@@ -117,7 +117,7 @@ class Reader:
         return _decode(data)
 
     def _refusal(self, path: str, place: InstructionFile) -> str | None:
-        """Why it does not pass the door. A user's or an administrator's own file is no project's to take away."""
+        """Why it may not be read. A project cannot take away a user's or an administrator's own file."""
         if self.door is None or (path == place.path and not place.level.in_folder):
             return None
         return self.door.objection(path)

@@ -1,4 +1,4 @@
-"""Where instructions stand, in the order in which they are told: what is nearer to the work comes later."""
+"""Where instructions are found, in the order in which the model gets them: what is nearer to the work comes later."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def starting_places(around: SettingsContext, levels: frozenset[Level]) -> Iterat
     for folder in folders_down_to(around.cwd):
         if os.path.join(folder, FOLDER) != around.config_folder:
             yield from places_in(folder, levels)
-        else:  # the home itself: its `.claude` is the user's own, and was told already
+        else:  # the home itself: its `.claude` is the user's own, and was included already
             yield from _project_files(folder, levels, own_folder=False)
 
 
 def places_in(folder: str, levels: frozenset[Level]) -> Iterator[InstructionFile]:
-    """What a folder of a project brings."""
+    """The instruction files in a folder of a project."""
     yield from _project_files(folder, levels, own_folder=True)
     if Level.PROJECT in levels:
         yield from _rules(os.path.join(folder, FOLDER, RULES), Level.PROJECT, folder)
@@ -75,7 +75,7 @@ def _project_files(folder: str, levels: frozenset[Level], *, own_folder: bool) -
 
 
 def _present(path: str, level: Level, base: str) -> Iterator[InstructionFile]:
-    """A link that leads nowhere counts as present, so that somebody hears of it."""
+    """A broken link is treated as present, so that it is reported."""
     if os.path.lexists(path):
         yield InstructionFile(path, level, base)
 

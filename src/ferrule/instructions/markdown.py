@@ -15,7 +15,7 @@ _TRAILING = ".,;:!?)]}>'\""
 
 @plain_value
 class FrontMatter:
-    """What stands before the text of a rule."""
+    """What precedes the text of a rule."""
 
     paths: tuple[str, ...]
     body: str
@@ -42,7 +42,7 @@ def without_comments(text: str) -> str:
 
 
 def _without_comment(line: str, inside: bool) -> tuple[str | None, bool]:
-    """What is left of a line, `None` for nothing, and whether a comment goes on behind it."""
+    """What is left of a line, `None` for nothing, and whether a comment continues after it."""
     if not inside and not line.lstrip().startswith("<!--"):
         return line, False
     start = 0 if inside else line.index("<!--")
@@ -82,7 +82,7 @@ def readings(path: str) -> Iterator[str]:
 
 
 def front_matter(text: str) -> FrontMatter:
-    """Of a rule file: only `paths` counts, as a list or as one text with commas.
+    """Of a rule file: only `paths` is used, as a list or as one comma-separated text.
 
     >>> front_matter("---\\npaths: src/**\\n---\\nBe careful.\\n").paths
     ('src/**',)
@@ -115,7 +115,7 @@ def _paths(value: str, following: list[str], body: str) -> FrontMatter:
 
 
 def _split(text: str) -> list[str]:
-    """At commas that do not stand in braces: `*.{ts,tsx}` is one pattern."""
+    """At commas that are not in braces: `*.{ts,tsx}` is one pattern."""
     parts, depth = [""], 0
     for char in text:
         depth += (char == "{") - (char == "}")
@@ -131,7 +131,7 @@ def _unquote(text: str) -> str:
 
 
 def _lines(text: str) -> Iterator[tuple[str, bool]]:
-    """Each line with its end, and whether it stands in a fenced block or is the edge of one."""
+    """Each line with its end, and whether it is in a fenced block or is the edge of one."""
     fence = ""
     for line in text.splitlines(keepends=True):
         match = _FENCE.match(line)

@@ -1,4 +1,4 @@
-"""Instructions of folders below the workspace, and of rules for some files, told when a file there is touched."""
+"""Instructions of folders below the workspace, and rules for some files, included when a file there is touched."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .instruction_loading import Instruction, Reader
 from .instruction_places import places_in
 
 MOST_FILES = 50
-"""Files of one call that are looked at; one that touches more is a sweep over a tree, and about none of them."""
+"""The most files of one call that are considered; a call that touches more scans a tree and is about none of them."""
 
 
 class NestedInstructions:
-    """Satisfies `core.ports.AfterCall`. Each agent is told once of each file."""
+    """Satisfies `core.ports.AfterCall`. Each agent gets each file once."""
 
     def __init__(
         self, workspace: str, reader: Reader, levels: frozenset[Level], waiting: Iterable[Instruction] = ()
@@ -32,7 +32,7 @@ class NestedInstructions:
         self._reading = asyncio.Lock()
         self._waiting = list(waiting)
         self._told: dict[str, dict[str, str]] = {}
-        """For each agent, the calls behind which each file was told."""
+        """For each agent, the calls after which each file was included."""
 
     async def after(self, proposal: Proposal, outcome: ToolOutcome, /) -> Amendment | None:
         files = [] if outcome.is_error else self._files(proposal)
@@ -45,7 +45,7 @@ class NestedInstructions:
         return Amendment(messages=tuple(map(str, new))) if new else None
 
     def keep_only(self, agent: str, call_ids: frozenset[str]) -> None:
-        """What was told behind other calls can no longer be read, and is told again when it matters."""
+        """Text after other calls can no longer be read, and is included again when it matters."""
         told = self._told.get(agent, {})
         self._told[agent] = {path: call for path, call in told.items() if call in call_ids}
 

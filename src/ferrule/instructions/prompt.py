@@ -1,4 +1,4 @@
-"""The system prompt: what never changes first, what is about this project next, what is about this moment last.
+"""The system prompt: first what never changes, then what is about this project, last what is about this moment.
 
 It is put together once for each session, so that every request begins with the same bytes.
 """
@@ -56,16 +56,16 @@ def _changes(word: str, paths: Sequence[str]) -> Iterator[str]:
 
 
 def _on_one_line(text: str) -> str:
-    """Names come from the disk: on one line, whatever stands in them."""
+    """Names come from the disk: on one line, whatever they contain."""
     return "".join(char if char.isprintable() else "?" for char in text)
 
 
 _HEADING = (
     "# Instructions of this person and project\n\n"
-    "They come from files, in order: what stands later is nearer to the work and counts more. "
+    "They come from files, in order: later ones are nearer to the work and take precedence. "
     "Follow them wherever they apply to the task."
 )
-_MOMENT = "# Where you are\n\nAs it was when this conversation began; it does not follow what changes."
+_MOMENT = "# Where you are\n\nAs it was when this conversation began; it is not updated."
 
 
 def builtin_prompt() -> str:
@@ -81,7 +81,7 @@ def system_prompt(
     deferred: Iterable[ToolSpec] = (),
     environment: str = "",
 ) -> str:
-    """`base` stands in the place of the built-in words and of the facts about the machine."""
+    """`base` replaces the built-in instructions and the facts about the machine."""
     parts = [builtin_prompt() if base is None else base.strip()]
     parts.append((append or "").strip())
     parts.append(_deferred_tools(deferred))

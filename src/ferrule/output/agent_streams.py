@@ -11,7 +11,7 @@ from .stream_json import StreamJson
 
 
 class AgentStreams:
-    """Reads the events of all agents of a session. What an agent does stands between its call and the result of it."""
+    """Reads the events of all agents of a session. An agent's lines come between its call and that call's result."""
 
     def __init__(self, main: StreamJson, of_agent: Callable[[AgentStarted], StreamJson]) -> None:
         self.main = main
@@ -19,7 +19,7 @@ class AgentStreams:
         self._agents: dict[str, StreamJson] = {}
 
     def lines(self, envelope: Envelope) -> list[dict[str, Any]]:
-        """None for an agent whose start was not seen: nobody could tell what its lines belong to."""
+        """None for an agent whose start was not seen: its lines could not be assigned to a call."""
         agent, event = envelope.agent, envelope.event
         if agent == "main":
             return self.main.lines(envelope)

@@ -27,7 +27,7 @@ class Style:
 
     @classmethod
     def of(cls, stream: TextIO, environment: Mapping[str, str]) -> Style:
-        """Colour on a terminal unless NO_COLOR is set or the terminal is dumb; FORCE_COLOR wins over both."""
+        """Colour on a terminal unless NO_COLOR is set or the terminal is dumb; FORCE_COLOR overrides both."""
         terminal = stream.isatty() and environment.get("TERM") != "dumb" and not environment.get("NO_COLOR")
         wide = (stream.encoding or "").lower().replace("-", "") in ("utf8", "utf16")
         return cls(colour=bool(environment.get("FORCE_COLOR")) or terminal, unicode=wide)

@@ -1,4 +1,4 @@
-"""What a prompt came to, for scripts: the last line of a run, and the exit code that goes with it."""
+"""The result of a prompt, for scripts: the last line of a run, and its exit code."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Ending(StrEnum):
 
 @named_value
 class Spent:
-    """What one model used and what that cost; `usd` is `None` where nobody knows the price."""
+    """What one model used and what that cost; `usd` is `None` if the price is unknown."""
 
     facts: ModelFacts
     usage: Usage
@@ -60,13 +60,13 @@ class RunAnswer:
 
     @property
     def usd(self) -> float | None:
-        """Of the whole run; `None` where a model was asked whose price nobody knows."""
+        """Of the whole run; `None` if the price of one of its models is unknown."""
         costs = [spent.usd for spent in self.spent.values()]
         return None if None in costs else sum(cost or 0.0 for cost in costs)
 
     @property
     def exit_code(self) -> int:
-        """For a run that no signal ended: refused calls give way to whatever else went wrong."""
+        """For a run that no signal ended: any other failure takes precedence over refused calls."""
         match self.ending:
             case Ending.SUCCESS:
                 return DENIED if self.denials else DONE

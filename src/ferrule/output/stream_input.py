@@ -19,7 +19,7 @@ class InputMessage:
 
 @plain_value
 class ControlRequest:
-    """Something to be done beside the conversation, and answered with the same id."""
+    """Something to do outside the conversation, answered with the same id."""
 
     id: str
     subtype: str
@@ -37,7 +37,7 @@ class ControlAnswer:
 
 @plain_value
 class ControlCancel:
-    """A request that nobody needs an answer to any more."""
+    """A request whose answer is no longer needed."""
 
     id: str
 
@@ -99,7 +99,7 @@ def _read(content: Any) -> Incoming:
 def _answer(response: Mapping[str, Any]) -> ControlAnswer:
     id = _text(response, "request_id")
     if response.get("subtype") == "error":
-        return ControlAnswer(id, {}, str(response.get("error") or "it could not say why"))
+        return ControlAnswer(id, {}, str(response.get("error") or "no reason given"))
     given = response.get("response")
     return ControlAnswer(id, cast(Mapping[str, Any], given) if isinstance(given, dict) else {})
 

@@ -48,7 +48,7 @@ from .block_events import BlockEvents
 from .run_answer import usage_object
 
 LONGEST = 100_000
-"""Characters of one string; the text for the model is bounded already, the output behind it need not be."""
+"""Characters of one string; the text for the model is already bounded, the output may not be."""
 
 
 Shape: TypeAlias = Callable[[ToolOutcome], Mapping[str, Any] | None]
@@ -132,7 +132,7 @@ class _Message:
     usage: Usage = field(default_factory=Usage)
     is_whole: bool = False
     waiting: dict[str, ToolOutcome | None] = field(default_factory=dict[str, ToolOutcome | None])
-    """Calls whose results have not been told, in their order; with the result where there is one."""
+    """Calls whose results have not been reported, in order; with the result if it is known."""
 
 
 class StreamJson:
@@ -148,7 +148,7 @@ class StreamJson:
         shape: Shape = own_shape,
         new_id: Callable[[], str] = new_uuid,
     ) -> None:
-        """`shape` makes of an outcome what stands beside the text that the model reads."""
+        """`shape` turns an outcome into the value shown beside the text that the model reads."""
         self._session_id = session_id
         self._model = model
         self._parent = parent
@@ -248,7 +248,7 @@ class StreamJson:
     def _on_requested(self, call: ToolCall) -> Iterator[dict[str, Any]]:
         parent = call.id.rpartition(".")[0]
         if parent and (parent in self._writing.waiting or parent in self._nested):
-            self._nested[call.id] = call  # a call that another call makes is no part of the conversation
+            self._nested[call.id] = call  # a call that another call makes is not part of the conversation
             return
         yield from self._text()
         yield from self._partial(lambda blocks: blocks.end_call(call))
@@ -272,7 +272,7 @@ class StreamJson:
         yield from self._results_due(whole=message.is_whole)
 
     def _results_due(self, *, whole: bool) -> Iterator[dict[str, Any]]:
-        """The results that can be told: of a whole message, each once all before it have been."""
+        """The results that can be reported: those of a complete message, each once all before it were reported."""
         message = self._message
         if message is None or not whole:
             return
@@ -331,7 +331,7 @@ class StreamJson:
 
 
 def encode_json_line(line: dict[str, Any] | list[dict[str, Any]]) -> bytes:
-    """One line, whatever stands in it: JSON escapes line breaks, and half a character becomes a replacement."""
+    """One line, whatever it contains: JSON escapes line breaks, and half a character becomes a replacement."""
     try:
         text = json.dumps(line, ensure_ascii=False, allow_nan=False)
     except ValueError:  # a model may write a number that JSON has no word for

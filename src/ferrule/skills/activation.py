@@ -9,17 +9,17 @@ from ..core.ports import Amendment, Note, Proposal
 from .skill_catalog import Skills
 
 MOST_FILES = 50
-"""Files of one call that are looked at; one that reads more is a sweep over a tree, and about none of them."""
+"""The most files of one call that are considered; a call that reads more scans a tree and is about none of them."""
 
 
 class ActivatedSkills:
-    """Satisfies `core.ports.AfterCall`. Each agent is told once of each skill."""
+    """Satisfies `core.ports.AfterCall`. Each agent is notified once of each skill."""
 
     def __init__(self, skills: Skills, workspace: str) -> None:
         self._skills = skills
         self._workspace = os.path.realpath(workspace)
         self._told: dict[str, dict[str, str]] = {}
-        """For each agent, the calls behind which each skill was named."""
+        """For each agent, the calls after which each skill was named."""
 
     def after(self, proposal: Proposal, outcome: ToolOutcome, /) -> Amendment | None:
         reads = proposal.effects.reads
@@ -34,10 +34,10 @@ class ActivatedSkills:
                     lines.append(f"- {skill.name}: {skill.description}")
         if not lines:
             return None
-        words = "\n".join(("There are skills for files like this one. Use them with the Skill tool:", *lines))
+        words = "\n".join(("These skills are for files like this one. Use them with the Skill tool:", *lines))
         return Amendment(messages=(str(Note("skills", words)),))
 
     def keep_only(self, agent: str, call_ids: frozenset[str]) -> None:
-        """What was said behind other calls can no longer be read, and is said again when it matters."""
+        """Notes after other calls can no longer be read, and are repeated when they matter."""
         told = self._told.get(agent, {})
         self._told[agent] = {name: call for name, call in told.items() if call in call_ids}

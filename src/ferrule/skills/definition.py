@@ -18,7 +18,7 @@ LONGEST_DESCRIPTION: Final = 1536
 """Characters of a description that are listed."""
 
 NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,62}[A-Za-z0-9_])?")
-"""What a skill, or a plugin that brings some, may be called."""
+"""The valid names of a skill, or of a plugin with skills."""
 
 _FOLDER: Final = re.compile(r"\$\{(?:CLAUDE|FERRULE)_SKILL_DIR\}")
 
@@ -29,13 +29,13 @@ class SkillDefinition:
     description: str
     path: str
     folder: str
-    """Where its other files stand."""
+    """The folder of its other files."""
     level: Level
     body: str
     argument_names: tuple[str, ...] = ()
     argument_hint: str = ""
     allowed: tuple[str, ...] = ()
-    """Rules that hold for the turn in which it is used; none where the folder is not trusted."""
+    """Rules that apply in the turn in which it is used; none where the folder is not trusted."""
     disallowed: tuple[str, ...] = ()
     may_run: bool = True
     """Whether the commands in its text and its hooks are run: whether it is trusted."""
@@ -52,15 +52,15 @@ class SkillDefinition:
 
 
 def skill_of(written: WrittenPage, name: str) -> SkillDefinition:
-    """Raises `BadPage` where the file is no skill."""
+    """Raises `BadPage` if the file is not a skill."""
     head = written.page.head
     if not all(NAME.fullmatch(part) for part in name.split(":")):
-        raise BadPage(f"{written.path!r} is skipped: {name!r} is no name for a skill. Use letters, digits, `-` and `_`")
+        raise BadPage(f"{written.path!r} is skipped: {name!r} is not a valid name. Use letters, digits, `-` and `_`")
     words = " ".join(filter(None, (text_of(head, "description"), text_of(head, "when_to_use"))))
     is_command = written.shelf.kind is ItemKind.COMMAND
     description = words or (_first_line(written.page.body) if is_command else "")
     if not description:
-        raise BadPage(f"{written.path} is skipped: it has no `description`, so nobody knows when to use it")
+        raise BadPage(f"{written.path} is skipped: it has no `description`, so the model cannot tell when to use it")
     return SkillDefinition(
         name=name,
         description=description[:LONGEST_DESCRIPTION],
@@ -84,7 +84,7 @@ def skill_of(written: WrittenPage, name: str) -> SkillDefinition:
 
 
 def _hint(head: Mapping[str, Any]) -> str:
-    """What stands in brackets is a list to YAML, and a hint to whoever wrote it.
+    """Text in brackets is a list in YAML, but is meant as a hint.
 
     >>> _hint({"argument-hint": ["file", "line"]}), _hint({"argument-hint": "<file>"})
     ('[file, line]', '<file>')

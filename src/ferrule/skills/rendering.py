@@ -35,7 +35,7 @@ class NotRendered(Exception):
 
 @named_value
 class Surrounding:
-    """What variables in the text of a skill stand for."""
+    """The values of variables in the text of a skill."""
 
     session_id: str
     project: str
@@ -52,7 +52,7 @@ async def render_skill(skill: SkillDefinition, arguments: str, around: Surroundi
         text = filling.fill(skill.body[position : found.start()])
         references += _references(text, skill, around)
         if number == MOST_COMMANDS:
-            raise NotRendered(f"The skill {skill.name} runs more than {MOST_COMMANDS} commands, which is not done.")
+            raise NotRendered(f"The skill {skill.name} runs more than {MOST_COMMANDS} commands, which is the limit.")
         parts += (text, await _output(skill, filling.fill((found[1] or found[2]).strip()), invoke))
         position = found.end()
     text = filling.fill(skill.body[position:])
@@ -74,7 +74,7 @@ class _Filling:
         try:
             self._each = shlex.split(arguments)
         except ValueError:
-            self._each = arguments.split()  # a quote that nobody closed
+            self._each = arguments.split()  # an unclosed quote
         self._named = dict(zip(skill.argument_names, (*self._each, *[""] * len(skill.argument_names)), strict=False))
         folder, project = skill.folder, around.project
         self._variables = {
@@ -108,17 +108,17 @@ async def _output(skill: SkillDefinition, command: str, invoke: Invoke) -> str:
     if not skill.may_run:
         raise NotRendered(
             f"The skill {skill.name} runs commands, and its folder is not trusted. "
-            "A person can look at it with `ferrule trust --show` and agree with `ferrule trust`."
+            "A person can inspect it with `ferrule trust --show` and trust it with `ferrule trust`."
         )
     outcome = await invoke("Bash", {"command": command, "description": f"for the skill {skill.name}"})
     said = plain_text(outcome.content)
     if outcome.status is not Status.OK or getattr(outcome.output, "exit_code", 0):
-        raise NotRendered(f"The skill {skill.name} could not be used, for `{command}` did not run well: {said}")
+        raise NotRendered(f"The skill {skill.name} could not be used because `{command}` failed: {said}")
     return said
 
 
 def _references(text: str, skill: SkillDefinition, around: Surrounding) -> Iterator[str]:
-    """Files that the text names with an `@`, outside of code. What is no file is only a word."""
+    """Files that the text names with an `@`, outside of code. A name without a file is plain text."""
     for found in _REFERENCE.finditer(_CODE.sub("", text)):
         named = os.path.expanduser(found[1].rstrip(".,;:!?)"))
         for base in (around.cwd, skill.folder):

@@ -1,4 +1,4 @@
-"""Which skills there are. Found once; the text of one is read again each time it is used."""
+"""The skills of a session. Found once; the text of one is read again each time it is used."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _ORDER: Final = (Level.MANAGED, Level.USER, Level.PROJECT)
 
 
 class NoSuchSkill(LookupError):
-    """The message names those that there are."""
+    """The message names the available ones."""
 
 
 class Skills:
-    """The skills of one session. A person's own go before those of the folder, and skills before commands."""
+    """The skills of one session. A person's own take precedence over those of the folder, and skills over commands."""
 
     def __init__(self, pages: DefinitionFiles, only: Collection[str] | None = None) -> None:
-        """`only` are the names of those there are to be; `None` for all."""
+        """`only` are the names to include; `None` for all."""
         self._pages = pages
         self._only = only
 
@@ -60,7 +60,7 @@ class Skills:
                 warnings.append(str(reason))
                 continue
             if len(found) == MOST:
-                warnings.append(f"There are more than {MOST} skills; {path} and what follows is skipped.")
+                warnings.append(f"There are more than {MOST} skills; {path} and those after it are skipped.")
                 break
             found.setdefault(name, skill)
         return found, tuple(warnings)
@@ -70,7 +70,7 @@ class Skills:
         known = self.all.get(name)
         if known is None:
             names = ", ".join(sorted(self.all)) or "none"
-            raise NoSuchSkill(f"There is no skill named {name[:100]}. There are: {names}.")
+            raise NoSuchSkill(f"No skill is named {name[:100]}. Available: {names}.")
         shelf = next(shelf for shelf, path, _ in self._files() if path == known.path)
         return skill_of(self._pages.read(shelf, known.path), name)
 
@@ -121,7 +121,7 @@ def _is_about(skill: SkillDefinition, relative: str) -> bool:
 
 
 def _listing(skills: list[SkillDefinition], budget: int) -> str:
-    """Descriptions give way before names do, all in the same measure."""
+    """Descriptions are shortened before names are, all by the same proportion."""
     names = [f"- {skill.name}" + (f" {skill.argument_hint}" if skill.argument_hint else "") for skill in skills]
     room = budget - sum(len(name) + 3 for name in names)
     each = max(0, room // max(1, len(skills)))

@@ -1,7 +1,7 @@
-"""Rules and hooks that a skill brings: they hold while it is read, and for the rest of the turn in which it was used.
+"""Rules and hooks that a skill defines: they apply while it is read, and for the rest of the turn in which it was used.
 
-One more judge beside the session's own. What it allows answers what nobody
-else has an opinion on; what others deny or ask about stays as it is.
+An additional judge. It can allow what no other judge has an opinion on;
+what others deny or ask about stays as it is.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAIN: Final = "main"
 
 @plain_value
 class SkillHooks:
-    """As they stand in the head of a skill, with what it takes to run them."""
+    """As written in the head of a skill, with what it takes to run them."""
 
     skill: str
     path: str
@@ -54,7 +54,7 @@ class SkillRules:
         return bool(self.allow or self.deny or self.hooks)
 
     def as_state(self, turn: int, before: Mapping[str, Any] | None) -> Mapping[str, Any]:
-        """As a value of the session's state, with what other skills brought in the same turn."""
+        """As a value of the session's state, with what other skills defined in the same turn."""
         same = before if before and before.get("turn") == turn else None
         return {
             "turn": turn,
@@ -77,8 +77,8 @@ class NotActivated(ValueError):
 
 
 def no_hooks(hooks: SkillHooks) -> object:
-    """Where nobody runs any."""
-    raise NotActivated(f"{hooks.path} brings hooks, which nobody runs here, so {hooks.skill} is not used.")
+    """For sessions that do not run hooks."""
+    raise NotActivated(f"{hooks.path} defines hooks, which cannot run here, so {hooks.skill} is not used.")
 
 
 class TurnRules:
@@ -129,7 +129,7 @@ class TurnRules:
         return max(filter(None, opinions), key=lambda verdict: verdict.behavior, default=None)
 
     def hooks_for(self, agent: str, chain: Collection[str]) -> tuple[SkillHooks, ...]:
-        """Those that hold for an agent inside of these calls; those of the agents that it works for hold for it too."""
+        """Those that apply to an agent inside of these calls; those of the agents that it works for apply to it too."""
         found = [hooks for rules in self._rules_of_calls(agent, chain) for hooks in rules.hooks]
         for name, state in self._states.items():
             saved = state.values.get(KEY)

@@ -1,4 +1,4 @@
-"""Stand-ins for the ports, each with one plain behaviour."""
+"""Test doubles for the ports, each with one plain behaviour."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ from ..providers.script import FOUND, BadScript, Script, ScriptedFault, Scripted
 from .model_wires import anthropic_events, openai_events
 
 READ_AHEAD = 1 << 24
-"""A long conversation is read in few rounds, so that a measurement is of the client."""
-GARBAGE = "data: {this is no JSON\n\n"
+"""A long conversation is read in few rounds, so that a benchmark measures the client."""
+GARBAGE = "data: {this is not JSON\n\n"
 KINDS = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "not_found_error"}
 LATER_KINDS = {429: "rate_limit_error", 529: "overloaded_error"}
 
@@ -56,7 +56,7 @@ class ModelServer:
     ) -> None:
         """`log` gets each body as a line; `keep` says whether `requests` does.
 
-        `arrived` is told of each request, numbered from 1, as soon as it is whole.
+        `arrived` is called for each request, numbered from 1, as soon as it is complete.
         """
         self._turns: list[ScriptedTurn] = script.turns
         self._log = log
@@ -214,7 +214,7 @@ async def _stream(writer: asyncio.StreamWriter, events: Iterable[str], fault: Sc
 
 
 def _last_results(request: LoggedRequest) -> str:
-    """The text of the results behind the model's last message."""
+    """The text of the results after the model's last message."""
     texts: list[str] = []
     for message in reversed(cast(list[dict[str, Any]], request.body.get("messages", []))):
         if message.get("role") == "assistant":
@@ -248,7 +248,7 @@ async def _run(script: Script, port: int, log: IO[bytes] | None) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m ferrule.testing.model_server", description=__doc__)
     parser.add_argument("--script", required=True, help="the turns to play, as docs/models.md describes")
-    parser.add_argument("--port", type=int, default=0, help="0 for any that is free; the URL is printed")
+    parser.add_argument("--port", type=int, default=0, help="0 for any free port; the URL is printed")
     parser.add_argument("--log", type=Path, help="write the body of each request to this file, a line each")
     options = parser.parse_args()
     try:

@@ -1,4 +1,4 @@
-"""The promises every tool makes. Subclass in a test, give it samples, done.
+"""The contract of every tool. Subclass it in a test and give it samples.
 
     class TestGlobContract(ToolContract):
         samples = ({"pattern": "*.py"},)
@@ -189,7 +189,7 @@ class ToolContract:
         return outcome
 
     def _effects(self, sample: Mapping[str, Any], folder: Path) -> Effects:
-        """As the tool itself states them, before the engine makes the worst of what is no proper statement."""
+        """As the tool itself states them, before the engine replaces an invalid statement by the worst case."""
         session = self._session(folder)
         ready = session.pipeline.prepare(self._call(sample), session.registry.pool, bare_context(folder))
         assert not isinstance(ready, ToolOutcome), ready.content

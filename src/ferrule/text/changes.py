@@ -1,8 +1,8 @@
-"""What two sequences of strings have in common, at a bounded price.
+"""What two sequences of strings have in common, at a bounded cost.
 
 What begins and ends both is set aside, strings that are unique in both divide
 the rest, and only what is small then goes to difflib. A large part without
-anything unique counts as changed whole.
+anything unique is treated as changed as a whole.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Same(NamedTuple):
 
 
 class LineChange(NamedTuple):
-    """What stands at `a` in the one is what stands at `b` in the other; either may be empty."""
+    """What is at `a` in the one is what is at `b` in the other; either may be empty."""
 
     a: slice
     b: slice
@@ -69,7 +69,7 @@ def changes(a: Sequence[str], b: Sequence[str]) -> list[LineChange]:
 
 
 def pair_lines(same: Iterable[Same], *, changed: bool = False) -> Iterator[tuple[int, int]]:
-    """Index by index, what corresponds to what; with `changed` also what stands between two equal parts."""
+    """Index by index, what corresponds to what; with `changed` also what is between two equal parts."""
     a_done = b_done = 0
     for part in same:
         if changed:
@@ -94,7 +94,7 @@ def _small(a: Sequence[str], b: Sequence[str], a_low: int, a_high: int, b_low: i
 
 
 def _anchors(a: Sequence[str], b: Sequence[str], a_low: int, a_high: int, b_low: int, b_high: int) -> list[Same]:
-    """Strings that stand once in each, as many of them as keep their order."""
+    """Strings that occur once in each, as many of them as keep their order."""
     in_b = {b[at]: at for at in range(b_low, b_high)}
     once_in_b = Counter(b[b_low:b_high])
     once_in_a = Counter(a[a_low:a_high])

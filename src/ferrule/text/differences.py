@@ -1,4 +1,4 @@
-"""How a sought text differs from what stands in the file: in words, and as a small diff with its whitespace visible."""
+"""How a sought text differs from the file: in words, and as a small diff with its whitespace visible."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _lines(wanted: list[str], found: list[str]) -> str:
     if not lacking:
         return f"{_line_count(extra)} of `old_string` that the file does not have there"
     if not extra:
-        return f"{_line_count(lacking)} that the file has there and `old_string` has not"
+        return f"{_line_count(lacking)} that the file has there and `old_string` does not"
     return "its words" if len(wanted) == 1 else f"{extra} of the {len(wanted)} lines of `old_string`"
 
 
@@ -123,7 +123,7 @@ def _as_cut(wanted: list[str], found: list[str]) -> list[str]:
 
 
 def visible_diff(wanted: list[str], found: list[str], first: int) -> str:
-    """What was sought (-) against what stands there (+), numbered as the file is.
+    """What was sought (-) against what is there (+), numbered as the file is.
 
     Of lines that agree only those beside a difference are shown.
     """

@@ -19,10 +19,10 @@ CONTEXT = 3
 def unified_diff(
     before: str, after: str, path: str, *, context: int = CONTEXT, limit: int | None = None, show_cr: bool = False
 ) -> str:
-    r"""The change as a patch that `git apply` takes, or nothing where there is none.
+    r"""The change as a patch that `git apply` takes, or nothing without a change.
 
     `limit` cuts it to that many lines, the last of which says how many are
-    missing, and long lines with it; the result then is no patch. Nor is it
+    missing, and long lines with it; the result is then not a patch. Nor is it
     with `show_cr`, which writes `␍` for each CR, for readers who would not see
     it. A text whose lines end in CR alone is shown that way in any case.
 

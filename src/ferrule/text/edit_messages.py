@@ -62,23 +62,21 @@ def no_change(path: str, found: NoChange) -> str:
     if found.how is How.QUOTES:
         advice = "To change them, give `old_string` with the quotes that the file has"
     else:
-        advice = "Convert line endings with a command, where that is wanted"
+        advice = "Convert line endings with a command, if you want that"
     return f"{path} would not change: an edit keeps the line endings and quotes of the text it matches. {advice}."
 
 
 def half_character(field: str, text: str) -> str:
-    """The words against a surrogate that stands alone, which no file can hold; nothing where there is none.
+    """The message about a lone surrogate, which no file can hold; nothing if there is none.
 
     >>> half_character("content", "\\ud83d")
-    '`content` holds U+D83D, which is half of a character and can be written to no file. Give the whole character.'
+    '`content` holds U+D83D, half of a character, which cannot be written to a file. Give the whole character.'
     """
     found = None if text.isascii() else _HALF.search(text)
     if found is None:
         return ""
     half = f"U+{ord(found[0]):04X}"
-    return (
-        f"`{field}` holds {half}, which is half of a character and can be written to no file. Give the whole character."
-    )
+    return f"`{field}` holds {half}, half of a character, which cannot be written to a file. Give the whole character."
 
 
 def describe_match(how: How) -> str:

@@ -1,6 +1,6 @@
 """Text as it looks: without whitespace, case, and characters that cannot be told apart.
 
-Only for finding what was perhaps meant; no edit is ever made on the strength of it.
+Only for finding what was perhaps meant; no edit is ever based on it.
 """
 
 from __future__ import annotations

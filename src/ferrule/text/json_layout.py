@@ -12,7 +12,7 @@ from .lines import has_break
 from .matching import Span, TextEdit
 
 _ESCAPED: Final = re.compile(r"(?:[^\\]++|\\(?!u(?!00[0-7])).)*+\\u", re.DOTALL)
-"""Up to the first escape of a character beyond ASCII. Outside of strings there is no backslash."""
+"""Up to the first escape of a character beyond ASCII. Backslashes occur only in strings."""
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 
 
@@ -27,7 +27,7 @@ class JsonItem(Protocol):
 
 @named_value
 class Layout:
-    """What stands around the parts of a list or an object."""
+    """What surrounds the parts of a list or an object."""
 
     open: str
     separator: str
@@ -51,7 +51,7 @@ class Layout:
 
     @property
     def on_one_line(self) -> str:
-        """What separates parts that stand on one line."""
+        """What separates parts that are on one line."""
         return ", " if has_break(self.separator) else self.separator
 
     def inner(self, unit: str) -> Layout:

@@ -1,4 +1,4 @@
-"""Where the parts of a JSON text stand.
+"""Where the parts of a JSON text are.
 
 Only the levels that a caller asks for are walked; all below is left to the
 decoder of the standard library, which makes a large text no slower than
@@ -20,7 +20,7 @@ _DECODER: Final = JSONDecoder()
 
 
 class BadJson(Exception):
-    """The text is no JSON. The message says what is wrong and where."""
+    """The text is not valid JSON. The message says what is wrong and where."""
 
 
 @plain_value
@@ -55,7 +55,7 @@ class Object:
     """All of them, in order, also those whose key comes again."""
 
     def get(self, key: str) -> Member | None:
-        """The last of that key, which is the one that counts."""
+        """The last of that key, which takes precedence."""
         return next((member for member in reversed(self.members) if member.key == key), None)
 
 
@@ -115,7 +115,7 @@ def whole(text: str, read: Reader) -> Value:
 
 
 def past_space(text: str, at: int) -> int:
-    """The first place from there on that is no whitespace.
+    """The first place from there on that is not whitespace.
 
     >>> past_space("{  }", 1)
     3

@@ -1,4 +1,4 @@
-"""What counts as a line.
+"""What a line is.
 
 Lines are numbered as Read, Grep and git number them: a line ends at LF, so also
 at CRLF. A CR alone ends a line only in a text without any LF. Which endings a

@@ -1,7 +1,7 @@
-"""Where a text stands in another, and what an edit there makes of it.
+"""Where a text occurs in another, and the result of an edit there.
 
-A match is exact, or else differs in line endings only, or else in quotes (and
-perhaps line endings). Nothing more is guessed: whitespace that differs is no
+A match is exact, or differs in line endings only, or in quotes (and perhaps
+line endings). Nothing more is guessed: whitespace that differs is not a
 match. All spans are spans of the original text, so whatever lies outside them
 stays as it is.
 """
@@ -25,7 +25,7 @@ OVERLAPS_TRIED = 100
 
 
 class How(StrEnum):
-    """What had to be looked past; the strictest that finds anything."""
+    """What had to be ignored; the strictest that finds anything."""
 
     EXACT = "exact"
     LINE_ENDINGS = "line endings"
@@ -47,7 +47,7 @@ class TextMatch:
     overlapping: tuple[Span, ...] = ()
     """Further places that overlap the only span, as in `aaa` for `aa`; not more than are worth trying."""
     more: int = 0
-    """Further places after the spans, where only so many spans were asked for."""
+    """Further places after the spans, where a limited number of spans was asked for."""
 
 
 @plain_value
@@ -97,9 +97,9 @@ Outcome: TypeAlias = Edited | NotFound | Ambiguous | TooMany | NoChange
 
 
 def find(text: str, old: str, *, most: int | None = None) -> TextMatch:
-    r"""Every place where `old` stands, or the first `most` of them and how many follow.
+    r"""Every place where `old` occurs, or the first `most` of them and how many follow.
 
-    An empty `old` stands in an empty text only.
+    An empty `old` occurs in an empty text only.
 
     >>> find("a\r\nb", "a\nb").spans
     (Span(start=0, end=4),)
@@ -115,7 +115,7 @@ def find(text: str, old: str, *, most: int | None = None) -> TextMatch:
 
 
 def replacement(text: str, span: Span, new: str, how: How) -> str:
-    r"""What is written over the span: `new` as it stands, in the line endings and quotes of that place.
+    r"""What is written over the span: `new` as it is, in the line endings and quotes of that place.
 
     >>> replacement("a\r\nb", Span(0, 4), "$1\n&", How.LINE_ENDINGS)
     '$1\r\n&'
@@ -155,9 +155,9 @@ def splice_edits(text: str, edits: Iterable[TextEdit]) -> str:
 
 
 def _exactly(text: str, old: str, most: int | None) -> TextMatch | None:
-    """An occurrence that begins between CR and LF is none: the pair is one line ending.
+    """An occurrence that begins between CR and LF is not valid: the pair is one line ending.
 
-    One that ends there is: whoever writes a CR alone knows what it is.
+    One that ends there is: a CR alone is written on purpose.
     """
     if old[0] == LF and CRLF in text:
         mark = _absent_from(text, old)

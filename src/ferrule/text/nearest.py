@@ -2,7 +2,7 @@
 
 Both are compared without whitespace, case and look-alike characters. If that
 finds nothing, short pieces of the sought text vote for a place, rare ones the
-most. The price grows with the length of the text and not with how often its
+most. The cost grows with the length of the text, not with how often its
 pieces occur.
 """
 
@@ -39,9 +39,9 @@ _ESCAPE = re.compile(r"""\\([nt"'`\\])""")
 class Nearest:
     first: int
     last: int
-    """The lines it stands on; lines count from 1."""
+    """The lines it is on, counted from 1."""
     there: str
-    """What stands there, exactly."""
+    """The exact text there."""
     is_part: bool
     """Only a part of a long line is given."""
     difference: str
@@ -75,7 +75,7 @@ def nearest(text: str, old: str) -> Nearest | None:
 
 
 class _Folded:
-    """A text without whitespace, case and look-alikes, that knows on which line each character stood."""
+    """A text without whitespace, case and look-alikes, that knows the line of each character."""
 
     def __init__(self, text: str) -> None:
         self.keys = fold_key(text.replace(line_end(text), LF)).split(LF)

@@ -32,7 +32,7 @@ ID_CHARS: Final = 8
 
 
 def replace_cell(notebook: Notebook, cell: Cell, source: str, type: CellType | None = None) -> tuple[TextEdit, ...]:
-    """The cell gets this source and type; code loses its outputs. No edits where it has both already."""
+    """The cell gets this source and type; code loses its outputs. No edits if it already has both."""
     becomes = type or cell.type
     if source == cell.source and becomes == cell.type:
         return ()
@@ -68,7 +68,7 @@ def delete_cell(notebook: Notebook, cell: Cell) -> tuple[TextEdit, ...]:
 
 
 def _over(member: Member | None, new: str) -> Iterator[TextEdit]:
-    """Put another value in place of what is there, unless that means the same."""
+    """Replace the value that is there, unless the new one means the same."""
     if member and member.value.value != json.loads(new):
         yield TextEdit(member.value.start, member.value.end, new)
 

@@ -1,7 +1,7 @@
 """How a notebook is written: the whitespace at each of its levels, and the order of its keys.
 
 What is not there to be looked at is taken from the nearest cell that shows
-it, or else from the level above.
+it, or otherwise from the level above.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def inside(span: Span | Value) -> Span:
 
 
 def key_order(notebook: Notebook, at: int, type: str) -> list[str]:
-    """The keys of a new cell, in the order of the nearest cell of its type, or else of any."""
+    """The keys of a new cell, in the order of the nearest cell of its type, or otherwise of any."""
     keys = {"cell_type", "metadata", "source"}
     if notebook.minor >= MINOR_WITH_IDS:
         keys.add("id")
@@ -58,7 +58,7 @@ def key_order(notebook: Notebook, at: int, type: str) -> list[str]:
 
 
 def colon(notebook: Notebook, members: Object) -> str:
-    """What stands between a key and its value."""
+    """What separates a key from its value."""
     member = members.members[0]
     written = notebook.text[member.start : member.value.start]
     return written[len(written.rstrip(" \t\r\n:")) :]

@@ -23,7 +23,7 @@ _LINE: Final = re.compile(r"(?:[^\\]++|\\[^n])*+\\n|(?:[^\\]++|\\[^n])+")
 
 @named_value
 class _Lines:
-    """The lines of a source where they stand, and how another would be written beside them."""
+    """The lines of a source with their places, and how another would be written beside them."""
 
     items: tuple[Value, ...]
     layout: Layout
@@ -47,7 +47,7 @@ def write_source(notebook: Notebook, at: int, source: str) -> str:
 
 
 def source_edits(notebook: Notebook, cell: Cell, there: Value, source: str) -> Iterator[TextEdit]:
-    """Put another source in the place of this cell's."""
+    """Replace the source of this cell."""
     lines, standing = split_lines(source, LF), _standing(notebook, cell, there)
     if source == cell.source:
         return
@@ -95,7 +95,7 @@ def _standing(notebook: Notebook, cell: Cell, there: Value) -> _Lines:
 
 
 def _new(notebook: Notebook, at: int, *, spare: bool = True) -> _Lines:
-    """For a source that has no lines yet: a list or a string like the nearest, a list if `spare` where none tells."""
+    """For a source that has no lines yet: a list or a string like the nearest, a list if `spare` if none shows it."""
     filled = [cell for cell in nearest(notebook, at) if cell.source]
     as_list = isinstance(filled[0].members["source"], list) if filled else spare
     layout = layout_of_new_lines(notebook, filled) if as_list else NOTHING

@@ -1,6 +1,6 @@
-"""Jupyter notebooks: their cells, and where in the text each stands.
+"""Jupyter notebooks: their cells, and where in the text each is.
 
-A notebook is read for what it says and not checked against its schema: what
+A notebook is read, not validated against its schema: what
 Jupyter opens should be readable here, and an edit leaves alone what it does
 not know.
 """
@@ -24,7 +24,7 @@ _BY_INDEX: Final = re.compile(r"(?:cell-)?([0-9]{1,9})")
 
 
 class NotNotebook(Exception):
-    """The text is no notebook that can be read here. The message says why, as in "it is not JSON: …"."""
+    """The text is not a readable notebook. The message says why, as in "it is not JSON: …"."""
 
 
 @named_value
@@ -69,7 +69,7 @@ class Notebook:
         return ""
 
     def find_cells(self, name: str) -> tuple[Cell, ...]:
-        """The cells of that id, or else the one of that index: `3` or `cell-3`, from 0.
+        """The cells of that id, or otherwise the one of that index: `3` or `cell-3`, from 0.
 
         More than one only where ids repeat, which the format forbids.
         """
@@ -103,7 +103,7 @@ def parse_notebook(text: str) -> Notebook:
 
 
 def join_source(source: Any, what: str) -> str:
-    """A text that stands as one string or as a list of them. Raises `NotNotebook` for anything else.
+    """A text that is written as one string or as a list of them. Raises `NotNotebook` for anything else.
 
     >>> join_source(["a\\n", "b"], "a source")
     'a\\nb'
@@ -127,7 +127,7 @@ def _find_cell_list(top: Object) -> Value:
         )
     if number != FORMAT:
         said = f"its format is {number}" if number is not None else "it has no number `nbformat`"
-        raise NotNotebook(f"{said}, and only format {FORMAT} is known here")
+        raise NotNotebook(f"{said}, and only format {FORMAT} is supported")
     if cells is None or not isinstance(cells.value.value, Array):
         raise NotNotebook("it has no list `cells`")
     return cells.value

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 SATURATION: Final = 1.2
 LENGTH: Final = 0.5
-"""How much a long field takes from the worth of each of its words."""
+"""How much the length of a field lowers the weight of each of its words."""
 
 Fields: TypeAlias = Sequence[tuple[str, float]]
 """Texts with their weights, in the same order for each document."""

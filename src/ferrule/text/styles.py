@@ -34,9 +34,9 @@ def straight(text: str) -> str:
 def keep_endings(region: str, new: str, *, fallback: str | None, lone_cr: bool) -> str:
     r"""`new` with the line endings of the region it replaces, or those of `fallback` where it has none.
 
-    Where the region mixes its endings, a line that stands in both keeps its
+    Where the region mixes its endings, a line that is in both keeps its
     own. `lone_cr` says whether a CR alone is a line ending here; the region
-    cannot tell, for a CR ends no line where an LF stands anywhere in the text.
+    cannot tell, as a CR does not end a line if the text has an LF anywhere.
 
     >>> keep_endings("a\r\nb\nc\n", "a\nb2\nmore\nc\n", fallback=None, lone_cr=False)
     'a\r\nb2\nmore\nc\n'
@@ -50,7 +50,7 @@ def keep_endings(region: str, new: str, *, fallback: str | None, lone_cr: bool) 
 
 
 def keep_quotes(region: str, new: str, *, before: str) -> str:
-    """`new` with the quotes of the region it replaces: those that stand in both as they are there, others in its style.
+    """`new` with the quotes of the region it replaces: those that are in both as they are there, others in its style.
 
     >>> keep_quotes("said “yes” to", 'said "no" to', before="")
     'said “no” to'

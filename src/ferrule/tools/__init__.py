@@ -1,7 +1,7 @@
 """The table of contents: every built-in tool, one line each.
 
-Their modules are loaded with the first call of one of them. Until then a card
-speaks for each: `cards.json`, which a test holds against the tools themselves.
+Their modules are loaded with the first call of one of them. Until then each is
+described by a card in `cards.json`, which a test compares with the tools.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _web_pages() -> WebPages:
 
 @named_value
 class Services:
-    """What the built-in tools of one session share. Each default stands by itself."""
+    """What the built-in tools of one session share. Each has a default of its own."""
 
     files: Workfiles = field(default_factory=Workfiles)
     search: Search = field(default_factory=Search)
@@ -54,7 +54,7 @@ class Services:
     analyse: Analyse | None = None
     """Says what a command would do, instead of Ferrule's own analysis."""
     mcp: McpServers | None = None
-    """Other people's servers; without any, the tools for them are off."""
+    """The MCP servers; without any, the tools for them are off."""
     read_tokens: int = TOKENS
     """What one page of Read may cost."""
     reminder: str | None = REMINDER
@@ -68,14 +68,14 @@ class Services:
     searches: WebSearches | None = None
     """What WebSearch asks; without one it is off."""
     questioner: Questioner | None = None
-    """Who answers questions; nobody does without one."""
+    """Answers questions; without one nobody does."""
     approver_answers: bool = False
-    """Whether whoever approves calls fills in the answers instead, and approves plans."""
+    """Whether the approver of calls fills in the answers instead, and approves plans."""
     modes: Modes | None = None
-    """The permission modes; without them nobody can plan."""
+    """The permission modes; without them plan mode is off."""
     skills: Skills | None = None
     skill_rules: TurnRules | None = None
-    """What makes the rules that skills bring count."""
+    """Applies the rules that skills define."""
     spawner: AgentLauncher | None = None
     """What starts agents."""
 
@@ -121,17 +121,17 @@ def _why_off(name: str, at: Services) -> str | None:
     """As the tool itself says it."""
     match name:
         case "Agent":
-            return None if at.spawner else "this session starts no agents"
+            return None if at.spawner else "this session cannot start agents"
         case "Bash" | "KillShell" | "TaskOutput":
-            return None if at.shell else "no shell was given to it"
+            return None if at.shell else "no shell is available"
         case "CallMcpTool" | "ListMcpResources" | "ReadMcpResource":
-            return None if at.mcp and at.mcp.names else "there is no MCP server"
+            return None if at.mcp and at.mcp.names else "no MCP server is configured"
         case "EnterPlanMode" | "ExitPlanMode":
             return None if at.modes else "this session has no permission modes"
         case "Glob" | "Grep":
             return at.search.unavailable()
         case "Skill":
-            return None if at.skills and at.skills.all else "there are no skills here"
+            return None if at.skills and at.skills.all else "no skills are available"
         case "WebSearch":
             if at.searches is None:
                 return NO_SEARCH

@@ -21,10 +21,10 @@ from ..core.values import plain_value
 from ..host.processes.background_tasks import Background
 
 _ENDINGS: Final = {
-    "max_turns": "It has written as many messages as it may, so it may not be done.",
-    "max_budget": "It was ended because the budget of the session is used up.",
-    "max_tokens": "Its last message was cut at its limit of length.",
-    "refusal": "Its model did not want to go on.",
+    "max_turns": "It reached its limit of messages, so its work may be incomplete.",
+    "max_budget": "It was stopped because the session's budget is used up.",
+    "max_tokens": "Its last message was cut off at the length limit.",
+    "refusal": "Its model refused to continue.",
 }
 
 
@@ -58,10 +58,10 @@ def _ending(report: AgentReport) -> str:
 
 class AgentInput(ToolInput):
     description: str = Field(min_length=1, max_length=200, description="The task in three to five words, for people.")
-    prompt: str = Field(min_length=1, description="The whole task, for an agent that knows nothing of it yet.")
+    prompt: str = Field(min_length=1, description="The whole task, for an agent that knows nothing about it yet.")
     subagent_type: str = Field(default=GENERAL, min_length=1, max_length=100, description="The kind of agent.")
-    model: str | None = Field(default=None, min_length=1, description="Another model than that of its kind.")
-    run_in_background: bool = Field(default=False, description="Whether to get its id at once and go on.")
+    model: str | None = Field(default=None, min_length=1, description="A model to override the default of its kind.")
+    run_in_background: bool = Field(default=False, description="Whether to return its id at once and continue.")
     name: SkipJsonSchema[str | None] = None
     isolation: SkipJsonSchema[str | None] = None
 
@@ -91,14 +91,14 @@ class Agent(Tool[AgentInput, AgentOutput]):
         self._background = background
 
     def unavailable(self) -> str | None:
-        return None if self._spawner else "this session starts no agents"
+        return None if self._spawner else "this session cannot start agents"
 
     def guide(self) -> str:
         listed = self._spawner.agents.list_for_model() if self._spawner else ""
         return guide_listing(self.description, "Kinds of agents", listed)
 
     def effects(self, input: AgentInput, ctx: ToolContext) -> Effects:
-        """Nothing itself: what the agent does are calls of their own."""
+        """Nothing itself: the agent makes its own calls."""
         return Effects.of()
 
     def matches(self, specifier: str, input: AgentInput) -> bool | None:
@@ -134,14 +134,14 @@ class Agent(Tool[AgentInput, AgentOutput]):
         id = child.agent.rpartition("/")[2]
         work = AgentAtWork(spawner.carry_out(errand, child), frame_report, lambda: spawner.dismiss(child))
         self._background.follow(id, work, f"{errand.kind.name}: {errand.title}")
-        words = f"The agent {id} works in the background. You are told when it ends; TaskOutput then has its report."
+        words = f"The agent {id} works in the background. You are notified when it ends; TaskOutput has its report."
         return AgentOutput("async_launched", id, words)
 
     def _kind(self, input: AgentInput, spawner: AgentLauncher) -> AgentKind:
         kind = spawner.agents.get(input.subagent_type)
         if kind is None:
             known = ", ".join(spawner.agents.all)
-            raise ToolError(f"There is no kind of agent named {input.subagent_type}. There are: {known}.")
+            raise ToolError(f"No kind of agent is named {input.subagent_type}. Available: {known}.")
         return kind
 
     def to_model(self, output: AgentOutput) -> tuple[Block, ...]:

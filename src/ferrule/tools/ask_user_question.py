@@ -17,10 +17,10 @@ from ..core.values import plain_value
 from ..core.verdicts import Behavior, Verdict
 
 NOBODY = (
-    "Nobody is there to answer. Decide yourself by what is known, say in your answer what you assumed, "
+    "Nobody is there to answer. Decide yourself based on what is known, say in your answer what you assumed, "
     "and do not ask again."
 )
-DECLINED = "The person did not want to answer. Go on without it, or end here and say what you would need to know."
+DECLINED = "The person did not want to answer. Continue without it, or stop here and say what you need to know."
 
 
 class OptionInput(ToolInput):
@@ -31,7 +31,7 @@ class OptionInput(ToolInput):
 
 class QuestionInput(ToolInput):
     question: str = Field(min_length=1, max_length=2000, description="The question, whole and with its question mark.")
-    header: str = Field(default="", max_length=40, description="One or two words that stand for the question.")
+    header: str = Field(default="", max_length=40, description="A label of one or two words.")
     options: list[OptionInput] = Field(min_length=2, max_length=4, description="The answers to choose from.")
     multi_select: bool = Field(default=False, alias="multiSelect", description="Whether several may be chosen.")
 
@@ -39,7 +39,7 @@ class QuestionInput(ToolInput):
 class AskUserQuestionInput(ToolInput):
     questions: list[QuestionInput] = Field(min_length=1, max_length=4, description="What to ask, all at once.")
     answers: SkipJsonSchema[dict[str, str] | None] = Field(default=None)
-    """By question, filled in by whoever approves the call; counts only where `by_approver` says so."""
+    """By question, filled in by the approver of the call; applies only where `by_approver` says so."""
 
 
 @plain_value
@@ -57,7 +57,7 @@ class AskUserQuestion(Tool[AskUserQuestionInput, QuestionsAnswered]):
     _UNSEEN: ClassVar = Verdict(behavior=Behavior.ASK, source="tool", reason="the person has to answer it")
 
     def __init__(self, questioner: Questioner | None = None, *, by_approver: bool = False) -> None:
-        """Without a questioner nobody answers, unless whoever approves calls fills in `answers`."""
+        """Without a questioner nobody answers, unless the approver of calls fills in `answers`."""
         self._questioner = questioner
         self._by_approver = by_approver and questioner is None
 

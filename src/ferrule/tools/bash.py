@@ -38,12 +38,12 @@ SHOWN = 29_000
 """Characters of output that the model gets; the rest of its 30,000 is for what is said about it."""
 MOVERS = frozenset({"cd", "pushd", "popd"})
 MEANS_NO = frozenset({"grep", "egrep", "fgrep", "rg", "diff", "cmp", "test", "[", "[[", "pgrep", "zgrep"})
-"""Programs whose exit code 1 is an answer and no failure."""
+"""Programs whose exit code 1 is an answer, not a failure."""
 SEARCHES = frozenset({"grep", "egrep", "fgrep", "rg", "zgrep"})
-"""Programs that go on past a file they cannot read, and say so by exit code 2."""
+"""Programs that skip a file they cannot read, and report it with exit code 2."""
 GIT_MEANS_NO = frozenset({"diff", "grep"})
 NOT_LEFT_ALONE = frozenset({"sleep", "git"})
-"""Programs that a time-out ends: nothing is gained by waiting on, or a lock would stay."""
+"""Programs that a timeout ends: waiting longer gains nothing, or a lock would stay."""
 
 
 class Analyse(Protocol):
@@ -57,11 +57,11 @@ class BashInput(ToolInput):
     timeout: int | None = Field(
         default=None,
         ge=1,
-        description=f"Milliseconds it may take: {DEFAULT_MS:,} unless given, at most {MOST_MS:,}.",
+        description=f"Time limit in milliseconds: {DEFAULT_MS:,} by default, at most {MOST_MS:,}.",
     )
     description: str | None = Field(default=None, description="What it does, in five to ten words.")
     run_in_background: bool = Field(
-        default=False, description="Whether to let it run beside the conversation and get its id at once."
+        default=False, description="Whether to run it in the background and return its id at once."
     )
     ready_pattern: str | None = Field(
         default=None,
@@ -78,10 +78,10 @@ class CommandRan:
     command: str
     output: str
     exit_code: int | None
-    """`None` where a signal ended it, or where it goes on in the background."""
+    """`None` where a signal ended it, or where it continues in the background."""
     notes: tuple[str, ...] = ()
     task: str = ""
-    """The id under which it goes on."""
+    """The id under which it continues."""
 
 
 class Bash(Tool[BashInput, CommandRan]):
@@ -100,7 +100,7 @@ class Bash(Tool[BashInput, CommandRan]):
         analyse: Analyse = analyse,
         follow_git: Callable[[Sequence[Touch]], Iterable[Touch]] = with_repositories,
     ) -> None:
-        """`analyse` may be another: what it says is never believed where nobody approved the command.
+        """`analyse` may be replaced: its result is never trusted where nobody approved the command.
 
         `follow_git` adds to the touches of commands what git reads that lies elsewhere.
         """
@@ -110,7 +110,7 @@ class Bash(Tool[BashInput, CommandRan]):
         self._analysed = lru_cache(maxsize=64)(partial(analyse, home=home))
 
     def unavailable(self) -> str | None:
-        return None if self._shell else "no shell was given to it"
+        return None if self._shell else "no shell is available"
 
     def effects(self, input: BashInput, ctx: ToolContext) -> Effects:
         analysis = self.analyse(input, ctx)
@@ -137,7 +137,7 @@ class Bash(Tool[BashInput, CommandRan]):
                 return await self._left_to_run(input, command)
             return await self._ran(input, command, ctx)
         except CannotConfine as reason:
-            raise ToolError(f"The command was not run, for it cannot be confined here: {reason}") from None
+            raise ToolError(f"The command was not run because it cannot be sandboxed here: {reason}") from None
         except (CommandFailed, BadPattern) as error:
             raise ToolError(str(error)) from None
 
@@ -153,9 +153,9 @@ class Bash(Tool[BashInput, CommandRan]):
     def confinement(
         self, input: BashInput, ctx: ToolContext, effects: Effects, verdict: Verdict | None
     ) -> Confinement | None:
-        """What a command is held to under this verdict; `None` where it may do all that this user may.
+        """What a command is confined to under this verdict; `None` where it may do all that this user may.
 
-        What somebody approved is held to what rules leave it, and to reading if that is all it does; all else to
+        An approved command is confined to what rules allow, and to reading if that is all it does; any other to
         what it declared.
         """
         if verdict is not None and not verdict.approved:
@@ -237,7 +237,7 @@ class Bash(Tool[BashInput, CommandRan]):
         return self._report(input, command, ran, seconds, ctx)
 
     def _can_go_on(self, input: BashInput, running: Running, ctx: ToolContext) -> bool:
-        """Whether nothing speaks against leaving it alone: it was understood, does more than wait or lock, no flood."""
+        """Whether it may keep running: it was understood, does more than wait or lock, and does not flood."""
         commands = self.analyse(input, ctx).commands
         if running.output.is_capped:
             return False
@@ -246,7 +246,7 @@ class Bash(Tool[BashInput, CommandRan]):
     def _move_to_background(self, input: BashInput, running: Running, seconds: float) -> CommandRan:
         id = self._at.background.adopt(running)
         so_far = running.output.snapshot().text(SHOWN)
-        note = f"It was not done after {seconds:g} s and goes on. {_in_background(id)}"
+        note = f"It was not done after {seconds:g} s and continues. {_in_background(id)}"
         return CommandRan(input.command, so_far, None, (note,), id)
 
     def _report(
@@ -288,7 +288,7 @@ class Bash(Tool[BashInput, CommandRan]):
             return False
         return name in MEANS_NO or (name == "git" and any(word in GIT_MEANS_NO for word in argv[1:2]))
 
-    # What is told
+    # What is reported
 
     def to_model(self, output: CommandRan) -> tuple[Block, ...]:
         code = f"Exit code {output.exit_code}." if output.exit_code else ""
@@ -375,7 +375,7 @@ def _about_left(left: tuple[LeftBehind, ...]) -> Iterator[str]:
 
 
 def _left_out(command: Command, ctx: ToolContext) -> tuple[str, ...]:
-    """What it passed over that may hold secrets, or is denied."""
+    """What it skipped because it may hold secrets or is denied."""
     if command.jail is None or command.jail["readable"] is None or ctx.effects is None:
         return ()
     return hidden_in_passing(ctx.effects, command.jail["hidden"])

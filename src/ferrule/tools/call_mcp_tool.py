@@ -45,10 +45,10 @@ class CallMcpTool(Tool[CallMcpToolInput, Called]):
         self._servers = servers
 
     def unavailable(self) -> str | None:
-        return None if self._servers and self._servers.names else "there is no MCP server"
+        return None if self._servers and self._servers.names else "no MCP server is configured"
 
     def effects(self, input: CallMcpToolInput, ctx: ToolContext) -> Effects:
-        """None of its own: the call that it makes is judged and queued for itself."""
+        """None of its own: the call that it makes is judged and queued separately."""
         return Effects.of()
 
     async def call(self, input: CallMcpToolInput, ctx: ToolContext) -> Called:
@@ -80,5 +80,5 @@ def _find_tool(input: CallMcpToolInput, servers: McpServers) -> McpTool:
         raise ToolError(f"Several servers have a tool `{input.tool}`: {having}. Say which in `server`.")
     near = difflib.get_close_matches(input.tool, [tool.info.name for tool in servers.tools()], n=3)
     guess = f" Did you mean {' or '.join(dict.fromkeys(near))}?" if near else ""
-    where = f"The server `{input.server}` has" if input.server is not None else "There is"
+    where = f"The server `{input.server}` has" if input.server is not None else "The servers have"
     raise ToolError(f"{where} no tool `{input.tool}`.{guess} The servers are: {', '.join(servers.names)}.")

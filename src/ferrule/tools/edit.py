@@ -35,13 +35,13 @@ from ..text.notebooks import NotNotebook, parse_notebook
 
 DIFF_LINES = 200
 MOST_EDITED = 64 << 20
-"""Bytes of a file that is edited: it stands in memory several times over."""
+"""Bytes of a file that is edited: several copies of it are held in memory."""
 
 
 class EditInput(ToolInput):
     file_path: PathText = Field(description="The file to change.")
-    old_string: str = Field(description="The text to replace, exactly as it stands in the file. Empty for a new file.")
-    new_string: str = Field(description="The text to put in its place.")
+    old_string: str = Field(description="The text to replace, exactly as in the file. Empty for a new file.")
+    new_string: str = Field(description="The replacement text.")
     replace_all: bool = Field(default=False, description="Whether to replace every occurrence.")
 
 
@@ -64,7 +64,7 @@ class FileEdited:
     changed_before: str = ""
     """What somebody else had changed since the file was read: words, and a diff where there is one."""
     remarks: tuple[str, ...] = ()
-    """What whoever asked for it may not expect."""
+    """What the caller may not expect."""
 
 
 @plain_value
@@ -180,7 +180,7 @@ class Edit(Tool[EditInput, FileEdited]):
     def _find_place(
         self, input: EditInput, before: FileSnapshot | None, knowledge: Knowledge, ctx: ToolContext
     ) -> Edited:
-        """Where the text stands; in a file that is not known as it is now, it must stand once."""
+        """Where the text occurs; in a file that changed since it was read, it must occur once."""
         path, document = input.file_path, before.document if before else NEW_FILE
         text, old, new = document.text, *map(document.without_mark, (input.old_string, input.new_string))
         since = f" {path} {self._since(before, ctx)}." if before and knowledge.changed else ""

@@ -41,7 +41,7 @@ class EnterPlanMode(Tool[EnterPlanModeInput, PlanModeEntered]):
 
     async def call(self, input: EnterPlanModeInput, ctx: ToolContext) -> Result[PlanModeEntered]:
         if self._modes is not None and self._modes.current() == PLAN:
-            raise ToolError("Plan mode is on already. Look around, then call ExitPlanMode with your plan.")
+            raise ToolError("Plan mode is already on. Look around, then call ExitPlanMode with your plan.")
         return Result(PlanModeEntered(), changes=(ModeChanged(PLAN),))
 
     def to_model(self, output: PlanModeEntered) -> tuple[Block, ...]:

@@ -21,7 +21,7 @@ PLAN = "plan"
 """The name of the mode, and the state key of the plan that was approved."""
 APPROVE = Choice("Yes", "Carry out the plan.")
 REJECT = Choice("No", "Stop here. Nothing is changed.")
-QUESTION = "Carry out this plan? Other words are taken as what to change in it."
+QUESTION = "Carry out this plan? Any other answer is taken as changes to it."
 NOBODY = (
     "Nobody is there to approve the plan, so plan mode stays on and nothing may be changed. "
     "Give the plan as your answer and end."
@@ -44,7 +44,7 @@ class PlanAnswer:
     words: str = ""
     """What the person wants changed in the plan, or had to add to their approval."""
     mode: str = ""
-    """The mode that holds now, where the plan was approved."""
+    """The mode that is active now, if the plan was approved."""
 
 
 class ExitPlanMode(Tool[ExitPlanModeInput, PlanAnswer]):
@@ -59,7 +59,7 @@ class ExitPlanMode(Tool[ExitPlanModeInput, PlanAnswer]):
     def __init__(
         self, modes: Modes | None = None, questioner: Questioner | None = None, *, by_approver: bool = False
     ) -> None:
-        """Without a questioner nobody approves a plan, unless whoever approves calls approves plans by that."""
+        """Without a questioner nobody approves a plan, unless approving the call approves the plan."""
         self._modes = modes
         self._questioner = questioner
         self._by_approver = by_approver and questioner is None
@@ -80,7 +80,7 @@ class ExitPlanMode(Tool[ExitPlanModeInput, PlanAnswer]):
     async def call(self, input: ExitPlanModeInput, ctx: ToolContext) -> Result[PlanAnswer]:
         assert self._modes is not None, "a tool without modes is off"
         if not self._is_planning:
-            raise ToolError("Plan mode is not on, so there is nothing to leave. Go on with the work.")
+            raise ToolError("Plan mode is not on, so there is nothing to leave. Continue with the work.")
         if self._by_approver:
             return self._apply_answer(Answer((APPROVE.label,)), input.plan, self._modes.before())
         if self._questioner is None:

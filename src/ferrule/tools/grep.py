@@ -57,7 +57,7 @@ class GrepInput(ToolInput):
     )
     multiline: bool = Field(default=False, description="Whether a match may span lines; `.` then matches newlines.")
     head_limit: int = Field(default=HEAD_LIMIT, ge=0, description="How many files or lines to give at most; 0 for all.")
-    offset: int = Field(default=0, ge=0, description="How many files or lines to pass over first.")
+    offset: int = Field(default=0, ge=0, description="How many files or lines to skip first.")
     include_ignored: bool = Field(default=False, description="Whether to search files that git ignores, too.")
 
 
@@ -88,7 +88,7 @@ class MatchingLines:
     offset: int
     seen: int
     complete: bool
-    """Whether `seen` is all there are; if not, there are at least so many."""
+    """Whether `seen` is all there are; if not, there are at least that many."""
     numbered: bool = True
     grouped: bool = False
     """Whether neighbouring lines were asked for, so that gaps between groups are worth marking."""
@@ -211,9 +211,9 @@ class Grep(Tool[GrepInput, Grepped]):
 
 
 def remember(lines: Sequence[MatchedLine], ledger: Ledger, call_id: str) -> None:
-    """Lines that were shown in full count as read; a long result loses its middle, so only its beginning does.
+    """Lines that were shown in full are recorded as read; a long result loses its middle, so only its beginning is.
 
-    A file of which no line can be told exactly counts as looked at.
+    A file of which no line is known exactly is recorded as seen.
     """
     sizes = accumulate(len(_line(line, numbered=True)) + 1 for line in lines)
     count = sum(1 for _ in takewhile(lambda size: size <= RESULT_LIMIT // 2, sizes))
@@ -225,7 +225,7 @@ def remember(lines: Sequence[MatchedLine], ledger: Ledger, call_id: str) -> None
             exact = [line for line in found if line.is_exact]
             for first, texts in _runs(exact):
                 ledger.saw_lines(real_path, stamp, first=first, lines=texts)
-            if not exact and ledger.seen(real_path) is None:  # else it would pass for seen as it is now
+            if not exact and ledger.seen(real_path) is None:  # otherwise it would be taken for seen as it is now
                 ledger.saw_lines(real_path, stamp, first=1, lines=[])
 
 
@@ -249,7 +249,7 @@ def _query(input: GrepInput) -> Query:
 
 
 def _reach(input: GrepInput) -> tuple[int, int]:
-    """Lines before and after; the one side that was asked for goes before what was asked for both."""
+    """Lines before and after; a value for one side takes precedence over one for both."""
     return input.before or input.context, input.after or input.context
 
 
@@ -258,12 +258,12 @@ def _page(shown: int, offset: int, total: int) -> Iterator[str]:
         yield f"[There are only {_number(total, 'file')}, and `offset` is {offset}.]"
     elif shown < total:
         last = offset + shown
-        on = f" Go on with offset {last}." if last < total else ""
+        on = f" Continue with offset {last}." if last < total else ""
         yield f"[Files {offset + 1:,} to {last:,} of {total:,}, newest first.{on}]"
 
 
 def _more(output: MatchingLines) -> Iterator[str]:
-    """Never a total that nobody knows."""
+    """Never a total that is not known."""
     last = output.offset + len(output.lines)
     if not output.lines and output.seen:
         there = "There are" if output.complete else "Until then there were"
@@ -273,7 +273,7 @@ def _more(output: MatchingLines) -> Iterator[str]:
     elif not output.complete and output.seen > last:
         yield (
             f"[Stopped after {_number(last, 'line')}; there are at least {output.seen:,}. "
-            f"Narrow the search, or go on with offset {last}.]"
+            f"Narrow the search, or continue with offset {last}.]"
         )
 
 

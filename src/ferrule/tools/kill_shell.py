@@ -22,7 +22,7 @@ class KillShellInput(ToolInput):
 class Killed:
     status: TaskStatus
     output: str
-    """Its last words: what nobody has seen yet."""
+    """Its last output that was not shown yet."""
 
 
 class KillShell(Tool[KillShellInput, Killed]):
@@ -36,7 +36,7 @@ class KillShell(Tool[KillShellInput, Killed]):
         self._shell = shell
 
     def unavailable(self) -> str | None:
-        return None if self._shell else "no shell was given to it"
+        return None if self._shell else "no shell is available"
 
     def effects(self, input: KillShellInput, ctx: ToolContext) -> Effects:
         return Effects.of(ChangesState(f"task {input.shell_id}"))
@@ -51,7 +51,7 @@ class KillShell(Tool[KillShellInput, Killed]):
 
     def to_model(self, output: Killed) -> tuple[Block, ...]:
         ended = "was ended" if output.status.state is TaskState.KILLED else "had ended already"
-        said = f"{output.status.id} {ended}, with all that it started."
+        said = f"{output.status.id} {ended}, with everything it started."
         return (Text("\n".join(filter(None, (said, output.output)))),)
 
     def describe(self, input: KillShellInput) -> str:

@@ -43,7 +43,7 @@ class ListMcpResources(Tool[ListMcpResourcesInput, tuple[Offered, ...]]):
         self._servers = servers
 
     def unavailable(self) -> str | None:
-        return None if self._servers and self._servers.names else "there is no MCP server"
+        return None if self._servers and self._servers.names else "no MCP server is configured"
 
     def effects(self, input: ListMcpResourcesInput, ctx: ToolContext) -> Effects:
         return Effects.of(ReadsState(f"mcp:{input.server}" if input.server else "mcp"))

@@ -47,10 +47,10 @@ class NotebookEditInput(ToolInput):
         description="The cell's id, or its index from 0. To insert: the cell to insert after; omit it for the start.",
     )
     new_source: str | None = Field(
-        default=None, description="All that the cell is to contain. Needed unless you delete."
+        default=None, description="The whole content of the cell. Required unless you delete."
     )
     cell_type: CellType | None = Field(
-        default=None, description="The type of the cell. Needed to insert; otherwise omit it to keep the type."
+        default=None, description="The type of the cell. Required to insert; otherwise omit it to keep the type."
     )
     edit_mode: Mode = Field(default="replace", description="What to do.")
     cell_number: SkipJsonSchema[int | None] = Field(
@@ -78,7 +78,7 @@ class NotebookEdited:
     lost: tuple[str, ...] = ()
     """What the cell had before, besides its source."""
     remarks: tuple[str, ...] = ()
-    """What whoever asked for it may not expect."""
+    """What the caller may not expect."""
 
 
 @plain_value
@@ -114,7 +114,7 @@ class NotebookEdit(Tool[NotebookEditInput, NotebookEdited]):
         if input.cell_id is not None and input.cell_number is not None:
             raise ToolError("`cell_id` and `cell_number` both name a cell. Give only `cell_id`.")
         if input.new_source is None and input.edit_mode != "delete":
-            raise ToolError(f"`new_source` is missing. Give all that the cell is to contain to {input.edit_mode} it.")
+            raise ToolError(f"`new_source` is missing. Give the whole content of the cell to {input.edit_mode} it.")
         if input.cell_type is None and input.edit_mode == "insert":
             raise ToolError("`cell_type` is missing. Say whether to insert code, markdown or raw.")
         if input.cell_id is None and input.cell_number is None and input.edit_mode != "insert":
@@ -137,7 +137,7 @@ class NotebookEdit(Tool[NotebookEditInput, NotebookEdited]):
         cell = _find_cell(notebook, input)
         edits = _edits(notebook, cell, input)
         if not edits and cell:
-            raise ToolError(f"Cell {cell.name} of {path} has this source and type already. Nothing was written.")
+            raise ToolError(f"Cell {cell.name} of {path} already has this source and type. Nothing was written.")
         try:
             after = before.document.edit(edits)
         except NotEditable as reason:
@@ -145,7 +145,7 @@ class NotebookEdit(Tool[NotebookEditInput, NotebookEdited]):
         return _Plan(before, after, _output(input, cell, parse_notebook(after.text), ctx))
 
     def _known_notebook(self, path: str, before: FileSnapshot, ctx: ToolContext) -> Notebook:
-        """The notebook, if the agent has seen all of it: a refusal tells nothing of what it has not."""
+        """The notebook, if the agent has seen all of it: a refusal reveals nothing that it has not seen."""
         try:
             self._files.ledger(ctx).check_whole(path, before)
             return parse_notebook(before.document.text)

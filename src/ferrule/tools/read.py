@@ -125,7 +125,7 @@ class Read(Tool[ReadInput, ReadOutput]):
             case PartsRead():
                 blocks = [Text(_parts(output))]
             case FileUnchanged(path=path):
-                blocks = [Text(f"{path} has not changed: what an earlier result shows of it still stands.")]
+                blocks = [Text(f"{path} has not changed: what an earlier result shows of it is still current.")]
         if isinstance(output, TextRead | NotebookRead | PdfRead) and output.reminder and output.total != 0:
             blocks.append(Text(output.reminder))
         return tuple(blocks)
@@ -150,7 +150,7 @@ class Read(Tool[ReadInput, ReadOutput]):
 
 
 def _result_of(call_id: str, conversation: Sequence[Turn]) -> ToolResult | None:
-    """What that call gave, if it still stands in the conversation and was no error."""
+    """The result of that call, if it is still in the conversation and was not an error."""
     for turn in reversed(conversation):
         for result in turn.results if isinstance(turn, ResultTurn) else ():
             if result.call_id == call_id:
@@ -276,9 +276,9 @@ def _in_words(error: OSError) -> str:
     """What happened, and what to do."""
     match error.errno:
         case errno.ENOTDIR:
-            return "a part of this path is a file and not a directory. Use Glob to find the file"
+            return "a part of this path is a file, not a directory. Use Glob to find the file"
         case errno.EACCES | errno.EPERM:
-            return "this user may not read it. Ask for permission to read it, or go on without"
+            return "this user may not read it. Ask for permission to read it, or continue without"
         case errno.ELOOP:
             return "it is a link that leads back to itself. Use Glob to find the file"
         case errno.ENAMETOOLONG:

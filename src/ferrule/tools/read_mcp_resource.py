@@ -20,7 +20,7 @@ from ..mcp.server_context import ServerTrouble
 from ..mcp.servers import McpServers
 
 NOT_FOUND: Final = (-32002, -32602)
-"""The protocol's numbers for a resource that is not there; the second in its newer revisions."""
+"""The protocol's codes for a missing resource; the second in its newer revisions."""
 _NOT_ALLOWED: Final = ("401", "403", "unauthorized", "unauthorised", "forbidden", "permission denied", "access denied")
 
 
@@ -46,10 +46,10 @@ class ReadMcpResource(Tool[ReadMcpResourceInput, Content]):
         self._servers = servers
 
     def unavailable(self) -> str | None:
-        return None if self._servers and self._servers.names else "there is no MCP server"
+        return None if self._servers and self._servers.names else "no MCP server is configured"
 
     def effects(self, input: ReadMcpResourceInput, ctx: ToolContext) -> Effects:
-        """A file is a file through this door too, and an address an address."""
+        """A file URI is judged as that file, and a web address as that address."""
         server = ReadsState(f"mcp:{input.server}")
         try:
             parts = urlsplit(input.uri)

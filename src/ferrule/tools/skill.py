@@ -21,7 +21,7 @@ from ..skills.turn_rules import KEY, NotActivated, SkillRules, TurnRules, no_hoo
 
 class SkillInput(ToolInput):
     skill: str = Field(min_length=1, max_length=200, description="The name of the skill.")
-    args: str = Field(default="", max_length=20_000, description="What the skill is given to work on.")
+    args: str = Field(default="", max_length=20_000, description="The arguments of the skill.")
 
 
 @plain_value
@@ -47,14 +47,14 @@ class Skill(Tool[SkillInput, SkillUsed]):
         self._rules = rules
 
     def unavailable(self) -> str | None:
-        return None if self._skills and self._skills.all else "there are no skills here"
+        return None if self._skills and self._skills.all else "no skills are available"
 
     def guide(self) -> str:
         listed = self._skills.list_for_model() if self._skills else ""
         return guide_listing(self.description, "Skills", listed)
 
     def effects(self, input: SkillInput, ctx: ToolContext) -> Effects:
-        """Nothing itself: what it runs are calls of their own."""
+        """Nothing itself: whatever it runs is judged as its own call."""
         known = self._skills.all.get(_name(input)) if self._skills else None
         if known is None or known.forks or not (known.allowed or known.disallowed or known.hooks):
             return Effects.of()
@@ -96,7 +96,7 @@ class Skill(Tool[SkillInput, SkillUsed]):
         except NoSuchSkill as error:
             raise ToolError(str(error.args[0])) from None
         except BadPage as error:
-            raise ToolError(f"{error}. Correct the file, or go on without the skill.") from None
+            raise ToolError(f"{error}. Correct the file, or continue without the skill.") from None
         if not skill.for_model:
             raise ToolError(f"Only a person may use the skill {name}. Ask them to write `/{name}`.")
         return skill

@@ -23,12 +23,12 @@ SHORT = 200
 
 class TaskOutputInput(ToolInput):
     task_id: str | None = Field(
-        default=None, min_length=1, description="The id that Bash gave. Without one, all that there are are listed."
+        default=None, min_length=1, description="The id that Bash gave. Omit it to list all of them."
     )
     filter: str | None = Field(
         default=None,
         min_length=1,
-        description="Show only lines that match this regular expression; others count as seen.",
+        description="Show only lines that match this regular expression; others are treated as seen.",
     )
     block: bool = Field(default=True, description="Whether to wait until it ends, or until `timeout`.")
     timeout: int = Field(default=30_000, ge=0, le=MOST_MS, description="Milliseconds to wait at most.")
@@ -44,7 +44,7 @@ class TaskNews:
 
 @plain_value
 class Tasks:
-    """All that run beside the conversation, and those that ended and were not killed."""
+    """All that run in the background, and those that ended and were not killed."""
 
     there: tuple[TaskStatus, ...]
 
@@ -64,10 +64,10 @@ class TaskOutput(Tool[TaskOutputInput, TaskNews | Tasks]):
         self._shell = shell
 
     def unavailable(self) -> str | None:
-        return None if self._shell else "no shell was given to it"
+        return None if self._shell else "no shell is available"
 
     def effects(self, input: TaskOutputInput, ctx: ToolContext) -> Effects:
-        """What one look shows the next does not show again, so looks at one task keep their order."""
+        """Output that was shown once is not shown again, so calls for one task keep their order."""
         if input.task_id is None:
             return Effects.of(ReadsState("tasks"))
         return Effects.of(ChangesState(f"task {input.task_id}"))

@@ -20,10 +20,10 @@ MOST = 200
 
 
 class TodoInput(ToolInput):
-    content: str = Field(min_length=1, max_length=1000, description="What is to be done, as an order.")
-    status: Literal["pending", "in_progress", "completed"] = Field(description="How far it is.")
+    content: str = Field(min_length=1, max_length=1000, description="What to do, in the imperative.")
+    status: Literal["pending", "in_progress", "completed"] = Field(description="Its status.")
     active_form: str = Field(
-        default="", alias="activeForm", max_length=1000, description="The same as something that is going on."
+        default="", alias="activeForm", max_length=1000, description="The same in the present continuous."
     )
 
 
@@ -53,10 +53,10 @@ class TodoWrite(Tool[TodoWriteInput, TodoList]):
         if len(running) > 1:
             named = " and ".join(f"`{_short(content)}`" for content in running[:3])
             raise ToolError(
-                f"{len(running)} tasks are in progress, among them {named}. Leave one, and set the others to `pending`."
+                f"{len(running)} tasks are in progress, among them {named}. Keep one, and set the others to `pending`."
             )
         if not running and any(todo.status == "pending" for todo in input.todos):
-            raise ToolError("Tasks are open and none is in progress. Set the one that you work on to `in_progress`.")
+            raise ToolError("Tasks are open and none is in progress. Set the one you are working on to `in_progress`.")
 
     async def call(self, input: TodoWriteInput, ctx: ToolContext) -> Result[TodoList]:
         saved = tuple(todo.model_dump(by_alias=True) for todo in input.todos)

@@ -29,7 +29,7 @@ class Matches:
     unknown: tuple[str, ...] = ()
     """Names that were asked for and do not exist."""
     available: tuple[str, ...] = ()
-    """All names there are to find, where nothing was found."""
+    """All names that can be found, if nothing was found."""
 
 
 class ToolSearch(Tool[ToolSearchInput, Matches]):
@@ -51,7 +51,7 @@ class ToolSearch(Tool[ToolSearchInput, Matches]):
     def to_model(self, output: Matches) -> tuple[Block, ...]:
         parts = [f"{spec.name}\n{spec.description}\nSchema: {spec.schema_json()}" for spec in output.specs]
         if output.unknown:
-            parts.append(f"There is no tool named {' or '.join(output.unknown)}.")
+            parts.append(f"No tool is named {' or '.join(output.unknown)}.")
         if not output.specs:
             parts.append(_nothing(output.available))
         return (Text("\n\n".join(parts)),)
@@ -62,8 +62,8 @@ class ToolSearch(Tool[ToolSearchInput, Matches]):
 
 def _nothing(available: tuple[str, ...]) -> str:
     if not available:
-        return "Nothing was found: every tool there is can already be called."
-    return f"Nothing was found. There are: {', '.join(available)}."
+        return "Nothing was found: every tool can already be called."
+    return f"Nothing was found. Available: {', '.join(available)}."
 
 
 def _select(query: str, specs: Sequence[ToolSpec]) -> Matches | None:

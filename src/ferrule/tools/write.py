@@ -29,7 +29,7 @@ DIFF_LINES = 200
 
 class WriteInput(ToolInput):
     file_path: PathText = Field(description="The file to write.")
-    content: str = Field(description="All that the file is to contain.")
+    content: str = Field(description="The whole content of the file.")
 
 
 @plain_value
@@ -43,7 +43,7 @@ class FileWritten:
     before: str | None
     """All of the file, as it was; `None` where there was none."""
     remarks: tuple[str, ...] = ()
-    """What whoever asked for it may not expect."""
+    """What the caller may not expect."""
 
 
 @plain_value
