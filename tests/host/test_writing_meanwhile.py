@@ -168,7 +168,7 @@ COUNTING = """
 import sys
 from ferrule.host.files.open_files import read_document
 from ferrule.host.files.held_folders import ChangedMeanwhile
-from ferrule.text.matching import Edit
+from ferrule.text.matching import TextEdit
 from ferrule.host.files.atomic_writes import write_file
 path, name, count = sys.argv[1:]
 sys.stdin.readline()
@@ -178,7 +178,7 @@ while number < int(count):
     end = len(before.document.text)
     line = f"{name} {number}\\n"
     try:
-        write_file(path, before.document.splice([Edit(end, end, line)]), expected=before.identity)
+        write_file(path, before.document.splice([TextEdit(end, end, line)]), expected=before.identity)
     except ChangedMeanwhile:
         continue
     print(line, end="")
