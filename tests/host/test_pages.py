@@ -146,7 +146,7 @@ def test_a_long_line_that_is_no_text_is_told(tmp_path: Path) -> None:
     line = _read(path)
 
     assert isinstance(line, LongLine)
-    with open_file(str(path)) as file, pytest.raises(NotText, match="no text in utf-8"):
+    with open_file(str(path)) as file, pytest.raises(NotText, match="not valid utf-8 text"):
         list(line_pieces(file, line))
 
 
@@ -193,12 +193,12 @@ def test_going_through_a_file_can_be_interrupted(tmp_path: Path) -> None:
 
 MEASURE = """
 import resource, sys
-from ferrule.host.files.open_files import opened_file
+from ferrule.host.files.open_files import open_file
 from ferrule.host.documents.page_filling import LINE_CHARS, Wanted, cut_line, weight
 from ferrule.host.documents.text_pages import LongLine, PastEnd, TextPage, line_pieces, read_page
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for first in (1, 400_000, 1):
-    with opened_file(sys.argv[1]) as file:
+    with open_file(sys.argv[1]) as file:
         page = read_page(file, Wanted(95_000, first))
 assert page.total > 600_000, page.total
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
