@@ -24,7 +24,7 @@ SERVICE_PORTS: Final = frozenset(
         6679, 6697, 9042, 9092, 9200, 9300, 10080, 10250, 11211, 27017,
     }
 )  # fmt: skip
-"""Ports above 1023 that belong to something else than web pages. Below, only those of the web are reached."""
+"""Ports above 1023 that are used for something other than web pages. Below, only those of the web are reached."""
 
 LocalHosts: TypeAlias = Callable[[str], bool]
 """Whether a rule allows the host by its very name, so that it may be a local one."""
@@ -57,12 +57,12 @@ class HandedBack:
 
 @plain_value
 class Explained:
-    """What would become of a fetch. `ASK` stands for a redirect that is handed back and not followed."""
+    """What would become of a fetch. `ASK` means a redirect that is handed back and not followed."""
 
     behavior: Behavior
     reason: str
     unclear: bool = False
-    """Whether it is refused only since nobody can say which host it names."""
+    """Whether it is refused only because its host is ambiguous."""
 
 
 def admit_url(text: str, local_hosts: LocalHosts = no_local_hosts) -> WebAddress:

@@ -23,7 +23,7 @@ _BEGINNING: Final = re.compile(r"\s*https?:[/\\]*(?P<authority>[^/]*)", re.IGNOR
 _BETWEEN_HOSTS: Final = re.compile(r"[\x00-\x20@\\?#,;&]+")
 _PORT: Final = re.compile(r"(?<![:\[]):[0-9]*\Z")
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-"""Categories of characters that are not seen, or that are no characters."""
+"""Categories of invisible characters, and of code points that are not characters."""
 
 
 class Refused(Exception):
@@ -81,7 +81,7 @@ def parse_url(text: str) -> WebAddress:
         raise Refused("holds a character that cannot be seen")
     parts = _PARTS.fullmatch(text)
     if parts is None:
-        raise Refused("is no URL. Write one that begins with https://")
+        raise Refused("is not a URL. Write one that begins with https://")
     scheme = parts["scheme"].lower()
     if scheme not in PORTS:
         raise Refused(f"is a URL of the kind {scheme}:, and only http: and https: are fetched")
@@ -128,7 +128,7 @@ def join_url(base: WebAddress, location: str) -> WebAddress:
     try:
         there = urljoin(str(base), location)
     except ValueError as error:
-        raise Refused(f"is no URL ({error})") from None
+        raise Refused(f"is not a URL ({error})") from None
     return parse_url(there)
 
 
@@ -139,7 +139,7 @@ def _holds_unseen(text: str) -> bool:
 def _host_and_port(authority: str) -> tuple[str, int | None]:
     found = re.fullmatch(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]{0,5}))?", authority)
     if found is None:
-        raise Refused("has a host or a port that is none")
+        raise Refused("has an invalid host or port")
     port = int(found[2]) if found[2] else None
     if port is not None and not 0 < port < 65_536:
         raise Refused(f"has no port that exists: {port}")
@@ -167,7 +167,7 @@ def _v6(text: str) -> IPv6Address:
     except ValueError:
         raise Refused("has no IPv6 address between its brackets") from None
     if address.scope_id is not None:
-        raise Refused("has an address that is good for one network card only")
+        raise Refused("has an address that is valid on one network interface only")
     return address
 
 
