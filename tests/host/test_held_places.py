@@ -21,12 +21,12 @@ PROGRAM = """
 import asyncio, json, os, sys
 from pathlib import Path
 from ferrule.host.processes.command import Command
-from ferrule.host.processes.command_runner import Commands
-from ferrule.host.processes.sandbox import Profile, Sandbox, tried, try_workspace
+from ferrule.host.processes.command_runner import CommandRunner
+from ferrule.host.processes.sandbox import Profile, Sandbox, try_sandbox, try_workspace
 
 async def main(ws):
-    async with Commands(folder=Path(sys.argv[2]), environment=os.environ) as commands:
-        offers = await try_workspace(commands, await tried(commands), str(ws))
+    async with CommandRunner(folder=Path(sys.argv[2]), environment=os.environ) as commands:
+        offers = await try_workspace(commands, await try_sandbox(commands), str(ws))
         box = Sandbox(profile=Profile.WORKSPACE_WRITE, declared=((str(ws / "a"), False), (str(ws / "m"), True)),
                       keep=offers.keep_for(str(ws), background=False), workspace=(str(ws),))
         text = "chmod 640 a; echo new > a; rm kept; echo x > m/x; cat a m/y"

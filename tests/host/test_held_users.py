@@ -31,8 +31,8 @@ import asyncio, json, os, sys
 from dataclasses import replace
 from pathlib import Path
 from ferrule.host.processes.command import Command
-from ferrule.host.processes.command_runner import Commands
-from ferrule.host.processes.sandbox import CannotConfine, Profile, Sandbox, tried, try_workspace
+from ferrule.host.processes.command_runner import CommandRunner
+from ferrule.host.processes.sandbox import CannotConfine, Profile, Sandbox, try_sandbox, try_workspace
 
 HOSTILE = (
     "echo pwn > notes.txt; rm -rf docs; mkdir -p .husky a; echo x > .husky/h; chmod 700 .; chmod 000 src/pkg; "
@@ -49,8 +49,8 @@ async def main(base):
     readable = ("/usr", "/bin", "/lib", "/lib64", "/etc", "/proc", "/sys", str(ws))
     env = {"PATH": os.environ["PATH"], "TESTER": f"/proc/{os.getpid()}"}
     found = {}
-    async with Commands(folder=base / "output", environment=os.environ) as commands:
-        offers = await try_workspace(commands, await tried(commands), str(ws))
+    async with CommandRunner(folder=base / "output", environment=os.environ) as commands:
+        offers = await try_workspace(commands, await try_sandbox(commands), str(ws))
         found["offers"] = [offers.reads, offers.keep_for(str(ws), background=False), offers.trouble]
         found["of others"] = offers.keep_for(str(ws), background=False, names=[str(ws / "theirs/new")])
         reading = Sandbox(profile=Profile.READ_ONLY, readable=readable, declared=(),

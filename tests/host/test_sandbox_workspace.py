@@ -319,15 +319,15 @@ import asyncio, os, sys
 from dataclasses import replace
 from pathlib import Path
 from ferrule.host.processes.command import Command
-from ferrule.host.processes.command_runner import Commands
-from ferrule.host.processes.sandbox import Profile, Sandbox, tried, workspace_write
+from ferrule.host.processes.command_runner import CommandRunner
+from ferrule.host.processes.sandbox import Profile, Sandbox, try_sandbox, workspace_write
 
 async def main(home):
     (home / "work/.git").mkdir(parents=True)
     (home / "secret").write_text("hush-hush")
     env = {"PATH": os.environ["PATH"]}
-    async with Commands(folder=home / "output", environment=os.environ) as commands:
-        offers = await tried(commands)
+    async with CommandRunner(folder=home / "output", environment=os.environ) as commands:
+        offers = await try_sandbox(commands)
         print(offers.confines, offers.mounts, offers.trouble)
         sandbox = workspace_write(str(home / "work"))
         hiding = replace(sandbox, hidden=(str(home / "secret"),))

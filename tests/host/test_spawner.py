@@ -23,10 +23,10 @@ OWNER = """
 import asyncio, os, sys
 from pathlib import Path
 from ferrule.host.processes.command import Command
-from ferrule.host.processes.command_runner import Commands
+from ferrule.host.processes.command_runner import CommandRunner
 
 async def main():
-    commands = Commands(folder=Path(sys.argv[1]), environment=os.environ)
+    commands = CommandRunner(folder=Path(sys.argv[1]), environment=os.environ)
     for text in sys.argv[2:]:
         await commands.start(Command(text=text, cwd=sys.argv[1], env=dict(os.environ)))
     print("ready", flush=True)

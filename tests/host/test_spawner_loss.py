@@ -46,10 +46,10 @@ BOTH = """
 import asyncio, os, sys
 from pathlib import Path
 from ferrule.host.processes.command import Command
-from ferrule.host.processes.command_runner import Commands
+from ferrule.host.processes.command_runner import CommandRunner
 
 async def main():
-    commands = Commands(folder=Path(sys.argv[1]), environment=os.environ)
+    commands = CommandRunner(folder=Path(sys.argv[1]), environment=os.environ)
     running = await commands.start(Command(text=sys.argv[2], cwd="/", env=dict(os.environ)))
     while not running.output.total:
         await asyncio.sleep(0.01)
@@ -168,10 +168,10 @@ def test_few_descriptors_are_enough(tmp_path: Path, most: int) -> None:
 import asyncio, os, sys
 from pathlib import Path
 from ferrule.host.processes.command import Command
-from ferrule.host.processes.command_runner import Commands
+from ferrule.host.processes.command_runner import CommandRunner
 
 async def main():
-    async with Commands(folder=Path(sys.argv[1]), environment=os.environ) as commands:
+    async with CommandRunner(folder=Path(sys.argv[1]), environment=os.environ) as commands:
         for text in ("cd /usr; echo on", ": " + "x" * 200_000 + "; cd /usr; echo on"):
             ran = await commands.run(Command(text=text, cwd="/", env=dict(os.environ)))
             print(ran.output.text().strip(), ran.cwd, ran.exit_code)

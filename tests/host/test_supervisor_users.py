@@ -27,8 +27,8 @@ PROGRAM = """
 import asyncio, os, sys
 from pathlib import Path
 from ferrule.host.processes.command import Command
-from ferrule.host.processes.command_runner import Commands
-from ferrule.host.processes.sandbox import Profile, Sandbox, tried
+from ferrule.host.processes.command_runner import CommandRunner
+from ferrule.host.processes.sandbox import Profile, Sandbox, try_sandbox
 
 async def main(home):
     work = home / "work"
@@ -41,8 +41,8 @@ async def main(home):
         "sed -i s/was/is/ declared; chmod 600 declared; touch -d @5 declared; mkdir -p deep; echo x > deep/new; "
         "echo x > other; chmod 777 other; touch -d @5 other; rm other; mv declared other; ln other twin; touch ../out"
     )
-    async with Commands(folder=home / "output", environment=os.environ) as commands:
-        offers = await tried(commands)
+    async with CommandRunner(folder=home / "output", environment=os.environ) as commands:
+        offers = await try_sandbox(commands)
         print(offers.supervisor, offers.keep_for(str(work), background=True))
         env = {"PATH": os.defpath}
         ran = await commands.run(Command(text=text, cwd=str(work), env=env, jail=offers.jail(sandbox)))
