@@ -16,7 +16,7 @@ SECONDS = 10.0
 
 
 class BadPattern(Exception):
-    """The pattern cannot be used. The message is ripgrep's own, or says that there is no ripgrep."""
+    """The pattern cannot be used. The message is ripgrep's own, or says that ripgrep is missing."""
 
 
 async def matching(pattern: str, text: str) -> list[str]:

@@ -146,7 +146,7 @@ TERMINAL_IOCTLS = (0x5412, 0x541C)
 FILE_IOCTL_KINDS = (0x66, 0x76, 0x58)
 """The letters f, v and X: flags, versions, encryption, freezing. Most of them work on a file open for reading."""
 READING_IOCTLS = (0x80086601, 0x80046601, 0x80087601, 0x80047601, 0x801C581F, 0xC020660B)
-"""Those of these kinds that only tell something: FS_IOC_GETFLAGS, GETVERSION, FSGETXATTR and FIEMAP."""
+"""Those of these kinds that only read: FS_IOC_GETFLAGS, GETVERSION, FSGETXATTR and FIEMAP."""
 SET_LEASE = 1024
 """A lease on a file makes everybody else wait who opens it."""
 SET_OWNER, OWNER_IOCTLS = (8, 15), (0x8901, 0x8902)
@@ -178,7 +178,7 @@ def prepare() -> None:
 def install(*, metadata: bool, network: bool, unix_sockets: bool, signals: bool = True) -> None:
     """For this process and all below it; it must have given up new privileges before.
 
-    `signals` lets the filter alone with who may be signalled, which a newer Landlock knows better.
+    With `signals`, the filter does not restrict who may be signalled, which a newer Landlock does better.
     """
     code = program(os.uname().machine, metadata=metadata, network=network, unix_sockets=unix_sockets, signals=signals)
     content = ctypes.create_string_buffer(code, len(code))
@@ -314,7 +314,7 @@ def _kills(column: int) -> Iterator[bytes]:
 
 
 def lines_for_number(number: int, lines: list[bytes]) -> Iterator[bytes]:
-    """Lines that end in an answer, passed over for every other call."""
+    """Instructions that end in a verdict, skipped for every other call."""
     yield bpf_line(JUMP_IF_EQUAL, number, otherwise=len(lines))
     yield from lines
 
