@@ -132,9 +132,9 @@ async def test_tavily_is_asked_with_its_key_and_the_domains(tmp_path: Path) -> N
         (whole(b"", "Location: /", status="302 Found"), "answered 302, a redirect, which is not followed"),
         (whole(b"<html>"), "did not answer with valid JSON. Its settings must list json"),
         (whole(b"[" * 100_000), "did not answer with valid JSON"),
-        (answer([]), "holds no results"),
-        (answer({"results": {}}), "holds no results"),
-        (b"nonsense\r\n\r\n", "could not be asked"),
+        (answer([]), "did not answer with results"),
+        (answer({"results": {}}), "did not answer with results"),
+        (b"nonsense\r\n\r\n", "could not be searched"),
     ],
 )
 async def test_a_service_that_fails_is_told_in_words(tmp_path: Path, response: bytes, words: str) -> None:

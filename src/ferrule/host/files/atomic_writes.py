@@ -306,7 +306,7 @@ def _hold_lock(place: _Place) -> Generator[int]:
     try:
         descriptor = os.open(place.name, os.O_RDWR | os.O_NOFOLLOW | SAFELY, dir_fd=place.folder)
     except FileNotFoundError:
-        raise ChangedMeanwhile(f"{place.shown} does not exist any more. Look what became of it.") from None
+        raise ChangedMeanwhile(f"{place.shown} does not exist any more. Check what became of it.") from None
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise became_a_link(place.shown) from None
@@ -314,7 +314,7 @@ def _hold_lock(place: _Place) -> Generator[int]:
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise ChangedMeanwhile(f"{place.shown} is {kind_of(status.st_mode)} now. Look what became of it.")
+            raise ChangedMeanwhile(f"{place.shown} is {kind_of(status.st_mode)} now. Check what became of it.")
         if not status.st_mode & ANYBODY_WRITES:
             raise NotWritten(errno.EACCES, PROTECTED, place.shown)
         _lock(descriptor)

@@ -121,6 +121,7 @@ def _score(text: str, codec: str, table: TwoByte) -> float | None:
     """How likely the text is, or `None` for one nobody writes: rare signs, or isolated ones."""
     signs = re.findall(r"[^\x00-\x7f]", text)
     runs = re.findall(r"[^\x00-\x7f]+", text)
+    # Text in these scripts comes in runs; single signs between ASCII are letters of a one-byte encoding, misread.
     if len(signs) < 2 * len(runs):
         return None
     judged = [table.likelihood(sign.encode(codec)) for sign in signs]

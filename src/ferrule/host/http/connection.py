@@ -121,7 +121,7 @@ class Connection:
         try:
             head = h11.Request(method=request.method, target=target, headers=headers)
         except (h11.LocalProtocolError, UnicodeEncodeError):  # whose own words would quote a key
-            raise HttpError("url", f"{self.route.name} cannot be asked with such a header or path.") from None
+            raise HttpError("url", f"The request to {self.route.name} has an invalid header or path.") from None
         self._write(head, *([h11.Data(data=request.body)] if request.body else []), h11.EndOfMessage())
 
     def _write(self, *events: h11.Event) -> None:
@@ -141,7 +141,7 @@ class Connection:
             event = await self._next_event()
             if isinstance(event, h11.Response):
                 return event
-        raise HttpError("protocol", f"{self.route.name} sends interim answers without end.")
+        raise HttpError("protocol", f"{self.route.name} keeps sending interim responses.")
 
     async def body(self, idle: float) -> bytes | None:
         """What has come of it, in one piece; `None` at the end. `idle` is how many seconds there may be silence."""

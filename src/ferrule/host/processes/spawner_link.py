@@ -86,7 +86,7 @@ class SpawnerLink:
     def open(cls, environment: Mapping[str, str], *, processes: int, memory: int) -> SpawnerLink:
         """Takes some milliseconds: the process is started, not waited for. Raises `SpawnerFailed`."""
         if sys.platform != "linux":
-            raise SpawnerFailed("Commands run on Linux only: what ends them with all that they started is Linux's own.")
+            raise SpawnerFailed("Commands run on Linux only: ending one with all its processes needs Linux.")
         own, other, words, home, lock = _equipment()
         arguments = (PACKAGE_HOME, str(other.fileno()), str(lock), home, str(processes), str(memory))
         try:

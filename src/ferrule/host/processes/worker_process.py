@@ -108,7 +108,7 @@ def _answer(
     except subprocess.TimeoutExpired:
         raise RanAway(f"it takes longer than {limits.seconds:g} seconds") from None
     if failed:
-        raise RanAway(f"it broke down, or needs more than {limits.memory >> 20:,} MB of memory")
+        raise RanAway(f"it failed, or needs more than {limits.memory >> 20:,} MB of memory")
     return bytes(answer)
 
 

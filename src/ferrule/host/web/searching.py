@@ -104,7 +104,7 @@ class WebSearches:
         try:
             return _distinct(self.backend.hits(answer), query.admits)
         except (LookupError, TypeError, AttributeError):
-            raise WebSearchFailed(f"{self.backend.name} answered something that holds no results.") from None
+            raise WebSearchFailed(f"{self.backend.name} did not answer with results in its usual form.") from None
 
     async def _answer(self, backend: Backend, query: WebQuery) -> Any:
         try:
@@ -119,7 +119,7 @@ class WebSearches:
         except TimeoutError:
             raise WebSearchFailed(f"{backend.name} gave no answer within {self.seconds:g} seconds.") from None
         except HttpError as error:
-            raise WebSearchFailed(f"{backend.name} could not be asked: {error}") from None
+            raise WebSearchFailed(f"{backend.name} could not be searched: {error}") from None
         try:
             return json.loads(body)
         except (ValueError, RecursionError):

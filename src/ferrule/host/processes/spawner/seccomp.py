@@ -215,13 +215,17 @@ def only_architecture(architecture: int, *, has_x32: bool) -> Iterator[bytes]:
     yield bpf_line(JUMP_IF_EQUAL, architecture, then=1)
     yield bpf_line(RETURN, FAIL | errno.ENOSYS)
     yield bpf_line(LOAD_WORD, NUMBER)
-    if has_x32:
+    if has_x32:  # the same architecture to the kernel, with a bit set in each number that the tables do not have
         yield bpf_line(JUMP_IF_AT_LEAST, X32, otherwise=1)
         yield bpf_line(RETURN, FAIL | errno.ENOSYS)
 
 
 def _refusals(numbers: list[int]) -> Iterator[bytes]:
-    """In groups, so that few lines are gone through: the kernel tries every call there is as it takes the filter."""
+    """In groups, so that few instructions run: the kernel tries every call there is as it installs the filter.
+
+    Each group is: skip the group if the number is larger than its last; one comparison for each number, which jumps
+    to the refusal; allow, since the numbers are sorted and a smaller one is in no group to come; refuse.
+    """
     for start in range(0, len(numbers), GROUP):
         group = numbers[start : start + GROUP]
         yield bpf_line(JUMP_IF_ABOVE, group[-1], then=len(group) + 2)
@@ -273,7 +277,7 @@ def file_ioctl_refusals() -> Iterator[bytes]:
     for request in READING_IOCTLS:
         yield bpf_line(JUMP_IF_EQUAL, request, otherwise=1)
         yield bpf_line(RETURN, ALLOW)
-    yield bpf_line(SHIFT_RIGHT, 8)
+    yield bpf_line(SHIFT_RIGHT, 8)  # bits 8 to 15 of a request are the letter of its kind
     yield bpf_line(AND, 0xFF)
     for kind in FILE_IOCTL_KINDS:
         yield bpf_line(JUMP_IF_EQUAL, kind, otherwise=1)
@@ -314,7 +318,10 @@ def _kills(column: int) -> Iterator[bytes]:
 
 
 def lines_for_number(number: int, lines: list[bytes]) -> Iterator[bytes]:
-    """Instructions that end in a verdict, skipped for every other call."""
+    """Instructions that end in a verdict, skipped for every other call.
+
+    The call's number must be loaded before. The instructions may load something else, because they always return.
+    """
     yield bpf_line(JUMP_IF_EQUAL, number, otherwise=len(lines))
     yield from lines
 
