@@ -70,8 +70,8 @@ def test_the_folder_goes_before_the_user_and_ferrules_own_before_claudes(tmp_pat
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("---\nname: [\n---\nx", "its head is no YAML"),
-        ("---\na: &a [*a]\nname: x\ndescription: y\n---\nx", "its head has an anchor"),
+        ("---\nname: [\n---\nx", "its head is not valid YAML"),
+        ("---\na: &a [*a]\nname: x\ndescription: y\n---\nx", "its head uses a YAML anchor"),
         ("---\nname: x\ndescription: y\n", "its head has no end"),
         ("---\ndescription: y\n---\nx", "it has no `name`"),
         ("---\nname: x\n---\nx", "it has no `description`"),

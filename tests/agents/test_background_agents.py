@@ -70,7 +70,9 @@ async def test_it_can_be_ended_with_its_processes(tmp_path: Path) -> None:
     said = await _said(session, "KillShell", shell_id="general-purpose_1")
 
     assert said.startswith("general-purpose_1 was ended, with everything it started.")
-    assert "There is no background command or agent" in await _said(session, "TaskOutput", task_id="general-purpose_1")
+    assert "Background command or agent general-purpose_1 was not found" in await _said(
+        session, "TaskOutput", task_id="general-purpose_1"
+    )
     await session.close()
 
 

@@ -82,7 +82,7 @@ async def test_a_session_without_a_prompt_leaves_no_file(settings: Settings) -> 
 
 @pytest.mark.parametrize("session_id", ["../x", "", "a/b", "a\n", ".hidden", "x" * 200])
 def test_an_id_that_is_no_plain_name_is_refused(settings: Settings, session_id: str) -> None:
-    with pytest.raises(TranscriptError, match="is no session id"):
+    with pytest.raises(TranscriptError, match="is not a session id"):
         resume_session(session_id, settings)
 
 
@@ -181,7 +181,7 @@ async def test_a_session_of_another_project_is_named_with_its_place(settings: Se
 
     with pytest.raises(TranscriptError, match=f"belongs to {settings.cwd}"):
         resume_session(session.id, Settings(cwd=str(tmp_path / "elsewhere"), state_folder=settings.state_folder))
-    with pytest.raises(TranscriptError, match="There is no session nobody"):
+    with pytest.raises(TranscriptError, match="Session nobody was not found"):
         resume_session("nobody", settings)
 
 

@@ -231,7 +231,7 @@ def test_a_url_whose_host_is_read_in_two_ways_is_asked_about_and_refused_once_it
     by_domain, by_tool, denied = lines(tmp_path, *({**asked, "rules": given} for given in rules))
 
     assert [answer["decision"] for answer in (by_domain, by_tool, denied)] == ["ask", "deny", "deny"]
-    assert "leaves open where its host ends" in by_domain["reason"]
+    assert "is ambiguous about where its host ends" in by_domain["reason"]
     assert by_domain["effects"]["hosts"] == ["evil.example", "example.com"]
 
 

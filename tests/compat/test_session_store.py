@@ -259,9 +259,9 @@ async def test_what_is_no_transcript_is_refused(given: Any) -> None:
 
 
 async def test_an_id_that_is_no_name_and_a_store_that_is_none_are_refused() -> None:
-    with pytest.raises(CLIConnectionError, match="is no session id"):
+    with pytest.raises(CLIConnectionError, match="is not a session id"):
         await _asked("x", session_store=InMemorySessionStore(), resume="../../x")
     with pytest.raises(CLIConnectionError, match="append"):
         await _asked("x", session_store=object())
-    with pytest.raises(CLIConnectionError, match="There is no session abc"):
+    with pytest.raises(CLIConnectionError, match="Session abc was not found"):
         await _asked("x", session_store=InMemorySessionStore(), resume="abc")

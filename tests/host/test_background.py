@@ -92,7 +92,7 @@ async def test_killing_ends_the_tree_and_frees_it(background: Background, tmp_pa
     assert (news.text, news.status.state, news.status.signal) == ("first\n", TaskState.KILLED, "SIGTERM")
     assert not alive_with(marker)
     assert background.listing() == ()
-    with pytest.raises(NoSuchCommand, match="none is running"):
+    with pytest.raises(NoSuchCommand, match="Available: none"):
         await background.output(id)
 
 

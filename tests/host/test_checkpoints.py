@@ -158,7 +158,7 @@ def test_without_what_was_kept_the_file_is_left(scene: Scene) -> None:
         if kept.name != INDEX:
             kept.write_bytes(b"damaged")
 
-    assert list(scene.checkpoints.rewind("p").left.values()) == ["what stood there is not kept any more"]
+    assert list(scene.checkpoints.rewind("p").left.values()) == ["its previous content has been lost"]
     assert scene.all() == {"a": "2"}
 
 

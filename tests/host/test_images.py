@@ -166,5 +166,5 @@ def test_a_thumbnail_is_small() -> None:
 @pytest.mark.parametrize("data", [b"", b"<svg xmlns='http://www.w3.org/2000/svg'/>", b"BM\0\0", b"RIFF\0\0\0\0WAVE"])
 def test_other_bytes_are_no_picture(data: bytes) -> None:
     assert image_type(data) is None
-    with pytest.raises(BadImage, match="no PNG, JPEG, GIF or WebP"):
+    with pytest.raises(BadImage, match="not a PNG, JPEG, GIF or WebP"):
         fit_picture(data)

@@ -146,7 +146,7 @@ def test_a_long_line_that_is_no_text_is_told(tmp_path: Path) -> None:
     line = _read(path)
 
     assert isinstance(line, LongLine)
-    with open_file(str(path)) as file, pytest.raises(NotText, match="no text in utf-8"):
+    with open_file(str(path)) as file, pytest.raises(NotText, match="not valid utf-8 text"):
         list(line_pieces(file, line))
 
 

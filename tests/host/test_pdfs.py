@@ -42,8 +42,8 @@ def test_a_page_or_a_range_of_pages(text: str, first: int, last: int) -> None:
         ("1,3", "must be a page or a range"),
         ("٣", "must be a page or a range"),
         ("5-3", "ends before it begins"),
-        ("0", "counts from 1"),
-        ("0-4", "counts from 1"),
+        ("0", "starts from 1"),
+        ("0-4", "starts from 1"),
         ("1-21", "asks for 21 pages, and 20 is the most"),
         ("1-40", "asks for 40 pages, and 20 is the most"),
     ],
@@ -77,7 +77,7 @@ def test_a_long_document_needs_pages_and_says_how_many_there_are() -> None:
         read_pdf(BOOK, None)
 
     assert caught.value.total == 40
-    with pytest.raises(BadPages, match="no page 41; the last one is 40"):
+    with pytest.raises(BadPages, match="page 41 does not exist; the last one is 40"):
         read_pdf(BOOK, PageRange(41, 42))
 
 

@@ -179,7 +179,7 @@ async def test_a_redirect_inside_is_refused_by_its_name() -> None:
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        ("404 Not Found", "answered 404 Not Found. There is no such page"),
+        ("404 Not Found", "answered 404 Not Found. The page does not exist"),
         ("403 Forbidden", "not open to everyone"),
         ("500 Oops", "try again later"),
         ("302 Found", "answered 302 Found."),

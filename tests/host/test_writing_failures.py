@@ -140,7 +140,7 @@ def test_a_full_disk_leaves_the_old_file_whole(tmp_path: Path) -> None:
 
         number, words = failed_with(path, b"new" * 100_000, before)
 
-        assert (number, words) == (errno.ENOSPC, "there is no space left on the disk. Free some, then try again")
+        assert (number, words) == (errno.ENOSPC, "the disk is full. Free some space, then try again")
         assert (path.read_bytes(), names(disk)) == (b"old" * 1000, ["a.txt"])
 
 
@@ -307,6 +307,6 @@ def test_without_a_free_descriptor_that_is_what_is_said(tmp_path: Path) -> None:
     assert said[-1] == ""
     assert {*said} == {
         "",
-        "this program has as many files open as it may. End something that it runs, or raise `ulimit -n`",
+        "this program has too many open files. End something that it runs, or raise `ulimit -n`",
     }
     assert (path.read_bytes(), names(tmp_path)) == (b"old", ["a.txt"])

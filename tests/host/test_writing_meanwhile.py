@@ -56,10 +56,10 @@ def test_a_file_that_is_gone_or_became_something_else_is_refused(tmp_path: Path)
     before = read_document(str(path))
 
     path.unlink()
-    assert refused(path, b"new", before) == f"{path} does not exist any more. Look what became of it."
+    assert refused(path, b"new", before) == f"{path} does not exist any more. Check what became of it."
 
     os.mkfifo(path)
-    assert refused(path, b"new", before) == f"{path} is a named pipe now. Look what became of it."
+    assert refused(path, b"new", before) == f"{path} is a named pipe now. Check what became of it."
     assert names(tmp_path) == ["a.txt"]
 
 

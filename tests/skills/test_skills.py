@@ -80,8 +80,8 @@ def test_only_names_and_descriptions_are_listed_within_the_budget(tmp_path: Path
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("x", "---\ndescription: [\n---\n", "its head is no YAML"),
-        ("x", "---\na: &a [*a]\n---\n", "its head has an anchor"),
+        ("x", "---\ndescription: [\n---\n", "its head is not valid YAML"),
+        ("x", "---\na: &a [*a]\n---\n", "its head uses a YAML anchor"),
         ("x", "no head", "it has no `description`"),
         ("x", "y" * 2_000_000, "it has more than"),
         ("odd name", HEAD.format("") + "x", "is not a valid name"),

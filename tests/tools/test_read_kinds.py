@@ -168,7 +168,7 @@ async def test_pages_of_a_long_document_are_named(tmp_path: Path) -> None:
     )
     assert await _refused(tmp_path, "a.pdf", pages="41") == (
         Status.FAILED,
-        "/a.pdf cannot be read: there is no page 41; the last one is 40.",
+        "/a.pdf cannot be read: page 41 does not exist; the last one is 40.",
     )
 
 
@@ -230,7 +230,7 @@ async def test_pages_are_for_documents(tmp_path: Path) -> None:
 
     assert await _refused(tmp_path, "a.txt", pages="1") == (
         Status.FAILED,
-        "/a.txt cannot be read: it is no PDF document, and only those have `pages`. Use `offset` and `limit`.",
+        "/a.txt cannot be read: it is not a PDF document, and only those have `pages`. Use `offset` and `limit`.",
     )
 
 
@@ -301,7 +301,7 @@ async def test_a_long_notebook_is_read_by_cells(tmp_path: Path) -> None:
     assert _text(text).endswith("[Cells 3 to 4 of 9. Read on with offset 5.]")
     assert await _refused(tmp_path, "a.ipynb", offset=10) == (
         Status.FAILED,
-        "/a.ipynb cannot be read: it has 9 cells; there is no cell 10 to start from.",
+        "/a.ipynb cannot be read: it has 9 cells; it cannot be read from cell 10.",
     )
 
 
@@ -326,7 +326,7 @@ async def test_what_is_no_notebook_is_shown_as_text_with_a_note(tmp_path: Path, 
 
     (shown,) = await _shown(tmp_path, "a.ipynb")
 
-    assert _text(shown).startswith(f"     1\t{text}\n\n[Shown as text, for it is no notebook that can be read: ")
+    assert _text(shown).startswith(f"     1\t{text}\n\n[Shown as text, because it cannot be read as a notebook: ")
 
 
 @requirement("READ-6")
@@ -343,7 +343,7 @@ async def test_outputs_that_are_not_as_they_should_be_are_shown_all_the_same(tmp
         "7",
         "(a stream is neither a string nor a list of strings)",
         "(x/y)",
-        "(a picture that cannot be shown: it is no PNG, JPEG, GIF or WebP picture)",
+        "(a picture that cannot be shown: it is not a PNG, JPEG, GIF or WebP picture)",
         '{"a": null}',
     ]
 

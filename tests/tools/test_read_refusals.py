@@ -215,5 +215,5 @@ async def test_a_line_beyond_the_only_one_is_told(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\n")
 
     assert (await _refused(tmp_path, "a.txt", offset=2))[1] == (
-        f"{tmp_path}/a.txt cannot be read: it has 1 line; there is no line 2 to start from."
+        f"{tmp_path}/a.txt cannot be read: it has 1 line; it cannot be read from line 2."
     )

@@ -130,11 +130,11 @@ async def test_tavily_is_asked_with_its_key_and_the_domains(tmp_path: Path) -> N
         (whole(b"", status="401 Unauthorized"), "answered 401: it does not take the key"),
         (whole(b"", status="429 Too Many Requests"), "answered 429: its limit is reached"),
         (whole(b"", "Location: /", status="302 Found"), "answered 302, a redirect, which is not followed"),
-        (whole(b"<html>"), "answered what is no JSON. Its settings must list json"),
-        (whole(b"[" * 100_000), "answered what is no JSON"),
-        (answer([]), "holds no results"),
-        (answer({"results": {}}), "holds no results"),
-        (b"nonsense\r\n\r\n", "could not be asked"),
+        (whole(b"<html>"), "did not answer with valid JSON. Its settings must list json"),
+        (whole(b"[" * 100_000), "did not answer with valid JSON"),
+        (answer([]), "did not answer with results"),
+        (answer({"results": {}}), "did not answer with results"),
+        (b"nonsense\r\n\r\n", "could not be searched"),
     ],
 )
 async def test_a_service_that_fails_is_told_in_words(tmp_path: Path, response: bytes, words: str) -> None:
@@ -173,7 +173,7 @@ def test_the_environment_chooses_the_service() -> None:
     assert backend_from(every) == SearxNg(Url.parse("http://localhost:8080/"))
     assert backend_from({**every, "FERRULE_SEARCH_URL": " "}) == Brave("b")
     assert backend_from({"TAVILY_API_KEY": "t"}) == Tavily("t")
-    assert "FERRULE_SEARCH_URL is no URL" in load_searches({"FERRULE_SEARCH_URL": "localhost"}).wrong
+    assert "FERRULE_SEARCH_URL is not a usable URL" in load_searches({"FERRULE_SEARCH_URL": "localhost"}).wrong
 
 
 @requirement("WEB-3")

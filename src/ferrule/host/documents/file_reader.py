@@ -45,7 +45,7 @@ class FileKind(StrEnum):
 
 
 def kind_of_file(path: str, head: bytes) -> FileKind:
-    """By content where that tells. What is neither picture nor PDF may still turn out to be no text."""
+    """By content where possible. What is neither picture nor PDF may still turn out not to be text."""
     ending = ending_of(path)
     if image_type(head):
         return FileKind.IMAGE
@@ -55,7 +55,7 @@ def kind_of_file(path: str, head: bytes) -> FileKind:
 
 
 def binary_by_name(path: str) -> str | None:
-    """What a file of this name holds, if that is nothing to read.
+    """What a file of this name holds, if that cannot be read as text.
 
     >>> binary_by_name("a.tar.GZ"), binary_by_name("a.py")
     ('an archive (.gz)', None)
@@ -79,7 +79,7 @@ IN_A_THREAD = 2 << 20
 class ReadRequest:
     path: str
     judged: str | None = None
-    """The real path that was decided about."""
+    """The real path for which permission was given."""
     offset: int = 1
     limit: int | None = None
     pages: PageRange | None = None
@@ -99,7 +99,7 @@ class Taken:
 
 
 class NotPaged(Exception):
-    """There is no such line or cell, or there are no pages. The message says what there is."""
+    """The line or cell does not exist, or the file has no pages. The message says what it has."""
 
 
 class FileReader:
@@ -119,7 +119,7 @@ class FileReader:
             if at_once and (kind is not FileKind.TEXT or file.status.st_size > IN_A_THREAD):
                 return None
             if asked.pages and kind is not FileKind.PDF:
-                raise NotPaged("it is no PDF document, and only those have `pages`. Use `offset` and `limit`")
+                raise NotPaged("it is not a PDF document, and only those have `pages`. Use `offset` and `limit`")
             match kind:
                 case FileKind.IMAGE:
                     return _image(asked, file)
@@ -137,7 +137,7 @@ class FileReader:
             page = read_page(file, Wanted(self._room, asked.offset, asked.limit))
         except PastEnd as past:
             raise NotPaged(
-                f"it has {_number(past.total, 'line')}; there is no line {asked.offset} to start from"
+                f"it has {_number(past.total, 'line')}; it cannot be read from line {asked.offset}"
             ) from None
         form = f"lines {asked.offset} {asked.limit}"
         if isinstance(page, LongLine):
@@ -152,15 +152,15 @@ class FileReader:
 
     def _notebook(self, asked: ReadRequest, file: OpenFile) -> Taken:
         if file.status.st_size > MOST_NOTEBOOK:
-            return self._text(asked, file, "Shown as text, for it is too large to be read as a notebook.")
+            return self._text(asked, file, "Shown as text, because it is too large to be read as a notebook.")
         data = file.content()
         try:
             notebook = parse_notebook(TextDocument.decode(data).text)
         except NotNotebook as reason:
-            return self._text(asked, file, f"Shown as text, for it is no notebook that can be read: {reason}.")
+            return self._text(asked, file, f"Shown as text, because it cannot be read as a notebook: {reason}.")
         total = len(notebook.cells)
         if asked.offset > max(total, 1):
-            raise NotPaged(f"it has {_number(total, 'cell')}; there is no cell {asked.offset} to start from")
+            raise NotPaged(f"it has {_number(total, 'cell')}; it cannot be read from cell {asked.offset}")
         page = cell_page(
             notebook, first=asked.offset, count=asked.limit, room=self._room, interrupted=asked.interrupted
         )
@@ -291,9 +291,9 @@ def _saw_page(file: OpenFile, page: TextPage, ledger: Ledger) -> None:
 
 
 def _saw_cells(identity: FileIdentity, notebook: Notebook, first: int, page: CellPage, ledger: Ledger) -> None:
-    """The lines that hold the cells shown, and what stands around the cells with the first and the last.
+    """The lines that hold the cells shown; with the first and the last cell, also what surrounds the cells.
 
-    A notebook may stand in one line. So each cell is noted by itself, too, and who saw all of them saw it whole.
+    A notebook may be a single line. So each cell is noted separately, too, and who saw all of them saw it whole.
     """
     path, version = identity.real_path, identity.digest
     for cell in page.cells:
@@ -317,8 +317,8 @@ def _saw_whole(identity: FileIdentity, ledger: Ledger) -> None:
 
 
 def _note_looked_at(file: OpenFile, version: str, ledger: Ledger) -> None:
-    """What of it was seen are no whole lines: the file is known, and none of its lines."""
+    """No whole lines were seen: the file is known, but none of its lines."""
     stamp, known = Stamp.of(file.status), ledger.seen(file.real_path)
     if known and known.whole and known.whole.digest != version and known.stamp != stamp:
-        ledger.forget(file.real_path)  # else what it once was would stay known, whatever is read of it now
+        ledger.forget(file.real_path)  # otherwise its old content would stay known, whatever is read of it now
     ledger.saw_lines(file.real_path, stamp, first=1, lines=())

@@ -1,4 +1,4 @@
-"""Pictures, told by their first bytes and made small enough for a model to look at."""
+"""Pictures, recognized by their first bytes and made small enough for a model to look at."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 _AROUND: Final = 12
 """Bytes of length, name and checksum around what a chunk holds."""
 _OPTIONAL: Final = 0x20
-"""The bit that makes the first letter of a chunk's name a small one."""
+"""The bit that makes the first letter of a chunk's name lowercase, which marks the chunk as optional."""
 
 
 def without_broken_extras(data: bytes) -> bytes | None:
-    """The file without its optional chunks whose checksum is wrong; `None` where that is not what is wrong with it.
+    """The file without its optional chunks whose checksum is wrong; `None` where it is broken in another way.
 
     Every browser shows such files, and Pillow and some models' services do not.
     """
@@ -72,7 +72,7 @@ MAGIC = (
     (b"\xff\xd8\xff", "image/jpeg"),
 )
 GIF = re.compile(rb"GIF8[79]a[\s\S]{0,6}[^\t\n\f\r -~]")
-"""Its name could stand in a text; among the seven bytes of sizes that follow is one that could not."""
+"""A text could begin with its name; among the seven bytes of sizes that follow is one that text cannot contain."""
 BROKEN = (
     OSError, SyntaxError, ValueError, TypeError, KeyError, IndexError, EOFError, OverflowError, AttributeError,
     struct.error, zlib.error,
@@ -81,7 +81,7 @@ BROKEN = (
 
 
 class BadImage(Exception):
-    """It begins like a picture and cannot be shown. The message says why."""
+    """It begins like a picture, but cannot be shown. The message says why."""
 
 
 @plain_value
@@ -100,7 +100,7 @@ class FittedPicture:
 
 
 def image_type(head: bytes) -> str | None:
-    """The media type that the first bytes tell.
+    """The media type, by the first bytes.
 
     >>> image_type(b"GIF89a\\x01\\x00\\x01\\x00"), image_type(b"GIF89a = 5"), image_type(b"<svg>")
     ('image/gif', None, None)
@@ -137,7 +137,7 @@ def _fit(data: bytes) -> FittedPicture:
         width, height = image.size
         turned = image.getexif().get(ORIENTATION, 1) not in (0, 1)
         if max(width, height) <= LONG_SIDE and len(data) <= MOST_BYTES and not turned:
-            image.load()  # a broken one is told here and not by the model's service
+            image.load()  # a broken one is found here and not by the model's service
             return FittedPicture(media_type, data, len(data), width, height, width, height)
         small = _shrunk(image, LONG_SIDE)
         smaller_type, smaller = _encode(small, media_type)
@@ -174,7 +174,7 @@ def _unpacking(data: bytes) -> Generator[tuple[ImageFile, str]]:
     }
     media_type = image_type(data)
     if media_type is None:
-        raise BadImage("it is no PNG, JPEG, GIF or WebP picture")
+        raise BadImage("it is not a PNG, JPEG, GIF or WebP picture")
     try:
         with decoders[media_type](BytesIO(data)) as image:
             _require_reasonable(image, media_type)
@@ -211,7 +211,7 @@ def _shrunk(image: Image, side: int) -> Image:
 
 
 def _encode(image: Image, media_type: str) -> tuple[str, bytes]:
-    """As PNG where it was drawn and that is small enough, else as JPEG, the better the quality the better."""
+    """As PNG where it was drawn and that is small enough, otherwise as JPEG in the best quality that fits."""
     if media_type in ("image/png", "image/gif"):
         data = _save(image, "PNG")
         if len(data) <= MOST_BYTES:

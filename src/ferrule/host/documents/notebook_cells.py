@@ -1,4 +1,4 @@
-"""The cells of a notebook as they are shown: sources, and what their runs put out."""
+"""The cells of a notebook as they are shown: sources and outputs."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Album:
         self.pixels = 0
 
     def add(self, encoded: str) -> Output:
-        """The picture, or words in its place. Raises `InterruptedError` once somebody wants the work to end."""
+        """The picture, or words instead of it. Raises `InterruptedError` once somebody wants the work to end."""
         if self._interrupted():
             raise InterruptedError(errno.EINTR, os.strerror(errno.EINTR))
         if not self._left:
@@ -128,7 +128,7 @@ def plain(text: str) -> str:
 
 
 def _outputs(output: Any, album: Album) -> Iterator[Output]:
-    """What is not as the format says is shown as it is."""
+    """Whatever does not follow the format is shown as it is."""
     told = _mapping(output)
     try:
         match told.get("output_type"):

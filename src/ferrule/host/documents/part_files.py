@@ -29,7 +29,7 @@ class PartFiles:
 
 
 def split_into_parts(pieces: Iterable[str], *, folder: Path, name: str, key: str, room: int) -> PartFiles:
-    """Write `part-0001.txt` and so on below `folder`; the same `key` finds again what was written before.
+    """Write `part-0001.txt` and so on below `folder`; with the same `key`, parts written before are reused.
 
     The text is folded into lines that Read does not cut. Each part fits into `room`.
     """

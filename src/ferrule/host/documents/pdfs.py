@@ -1,7 +1,7 @@
 """PDF documents: their pages as text, and as pictures where they have none.
 
 pdfium does it all, so no program has to be installed. It works in a process of
-its own (`host/documents/pdf_process.py`), for a document can be made to keep it busy for ever.
+its own (`host/documents/pdf_process.py`), because a document can be made to keep it busy for ever.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ REFUSED = {
 
 
 class BadPages(ValueError):
-    """What was asked for are no pages. The message says what to write instead."""
+    """The pages asked for are not valid. The message says what to write instead."""
 
 
 class BadPdf(Exception):
-    """It begins like a PDF and cannot be shown. The message says why."""
+    """It begins like a PDF, but cannot be shown. The message says why."""
 
 
 class TooManyPages(Exception):
@@ -84,7 +84,7 @@ def parse_pages(text: str) -> PageRange:
         raise BadPages('`pages` must be a page or a range of pages, such as "3" or "1-5"')
     first, last = int(found[1]), int(found[2] or found[1])
     if not first:
-        raise BadPages("`pages` counts from 1")
+        raise BadPages("`pages` starts from 1")
     if last < first:
         raise BadPages(f"`pages` ends before it begins: {text.strip()}. Write the smaller number first")
     if last - first >= MOST_AT_ONCE:
@@ -136,7 +136,7 @@ def _range_to_show(pages: PageRange | None, total: int) -> PageRange:
     if pages is None and total > MOST_UNASKED:
         raise TooManyPages(total)
     if pages and pages.first > total:
-        raise BadPages(f"there is no page {pages.first}; the last one is {total}")
+        raise BadPages(f"page {pages.first} does not exist; the last one is {total}")
     return PageRange(pages.first, min(pages.last, total)) if pages else PageRange(1, total)
 
 

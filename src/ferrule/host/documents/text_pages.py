@@ -1,7 +1,7 @@
 """Text, a page at a time: what is not shown is counted and neither decoded nor kept.
 
 A file of more than `HEAD` bytes is read in pieces. Its encoding is that of its
-head; where a page then does not decode, or the head is in no encoding known,
+head; where a page then does not decode, or the head is not in a known encoding,
 the file is loaded and read as a whole, up to `MOST_LOADED` bytes.
 """
 
@@ -83,7 +83,7 @@ class LongLine:
 
 
 class PastEnd(Exception):
-    """There is no such line."""
+    """The file has no such line."""
 
     def __init__(self, total: int) -> None:
         self.total = total
@@ -91,7 +91,7 @@ class PastEnd(Exception):
 
 
 def read_page(file: OpenFile, wanted: Wanted) -> TextPage | LongLine:
-    """The page, or the line that lines cannot page. Raises `NotText`, `PastEnd` or `OSError`."""
+    """The page, or a line that alone is more than a page. Raises `NotText`, `PastEnd` or `OSError`."""
     if file.complete:
         return _load_page(file.head, wanted)
     try:
@@ -117,7 +117,7 @@ def line_pieces(file: OpenFile, line: LongLine) -> Iterator[str]:
                 return
             rest = following
     except UnicodeDecodeError as error:
-        raise NotText(f"line {line.number} of it is no text in {line.encoding} ({error.reason})") from None
+        raise NotText(f"line {line.number} is not valid {line.encoding} text ({error.reason})") from None
     yield rest[: rest.index(line.end)].removesuffix(CR)
 
 
@@ -161,7 +161,7 @@ def _encoding_of(head: bytes) -> tuple[str, bytes]:
         except NotText:
             continue
         return found.encoding, found.bom
-    raise NotText("the beginning of it is in no encoding known")
+    raise NotText("its beginning is not in a known encoding")
 
 
 def _samples(head: bytes) -> Iterator[bytes]:

@@ -1,9 +1,9 @@
-"""Writing files so that nobody sees half of one, and so that a change that somebody else made is found and kept.
+"""Writes files so that nobody sees half of one, and so that a change by somebody else is found and kept.
 
-A file is written beside its place and changes places with what is there, in a
-folder held open. Whatever stood there until that moment must still be what was
-read, else it is put back. Whoever writes holds a lock, so of two processes that
-write by this module the second is told.
+A file is written beside its target and exchanged with what is there, in a
+folder held open. Whatever was there until that moment must still be what was
+read; otherwise it is put back. Whoever writes holds a lock, so of two processes
+that write by this module the second gets an error.
 
 What is left open: another program that had the file open before, and writes
 to it after the exchange, writes to a file without a name, as with every editor
@@ -37,18 +37,18 @@ STRAY_AGE = 60.0
 """Seconds after which an unlocked temporary file belongs to nobody."""
 
 BESIDE = re.compile(r"\..+\.ferrule-([0-9a-f]{8})[0-9a-f]{8}\.(tmp|saved)")
-"""What stands beside a file while it is written; the first eight digits say who writes."""
+"""Names of temporary files beside a file being written; the first eight digits say who writes."""
 LONGEST_PATH = 4095
 """Bytes of a path that the kernel takes (PATH_MAX with its end)."""
 LONGEST_NAME = 200
 """Bytes of a name that a temporary file takes over; file systems allow 255."""
 
 ANYBODY_WRITES = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
-"""A file that nobody may write was protected on purpose; a rename, or being root, is no way around that."""
+"""A file that nobody may write was protected on purpose; a rename, or being root, must not bypass that."""
 PROTECTED = "it is write-protected. Make it writable first, if it is to be changed"
 
 ADVICE = {
-    errno.ENOSPC: "there is no space left on the disk. Free some, then try again",
+    errno.ENOSPC: "the disk is full. Free some space, then try again",
     errno.EDQUOT: "the disk quota is used up. Free some space, then try again",
     errno.EFBIG: "it would be larger than files may be here",
     errno.EROFS: "the file system is read-only",
@@ -57,8 +57,8 @@ ADVICE = {
     errno.ENOENT: "its folder does not exist any more. Look for the folder, or make it, then try again",
     errno.ENOTDIR: "a part of its path is a file, not a folder",
     errno.ENAMETOOLONG: "its name is too long for the file system",
-    errno.EMFILE: "this program has as many files open as it may. End something that it runs, or raise `ulimit -n`",
-    errno.ENFILE: "the whole system has as many files open as it may. End something that runs, then try again",
+    errno.EMFILE: "this program has too many open files. End something that it runs, or raise `ulimit -n`",
+    errno.ENFILE: "the system has too many open files. End a program, then try again",
     errno.EAGAIN: "another process keeps it locked. Try again when that has finished",
 }
 
@@ -126,7 +126,7 @@ def remove_file(path: str, *, expected: FileIdentity) -> None:
 
 
 def _check_length(real_path: str) -> None:
-    """What could be made a folder at a time, and then be reached by nobody."""
+    """Refuse a path that could be made a folder at a time, but never be opened."""
     size = len(os.fsencode(real_path))
     if size > LONGEST_PATH:
         words = (
@@ -241,7 +241,7 @@ def _replace(place: _Place, data: bytes, expected: FileIdentity) -> os.stat_resu
 
 
 def _put_in_place(place: _Place, temporary: str, current: int, expected: FileIdentity) -> None:
-    """What stood there then has the name of the temporary file, and goes with it if nobody changed it till then."""
+    """The old file then has the temporary name, and is removed with it if nobody changed it meanwhile."""
     from .exchanging import exchange
 
     try:
@@ -258,7 +258,7 @@ def _put_in_place(place: _Place, temporary: str, current: int, expected: FileIde
 
 
 def _overwritten(place: _Place, current: int, data: bytes, expected: FileIdentity) -> os.stat_result:
-    """In place, so that all names stay names of one file; a copy stands beside it until that is done."""
+    """In place, so that all names stay names of one file; a copy is kept beside it until that is done."""
     _check_unchanged(place, current, expected)
     old = _bytes_of(current)
     saved = _save_copy(place, old)
@@ -306,7 +306,7 @@ def _hold_lock(place: _Place) -> Generator[int]:
     try:
         descriptor = os.open(place.name, os.O_RDWR | os.O_NOFOLLOW | SAFELY, dir_fd=place.folder)
     except FileNotFoundError:
-        raise ChangedMeanwhile(f"{place.shown} does not exist any more. Look what became of it.") from None
+        raise ChangedMeanwhile(f"{place.shown} does not exist any more. Check what became of it.") from None
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise became_a_link(place.shown) from None
@@ -314,7 +314,7 @@ def _hold_lock(place: _Place) -> Generator[int]:
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise ChangedMeanwhile(f"{place.shown} is {kind_of(status.st_mode)} now. Look what became of it.")
+            raise ChangedMeanwhile(f"{place.shown} is {kind_of(status.st_mode)} now. Check what became of it.")
         if not status.st_mode & ANYBODY_WRITES:
             raise NotWritten(errno.EACCES, PROTECTED, place.shown)
         _lock(descriptor)
@@ -334,7 +334,7 @@ def _lock(descriptor: int) -> None:
             time.sleep(0.002)
         except OSError as error:
             if error.errno in (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS):
-                return None  # a file system without locks; the comparison still stands
+                return None  # a file system without locks; the comparison still protects
             raise
 
 

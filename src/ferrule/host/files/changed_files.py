@@ -1,4 +1,4 @@
-"""Files that were seen and have changed since, told once before the model's next message.
+"""Files that were seen and have changed since, reported once before the model's next message.
 
 Asked for and not watched: whoever asks right before each message misses
 nothing that matters to it, on every file system, and costs nothing in between.
@@ -30,12 +30,12 @@ TICK: Final = 0.02
 """Seconds within which two changes may carry the same time, with a margin."""
 DIFF_LINES: Final = 100
 MOST_LOADED: Final = 4 << 20
-"""Bytes of a file that is loaded to be compared; of a larger one only what was seen is."""
+"""Bytes of a file that is loaded to be compared; of a larger one only the lines seen are compared."""
 MOST_LINES: Final = 20_000
 MOST_LOOKED_THROUGH: Final = 256 << 20
-"""Bytes of a file that is gone through for what was seen of it; a change in a larger one is not told."""
+"""Bytes of a file that is searched for the lines seen of it; a change in a larger one is not reported."""
 MOST_FILES: Final = 20
-"""Files that are told of at once; the others are named in the next note."""
+"""Files reported at once; the others are named in the next note."""
 
 _Entry: TypeAlias = tuple[int, int, int, int]
 """Size, both times and number: what cannot stay the same while content changes, but for one tick of the clock."""
@@ -100,7 +100,7 @@ class ChangedFiles:
             self._told[key] = version
 
     def _change(self, ledger: Ledger, suspect: _Suspect) -> tuple[str, str]:
-        """What is to be told, if anything, and the version of the file that it is about."""
+        """What to report, if anything, and the version of the file that it is about."""
         shown = suspect.real_path.removeprefix(self._workspace)
         seen = ledger.seen(suspect.real_path)
         if suspect.entry is None:
@@ -123,7 +123,7 @@ class ChangedFiles:
         return f"{shown} has changed since you saw it." + (f"\n{patch}" if patch else ""), now.identity.digest
 
     def _large_change(self, shown: str, ledger: Ledger, real_path: str, seen: Seen) -> tuple[str, str]:
-        """Of a file that is not loaded: whether what was seen of it still stands, without a diff."""
+        """Of a file that is not loaded: whether the lines seen of it are still there, without a diff."""
         if seen.whole:
             with open_for_reading(real_path) as descriptor, open(descriptor, "rb", closefd=False) as file:
                 digest = hashlib.file_digest(file, DIGEST).hexdigest()

@@ -1,8 +1,8 @@
 """Which encoding from before Unicode a text is in: the likely ones, best first.
 
 Only a guess, and nothing depends on it but what a reader sees and how new
-text is encoded; that no byte is lost is made sure of by whoever decodes.
-Two-byte encodings are told apart by the rows of their tables that people
+text is encoded; the caller that decodes makes sure that no byte is lost.
+Two-byte encodings are distinguished by the rows of their tables that people
 write in, all others by charset-normalizer within a family of scripts.
 """
 
@@ -18,9 +18,9 @@ from charset_normalizer import CharsetMatch, from_bytes
 from ...core.values import plain_value
 
 SAMPLE = 16_384
-"""Bytes of telling lines to look at."""
+"""Bytes to look at, of lines that are not plain ASCII."""
 SHORT = 24
-"""Foreign bytes up to which statistics say little and the commonest encoding is preferred."""
+"""Non-ASCII bytes up to which statistics say little and the commonest encoding is preferred."""
 COMMON_SHARE = 0.8
 RARE = math.log(1e-6)
 
@@ -30,14 +30,14 @@ OTHER_SCRIPTS = ("cp1251", "koi8_r", "koi8_u", "cp866", "iso8859_5", "mac_cyrill
                  "cp1256", "iso8859_6", "cp874")  # fmt: skip
 
 JOINING = "\u2019\u00b7\u00ad\u00b0\u2013\u2014\u2026\u00d7"
-"""Signs that stand between two letters in good text: apostrophe, dot, hyphen, degree, dashes, ellipsis, times."""
+"""Signs that may occur between two letters in good text: apostrophe, dot, hyphen, degree, dashes, ellipsis, times."""
 RARE_IN_THE_WEST = re.compile("[ýþðÝÞÐõû]")
 """Where cp1252 shows these, another Latin alphabet is as likely: Turkish, Hungarian."""
 
 
 @plain_value
 class Rows:
-    """Lead bytes that stand for one part of a table, and how much of a usual text comes from it."""
+    """Lead bytes of one part of a table, and how much of a usual text comes from it."""
 
     first: int
     last: int
@@ -86,7 +86,7 @@ def likely_encodings(data: bytes) -> Iterator[str]:
 
 
 def _telling_lines(data: bytes) -> bytes:
-    """Lines with something but ASCII in them: in source code the rest only dilutes.
+    """Lines with non-ASCII bytes: in source code the other lines only dilute the statistics.
 
     >>> _telling_lines(b"a\\nb\\xe9\\nc\\n")
     b'b\\xe9'
@@ -118,9 +118,10 @@ def _two_byte(sample: bytes) -> list[str]:
 
 
 def _score(text: str, codec: str, table: TwoByte) -> float | None:
-    """How likely the text is, or `None` for one nobody writes: rare signs, or signs that stand alone."""
+    """How likely the text is, or `None` for one nobody writes: rare signs, or isolated ones."""
     signs = re.findall(r"[^\x00-\x7f]", text)
     runs = re.findall(r"[^\x00-\x7f]+", text)
+    # Text in these scripts comes in runs; single signs between ASCII are letters of a one-byte encoding, misread.
     if len(signs) < 2 * len(runs):
         return None
     judged = [table.likelihood(sign.encode(codec)) for sign in signs]

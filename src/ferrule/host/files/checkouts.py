@@ -23,7 +23,7 @@ class Checkout:
 
 
 def checkout_of(folder: str) -> Checkout | None:
-    """The innermost checkout around a folder: a repository inside another is one of its own."""
+    """The innermost checkout around a folder: a nested repository is a checkout of its own."""
     root = os.path.realpath(folder)
     while True:
         if found := _checkout_at(root):
@@ -54,11 +54,11 @@ def _main_of(root: str, git_folder: str) -> str:
     if os.path.realpath(os.path.join(git_folder, back)) != os.path.join(root, ".git"):
         return root
     above, name = os.path.split(os.path.realpath(os.path.join(git_folder, common)))
-    return above if name == ".git" else root  # of a bare repository there is no main checkout
+    return above if name == ".git" else root  # a bare repository has no main checkout
 
 
 def _first_line(path: str) -> str | None:
-    """`None` where there is no such regular file."""
+    """`None` where no such regular file exists."""
     try:
         if not os.path.isfile(path):
             return None

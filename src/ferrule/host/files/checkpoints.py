@@ -1,9 +1,9 @@
-"""What stood in files before a conversation changed them, so that they can be brought back to how they were.
+"""What files contained before a conversation changed them, so that they can be restored.
 
-A point is a moment of the conversation. Of each file that is changed after it
+A point is a moment of the conversation. For each file that is changed after it
 the first content is kept, so how a file was at a point is what the first
-record since then says; a file without one is as it was. Bringing files back is
-a change like any other, and can itself be taken back.
+record since then says; a file without one is unchanged. Restoring files is
+a change like any other, and can itself be undone.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 INDEX: Final = "index.jsonl"
 NO_FILE: Final = ""
-"""In the place of a digest."""
+"""Used instead of a digest."""
 OTHERS: Final = "somebody else has changed it since"
 
 
@@ -40,7 +40,7 @@ class NoSuchPoint(LookupError):
 
 @plain_value
 class Stood:
-    """What was in a file's place."""
+    """What a path held: the digest of a file, or no file."""
 
     digest: str = NO_FILE
     mode: int = 0
@@ -49,7 +49,7 @@ class Stood:
 @named_value
 class Rewound:
     restored: tuple[str, ...]
-    """The files that are as they were, and were not before."""
+    """The files that were changed back."""
     left: Mapping[str, str]
     """Those that were not touched, and why."""
 
@@ -79,17 +79,17 @@ class Checkpoints:
             self._take(record)
 
     def mark(self, id: str) -> None:
-        """Files can be brought back to this moment, unless the disk fails: then the conversation goes on without."""
+        """Files can be restored to this moment, unless the disk fails: then the conversation continues without it."""
         try:
             with self._lock:
                 self._note({"point": id})
         except OSError as error:
-            log.warning("files cannot be brought back to how they are now: %s", error)
+            log.warning("files cannot be restored to their present state later: %s", error)
 
     def write_file(
         self, path: str, data: bytes, *, expected: FileIdentity | None, judged: str | None = None, owner: str = ""
     ) -> Written:
-        """As `atomic_writes.write_file`, once what stands there is kept."""
+        """As `atomic_writes.write_file`, once the previous content is kept."""
         real_path = expected.real_path if expected else judged or os.path.realpath(path)
         stood = self._keep(real_path, expected)
         written = write_file(path, data, expected=expected, judged=judged, owner=owner)
@@ -97,7 +97,7 @@ class Checkpoints:
         return written
 
     def rewind(self, id: str, *, force: bool = False) -> Rewound:
-        """Bring every file that was changed by way of this back to how it was when the point was marked.
+        """Restore every file that was changed through this object to its state when the point was marked.
 
         What somebody else has changed since is left, unless `force` is given. Raises `NoSuchPoint`.
         """
@@ -117,7 +117,7 @@ class Checkpoints:
                 left[path] = str(reason)
         return Rewound(restored=tuple(restored), left=left)
 
-    # Bringing back
+    # Restoring
 
     def _at(self, id: str) -> int:
         for at in range(1, len(self._points)):
@@ -134,7 +134,7 @@ class Checkpoints:
         return wanted, others
 
     def _restore(self, path: str, stood: Stood, *, spare: bool, mixed: bool) -> bool:
-        """False for a file that is so already."""
+        """False for a file that is already in that state."""
         now = _identity(path)
         if (now.digest if now else NO_FILE) == stood.digest:
             return False
@@ -164,7 +164,7 @@ class Checkpoints:
         except FileNotFoundError:
             data = b""
         if digest_of(data) != stood.digest:
-            raise FileNotFoundError(errno.ENOENT, "what stood there is not kept any more")
+            raise FileNotFoundError(errno.ENOENT, "its previous content has been lost")
         return data
 
     # Keeping
@@ -181,7 +181,7 @@ class Checkpoints:
                 self._note_previous(path, stood)
         except (OSError, NotText) as error:
             words = (error.strerror if isinstance(error, OSError) else None) or str(error)
-            raise NotWritten(errno.EIO, f"what stands there cannot be kept ({words})", path) from None
+            raise NotWritten(errno.EIO, f"its previous content cannot be kept ({words})", path) from None
         return stood
 
     def _wrote(self, path: str, stood: Stood, digest: str) -> None:
@@ -217,7 +217,7 @@ class Checkpoints:
         return self._folder
 
     def _note(self, record: Mapping[str, Any]) -> None:
-        """On disk before it counts. One write, so that a kill leaves whole lines but for the last."""
+        """On disk before it takes effect. One write, so that a kill leaves whole lines but for the last."""
         make_private(self._home)
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         with open(os.open(self._home / INDEX, flags, 0o600), "ab") as index:

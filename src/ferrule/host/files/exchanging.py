@@ -1,4 +1,4 @@
-"""Two names of one folder change places in one step, so that what stood at a name is still there to be looked at."""
+"""Exchange two names of one folder in one step, so that what had a name before can still be inspected."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import os
 
 RENAME_EXCHANGE = 2
 UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EXDEV})
-"""What kernels, file systems and filters answer that know nothing of it."""
+"""Errors of kernels, file systems and filters that do not support the exchange."""
 
 
 def exchange(one: str, other: str, folder: int) -> bool:
-    """Whether they have changed places; `False` where this cannot be done here. Raises `OSError`."""
+    """Whether the names were exchanged; `False` where this is not supported. Raises `OSError`."""
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if rename is None:
         return False

@@ -13,7 +13,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
 SEARCH = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
-"""To pass through a folder one need not be able to list it."""
+"""Passing through a folder does not require permission to list it."""
 
 
 class ChangedMeanwhile(Exception):
@@ -24,7 +24,7 @@ class ChangedMeanwhile(Exception):
 def hold_folder(real_path: str, *, made: bool = False) -> Generator[int]:
     """A descriptor of this folder, `made` with those above it where it is missing.
 
-    Raises `ChangedMeanwhile` where a part of the path is a link now, else `OSError`.
+    Raises `ChangedMeanwhile` where a part of the path is a link now, otherwise `OSError`.
     """
     descriptor = os.open("/", SEARCH)
     try:
@@ -40,7 +40,7 @@ def hold_folder(real_path: str, *, made: bool = False) -> Generator[int]:
 def is_still_at(real_path: str, folder: int) -> bool:
     """Whether the folder held open is the one that this path leads to, with no link on the way.
 
-    Raises `OSError` where that cannot be told, as without a free descriptor.
+    Raises `OSError` where that cannot be determined, as without a free descriptor.
     """
     try:
         with hold_folder(real_path) as again:

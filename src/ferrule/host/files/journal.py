@@ -41,7 +41,7 @@ class Journal:
         self._missed: set[str] = set()
 
     def note(self, folder: str) -> None:
-        """Something is about to be written in this folder. Without a journal it is written all the same."""
+        """Note that something is about to be written in this folder. Where the note fails, it is written anyway."""
         if folder in self._noted:
             return
         with self._lock:
@@ -73,7 +73,7 @@ class Journal:
 
 
 def recover(root: Path) -> tuple[str, ...]:
-    """Remove what processes that are gone were writing; the paths of old content that may be wanted again.
+    """Remove what processes that are gone were writing; returns the paths of old content that may be wanted again.
 
     Those are the copies of files with several hard links, which are written in place.
     """
@@ -110,7 +110,7 @@ def _begin(path: Path) -> int:
         except FileNotFoundError:
             pass
         os.close(descriptor)
-    raise OSError(errno.EAGAIN, "it is removed again and again")
+    raise OSError(errno.EAGAIN, "other processes keep removing it")
 
 
 def _open_locked(path: Path, flags: int, *, wait: bool = False) -> int:
@@ -134,7 +134,7 @@ def _find_saved(folder: str, owner: str) -> list[str]:
 
 
 def _left_in(folder: str, owner: str) -> list[str]:
-    """What stands beside files there, made by this one."""
+    """The temporary files and copies there that this journal's session made."""
     try:
         names = os.listdir(folder)
     except OSError:

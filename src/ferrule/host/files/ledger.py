@@ -1,4 +1,4 @@
-"""What an agent has seen of each file, and whether it still stands there.
+"""What an agent has seen of each file, and whether it is still there.
 
 Content decides and time does not: a file that was only touched is as it was
 seen, and one that changed within the same tick of the clock is not.
@@ -95,7 +95,7 @@ class Knowledge:
     """What is known of a file, beside the file as it is now."""
 
     everything: bool
-    """Each line that stands there was seen, and none was seen that is gone."""
+    """Each line of the file was seen, and every line seen is still there."""
     changed: bool
     """Something that was seen is not there any more."""
 
@@ -231,7 +231,7 @@ class Ledger:
         return f"was last seen at {seen} and has changed since (modified at {modified})"
 
     def diff_since_seen(self, path: str, now: FileSnapshot, *, limit: int = WHAT_CHANGED) -> str:
-        """A diff from what was seen to what stands there now; empty where what was seen could not be kept.
+        """A diff from what was seen to the current text; empty where what was seen could not be kept.
 
         Also for a very large file, which would have to be taken apart for it.
         """

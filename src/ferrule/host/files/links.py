@@ -106,7 +106,7 @@ class _Look:
                     waiting.append(entry.path)
 
     def _list(self, folder: str) -> list[os.DirEntry[str]]:
-        """What is not there, is no folder or may not be listed holds nothing for a command either."""
+        """What is missing, not a folder or not listable holds nothing for a command either."""
         listed: list[os.DirEntry[str]] = []
         try:
             with os.scandir(folder) as entries:

@@ -81,7 +81,7 @@ _ABSENT = object()
 
 
 def _link_target(path: str) -> object:
-    """Where the link leads, `None` for what is no link, `_ABSENT` for what is not there."""
+    """Where the link leads; `None` for anything but a link, `_ABSENT` for a missing path."""
     try:
         if stat.S_ISLNK(os.lstat(path).st_mode):
             return os.readlink(path)

@@ -32,7 +32,7 @@ SAFELY = os.O_NONBLOCK | os.O_CLOEXEC | getattr(os, "O_NOCTTY", 0)
 
 @plain_value
 class FileIdentity:
-    """Which file it was, and what stood in it."""
+    """Which file it was, and what it contained."""
 
     real_path: str
     device: int
@@ -60,7 +60,7 @@ class FileIdentity:
 
 @plain_value
 class OpenFile:
-    """A regular file held open, with the beginning of what stands in it."""
+    """A regular file held open, with the beginning of its content."""
 
     real_path: str
     descriptor: int
@@ -81,7 +81,7 @@ class OpenFile:
         return _content(self.descriptor)
 
     def chunks(self) -> Iterator[bytes]:
-        """All of it, a piece at a time, as it stands on disk while it is read."""
+        """All of it, a piece at a time, as it is on disk while it is read."""
         yield self.head
         os.lseek(self.descriptor, len(self.head), os.SEEK_SET)
         while chunk := os.read(self.descriptor, HEAD):
@@ -119,7 +119,7 @@ def read_document(path: str, *, judged: str | None = None, most: int = MOST) -> 
 def open_file(path: str, *, judged: str | None = None, interrupted: Callable[[], bool] = bool) -> Generator[OpenFile]:
     """The file, to be read a piece at a time. Raises `NotText`, `ChangedMeanwhile` or `OSError`.
 
-    What is no file is not even opened: that alone can wake a writer or wind a tape.
+    Anything but a file is not even opened: that alone can wake a writer or wind a tape.
     """
     _require_file(os.stat(path))
     with _open_where_judged(path, judged) as (real_path, descriptor):

@@ -1,6 +1,6 @@
-"""Text as it stands in a file: characters, their encoding, and the bytes themselves.
+"""Text as a file contains it: characters, their encoding, and the bytes themselves.
 
-A decoding counts only where encoding the text again gives the same bytes, so
+A decoding is accepted only where encoding the text again gives the same bytes, so
 nothing can be lost by it; and a change replaces the bytes of its spans and no
 others, so nothing outside of them can move.
 """
@@ -116,7 +116,7 @@ class TextDocument:
         return self.encoding not in STATEFUL
 
     def without_mark(self, text: str) -> str:
-        """A given text as it stands here: the mark at the file's beginning is kept apart from its text."""
+        """A given text as it is kept here: the mark at the file's beginning is separate from its text."""
         return text.removeprefix("\ufeff") if self.bom else text
 
     def splice(self, edits: Sequence[TextEdit]) -> bytes:

@@ -22,7 +22,7 @@ Shelved: TypeAlias = str | OnDisk
 
 @plain_value
 class TextStore:
-    """A folder of texts by their digests, or none at all. Losing one costs a diff, so a full disk is no error."""
+    """A folder of texts by their digests, or none at all. Losing one costs a diff, so a full disk is not an error."""
 
     folder: Path | None = None
 

@@ -1,6 +1,6 @@
 """Files as the tools of one session read and change them.
 
-What every tool that changes a file must do stands here once: it opens what was
+What every tool that changes a file must do is written here once: it opens what was
 judged and nothing else, notes where it writes, and says in words what failed.
 """
 
@@ -36,7 +36,7 @@ NAMES_TRIED = 20_000
 
 
 Objection: TypeAlias = Callable[[str, str | None, str], str | None]
-"""Path, text before (`None` where there is no file) and after; the words of the objection, if there is one."""
+"""Path, text before (`None` for a new file) and after; the words of the objection, if any."""
 
 
 @plain_value
@@ -47,7 +47,7 @@ class Workfiles:
     objection: Objection | None = None
     """Who may object to what a file is about to become."""
     checkpoints: Checkpoints | None = None
-    """Who keeps what stood there before, where somebody may want it back."""
+    """Keeps the previous content, where somebody may want it back."""
 
     def ledger(self, ctx: ToolContext) -> Ledger:
         return self.ledgers.of(ctx.facts.agent)

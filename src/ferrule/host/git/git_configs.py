@@ -1,7 +1,7 @@
 """The user's own configuration files of git, with those that they include: git ends where it cannot read one.
 
 Only what the user's files name is followed. A repository's configuration can
-name any file, and is nobody's word.
+name any file, so it is not trusted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """git without the programs that a repository's configuration names, by its environment alone.
 
 git takes settings from GIT_CONFIG_COUNT and its companions over those of any
-file, and hands them on to what it starts. Some settings stand for themselves;
+file, and hands them on to what it starts. Some settings have fixed names;
 filters and drivers have names that anybody can choose, so the configured names
 are listed first. Listing runs nothing of the repository's.
 
@@ -24,7 +24,7 @@ PLAIN_DIFF = (
     'plain() { printf "diff --git a/%s b/%s\\n" "$1" "$1"; '
     'diff -u --label "a/$1" --label "b/$1" -- "$2" "$5"; true; }; plain'
 )
-"""Stands in for an external diff, since git takes no empty one: what it would have shown without."""
+"""Replaces an external diff, since git does not accept an empty one: shows what git would show without it."""
 
 ALWAYS = {
     "core.fsmonitor": "false",
@@ -66,7 +66,7 @@ DROPPED = re.compile(
 
 
 class CannotList(Exception):
-    """git did not say what is configured, so it is not known what it would run."""
+    """git did not list its configuration, so it is not known what it would run."""
 
 
 async def reading_environment(environment: Mapping[str, str], *folders: str) -> dict[str, str]:
@@ -96,7 +96,7 @@ def neutralise(environment: Mapping[str, str], configured: Iterable[str]) -> dic
 
 
 def _settings_in(environment: Mapping[str, str]) -> list[tuple[str, str]]:
-    """What the environment already sets this way; a later setting goes before an earlier one."""
+    """What the environment already sets this way; a later setting overrides an earlier one."""
     count = environment.get("GIT_CONFIG_COUNT", "")
     pairs = (
         (environment.get(f"GIT_CONFIG_KEY_{number}"), environment.get(f"GIT_CONFIG_VALUE_{number}"))

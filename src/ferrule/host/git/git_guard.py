@@ -1,6 +1,6 @@
 """A `git` to be found first on the PATH of a command, that leaves out what must not be shown.
 
-It runs the real git with the words it was given, and pathspecs behind them
+It runs the real git with the words it was given, followed by pathspecs
 that exclude the paths in question. Pathspecs hold for what is found by walking
 from a commit, so a word that names a tree or the contents of one file is
 looked at first. It is for commands whose words are understood: whoever calls
@@ -46,7 +46,7 @@ shift
 
 refuse() {
   printf 'left out: %s\n' "$1" >&2
-  printf 'A rule denies reading what git keeps of it, or it cannot be told what it is. ' >&2
+  printf 'A rule denies reading what git keeps of it, or it could not be identified. ' >&2
   printf 'Name other paths, as in REVISION:PATH.\n' >&2
   exit 128
 }
@@ -121,7 +121,7 @@ case $command in
 esac
 case $command in
   cat-file|blame|annotate) exec "$real" $flags "$command" "$@" ;;
-  # Every commit is still told of, as without a path.
+  # Every commit is still listed, as without a path.
   log|show|whatchanged) [ "$only_revisions" = no ] || sparse="--full-history --sparse" ;;
 esac
 [ "$no_index" = no ] || exec "$real" $flags "$command" "$@"

@@ -3,7 +3,7 @@
 A rule that denies a path hides the file. Its versions lie in the repository
 under other names, so a command that may read those is held as well: by a guard
 that leaves the paths out, where all that it asks of git is understood, and
-else by hiding the objects. Neither is done unless the paths are in the history.
+otherwise by hiding the objects. Neither is done unless the paths are in the history.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .git_places import Repository, find_repository, is_git_folder, submodules_o
 from .git_programs import git_output, starts_programs
 
 LOOKING_SECONDS = 1.0
-"""For one look into a history; what was not seen by then is taken for there."""
+"""Seconds for one look into a history; whatever was not seen by then is assumed to be there."""
 MOST_FOLDERS: Final = 20_000
 _EMPTY: Final = frozenset(
     {"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391", "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813"}

@@ -48,7 +48,7 @@ class Repository:
         return tuple(dict.fromkeys((self.root, *self.worktrees, *above, *linked)))
 
     def elsewhere(self) -> Iterator[str]:
-        """What git reads that does not lie where one would look for it."""
+        """What git reads outside the places where one would look for it."""
         if not self.knows:
             yield from dict.fromkeys((self.folder, self.common))
         yield from (objects for objects in object_folders(self.objects) if objects != os.path.realpath(self.objects))
@@ -75,7 +75,7 @@ def find_repository(folder: str) -> Repository | None:
 
 
 def with_repositories(touches: Sequence[Touch]) -> Iterator[Touch]:
-    """The touches of commands and, behind those of each git command, what it reads that lies elsewhere."""
+    """The touches of commands and, after those of each git command, what it reads elsewhere."""
     runs_git = False
     elsewhere: dict[Touch, None] = {}
     for touch in touches:
@@ -179,7 +179,7 @@ def _first_line(path: str) -> str | None:
 
 
 def _text(path: str) -> str | None:
-    """`None` where there is no such regular file."""
+    """`None` where no such regular file exists."""
     try:
         if not os.path.isfile(path):
             return None

@@ -1,7 +1,7 @@
 """Whether git would start other programs while it changes a repository: hooks, filters, drivers, signatures.
 
 Only git's own words are read, and listing its configuration runs nothing. What
-the user's own files configure counts as well: they are files like any other.
+the user's own files configure is included: they are files like any other.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _OFF: Final = frozenset({"false", "no", "off", "0"})
 
 
 async def starts_programs(repository: Repository, git: str, environment: Mapping[str, str]) -> bool:
-    """In the repository or in one that is checked out inside of it. What cannot be told counts as a yes."""
+    """In the repository or in one that is checked out inside of it. Where that is not known, the answer is yes."""
     staged = await git_output((git, "-C", repository.root, "ls-files", "--stage", "-z"), environment)
     if staged is None:
         return True

@@ -51,7 +51,7 @@ class Route:
 
 
 class Connection:
-    """Used by one exchange at a time. Whatever goes wrong, it is closed and of no more use."""
+    """Used by one exchange at a time. Whatever goes wrong, it is closed and cannot be used again."""
 
     def __init__(self, route: Route, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.route = route
@@ -121,7 +121,7 @@ class Connection:
         try:
             head = h11.Request(method=request.method, target=target, headers=headers)
         except (h11.LocalProtocolError, UnicodeEncodeError):  # whose own words would quote a key
-            raise HttpError("url", f"{self.route.name} cannot be asked with such a header or path.") from None
+            raise HttpError("url", f"The request to {self.route.name} has an invalid header or path.") from None
         self._write(head, *([h11.Data(data=request.body)] if request.body else []), h11.EndOfMessage())
 
     def _write(self, *events: h11.Event) -> None:
@@ -129,7 +129,7 @@ class Connection:
         self._writer.writelines([self._http.send(event) or b"" for event in events])
 
     async def head(self, seconds: float) -> h11.Response:
-        """All of it within so many seconds."""
+        """All of it within that many seconds."""
         try:
             async with asyncio.timeout(seconds):
                 return await self._head()
@@ -141,7 +141,7 @@ class Connection:
             event = await self._next_event()
             if isinstance(event, h11.Response):
                 return event
-        raise HttpError("protocol", f"{self.route.name} sends interim answers without end.")
+        raise HttpError("protocol", f"{self.route.name} keeps sending interim responses.")
 
     async def body(self, idle: float) -> bytes | None:
         """What has come of it, in one piece; `None` at the end. `idle` is how many seconds there may be silence."""
@@ -188,7 +188,7 @@ class Connection:
             return self._hung_up()
         if error.error_status_hint == 431:
             return HttpError("too_large", f"{self.route.name} sends more than {MOST_HEAD:,} bytes of headers.")
-        return HttpError("protocol", f"{self.route.name} sends what is no HTTP: {error}.")
+        return HttpError("protocol", f"{self.route.name} did not send valid HTTP: {error}.")
 
     def _hung_up(self) -> HttpError:
         when = "in the middle of its answer" if self.answered else "before it answered"
@@ -217,7 +217,7 @@ class Connection:
 
 
 def spoken(error: OSError) -> str:
-    """The system's own words: asyncio puts others in their place."""
+    """The system's own words: asyncio replaces them with others."""
     return os.strerror(error.errno) if error.errno else str(error)
 
 

@@ -139,7 +139,7 @@ async def _send_and_read_head(connection: Connection, request: HttpRequest) -> h
 
 
 def _target(request: HttpRequest, proxy: Proxy | None) -> str:
-    """A proxy is told the whole URL; where the address was checked, with that in place of the name."""
+    """A proxy gets the whole URL; where the address was checked, with that instead of the name."""
     if proxy is None:
         return request.url.target
     host = f"{bracket_host(request.address or request.url.host)}:{request.url.port}"

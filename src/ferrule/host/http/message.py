@@ -14,7 +14,7 @@ HttpErrorKind: TypeAlias = Literal[
     "url", "resolve", "connect", "tls", "proxy", "timeout", "closed", "protocol", "too_large"
 ]
 """No URL that can be asked; a name without address; no connection; no trust; a proxy's fault; nothing came in time;
-an end before its time; an answer that is no HTTP; more than was to be taken."""
+an early end; an answer that is not HTTP; a body over the limit."""
 
 
 class HttpError(Exception):
@@ -27,7 +27,7 @@ class HttpError(Exception):
 
 @named_value
 class Timeouts:
-    """In seconds. There is no limit on the whole: a caller that wants one has `asyncio.timeout`."""
+    """In seconds. The whole exchange has no limit: a caller that wants one has `asyncio.timeout`."""
 
     connect: float = 15.0
     """Name, connection, proxy and TLS together."""
@@ -52,7 +52,7 @@ class HttpRequest:
     """The IP address to connect to, for a caller who resolved the name and checked what it found."""
     timeouts: Timeouts = DEFAULT_TIMEOUTS
     most_body: int = 32 * MEGABYTE
-    """How many bytes of the answer to take, counted after decompression."""
+    """How many bytes of the answer to take, after decompression."""
 
 
 class Headers:

@@ -60,7 +60,7 @@ def _parse(text: str) -> Proxy:
         parts = urlsplit(text if "://" in text else f"http://{text}")
         port = parts.port
     except ValueError as error:
-        raise HttpError("proxy", f"The proxy named in the environment is no URL ({error}).") from None
+        raise HttpError("proxy", f"The proxy named in the environment is not a valid URL ({error}).") from None
     if parts.scheme != "http" or not parts.hostname:
         raise HttpError("proxy", "The proxy named in the environment must be http://HOST:PORT.")
     credentials = ""

@@ -24,7 +24,7 @@ class Url:
     """In lower case, in ASCII; an IPv6 address without its brackets."""
     port: int
     target: str
-    """Path and query, as they stand in the request."""
+    """Path and query, as they are sent in the request."""
 
     @classmethod
     def parse(cls, text: str) -> Url:
@@ -49,7 +49,7 @@ class Url:
         if "@" in parts.netloc:
             raise BadUrl("it holds a user name or a password")
         if port == 0:
-            raise BadUrl("there is no port 0")
+            raise BadUrl("port 0 is not valid")
         path = quote(parts.path, safe=_KEPT) or "/"
         query = "?" + quote(parts.query, safe=_KEPT) if parts.query else ""
         return cls(parts.scheme, _ascii_host(parts.hostname or ""), port or PORTS[parts.scheme], path + query)
@@ -77,8 +77,8 @@ def _ascii_host(host: str) -> str:
         try:
             host = host.encode("idna").decode("ascii")
         except UnicodeError:
-            raise BadUrl(f'"{host}" is no name of a host') from None
+            raise BadUrl(f'"{host}" is not a host name') from None
     host = host.lower()
     if not _HOST.fullmatch(host):
-        raise BadUrl(f'"{host}" is no name of a host' if host else "it names no host")
+        raise BadUrl(f'"{host}" is not a host name' if host else "it names no host")
     return host

@@ -1,4 +1,4 @@
-"""Commands that run beside the conversation: by id, looked at from where one left off, ended with all they started."""
+"""Commands that run in the background: by id, read from where the last look ended, ended with all they started."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TaskState(StrEnum):
 
 
 class NoSuchCommand(LookupError):
-    """No command has this id. The message names those that there are."""
+    """No command has this id. The message names the existing ones."""
 
 
 @named_value
@@ -75,9 +75,9 @@ class News:
     cursor: int
     """Where the next look begins."""
     missed: int = 0
-    """Bytes that are new and cannot be had any more: neither in memory nor in the file."""
+    """Bytes that are new but lost: neither in memory nor in the file."""
     dropped_lines: int = 0
-    """Lines that did not match the filter. They count as seen."""
+    """Lines that did not match the filter. They are treated as seen."""
     saved: str = ""
     """The file with all of it, or its first part where that is `capped`."""
     capped: bool = False
@@ -226,7 +226,7 @@ class Background:
         return tuple(task.status() for task in self._tasks.values())
 
     def notices(self) -> tuple[TaskStatus, ...]:
-        """Those that ended and of whose end nobody has heard. Each is told once."""
+        """Those that ended without anybody being notified. Each is reported once."""
         ended = [task for task in self._tasks.values() if task.has_ended and not task.told]
         for task in ended:
             task.told = True
@@ -240,8 +240,8 @@ class Background:
 
     def _task(self, id: str) -> _Task:
         if (task := self._tasks.get(id)) is None:
-            known = ", ".join(self._tasks) or "none is running"
-            raise NoSuchCommand(f"There is no background command or agent {id}. Those there are: {known}.")
+            known = ", ".join(self._tasks) or "none"
+            raise NoSuchCommand(f"Background command or agent {id} was not found. Available: {known}.")
         return task
 
     def _forget(self, task: _Task) -> None:

@@ -1,4 +1,4 @@
-"""What the processes that Ferrule starts find in their environment: nothing of its own, nothing that asks."""
+"""The environment of processes that Ferrule starts: without Ferrule's own keys, and without prompts or pagers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ SECRETS = re.compile(
 )
 """Names of what opens a door for Ferrule itself. Other people's keys, such as GITHUB_TOKEN, are theirs to use."""
 SHORTEST_SECRET = 12
-"""Characters; a value shorter than this may stand in other variables by chance."""
+"""Characters; a value shorter than this may occur in other variables by chance."""
 
 SHELL_MEANING = re.compile(
     r"BASH_ENV|ENV|SHELLOPTS|BASHOPTS|BASH_COMPAT|BASH_FUNC_.*|POSIXLY_CORRECT|CDPATH|GLOBIGNORE|EXECIGNORE|PROMPT_COMMAND"
 )
-"""What would make bash read a command otherwise than it was judged."""
+"""What would make bash read a command differently from how it was judged."""
 
 REPOSITORY = re.compile(
     r"GIT_(DIR|WORK_TREE|COMMON_DIR|INDEX_FILE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|NAMESPACE|REPLACE_REF_BASE"
@@ -83,8 +83,8 @@ def child_environment(own: Mapping[str, str], *, secrets: Iterable[str] = ()) ->
 def blank_own_keys() -> None:
     """Overwrite the keys in what the system shows of this process's environment; `os.environ` still has them.
 
-    A command with all rights of the user can read `/proc/PID/environ` of Ferrule. Where there is no such file,
-    or it cannot be written, nothing is done.
+    A command with all rights of the user can read `/proc/PID/environ` of Ferrule. Where that file does not exist,
+    or cannot be written, nothing is done.
     """
     hidden = [os.fsencode(value) for value in _secret_values(os.environ, frozenset())]
     if not hidden:

@@ -40,7 +40,7 @@ class Bounds:
     """The most that all commands of a session take together, where the system lets its user make a control group."""
 
     processes: int | None = 16_384
-    """Threads count as well."""
+    """Threads included."""
     memory: int | None = None
     """Bytes really used; by default nine tenths of what the machine has."""
 
@@ -59,7 +59,7 @@ class Command:
     jail: Jail | None = None
     """What a sandbox allows it: see `host/processes/sandbox.py`."""
     notes: tuple[str, ...] = ()
-    """What is to be said with its output, of what it was kept from."""
+    """Notes to show with its output, on what it was kept from."""
 
 
 @plain_value
@@ -94,7 +94,7 @@ class Ran:
     """The signal's name; also where the shell reports, as an exit code over 128, that one ended its program."""
     output: CommandOutput
     cwd: str | None
-    """Where the shell stood as it ended; `None` where it did not say."""
+    """The shell's working directory as it ended; `None` where it did not say."""
     seconds: float
     timed_out: bool = False
     left: tuple[LeftBehind, ...] = ()

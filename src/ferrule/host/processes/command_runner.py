@@ -70,7 +70,7 @@ class CommandRunner:
             await link.close()
 
     async def prepare(self) -> None:
-        """Start the spawner ahead of the first command, which else waits some tens of milliseconds for it."""
+        """Start the spawner ahead of the first command, which would otherwise wait tens of milliseconds for it."""
         await self._spawner()
 
     @asynccontextmanager
@@ -203,7 +203,7 @@ def _program_request(id: int, program: Program) -> Start:
 
 
 def find_shell(environment: Mapping[str, str]) -> str | None:
-    """The first bash on PATH; a relative entry of PATH is nobody's word."""
+    """The first bash on PATH; relative entries of PATH are not trusted."""
     for folder in (*environment.get("PATH", "").split(os.pathsep), "/bin", "/usr/bin"):
         program = os.path.join(folder, "bash")
         if os.path.isabs(folder) and os.path.isfile(program) and os.access(program, os.X_OK):
@@ -213,10 +213,10 @@ def find_shell(environment: Mapping[str, str]) -> str | None:
 
 def _check(command: Command) -> None:
     if "\0" in command.text:
-        raise CommandFailed("The command holds a NUL character, which no program can be given. Leave it out.")
+        raise CommandFailed("The command contains a NUL character, which cannot be passed to a program. Leave it out.")
     try:
         os.fsencode(command.text)
     except UnicodeEncodeError:
-        raise CommandFailed("The command holds half a character (a lone surrogate). Write it whole.") from None
+        raise CommandFailed("The command contains half a character (a lone surrogate). Write it whole.") from None
     if not os.path.isdir(command.cwd):
         raise CommandFailed(f"{command.cwd} is not a directory any more. Change to one that exists.")

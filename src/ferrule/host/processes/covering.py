@@ -46,7 +46,7 @@ class HiddenPaths:
         self._indexes: dict[tuple[str, ...], TreeIndex] = {}
 
     def matching(self, patterns: Collection[str], within: Collection[str] | None = None) -> tuple[str, ...]:
-        """What exists of the paths that absolute gitignore patterns mean; a folder stands for all that is in it.
+        """What exists of the paths that absolute gitignore patterns mean; a folder includes all that is in it.
 
         `within` are the only folders that are searched for patterns that reach beyond them. Raises `TooManyPaths`.
         """
@@ -106,7 +106,7 @@ def _before_wildcards(segments: list[str]) -> Iterator[str]:
 
 
 def _folders_to_search(folder: str, within: Collection[str]) -> Iterator[str]:
-    """The folder, if it lies in one of those; else those of them that lie in it."""
+    """The folder, if it lies in one of those; otherwise those of them that lie in it."""
     if any(_is_below(folder, place) for place in within):
         yield folder
     else:

@@ -1,9 +1,9 @@
 """The exact names that a command touches, from its effects and a look at the disk right before it runs.
 
-Effects say `cp a dir` writes dir. If that is a folder now, the name that comes
-to be is dir/a, and no other name in it is declared. A pattern declares the
+Effects say `cp a dir` writes dir. If that is a folder now, the name that is
+created is dir/a, and no other name in it is declared. A pattern declares the
 names that it matches now. What goes by trees (`rm -r`, `cp -r`, `chmod -R`, a
-folder that is moved) declares trees, all else the name alone.
+folder that is moved) declares trees; everything else declares the name alone.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _UNREADABLE: Final = re.compile(r"[\"'\\${}~`]")
 
 
 class _Untold(Exception):
-    """A pattern whose names cannot be told, or are too many: all below its folder is meant."""
+    """A pattern whose names are not known, or are too many: all below its folder is meant."""
 
 
 @plain_value
@@ -228,7 +228,7 @@ def _takes_tree(part: _Part, path: str, made: _Made) -> bool:
 
 
 def _names_received(part: _Part, touch: WritesPath, made: _Made) -> Iterator[DeclaredWrite]:
-    """The names that come to be in the target, if it is a folder; else the target."""
+    """The names that are created in the target, if it is a folder; otherwise the target."""
     target = touch.real or touch.path
     try:
         sources = list(_sources(part, touch, made))
@@ -268,7 +268,7 @@ def _sources(part: _Part, target: WritesPath, made: _Made) -> Iterator[tuple[str
 
 
 def _match_pattern(words: Sequence[str], touch: ReadsPath | WritesPath, made: _Made) -> list[str] | None:
-    """What a pattern among the words matches in the folder it looks in; `None` where the touch is no pattern's.
+    """What a pattern among the words matches in the folder it looks in; `None` for a touch without a pattern.
 
     Raises `_Untold`.
     """
@@ -280,7 +280,7 @@ def _match_pattern(words: Sequence[str], touch: ReadsPath | WritesPath, made: _M
     if not made.may_hold_names(folder):
         return None
     if not patterns and any("$" in word or "`" in word for word in words):
-        raise _Untold  # a variable of a loop stands for the names
+        raise _Untold  # the names come from a loop variable
     if not patterns:
         return None
     names: dict[str, None] = {}

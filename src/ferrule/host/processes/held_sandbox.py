@@ -32,7 +32,7 @@ START_UP: Final = (
 TOO_WIDE: Final = ("/", "/home", "/Users", "/mnt", "/media", "/run", "/var")
 """Containers start programs in `/`. As a workspace it is not read as a whole, nor searched."""
 ENVIRONMENTS: Final = (".venv", "venv", "env")
-"""Where a project keeps its own Python, which stands on one elsewhere."""
+"""Where a project keeps its own Python, which is based on one elsewhere."""
 
 
 class HeldSandboxes:

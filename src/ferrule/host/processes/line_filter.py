@@ -16,7 +16,7 @@ SECONDS = 10.0
 
 
 class BadPattern(Exception):
-    """The pattern cannot be used. The message is ripgrep's own, or says that there is no ripgrep."""
+    """The pattern cannot be used. The message is ripgrep's own, or says that ripgrep is missing."""
 
 
 async def matching(pattern: str, text: str) -> list[str]:
@@ -25,7 +25,7 @@ async def matching(pattern: str, text: str) -> list[str]:
     if program is None:
         raise BadPattern("ripgrep is not installed, so lines cannot be filtered.")
     if "\0" in pattern:
-        raise BadPattern("the pattern holds a NUL character.")
+        raise BadPattern("the pattern contains a NUL character.")
     process = await asyncio.create_subprocess_exec(
         program, "--no-config", "--color=never", "--text", "--no-line-number", "-e", pattern, "--", "-",
         env={}, stdin=PIPE, stdout=PIPE, stderr=PIPE,

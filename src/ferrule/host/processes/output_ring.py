@@ -94,7 +94,7 @@ class OutputRing:
             self._tail_size -= len(self._tail.popleft())
 
     def snapshot(self, *, keep_if_over: int | None = None) -> CommandOutput:
-        """As it stands. What is longer than `keep_if_over` is saved, though memory would still hold it."""
+        """The output so far. What is longer than `keep_if_over` is saved, though memory would still hold it."""
         with self._lock:
             if self.saved is None and keep_if_over is not None and self.total > keep_if_over:
                 self._open_spill()
@@ -148,7 +148,7 @@ class OutputRing:
             self._tail_size = 0
 
     def _open_spill(self) -> None:
-        """Once. Where there is no place for a file, the middle is lost and the end is not."""
+        """Once. Where no file can be made, the middle is lost, but not the end."""
         make, self._make_spill = self._make_spill, None
         if make is None:
             return

@@ -81,7 +81,7 @@ class Roots:
     hidden: tuple[str, ...]
     """What lies below them and is not for reading."""
     files: tuple[str, ...] = ()
-    """Those of the readable ones that may name further ones."""
+    """Readable roots that may name further ones."""
 
 
 class ReadableRoots:
@@ -160,7 +160,7 @@ def outermost(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def python_base(environment_folder: str) -> str | None:
-    """The installation that a virtual environment stands on; `None` where what it names is none."""
+    """The installation that a virtual environment is based on; `None` where what it names is not one."""
     try:
         with open(os.path.join(environment_folder, "pyvenv.cfg"), encoding="utf-8", errors="replace") as file:
             lines = file.read(1 << 14).splitlines()

@@ -1,4 +1,4 @@
-"""One command under way: its output as it comes, its end, and how to bring that about."""
+"""One running command: its output as it comes, its end, and how to end it."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class Running:
         self._pipe.drain(lambda: self._fail(f"{why} The command was killed. Run it again."))
 
     def _on_end(self, ended: Ended) -> None:
-        """Others may hold the pipe open and go on printing; that is no longer this command's output."""
+        """Others may hold the pipe open and go on printing; that does not belong to this command's output."""
         self._pipe.discard()
         if trouble := ended["trouble"]:
             self._fail(f"The command could not be started: {trouble.decode('utf-8', 'replace')}.")
@@ -205,7 +205,7 @@ class Progress:
 
 
 def _folder_in_report(report: bytes) -> str | None:
-    """The last word of the shell, if it is one: a command may have written anything in its place."""
+    """The directory that the shell reported, if valid: a command may have written anything there."""
     path = os.fsdecode(report.removesuffix(b"\n"))
     return path if path.startswith("/") and "\0" not in path and os.path.isdir(path) else None
 

@@ -49,7 +49,7 @@ WORKTREES = ".claude/worktrees"
 
 Keep: TypeAlias = Literal["", "overlay", "supervisor"]
 """How a command is held to the names it declared. Overlay: it works on a layer, and what it declared is carried over
-when it ended. Supervisor: each call that changes a name is carried out for it. Empty: there is no way here."""
+when it ended. Supervisor: each call that changes a name is carried out for it. Empty: not possible here."""
 
 
 class Profile(StrEnum):
@@ -192,7 +192,7 @@ class Offers:
         covered = [] if keep else protected if sandbox.readable is not None and not writable else hidden + protected
         if not self.mounts and covered:
             raise CannotConfine(
-                f"{covered[0]} must be covered, and mounts cannot be made here: {'; '.join(self.trouble)}"
+                f"{covered[0]} must be covered, but mounts cannot be made here: {'; '.join(self.trouble)}"
             )
         return {
             "mounts": self.mounts and not keep and bool(covered or writable),

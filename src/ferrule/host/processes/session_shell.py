@@ -181,9 +181,9 @@ class Shell:
     async def confine(
         self, text: str, cwd: str, needed: Confinement, *, git: GitUse = NO_GIT, lasts: bool = False
     ) -> Command:
-        """An approved command, which may do all but what rules deny. Raises `CannotConfine`.
+        """An approved command, which may do everything except what rules deny. Raises `CannotConfine`.
 
-        Hosts cannot be told apart here, so where one is denied none is reached.
+        Hosts cannot be distinguished here, so where one is denied none is reached.
         """
         offers = await self.offers()
         if not self.confines(needed):
@@ -253,14 +253,14 @@ class Shell:
 
 
 class FinishedTasks:
-    """Tells the model once of each background command that ended; satisfies `core.ports.NoteSource`."""
+    """Reports each background command that ended to the model once; satisfies `core.ports.NoteSource`."""
 
     def __init__(self, background: Background) -> None:
         self._background = background
 
     async def notes(self, agent: str) -> tuple[Note, ...]:
         if agent != "main":
-            return ()  # each is told once, and to whom the session belongs
+            return ()  # each is reported once, to the owner of the session
         ended = self._background.notices()
         return (Note("finished_tasks", "\n".join(map(str, ended))),) if ended else ()
 

@@ -61,8 +61,7 @@ def _equipment() -> tuple[socket.socket, socket.socket, IO[bytes], str, int]:
             lock = homes.lock(home)
         except FileNotFoundError:
             raise SpawnerFailed(
-                "No command can be started: there is no folder for temporary files that can be written. "
-                "Set TMPDIR to one."
+                "No command can be started: no writable folder for temporary files was found. Set TMPDIR to one."
             ) from None
         except OSError as error:
             raise SpawnerFailed(f"No command can be started: {(error.strerror or str(error)).lower()}.") from None
@@ -88,7 +87,7 @@ class SpawnerLink:
     def open(cls, environment: Mapping[str, str], *, processes: int, memory: int) -> SpawnerLink:
         """Takes some milliseconds: the process is started, not waited for. Raises `SpawnerFailed`."""
         if sys.platform != "linux":
-            raise SpawnerFailed("Commands run on Linux only: what ends them with all that they started is Linux's own.")
+            raise SpawnerFailed("Commands run on Linux only: ending one with all its processes needs Linux.")
         own, other, words, home, lock = _equipment()
         arguments = (PACKAGE_HOME, str(other.fileno()), str(lock), home, str(processes), str(memory))
         try:
@@ -191,7 +190,7 @@ class SpawnerLink:
             _kill_those_left(f"{MARKER}={self.pid}.".encode())
             changed = homes.cut_short(self._home)
             names = (
-                f" It was changing {', '.join(changed[:MOST_NAMED])}: look which of them changed." if changed else ""
+                f" It was changing {', '.join(changed[:MOST_NAMED])}: check which of them changed." if changed else ""
             )
             self._tell_all(f"The process that runs commands ended{self._last_words()}.{names}")
 

@@ -16,7 +16,7 @@ LONGEST_HELD_BACK = 4_096
 
 
 def clean_output(text: str) -> str:
-    r"""Without escapes; of a line that was written over, what stood there last.
+    r"""Without escapes; of a line that was overwritten, its last state.
 
     >>> clean_output("\x1b[31mred\x1b[0m\r\n10%\r100%\n")
     'red\n100%\n'

@@ -21,7 +21,7 @@ PROGRAM = (
     "import importlib, json, sys; sys.path[:] = json.loads(sys.argv[1]); importlib.import_module(sys.argv[2]).main()"
 )
 KEPT_VARIABLES = ("LD_LIBRARY_PATH",)
-"""All that the process has of our environment; secrets are none of its business."""
+"""All that the process has of our environment; it does not need secrets."""
 LOOK_UP = 0.05
 """Seconds between two looks at whether anybody still wants the answer."""
 CHUNK = 1 << 16
@@ -37,7 +37,7 @@ class WorkLimits:
 
 
 class RanAway(Exception):
-    """The work was stopped, or broke down. The message says at what."""
+    """The work was stopped, or failed. The message says why."""
 
 
 def in_own_process(
@@ -48,7 +48,7 @@ def in_own_process(
     Raises `RanAway`, or `InterruptedError` once somebody wants it to end; either way the process is gone by then.
     """
     if not sys.executable:
-        raise RanAway("there is no Python interpreter to start a process with")
+        raise RanAway("the Python interpreter was not found, so a process cannot be started")
     paths = json.dumps([path for path in sys.path if os.path.isabs(path)])
     with _scratch_file() as given:
         given.write(data)
@@ -73,7 +73,7 @@ def _scratch_file() -> IO[bytes]:
     try:
         return tempfile.TemporaryFile()
     except FileNotFoundError:
-        raise RanAway("there is no folder for temporary files that can be written (TMPDIR names one)") from None
+        raise RanAway("no writable folder for temporary files was found (set TMPDIR to one)") from None
 
 
 def limit_this_process() -> str:
@@ -108,7 +108,7 @@ def _answer(
     except subprocess.TimeoutExpired:
         raise RanAway(f"it takes longer than {limits.seconds:g} seconds") from None
     if failed:
-        raise RanAway(f"it broke down, or needs more than {limits.memory >> 20:,} MB of memory")
+        raise RanAway(f"it failed, or needs more than {limits.memory >> 20:,} MB of memory")
     return bytes(answer)
 
 

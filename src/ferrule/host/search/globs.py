@@ -1,6 +1,6 @@
 """Glob patterns as ripgrep reads them, for paths that it has already found.
 
-ripgrep's own `--glob` goes before every ignore file: `--glob '**/*'` lists what
+ripgrep's own `--glob` overrides every ignore file: `--glob '**/*'` lists what
 git ignores. So ripgrep walks and ignores, and the pattern is matched here; what
 ripgrep can rule out by a file's name alone it still does, by a file type made
 for the search.
@@ -154,7 +154,7 @@ class _Translation:
         try:
             re.compile(f"[{body}]")
         except re.error as error:
-            raise BadGlob(f"`[{body}]` is no set: {error}") from None
+            raise BadGlob(f"`[{body}]` is not a valid set: {error}") from None
         return f"(?!/)[{'^' if negated else ''}{body}]"
 
     def _escape(self) -> str:

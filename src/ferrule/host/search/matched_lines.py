@@ -161,7 +161,7 @@ def _whole_lines(path: str, data: dict[str, Any], *, is_match: bool) -> Iterator
 
 
 def _is_exact(line: str) -> bool:
-    """Not with a byte that is no UTF-8, nor with an escape that may change what the bytes after it mean.
+    """Not with a byte that is not UTF-8, nor with an escape that may change what the bytes after it mean.
 
     Nor with a CR inside, which may be what ends the lines of this file.
     """
@@ -186,7 +186,7 @@ def _text(value: dict[str, str]) -> str:
 
 
 def _characters(value: dict[str, str], offset: int) -> int:
-    """Where in the text the byte at `offset` stands."""
+    """The position in the text of the byte at `offset`."""
     return len(_raw(value)[:offset].decode("utf-8", "replace"))
 
 
@@ -195,7 +195,7 @@ def _without_ending(line: str) -> str:
 
 
 def clip_line(line: str, start: int) -> str:
-    """The line, or of a long one what stands around `start`, with the count of what is left out.
+    """The line, or of a long one the part around `start`, with the count of what is left out.
 
     >>> clip_line("short", 0)
     'short'

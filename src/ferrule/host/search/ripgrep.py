@@ -48,14 +48,14 @@ class RipgrepEnding:
     """Whether something could not be read, and was left out."""
 
     def notes(self, seconds: float) -> tuple[str, ...]:
-        """What whoever reads the result must know of how it ended."""
+        """What a reader of the result must know about how it ended."""
         late = f"The search was stopped after {seconds:g} s; there may be more. Narrow it to see the rest."
         unread = "Some files or folders could not be read and were left out."
         return (late,) * (self.end is End.TIME) + (unread,) * self.unreadable
 
 
 def find_ripgrep(environment: Mapping[str, str]) -> str | None:
-    """The one installed beside this Python, else the first on PATH; a relative entry of PATH is nobody's word."""
+    """The one installed beside this Python, otherwise the first on PATH; relative entries of PATH are not trusted."""
     beside = (os.path.dirname(sys.executable), os.path.join(sys.prefix, "bin"))
     for folder in (*beside, *environment.get("PATH", "").split(os.pathsep)):
         program = os.path.join(folder, "rg")
@@ -112,7 +112,7 @@ async def _start(program: str, arguments: Sequence[str], folder: int, output: in
     except OSError as error:
         raise SearchFailed(f"ripgrep could not be started: {error.strerror}") from None
     except ValueError as error:  # a NUL or a lone surrogate, which no argument can hold
-        raise SearchFailed(f"ripgrep cannot be given this: {error}") from None
+        raise SearchFailed(f"ripgrep cannot take these arguments: {error}") from None
 
 
 def path_of(folder: int) -> str:
@@ -123,7 +123,7 @@ def path_of(folder: int) -> str:
     found = fcntl.fcntl(folder, fcntl.F_GETPATH, b"\0" * 1024) if hasattr(fcntl, "F_GETPATH") else b""
     path = os.fsdecode(found.rstrip(b"\0"))
     if not path:
-        raise SearchFailed("the folder cannot be entered, for this system has no paths for open folders")
+        raise SearchFailed("the folder cannot be entered, because this system has no paths for open folders")
     return path
 
 

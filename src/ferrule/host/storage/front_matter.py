@@ -2,7 +2,7 @@
 
 Values of the head are texts, lists and mappings and nothing else: what is a
 number or a boolean is for the reader of the key to say. Anchors are refused,
-since a few lines of them can stand for a structure without end.
+since a few lines of them can expand to an endless structure.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HEAD: Final = re.compile(r"\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", r
 _PLAIN_LINE: Final = re.compile(
     r"^([A-Za-z][\w-]*):[ \t]+([^\s\"'\[{|>&*!#].*?|\[[^\]\n]*\][ \t]*[^\s#].*?)[ \t]*$", re.MULTILINE
 )
-"""Also one that goes on behind a closed bracket, as in `[file] [line]`."""
+"""Also one that continues after a closed bracket, as in `[file] [line]`."""
 
 
 class BadHead(ValueError):
@@ -56,7 +56,7 @@ def _head(text: str) -> Mapping[str, Any]:
     class Loader(yaml.BaseLoader):
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.check_event(yaml.AliasEvent):  # pyright: ignore[reportUnknownMemberType]
-                raise BadHead("its head has an anchor that is used again, which is not taken. Write the value out")
+                raise BadHead("its head uses a YAML anchor, which is not supported. Write the value out")
             return super().compose_node(parent, index)
 
     def load(text: str) -> Any:
@@ -68,16 +68,16 @@ def _head(text: str) -> Mapping[str, Any]:
         try:
             head = load(text)
         except yaml.YAMLError:
-            # A colon in a sentence is no mapping and a hint in brackets no list, whatever YAML says.
+            # A colon in a sentence does not make a mapping, nor a hint in brackets a list, whatever YAML says.
             head = load(_PLAIN_LINE.sub(_quote, text))
     except yaml.YAMLError as error:
-        raise BadHead(f"its head is no YAML: {_problem(error)}") from None
+        raise BadHead(f"its head is not valid YAML: {_problem(error)}") from None
     except RecursionError:
-        raise BadHead("its head is nested too deep") from None
+        raise BadHead("its head is nested too deeply") from None
     if head is None or head == "":
         return {}
     if not isinstance(head, dict):
-        raise BadHead("its head is no list of keys with values")
+        raise BadHead("its head is not a list of keys with values")
     return {str(key): value for key, value in cast(dict[Any, Any], head).items()}
 
 

@@ -90,7 +90,7 @@ def _encode(text: str) -> bytes:
 
 
 def _file_name(call_id: str) -> str:
-    """The call's id where it is a plain name, else something like it that is.
+    """The call's id where it is a plain name, otherwise something like it that is.
 
     >>> _file_name("toolu_01A"), _file_name("../x")[:2]
     ('toolu_01A', 'x-')

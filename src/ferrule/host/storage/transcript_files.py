@@ -21,14 +21,14 @@ log = logging.getLogger(__name__)
 
 ENDING = ".jsonl"
 LONGEST_NAME = 150
-"""Characters of a folder's name; a longer path is cut, and told apart by a digest."""
+"""Characters of a folder's name; a longer path is cut, and identified by a digest."""
 FIRST_PROMPT = 200
 HEAD = 400
 """Bytes of a line in which all that every entry has is found."""
 
 
 class TranscriptError(OSError):
-    """There is no such session, or it cannot be had. The message says what to do."""
+    """The session does not exist, or cannot be opened. The message says what to do."""
 
 
 @named_value
@@ -87,10 +87,10 @@ class Transcripts:
         self._root = root
 
     def path(self, workspace: str, session_id: str) -> Path:
-        """Where the transcript of this session is, or is to be. Raises `TranscriptError` for an id that is no name."""
+        """Where the transcript of this session is, or is to be. Raises `TranscriptError` for an invalid id."""
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}", session_id):
             raise TranscriptError(
-                f"{session_id!r} is no session id. An id has letters, digits, `-` and `_`, and a letter or digit first."
+                f"{session_id!r} is not a session id. Use letters, digits, `-` and `_`, with a letter or digit first."
             )
         return self._folder(workspace) / (session_id + ENDING)
 
@@ -102,7 +102,9 @@ class Transcripts:
         for other in self._root.glob(f"*/{session_id}{ENDING}"):
             where = _head(other).get("workspace") or "another project"
             raise TranscriptError(f"The session {session_id} belongs to {where}. Resume it from there.")
-        raise TranscriptError(f"There is no session {session_id} here. `ferrule sessions` lists those of this project.")
+        raise TranscriptError(
+            f"Session {session_id} was not found here. `ferrule sessions` lists this project's sessions."
+        )
 
     def listing(self, workspace: str) -> tuple[ListedSession, ...]:
         """The sessions of this project, the last used one first."""
@@ -115,7 +117,7 @@ class Transcripts:
         return tuple(sorted(listed, key=lambda one: (-one.last_used, one.id)))
 
     def copy(self, source: Path, target: Path, first: bytes, *, last: str | None = None) -> None:
-        """The whole lines of a transcript in a new one, behind a first line of its own. The old one stays as it is.
+        """The whole lines of a transcript in a new one, after a first line of its own. The old one stays as it is.
 
         Up to the entry with the id `last`, where one is given. Raises `TranscriptError` where there is none.
         """
@@ -132,7 +134,7 @@ class Transcripts:
             raise
 
     def replace(self, path: Path, lines: Iterable[bytes]) -> None:
-        """Make a transcript of these lines, in the place of one that nobody has open. Raises `TranscriptError`."""
+        """Make a transcript of these lines; it replaces one that nobody has open. Raises `TranscriptError`."""
         make_private(path.parent)
         held = _open_locked(path, os.O_RDWR) if path.exists() else None
         new = path.with_suffix(f".{os.urandom(4).hex()}")
@@ -150,7 +152,7 @@ class Transcripts:
                 os.close(held)
 
     def prune(self, workspace: str, days: int) -> None:
-        """Remove the transcripts of this project that nobody has used for so many days."""
+        """Remove the transcripts of this project that nobody has used for that many days."""
         oldest = time.time() - days * 86_400
         for path in self._folder(workspace).glob(f"*{ENDING}"):
             try:
@@ -181,7 +183,7 @@ def lines_of(path: Path) -> Iterator[bytes]:
 
 
 def add_line(path: Path, line: bytes) -> None:
-    """To a transcript that somebody may be writing, behind what is there."""
+    """Append to a transcript that somebody may be writing."""
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         end = os.lseek(descriptor, 0, os.SEEK_END)
@@ -197,7 +199,7 @@ def _up_to(last: str | None, lines: Iterator[bytes]) -> Iterator[bytes]:
         if last is not None and last.encode() in line[:HEAD] and _entry(line).get("uuid") == last:
             return
     if last is not None:
-        raise TranscriptError(f"There is no message {last} in the session. Take the id of one that was read from it.")
+        raise TranscriptError(f"Message {last} was not found in the session. Use the id of a message read from it.")
 
 
 def _open_locked(path: Path, flags: int) -> int:
@@ -214,7 +216,7 @@ def _open_locked(path: Path, flags: int) -> int:
             f"The session {path.stem} is open in another process. Fork it, or end that process first."
         ) from None
     except OSError as error:
-        log.debug("%s cannot be locked: %s", path, error)  # a file system without locks is no reason to write nothing
+        log.debug("%s cannot be locked: %s", path, error)  # a file system without locks must not prevent writing
     return descriptor
 
 
@@ -234,7 +236,7 @@ def _cut_half_a_line(descriptor: int) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """So that the new name in it outlasts a power cut."""
+    """Make the new name in the folder survive a power cut."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

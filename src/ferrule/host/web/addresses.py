@@ -1,6 +1,6 @@
 """Which addresses and which names lead to the public internet, and which lead inside.
 
-An address that carries another one (IPv4 in IPv6, 6to4, NAT64, Teredo, ISATAP) counts
+An address that carries another one (IPv4 in IPv6, 6to4, NAT64, Teredo, ISATAP) is judged
 as every address it carries. What is on no list and not known to be public is not public.
 """
 
@@ -61,7 +61,7 @@ _CARRYING: Final = tuple(
         ("2002::/16", 80),  # 6to4
     )
 )
-"""Prefixes below which an IPv4 address stands, and how many bits stand to the right of it."""
+"""Prefixes of addresses that contain an IPv4 address, and how many bits are to the right of it."""
 _AS_CARRIED: Final = (_MAPPED, IPv6Network("64:ff9b::/96"))
 """Where the address itself says nothing beyond the one that it carries."""
 _ISATAP: Final = (0x00005EFE, 0x02005EFE)

@@ -1,4 +1,4 @@
-"""The search services that are known: how each is asked, and where its results stand."""
+"""The known search services: how each is asked, and where its answer holds the results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .searching import MOST_RESULTS, SECONDS, Backend, Hit, WebQuery, WebSearche
 
 MOST_BYTES: Final = 4 << 20
 LONGEST_SNIPPET: Final = 500
-KEYED: Final = "Look whether its key is still good."
+KEYED: Final = "Check that its key is still valid."
 _TAG: Final = re.compile(r"</?[A-Za-z][^<>]{0,200}>")
 
 BRAVE: Final = Url("https", "api.search.brave.com", 443, "/res/v1/web/search")
@@ -84,7 +84,7 @@ def load_searches(environ: Mapping[str, str]) -> WebSearches:
 
 
 def backend_from(environ: Mapping[str, str]) -> Backend | None:
-    """The first that is configured. Raises `WebSearchFailed` for a URL that is none.
+    """The first that is configured. Raises `WebSearchFailed` for an invalid URL.
 
     >>> backend_from({"BRAVE_API_KEY": "k"}).name, backend_from({})
     ('Brave Search', None)
@@ -94,7 +94,7 @@ def backend_from(environ: Mapping[str, str]) -> Backend | None:
         try:
             return SearxNg(Url.parse(address))
         except BadUrl as error:
-            raise WebSearchFailed(f"FERRULE_SEARCH_URL is no URL of a search service: {error}") from None
+            raise WebSearchFailed(f"FERRULE_SEARCH_URL is not a usable URL: {error}") from None
     return Brave(brave) if brave else Tavily(tavily) if tavily else None
 
 
@@ -112,7 +112,7 @@ def _asking(
 
 
 def _hits(rows: Any) -> Sequence[Hit]:
-    """What is no row among the rows is passed over."""
+    """Rows of another form are skipped."""
     if not isinstance(rows, list):
         raise TypeError
     return [_hit(cast(Mapping[str, Any], row)) for row in cast(list[Any], rows) if isinstance(row, dict)]

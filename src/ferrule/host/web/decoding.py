@@ -1,4 +1,4 @@
-"""Bytes of a page as text: by its mark, by what its header says, by what it says itself, by how it looks."""
+"""Bytes of a page as text: by its byte order mark, its header, its own declaration, or a guess."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CHARSETS: Final = re.compile(
     r"|iso-2022-(jp|kr)|ks_c_5601-1987|tis-?620",
     re.IGNORECASE,
 )
-"""Names that pages give; Python knows others that are no charsets, or that are not safe to use."""
+"""Names that pages give; Python knows other codecs that are not charsets, or are not safe to use."""
 _MEANT: Final = {
     "ascii": "cp1252",
     "iso8859-1": "cp1252",

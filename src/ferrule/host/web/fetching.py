@@ -1,6 +1,6 @@
 """A GET that goes where the guard says, and stops at its limits.
 
-What came before a limit or a lost connection is kept, and it is said what is missing.
+What came before a limit or a lost connection is kept, with a note on what is missing.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Fetcher:
     local_hosts: LocalHosts = no_local_hosts
     resolve: Resolver = addresses_of
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
-    """Names the proxies. One of them is told the address that was checked, and not the name."""
+    """Names the proxies. A proxy gets the address that was checked, not the name."""
     tls: Tls = field(default_factory=Tls)
     seconds: float = SECONDS
     """For all of it, redirects included."""
@@ -123,7 +123,7 @@ class Fetcher:
         raise Refused(f"redirects more than {MOST_REDIRECTS} times")
 
     async def _answer(self, client: HttpClient, place: WebAddress, stack: AsyncExitStack) -> HttpResponse:
-        """From the first of the host's addresses that lets itself be connected to; all of them have been checked."""
+        """From the first of the host's addresses that accepts a connection; all of them have been checked."""
         addresses = check_addresses(place, await self._resolve(place), self.local_hosts)
         failure: HttpError | None = None
         for address in addresses:
@@ -197,12 +197,12 @@ def _describe_status(place: WebAddress, response: HttpResponse) -> str:
         case 401 | 402 | 403 | 407 | 451:
             return f"{told} It is not open to everyone; look for another source."
         case 404 | 410:
-            return f"{told} There is no such page; check the URL, or search for it."
+            return f"{told} The page does not exist; check the URL, or search for it."
         case 429 | 503:
             after = response.headers.get("retry-after").strip()
             wait = f"in {after} seconds" if after.isdecimal() and len(after) < 6 else "later"
             return f"{told} Try again {wait}."
         case status if status >= 500:
-            return f"{told} The fault is on the other side; try again later."
+            return f"{told} This is an error of the server; try again later."
         case _:
             return told

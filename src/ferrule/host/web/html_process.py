@@ -27,7 +27,7 @@ DROPPED: Final = frozenset(
     }
 )  # fmt: skip
 DEEPEST: Final = 60
-"""Levels of elements that are told apart; what stands deeper is taken as text."""
+"""Levels of nested elements that are converted; anything deeper is taken as text."""
 HIDDEN: Final = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 LANGUAGE: Final = re.compile(r"(?:language|lang|highlight-source|highlight)-([A-Za-z0-9+#_.-]+)")
 SHOWN_LINKS: Final = ("http:", "https:", "mailto:", "ftp:")

@@ -1,4 +1,4 @@
-"""Searching the web through whichever service is configured. Nothing is built in, so without one there is no search."""
+"""Searches the web through the configured service. None is built in."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class WebQuery:
     blocked: tuple[str, ...] = ()
 
     def admits(self, url: str) -> bool:
-        """What a service was asked to leave out may come all the same."""
+        """Services may return results that they were asked to leave out."""
         try:
             host = parse_url(url).host
         except Refused:
@@ -52,7 +52,7 @@ class WebQuery:
 
     @property
     def with_sites(self) -> str:
-        """In the words that most services understand."""
+        """In the query syntax that most services understand."""
         only = " OR ".join(f"site:{domain}" for domain in self.allowed)
         without = " ".join(f"-site:{domain}" for domain in self.blocked)
         return " ".join(part for part in (self.words, f"({only})" if len(self.allowed) > 1 else only, without) if part)
@@ -69,7 +69,7 @@ class Backend(Protocol):
 
     @property
     def advice(self) -> str:
-        """What to look at where it answers something odd."""
+        """What to check if its answer is not usable."""
         ...
 
     def request(self, query: WebQuery, /) -> HttpRequest: ...
@@ -81,11 +81,11 @@ class Backend(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class WebSearches:
-    """The searches of one session, which are counted."""
+    """The searches of one session, up to a limit."""
 
     backend: Backend | None = None
     wrong: str = NO_SEARCH
-    """Why there is none, where there is none."""
+    """Why no service is available, if none is."""
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     """Names the proxies."""
     tls: Tls = field(default_factory=Tls)
@@ -104,7 +104,7 @@ class WebSearches:
         try:
             return _distinct(self.backend.hits(answer), query.admits)
         except (LookupError, TypeError, AttributeError):
-            raise WebSearchFailed(f"{self.backend.name} answered something that holds no results.") from None
+            raise WebSearchFailed(f"{self.backend.name} did not answer with results in its usual form.") from None
 
     async def _answer(self, backend: Backend, query: WebQuery) -> Any:
         try:
@@ -119,11 +119,11 @@ class WebSearches:
         except TimeoutError:
             raise WebSearchFailed(f"{backend.name} gave no answer within {self.seconds:g} seconds.") from None
         except HttpError as error:
-            raise WebSearchFailed(f"{backend.name} could not be asked: {error}") from None
+            raise WebSearchFailed(f"{backend.name} could not be searched: {error}") from None
         try:
             return json.loads(body)
         except (ValueError, RecursionError):
-            raise WebSearchFailed(f"{backend.name} answered what is no JSON. {backend.advice}") from None
+            raise WebSearchFailed(f"{backend.name} did not answer with valid JSON. {backend.advice}") from None
 
 
 def _meaning(status: int) -> str:

@@ -24,7 +24,7 @@ SERVICE_PORTS: Final = frozenset(
         6679, 6697, 9042, 9092, 9200, 9300, 10080, 10250, 11211, 27017,
     }
 )  # fmt: skip
-"""Ports above 1023 that belong to something else than web pages. Below, only those of the web are reached."""
+"""Ports above 1023 that are used for something other than web pages. Below, only those of the web are reached."""
 
 LocalHosts: TypeAlias = Callable[[str], bool]
 """Whether a rule allows the host by its very name, so that it may be a local one."""
@@ -57,12 +57,12 @@ class HandedBack:
 
 @plain_value
 class Explained:
-    """What would become of a fetch. `ASK` stands for a redirect that is handed back and not followed."""
+    """What would become of a fetch. `ASK` means a redirect that is handed back and not followed."""
 
     behavior: Behavior
     reason: str
     unclear: bool = False
-    """Whether it is refused only since nobody can say which host it names."""
+    """Whether it is refused only because its host is ambiguous."""
 
 
 def admit_url(text: str, local_hosts: LocalHosts = no_local_hosts) -> WebAddress:
@@ -70,7 +70,7 @@ def admit_url(text: str, local_hosts: LocalHosts = no_local_hosts) -> WebAddress
     try:
         place = parse_url(text)
         if place.has_credentials:
-            raise Refused("holds a name or password before its host. Leave that out")
+            raise Refused("contains a user name or password. Leave that out")
     except Refused as error:
         hosts = hosts_in(text)
         raise error if hosts is None else Unclear(str(error), hosts) from None
@@ -82,7 +82,7 @@ def check_addresses(
 ) -> tuple[Address, ...]:
     """The addresses that the host has, of which each may be connected to. Raises `Refused` if any may not."""
     if not answers:
-        raise Refused(f"has a host that no address is known for: {place.host}")
+        raise Refused(f"has a host without a known address: {place.host}")
     opened = _openable(place) if local_hosts(place.host) else frozenset[AddressReach]()
     addresses = tuple(_address(answer) for answer in answers)
     for address in addresses:
@@ -165,7 +165,7 @@ def _admit(place: WebAddress, local_hosts: LocalHosts) -> WebAddress:
         return place
     port = place.url.port
     if not named and (port in SERVICE_PORTS or (port < 1024 and port not in WEB_PORTS)):
-        raise Refused(f"asks for port {port}, which serves no web pages")
+        raise Refused(f"asks for port {port}, which is not a port of the web")
     return place.over_https()
 
 

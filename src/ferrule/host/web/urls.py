@@ -23,7 +23,7 @@ _BEGINNING: Final = re.compile(r"\s*https?:[/\\]*(?P<authority>[^/]*)", re.IGNOR
 _BETWEEN_HOSTS: Final = re.compile(r"[\x00-\x20@\\?#,;&]+")
 _PORT: Final = re.compile(r"(?<![:\[]):[0-9]*\Z")
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-"""Categories of characters that are not seen, or that are no characters."""
+"""Categories of invisible characters, and of code points that are not characters."""
 
 
 class Refused(Exception):
@@ -78,20 +78,20 @@ def parse_url(text: str) -> WebAddress:
     if len(text) > LONGEST:
         raise Refused(f"is longer than {LONGEST:,} characters")
     if _holds_unseen(text):
-        raise Refused("holds a character that cannot be seen")
+        raise Refused("contains a character that is not visible")
     parts = _PARTS.fullmatch(text)
     if parts is None:
-        raise Refused("is no URL. Write one that begins with https://")
+        raise Refused("is not a URL. Write one that begins with https://")
     scheme = parts["scheme"].lower()
     if scheme not in PORTS:
         raise Refused(f"is a URL of the kind {scheme}:, and only http: and https: are fetched")
     if parts["slashes"] != "//":
         raise Refused(f"does not begin with {scheme}:// and a host")
     if parts["rest"].startswith(("\\", "?@", "#@")):
-        raise Refused("leaves open where its host ends")
+        raise Refused("is ambiguous about where its host ends")
     credentials, at, rest = parts["authority"].rpartition("@")
     if "@" in credentials or "[" in credentials:
-        raise Refused("leaves open where its host begins")
+        raise Refused("is ambiguous about where its host begins")
     text_of_host, port = _host_and_port(rest)
     host, address = _host(text_of_host)
     return WebAddress(Url(scheme, host, port or PORTS[scheme], _target(parts["rest"])), address, bool(at))
@@ -124,11 +124,11 @@ def hosts_in(text: str) -> tuple[str, ...] | None:
 def join_url(base: WebAddress, location: str) -> WebAddress:
     """Where a redirect leads. Raises `Refused`."""
     if _holds_unseen(location):  # before they are joined, which drops some of these
-        raise Refused("holds a character that cannot be seen")
+        raise Refused("contains a character that is not visible")
     try:
         there = urljoin(str(base), location)
     except ValueError as error:
-        raise Refused(f"is no URL ({error})") from None
+        raise Refused(f"is not a URL ({error})") from None
     return parse_url(there)
 
 
@@ -139,10 +139,10 @@ def _holds_unseen(text: str) -> bool:
 def _host_and_port(authority: str) -> tuple[str, int | None]:
     found = re.fullmatch(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]{0,5}))?", authority)
     if found is None:
-        raise Refused("has a host or a port that is none")
+        raise Refused("has an invalid host or port")
     port = int(found[2]) if found[2] else None
     if port is not None and not 0 < port < 65_536:
-        raise Refused(f"has no port that exists: {port}")
+        raise Refused(f"has an invalid port: {port}")
     return found[1], port
 
 
@@ -157,7 +157,7 @@ def _host(text: str) -> tuple[str, Address | None]:
         address = _v4(name)
         return str(address), address
     if not name or len(name) > LONGEST_HOST or not all(_LABEL.fullmatch(label) for label in labels):
-        raise Refused("has no host name that can exist")
+        raise Refused("has an invalid host name")
     return name, None
 
 
@@ -165,9 +165,9 @@ def _v6(text: str) -> IPv6Address:
     try:
         address = IPv6Address(text)
     except ValueError:
-        raise Refused("has no IPv6 address between its brackets") from None
+        raise Refused("has an invalid IPv6 address between its brackets") from None
     if address.scope_id is not None:
-        raise Refused("has an address that is good for one network card only")
+        raise Refused("has an address that is valid on one network interface only")
     return address
 
 
@@ -178,7 +178,7 @@ def _v4(name: str) -> IPv4Address:
             return IPv4Address(name)
         except ValueError:
             pass
-    raise Refused("has an IPv4 address in an odd spelling. Write it as four decimal numbers")
+    raise Refused("has an IPv4 address in an unusual form. Write it as four decimal numbers")
 
 
 def _ascii_name(text: str) -> str:
@@ -189,7 +189,7 @@ def _ascii_name(text: str) -> str:
         try:
             text = text.encode("idna").decode("ascii")
         except UnicodeError:
-            raise Refused("has a host name with characters that no name can have") from None
+            raise Refused("has a host name with invalid characters") from None
     return text.lower().removesuffix(".")
 
 

@@ -66,7 +66,7 @@ class Recent(Generic[T]):
             self._drop(next(iter(self._entries)))
 
     def _forget_old(self) -> None:
-        """Entries stand in the order in which they came, so the old ones are in front."""
+        """Entries are in the order in which they came, so the oldest are first."""
         oldest = self._clock() - self._seconds
         while self._entries and next(iter(self._entries.values()))[0] <= oldest:
             self._drop(next(iter(self._entries)))
@@ -90,13 +90,13 @@ class PageReading:
     title: str
     markdown: str
     note: str = ""
-    """Why it is not what it should be, where it is not."""
+    """Why the page is incomplete or not Markdown, if so."""
 
 
 def read_html(
     html: str, url: str, *, limits: WorkLimits = LIMITS, interrupted: Callable[[], bool] = bool
 ) -> PageReading:
-    """The page as Markdown, links absolute; as it stands where that cannot be had. Takes a thread of its own.
+    """The page as Markdown, links absolute; as HTML where that fails. Takes a thread of its own.
 
     Raises `InterruptedError` once somebody wants it to end.
     """
@@ -132,7 +132,7 @@ class WebPage:
     text: str = ""
     picture: FittedPicture | None = None
     saved_to: str | None = None
-    """Where the bytes lie, if they are nothing to read."""
+    """Where the bytes are saved, if they cannot be read as text."""
     notes: tuple[str, ...] = ()
     """What is missing or odd."""
     is_cached: bool = False
@@ -148,7 +148,7 @@ class WebPages:
 
     fetcher: Fetcher = field(default_factory=Fetcher)
     folder: Path | None = None
-    """Where files go that are nothing to read; without one they are refused."""
+    """Where files are saved that cannot be read as text; without a folder they are refused."""
     recent: Recent[WebPage] = field(default_factory=Recent[WebPage])
 
     def host_of(self, url: str) -> str:
@@ -190,7 +190,7 @@ class WebPages:
                 return _text(page, body, interrupted)
             except NotText:
                 pass
-        return self._save(page, body, "It is no text that can be shown.")
+        return self._save(page, body, "It cannot be shown as text.")
 
     def _picture(self, page: WebPage, body: Body) -> WebPage:
         try:

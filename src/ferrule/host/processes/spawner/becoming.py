@@ -46,7 +46,7 @@ IGNORED_BY_THE_SPAWNER = (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.S
 
 
 def report_number(start: Start) -> int:
-    """The descriptor on which a shell says where it stands as it exits: the highest but one that it can have."""
+    """The descriptor on which a shell reports its working directory as it exits: the second highest it can have."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return min(HIGHEST_REPORT, most - 2, start["limits"].get("open_files", most) - 2)
 
@@ -110,7 +110,7 @@ def give_up_powers(jail: Jail, ruleset: int, kept: int) -> None:
 
 
 def become_shell(job: Job, *, output: int, report: int) -> NoReturn:
-    """Raises `OSError` where there is no such folder or program."""
+    """Raises `OSError` where the folder or program does not exist."""
     start = job["start"]
     number = report_number(start)
     os.dup2(output, 1)
@@ -124,7 +124,7 @@ def become_shell(job: Job, *, output: int, report: int) -> NoReturn:
 
 
 def become_program(job: Job, *, channels: Sequence[int], unused: int) -> NoReturn:
-    """With three channels in the place of standard input, output and error. Raises `OSError`."""
+    """With three channels as standard input, output and error. Raises `OSError`."""
     start = job["start"]
     for number, descriptor in enumerate(channels):
         os.dup2(descriptor, number)

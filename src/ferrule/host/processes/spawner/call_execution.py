@@ -1,4 +1,4 @@
-"""Carries out, for a held command, the calls that change names: what it declared is done, all else is refused.
+"""Carries out, for a held command, the calls that change names: what it declared is done, everything else is refused.
 
 Nothing here trusts the command. Every path is led to a folder held open and a
 name in it (see `handed_call`), the decision is about where that is, and the

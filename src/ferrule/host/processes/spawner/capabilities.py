@@ -14,7 +14,7 @@ VERSION_3 = 0x20080522
 KEPT = (0, 1, 2, 3, 4, 5)
 """CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, FSETID and KILL: Landlock and the filter hold those too."""
 NO_ROOT_LOCKED = 0b11
-"""Being user 0 brings no powers with a new program, and no program can undo that."""
+"""User 0 gains no powers by executing a new program, and no program can undo that."""
 RAISE_AMBIENT = 2
 
 

@@ -1,4 +1,4 @@
-"""Carrying in the spawner itself where there is little to do, else in a process of its own."""
+"""Carrying over in the spawner itself where there is little to do, otherwise in a process of its own."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 NOTE = ".carrying"
 """Ends the name of the file that lists what is about to be changed. It is there only meanwhile."""
-CUT_SHORT = "it was cut short, so some of these names may be as before"
+CUT_SHORT = "it was interrupted, so some of these names may be unchanged"
 
 
 class Carrier:
     """What is left to do for a command whose processes are gone."""
 
     def __init__(self, enclosure: Enclosure) -> None:
-        """Begins at once; `changed` is known where it took no time, and else when the process `pid` ended."""
+        """Begins at once; `changed` is known where it took no time, otherwise when the process `pid` has ended."""
         self._note = enclosure.place.folder + NOTE
         self._result = enclosure.place.folder + ".carried"
         self._roots = enclosure.place.roots

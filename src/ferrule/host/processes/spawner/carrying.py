@@ -29,7 +29,7 @@ TRUSTED, USER = "trusted.overlay.", "user.overlay."
 """Where the kernel makes its own notes in a layer: as root, and in a user namespace."""
 RUNS_AS_ANOTHER = "security.capability"
 ORDINARY = (0, stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK)
-"""All else (pipes, sockets, devices) is never carried over; 0 is for what is gone."""
+"""Everything else (pipes, sockets, devices) is never carried over; 0 is for what is gone."""
 KEPT_MODE, KEPT_FOLDER_MODE = 0o777, 0o1777
 MADE, CHANGED, REMOVED, ATTRIBUTES = "made", "changed", "removed", "attributes"
 CHUNK = 1 << 20
@@ -144,7 +144,7 @@ class Carrying:
             layer.close()
 
     def _sort_out(self, layer: Layer, change: LayerChange) -> bool:
-        """Whether it is to be carried over; if not, it is told of, unless nothing changed."""
+        """Whether it is to be carried over; if not, it is reported, unless nothing changed."""
         path = os.path.join(layer.root, change.path)
         makes_folder = change.kind == MADE and stat.S_ISDIR(change.mode)
         allowed = self._declared.allow(path, makes_folder=makes_folder)

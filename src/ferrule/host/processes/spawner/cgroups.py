@@ -1,7 +1,7 @@
 """A control group for all that commands start, where one can be made: a bound that neither root nor a fork escapes.
 
-Where the system gives its user no group of their own, there is none; the
-limits of single processes hold all the same.
+Where the system gives its user no group of their own, none is used; the
+limits of single processes still apply.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FILES = {"": ("pids.max", "memory.max"), "pids": ("pids.max", ""), "memory": (""
 
 
 def join(processes: int, memory: int) -> list[str]:
-    """Groups that this process, and all below it, is in from now on; 0 stands for no limit."""
+    """Groups that this process, and all below it, is in from now on; 0 means no limit."""
     made: list[str] = []
     for controller, place in _own_groups():
         names = FILES.get(controller)
@@ -127,7 +127,7 @@ def _mounts() -> Iterator[tuple[str, tuple[str, str]]]:
 
 
 def _write(path: str, value: int) -> None:
-    """To a file that is there: a folder without it is no group, or not one with this limit."""
+    """To a file that exists: a folder without it is not a group, or not one with this limit."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:
         os.write(descriptor, str(value).encode())

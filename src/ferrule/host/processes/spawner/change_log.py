@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .protocol import Changed
 
 MOST_REMEMBERED = 100_000
-"""Paths that are told apart; beyond them one that comes again is counted again."""
+"""Distinct paths that are remembered; beyond them a repeated path is counted again."""
 
 
 class ChangeLog:

@@ -1,4 +1,4 @@
-"""Folders that are not needed any more: removed at once where that is quick, else by a process of its own."""
+"""Folders that are not needed any more: removed at once where that is quick, otherwise by a process of its own."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Crew:
         self._supervised: SupervisedShell | None = None
         self._supervised_wanted: Wanted | None = None
         self.unwanted: list[Enclosure] = []
-        """Made ahead, and of no use any more; to be cleared away."""
+        """Made ahead, and now useless; to be cleared away."""
 
     @property
     def pids(self) -> set[int]:

@@ -83,7 +83,7 @@ class HandedCall:
         return self.notification.arguments[index]
 
     def memory(self, address: int, size: int) -> bytes:
-        """At most so many bytes, fewer where the memory ends. Raises `OSError` for none."""
+        """At most that many bytes, fewer where the memory ends. Raises `OSError` for none."""
         if not 0 < address < 1 << 63:
             raise OSError(errno.EFAULT, "no such memory")
         descriptor = os.open(f"/proc/{self._task}/mem", os.O_RDONLY | os.O_CLOEXEC)
@@ -120,7 +120,7 @@ class HandedCall:
         return self._place(self._base(at) + b"/" + path)
 
     def follow(self, place: CallPlace) -> CallPlace:
-        """Where its links lead in the end; the same for what is none. Raises `OSError` for a ring of them."""
+        """Where its links lead in the end; the same place for anything but a link. Raises `OSError` for a loop."""
         for _ in range(MOST_LINKS):
             if not place.is_link:
                 return place
@@ -210,7 +210,7 @@ def _open_folder(path: bytes) -> int:
 
 
 def _plain(path: bytes) -> bytes:
-    """Without `..` and the like, which is the same folder where there are no links."""
+    """Without `..` and the like, which is the same folder in a path without links."""
     if b"//" in path or b"/." in path or path.endswith(b"/"):
         return b"/" + os.path.normpath(path).lstrip(b"/")
     return path

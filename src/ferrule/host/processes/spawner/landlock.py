@@ -29,7 +29,7 @@ TCP = 1 << 0 | 1 << 1
 ABSTRACT_SOCKETS, SIGNALS = 1 << 0, 1 << 1
 
 LATEST = 6
-"""The last version that brought rights which are used here."""
+"""The last version that added rights which are used here."""
 READS_SINCE = 3
 """Before it a file that may be read could be emptied, so nobody is held to reading by an older one."""
 READING = EXECUTE | READ_FILE
@@ -38,7 +38,7 @@ SINCE_VERSION_1 = WRITE_FILE | REMOVE_DIR | REMOVE_FILE | (MAKE_SYM << 1) - MAKE
 OF_A_FILE = READING | WRITE_FILE | TRUNCATE | IOCTL_DEV
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
-"""What may be read and written though it is nobody's: programs fail without them."""
+"""Devices that every command may read and write: programs fail without them."""
 
 
 def version() -> int:
@@ -82,7 +82,7 @@ def make_ruleset(
 
 
 def grant(ruleset: int, path: str, allowed: int) -> None:
-    """These rights for the path and what lies below it; nothing where there is no such path."""
+    """These rights for the path and what lies below it; nothing where the path does not exist."""
     if not allowed:
         return
     try:

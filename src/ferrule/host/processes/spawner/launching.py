@@ -71,10 +71,10 @@ def spawn(job: Job, *, channels: Sequence[int], report: int) -> int:
 
 
 class Forerunner:
-    """A fork of the spawner, made ahead of need, that waits to be told which shell to become.
+    """A fork of the spawner, made ahead of need, that waits for the shell it is to become.
 
-    A fork takes longer than all else that is done for a confined command, so
-    it is done while nobody waits for it, and with it all that is alike for most.
+    A fork takes longer than everything else done for a confined command, so
+    it is done while nobody waits for it, with all steps that most commands share.
     """
 
     def __init__(self, jail: Jail | None, ruleset: Ruleset | None) -> None:

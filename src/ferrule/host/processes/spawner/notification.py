@@ -209,7 +209,7 @@ def _without_attributes(number: int) -> Iterator[bytes]:
 
 
 def _answers(answers: list[tuple[int, int]]) -> Iterator[bytes]:
-    """In groups, so that few lines are gone through for a call that is not among them."""
+    """In groups, so that few instructions run for a call that is not among them."""
     for start in range(0, len(answers), GROUP):
         group = answers[start : start + GROUP]
         yield bpf_line(JUMP_IF_ABOVE, group[-1][0], then=2 * len(group) + 1)

@@ -33,7 +33,7 @@ NO_LAYER_THERE = (errno.EINVAL, errno.ELOOP, errno.EOPNOTSUPP)
 """Where the layer would lie on an overlay itself, or inside what it is to be laid over."""
 OWN, MEMORY, UPPER, WORK = "own", "memory", "upper", "work"
 LARGEST_SHARE = 4
-"""The part of the machine's memory that a layer in memory may take: one of so many."""
+"""The part of the machine's memory that a layer in memory may take is 1 / this."""
 
 
 class LayerPlace:
@@ -74,7 +74,7 @@ def outermost(folders: list[str]) -> list[str]:
 def fork_inside() -> tuple[int, tuple[int, int] | None]:
     """The first process of a process namespace, in which layers can be mounted: with it all others end.
 
-    Its number, 0 in the process itself; and, where that took a user namespace, who is to be told in it, as user and
+    Its number, 0 in the process itself; and, where that took a user namespace, the ids to map in it, as user and
     group. Raises `OSError`, in the parent only.
     """
     user, group = os.geteuid(), os.getegid()

@@ -1,9 +1,9 @@
-"""What Ferrule and the spawner say to each other: frames of a length and a marshalled dictionary.
+"""The messages between Ferrule and the spawner: frames of a length and a marshalled dictionary.
 
 Both ends run on the same interpreter, and the socket has no third party, so
-the quickest form the language has will do. A `start` of a command brings one
+the quickest form the language has will do. A `start` of a command carries one
 descriptor: the writing end of the pipe that takes its output. That of a program
-with channels brings three: its standard input, output and error.
+with channels carries three: its standard input, output and error.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
         pid: int
 
     class Changed(TypedDict):
-        """Absolute paths, at most `MOST_CHANGES` of each kind; `totals` counts all of them by kind."""
+        """Absolute paths, at most `MOST_CHANGES` of each kind; `totals` has the number of all by kind."""
 
         done: list[str]
         """Changed as declared."""
@@ -87,7 +87,7 @@ if TYPE_CHECKING:
         status: int
         """As `waitpid` gives it."""
         cwd: bytes
-        """Where the shell itself said it stood as it exited; empty where it did not say."""
+        """The working directory that the shell itself reported as it exited; empty where it did not."""
         trouble: bytes
         """Why there was no shell; empty where there was one."""
         left: list[tuple[int, str]]
@@ -109,14 +109,14 @@ if TYPE_CHECKING:
     Reply = Started | Ended | Gone | Refused
 
     class Supervision(TypedDict):
-        """What the spawner tells a supervisor to hold a command to."""
+        """What the spawner sends a supervisor: the limits of a command."""
 
         jail: Jail
         scratch: str
         """The command's temporary folder."""
 
     class ShellEnd(TypedDict):
-        """What a supervisor tells the spawner when the shell has ended."""
+        """What a supervisor reports to the spawner when the shell has ended."""
 
         shell: int
         status: int

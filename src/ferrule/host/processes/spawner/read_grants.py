@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MOST_ENTRIES = 100_000
 """In all folders together that have to be looked into."""
 UNSETTLED = (-1, -1, -1)
-"""Stands for a folder that changed so lately that its time cannot tell the next change."""
+"""Marks a folder that changed so recently that its time would not show another change."""
 SETTLED = 20_000_000
 """Nanoseconds after which a folder that changes again has another time, whatever clock the file system uses."""
 

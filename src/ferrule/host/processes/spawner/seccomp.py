@@ -146,7 +146,7 @@ TERMINAL_IOCTLS = (0x5412, 0x541C)
 FILE_IOCTL_KINDS = (0x66, 0x76, 0x58)
 """The letters f, v and X: flags, versions, encryption, freezing. Most of them work on a file open for reading."""
 READING_IOCTLS = (0x80086601, 0x80046601, 0x80087601, 0x80047601, 0x801C581F, 0xC020660B)
-"""Those of these kinds that only tell something: FS_IOC_GETFLAGS, GETVERSION, FSGETXATTR and FIEMAP."""
+"""Those of these kinds that only read: FS_IOC_GETFLAGS, GETVERSION, FSGETXATTR and FIEMAP."""
 SET_LEASE = 1024
 """A lease on a file makes everybody else wait who opens it."""
 SET_OWNER, OWNER_IOCTLS = (8, 15), (0x8901, 0x8902)
@@ -178,7 +178,7 @@ def prepare() -> None:
 def install(*, metadata: bool, network: bool, unix_sockets: bool, signals: bool = True) -> None:
     """For this process and all below it; it must have given up new privileges before.
 
-    `signals` lets the filter alone with who may be signalled, which a newer Landlock knows better.
+    With `signals`, the filter does not restrict who may be signalled, which a newer Landlock does better.
     """
     code = program(os.uname().machine, metadata=metadata, network=network, unix_sockets=unix_sockets, signals=signals)
     content = ctypes.create_string_buffer(code, len(code))
@@ -215,13 +215,17 @@ def only_architecture(architecture: int, *, has_x32: bool) -> Iterator[bytes]:
     yield bpf_line(JUMP_IF_EQUAL, architecture, then=1)
     yield bpf_line(RETURN, FAIL | errno.ENOSYS)
     yield bpf_line(LOAD_WORD, NUMBER)
-    if has_x32:
+    if has_x32:  # the same architecture to the kernel, with a bit set in each number that the tables do not have
         yield bpf_line(JUMP_IF_AT_LEAST, X32, otherwise=1)
         yield bpf_line(RETURN, FAIL | errno.ENOSYS)
 
 
 def _refusals(numbers: list[int]) -> Iterator[bytes]:
-    """In groups, so that few lines are gone through: the kernel tries every call there is as it takes the filter."""
+    """In groups, so that few instructions run: the kernel tries every call there is as it installs the filter.
+
+    Each group is: skip the group if the number is larger than its last; one comparison for each number, which jumps
+    to the refusal; allow, since the numbers are sorted and a smaller one is in no group to come; refuse.
+    """
     for start in range(0, len(numbers), GROUP):
         group = numbers[start : start + GROUP]
         yield bpf_line(JUMP_IF_ABOVE, group[-1], then=len(group) + 2)
@@ -273,7 +277,7 @@ def file_ioctl_refusals() -> Iterator[bytes]:
     for request in READING_IOCTLS:
         yield bpf_line(JUMP_IF_EQUAL, request, otherwise=1)
         yield bpf_line(RETURN, ALLOW)
-    yield bpf_line(SHIFT_RIGHT, 8)
+    yield bpf_line(SHIFT_RIGHT, 8)  # bits 8 to 15 of a request are the letter of its kind
     yield bpf_line(AND, 0xFF)
     for kind in FILE_IOCTL_KINDS:
         yield bpf_line(JUMP_IF_EQUAL, kind, otherwise=1)
@@ -314,7 +318,10 @@ def _kills(column: int) -> Iterator[bytes]:
 
 
 def lines_for_number(number: int, lines: list[bytes]) -> Iterator[bytes]:
-    """Lines that end in an answer, passed over for every other call."""
+    """Instructions that end in a verdict, skipped for every other call.
+
+    The call's number must be loaded before. The instructions may load something else, because they always return.
+    """
     yield bpf_line(JUMP_IF_EQUAL, number, otherwise=len(lines))
     yield from lines
 

@@ -55,7 +55,7 @@ class Spawner:
         self._crew = crew
         self._frames = Frames()
         self._descriptors: list[list[int]] = []
-        """Those of each start that was not read yet; none where the kernel did not bring them, for want of room."""
+        """Those of each start that was not read yet; none where the kernel did not pass them on, for want of room."""
         self._commands: dict[int, StartedCommand] = {}
         self._open = True
         self._poll = select.poll()
@@ -368,7 +368,7 @@ class Spawner:
                 _signal(pid, signal.SIGCONT)
 
     def _end_everything(self) -> None:
-        """Kills until the kernel says that there are no children; a parent's death brings its own here.
+        """Kills until the kernel reports no children; when a parent dies, its children are adopted here.
 
         Who carries over what a command declared comes to its end by itself.
         """

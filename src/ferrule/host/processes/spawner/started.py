@@ -1,4 +1,4 @@
-"""One command on its way: the process that stands for it, what it says at its end, and what is to be cleared away."""
+"""One running command: the process that represents it, what it reports at its end, and what is to be cleared away."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class StartedCommand:
 
 
 class ShellReport:
-    """A socket on which the shell says where it stands as it exits.
+    """A socket on which the shell reports its working directory as it exits.
 
-    The kernel says who wrote, so that what the shell started cannot speak for it.
+    The kernel identifies the writer, so that what the shell started cannot report for it.
     """
 
     def __init__(self) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 CHUNK = 1 << 16
 LONGEST_TROUBLE = 2_000
-CUT_SHORT = "the supervisor was killed, so this name may be as before"
+CUT_SHORT = "the supervisor was killed, so this name may be unchanged"
 
 
 class SupervisedShell:
@@ -144,7 +144,7 @@ def _wait_and_become(line: socket.socket, other: socket.socket, jail: Jail, rule
 
 
 def _supervise(words: socket.socket, own: socket.socket, shell: int, kept: int, home: str) -> None:
-    """It outlives whatever the command is told, and has no more powers over files than the command would have."""
+    """It survives signals meant for the command, and has no more power over files than the command would have."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_IGN)
     capabilities.drop(kept)

@@ -28,7 +28,7 @@ CLONE = {"x86_64": 56, "aarch64": 220}
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc_with_lock = ctypes.PyDLL(None, use_errno=True)
-"""Calls through it do not let go of the interpreter's lock, which a child could not take back."""
+"""Calls through it keep the interpreter's lock, which a child could not take again after a fork."""
 
 
 def syscall(what: str, number: int, *arguments: Any) -> int:
@@ -68,7 +68,7 @@ def detach(target: str) -> None:
 
 
 def open_without_links(path: str) -> int:
-    """A descriptor that stands for the path; an error if a link was put anywhere on the way."""
+    """A descriptor (`O_PATH`) of the path; an error if a link was put anywhere on the way."""
     how = struct.pack("=QQQ", os.O_PATH | os.O_CLOEXEC, 0, RESOLVE_NO_SYMLINKS)
     return syscall(f"open {path}", OPENAT2, AT_FDCWD, os.fsencode(path), how, len(how))
 

@@ -31,7 +31,7 @@ LONGEST_LIST = 1 << 20
 """Bytes after which the list is written anew."""
 DEEPEST = 200
 NOBODY = 0, 0, 0
-"""Stands for a file that is yet to be made."""
+"""Marks a file that is yet to be made."""
 STATX = {"x86_64": 332, "aarch64": 291}
 BIRTH, BIRTH_AT, NO_FOLLOW = 0x800, 80, 0x100
 A_MOMENT = 1_000_000_000
@@ -76,7 +76,7 @@ class TemporaryNames:
         self._write(path, identity)
 
     def forget(self, path: bytes) -> None:
-        """The name is gone, or is no longer temporary."""
+        """The name is gone, or has become permanent."""
         if (identity := self._names.pop(path, None)) is not None:
             self._folders = tuple(folder for folder in self._folders if folder != path + b"/")
             self._write(path, (-1, *identity[1:]))
