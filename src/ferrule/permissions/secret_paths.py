@@ -1,4 +1,4 @@
-"""Which paths hold secrets by their names, for whoever searches a tree for them."""
+"""Which paths contain secrets, judging by their names, for code that searches a tree."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .protected import DEFAULT_LISTS, PathGuard, PathLists
 
 
 class SecretPaths:
-    """By the same lists and in the same way as the judge asks about reading; satisfies `host.covering.SecretNames`."""
+    """Uses the same lists as the judge does for reading; satisfies `host.covering.SecretNames`."""
 
     def __init__(self, places: Places, lists: PathLists = DEFAULT_LISTS) -> None:
         self._guard = PathGuard(places, lists)
