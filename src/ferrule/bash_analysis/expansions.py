@@ -1,4 +1,4 @@
-"""Scans what is expanded: variables, substitutions, double quotes, here-documents."""
+"""Scans expansions: variables, substitutions, double quotes, here-documents."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Expansions(Cursor):
             self._add(frame, WordPart(PartKind.EXPANSION, "", frame.quoted), at)
             self._push(Frame("braces", "}", quoted=frame.quoted, start=at), 2)
         elif following == "[":
-            raise Unreadable("`$[` is arithmetic of an old kind")
+            raise Unreadable("`$[` is an obsolete form of arithmetic")
         elif following == "'" and not frame.quoted:
             self._ansi(frame)
         elif following == '"' and not frame.quoted:
