@@ -130,7 +130,7 @@ class Account:
         if not certain or word.text == "":
             self.doubt(f"what {word.shown or 'it'} names is not known")
             return
-        # A slash behind a link leads on, whatever is to become of the name; and a pattern looks into what is before it.
+        # A slash after a link follows it, whatever happens to the name; and a pattern looks into what precedes it.
         if change is Change.UNLINKS and (word.text is None or word.text.endswith("/")):
             change = Change.DELETES
         put = put or NOTHING_PUT

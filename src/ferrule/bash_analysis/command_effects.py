@@ -190,7 +190,7 @@ def _operands(known: ProgramUsage, given: Arguments, account: Account) -> None:
     elif role in ("read1", "text1"):
         for operand in operands[:1] if role == "read1" else ():
             account.reads(operand)
-        # A pattern or a variable in the first place may stand for more than one word, and `--reference` for the first.
+        # A pattern or a variable in the first place may be more than one word, and `--reference` replaces the first.
         whole = given.has("--reference") or (bool(operands) and operands[0].many)
         operands = operands if whole else operands[1:]
         role = roles[1]

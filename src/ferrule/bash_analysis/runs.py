@@ -54,7 +54,7 @@ class Runs:
             if not begun and is_word and self._is_keyword(token):
                 continue
             if token.start < start:
-                # Only keywords stand before a command, and the name of a function that `function` defines.
+                # Only keywords precede a command, and the name of a function that `function` defines.
                 if self._text[self._runs[run][0].start :][:8] != "function":
                     self.doubts.append("where a command begins")
                 continue

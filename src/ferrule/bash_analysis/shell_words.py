@@ -251,7 +251,7 @@ class _Building:
         elif not (value is not None and value.prefix == "~"):
             self._many = self._many or not quoted
             self._pattern = False
-            self._texts.append("\0")  # a pattern after it lies nowhere certain
+            self._texts.append("\0")  # a pattern after it has no certain place
 
     def _freeze(self, more: str) -> None:
         if self._prefix is None:
@@ -261,7 +261,7 @@ class _Building:
         text = "".join(self._texts)
         if self._certain:
             return Word.of_text(text) if text or self._quoted else None
-        # Names that climb, or may be `..` themselves, lie nowhere certain.
+        # Names that contain `..`, or may be `..` themselves, have no certain place.
         unsure = text[len(self._prefix or "") :]
         pattern = self._pattern and "\0" not in text and ".." not in unsure and not _HIDDEN.search(text)
         glob = "".join(self._globs) if pattern else ""

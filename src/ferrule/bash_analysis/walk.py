@@ -65,12 +65,12 @@ class Walk:
         while self._work:
             self._work.pop()()
         if self._poison:
-            # Said of the whole command too: in a loop, what comes after comes before.
+            # A doubt about the whole command too: in a loop, later commands also run earlier.
             self.doubts.append(f"what is left when {self._poison}")
         if self._runs.left_over():
             self.doubts.append("a part that belongs to no command")
 
-    # The parts of the grammar. Each sets `_state` to the state after it, whatever came of it, and `_succeeded`
+    # The parts of the grammar. Each sets `_state` to the state after it, successful or not, and `_succeeded`
     # to the state after it if it succeeded.
 
     def _enter(self, node: Node) -> None:
@@ -177,7 +177,7 @@ class Walk:
         """The grammar puts the rest of a here-document's line, and its expansions, below it."""
         for child in reversed(redirect.children):
             if child.type in _STATEMENTS:
-                # Whether it is joined by `|`, `&&` or `||` is not told apart: it may run and it may not.
+                # Whether it is joined by `|`, `&&` or `||` is not distinguished: it may or may not run.
                 self._work.append(partial(self._perhaps, child))
                 self._pipes = (*self._pipes, len(self.simples) - 1) if self.simples else self._pipes
             elif child.type == "heredoc_body":
@@ -229,7 +229,7 @@ class Walk:
         if values and len(values) <= MAX_UNROLLED and all(word.text is not None for word in values):
             rounds = values
         else:
-            # A pattern, or what is not known, makes more rounds than one.
+            # A pattern or an unknown word makes more than one round.
             self._state = self._state_of_any_round(node, self._state)
             patterns = [word for word in values if word.pattern]
             rounds = [

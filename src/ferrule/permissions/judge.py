@@ -158,7 +158,7 @@ class RuleJudge:
         if self._confines is None or self._confines(needed):
             return replace(verdict, needs_confinement=needed)
         if self._mode is not Mode.BYPASS:
-            return verdict  # the rule for the command was read as the rules that deny were: by what it declares
+            return verdict  # the rule for the command was matched as deny rules are: by its declared effects
         reason = "rules deny paths, permissions are bypassed, and this machine cannot keep a command from them"
         return Verdict(behavior=Behavior.ASK, source="safety", reason=reason, needs_confinement=needed)
 

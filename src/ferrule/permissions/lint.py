@@ -128,7 +128,7 @@ def _covers(wide: Rule, narrow: Rule) -> bool:
     if not _names_as_much(wide.tool, narrow.tool):
         return False
     if wide.is_whole:
-        # A path rule is about other tools too, which the rule for the tool alone does not reach.
+        # A path rule applies to other tools too, which a rule for only this tool does not cover.
         return narrow.is_whole or not any(isinstance(form, OfPath | OfHost) for form in narrow.forms)
     if wide.forms == narrow.forms and wide.origin.base == narrow.origin.base:
         return True

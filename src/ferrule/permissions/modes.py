@@ -75,7 +75,7 @@ def is_free(mode: Mode, touch: Touch, program: str | None, ground: ModeContext) 
         case ReadsState():
             return True
         case ChangesState(key):
-            # The session's state is the conversation's own, but for its grants.
+            # The session's state belongs to the conversation, except for its grants.
             return key != GRANTS
         case Opaque():
             return False

@@ -114,7 +114,7 @@ def path_form(specifier: str, *, allows: bool) -> PathForm:
     if allows:
         explicit = anchor is not Anchor.CWD or text.startswith("./") or "/" in rest
         return PathForm(anchor, f"/{rest}" if explicit else rest)
-    # A restriction of what is in a folder is one of the folder itself: whoever may list or remove it, may do so below.
+    # Restricting a folder's content restricts the folder itself: whoever may list or remove it may do so below.
     rest = re.sub(r"(/\*\*|/)+$", "", rest) or "**"
     return PathForm(anchor, rest if anchor is Anchor.CWD else f"/{rest}")
 
@@ -210,7 +210,7 @@ def _compile(pattern: str) -> re.Pattern[str]:
     except GitIgnorePatternError:
         written = None
     if written is None:
-        # What gitignore cannot read is taken for the name it spells.
+        # An invalid gitignore pattern is treated as a literal name.
         depth = "" if "/" in pattern else "(?:.*/)?"
         return re.compile(f"{depth}{re.escape(pattern.strip('/'))}(?:/|\\Z)", re.DOTALL)
     source = written.pattern.replace("(?P<ps_d>/)", "/").replace("$)", r"\Z)")

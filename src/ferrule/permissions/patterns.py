@@ -87,7 +87,7 @@ class TextPattern:
         first, *rest = pieces
         if not rest:
             return re.compile(first + (_BOUNDARY if self._bounded else r"\Z"), re.DOTALL)
-        # Each piece is taken where it is found first and never given back, so that nothing is tried twice.
+        # Each piece is matched at its first occurrence without backtracking, so that nothing is tried twice.
         *middle, last = rest
         found = "".join(f"(?>.*?{piece})" for piece in middle)
         end = f"(?>.*?{last}{_BOUNDARY})" if self._bounded else rf".*{last}\Z"

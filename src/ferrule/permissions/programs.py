@@ -107,7 +107,7 @@ def _inside(argv: tuple[str, ...]) -> tuple[str, ...]:
         rest = _after_options(rest, takes_value=("-i", "-o", "-e"))
     elif first != "xargs":
         return argv
-    # Options that are left over belong to a wrapper that does more than pass on: `command -v`, `xargs -I`.
+    # Remaining options belong to a wrapper that does more than run a command: `command -v`, `xargs -I`.
     return argv if not rest or rest[0].startswith("-") else rest
 
 

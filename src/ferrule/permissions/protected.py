@@ -106,7 +106,7 @@ class PathGuard:
         """The same for a glob below a folder: for one that targets a secret, not for one that merely includes it."""
         for listed in self._table.find_meant(folder, names) if names else ():
             path = _spell_out(folder, names, listed)
-            spelled = self._table.find(path.rstrip("*?"))  # `.env.example*` is about what is no secret
+            spelled = self._table.find(path.rstrip("*?"))  # `.env.example*` does not target a secret
             concern = self._read(path, self._find_listed([listed, *spelled], path))
             if concern is not None:
                 return concern

@@ -182,7 +182,7 @@ def own_words(tool: AnyTool, rule: Rule, input: Any) -> bool | None:
         return None
     try:
         return tool.matches(rule.specifier, input)
-    except Exception:  # somebody else's code: a rule that restricts then holds, one that allows does not
+    except Exception:  # foreign code: a rule that restricts then applies, one that allows does not
         return rule.behavior is not Behavior.ALLOW
 
 

@@ -122,6 +122,6 @@ def _is_of_server(name: str, wanted: str, server: str | None, behavior: Behavior
         return normalise_server(server) == wanted and name.startswith(MCP)
     if not name.startswith(f"{MCP}{wanted}__"):
         return False
-    # Nobody said which server it is. A rule that restricts takes every reading of the name, one that allows only
-    # the name that has a single one.
+    # The server is unknown. A rule that restricts accepts every reading of the name, one that allows accepts only
+    # a name with a single reading.
     return behavior is not Behavior.ALLOW or name.removeprefix(MCP).count("__") == 1

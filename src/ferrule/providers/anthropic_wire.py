@@ -131,7 +131,7 @@ def _beside_errors(results: tuple[ToolResult, ...]) -> Iterator[Block]:
 
 def _result(result: ToolResult) -> dict[str, Any]:
     content = _blocks(result.content)
-    if result.is_error:  # which the service refuses without a text
+    if result.is_error:  # which the service refuses without text
         content = [block for block in content if block["type"] == "text"] or [EMPTY]
     return {
         "type": "tool_result",
@@ -148,7 +148,7 @@ def _part(part: AssistantPart) -> dict[str, Any] | None:
         case Thought(text, signature, redacted):
             if redacted:
                 return {"type": "redacted_thinking", "data": redacted}
-            # Reasoning that is not signed is another service's, and would be refused.
+            # Unsigned reasoning comes from another service, and would be refused.
             return {"type": "thinking", "thinking": text, "signature": signature} if signature else None
         case ToolCall(id, name, arguments):
             return {"type": "tool_use", "id": narrow_id(id), "name": narrow_id(name), "input": dict(arguments)}

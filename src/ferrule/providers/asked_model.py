@@ -50,7 +50,7 @@ class AskedModel:
             async with self.model.stream(request) as events:
                 yield self._pace(events)
         finally:
-            self.facts_by_name[self.name] = self.facts  # another one may have answered in its place
+            self.facts_by_name[self.name] = self.facts  # another one may have answered instead
             self.seconds += monotonic() - began
 
     async def _pace(self, events: AsyncIterator[ModelEvent]) -> AsyncIterator[ModelEvent]:

@@ -74,7 +74,7 @@ def _service_and_name(name: str, environ: Mapping[str, str]) -> tuple[str, str]:
         return "anthropic", name
     if _any_of(environ, "OPENAI_API_KEY", "OPENAI_BASE_URL"):
         return "openai", name
-    if name:  # nobody can be asked, and the error is to name the right key
+    if name:  # no service is available, and the error must name the right key
         return "anthropic" if is_short(name) or name.startswith("claude") else "openai", name
     raise ModelError(
         "No model is configured. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or OPENAI_BASE_URL for a local server; "

@@ -108,7 +108,7 @@ class Pieces:
             return
         for event in self._stream.feed(chunk):
             if self._reader.is_over:
-                return  # whatever follows is not of this message
+                return  # whatever follows does not belong to this message
             yield from self._reader.event(event)
 
     def end(self) -> Iterator[ModelEvent]:
@@ -116,7 +116,7 @@ class Pieces:
             yield from self._reader.whole(parse_object(self._service, self._object.decode("utf-8", "replace")))
         elif not self._reader.is_whole:
             for event in self._stream.end():
-                if _is_json(event.data):  # else the end is where it was cut, which the reader will see
+                if _is_json(event.data):  # otherwise the end is where it was cut, which the reader will see
                     yield from self._reader.event(event)
 
 

@@ -59,7 +59,7 @@ def paths_named(command: str, bases: Sequence[str], cwd: str, holds: Callable[[s
     """The paths in the folder that the words of a command could name, existing or not."""
     words = [form for word in _words_of(_with_folder(command, cwd))[:MOST_NAMED] for form in _expand(word)]
     folders = list(bases)
-    for word in (*words, *words):  # a folder may be known only after a word that leads on from it
+    for word in (*words, *words):  # a folder may be known only after a word that depends on it
         for base in tuple(folders):
             path = os.path.normpath(os.path.join(base, os.path.expanduser(word)))
             if len(folders) < MOST_BASES and path not in folders and holds(path) and os.path.isdir(path):

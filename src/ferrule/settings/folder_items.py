@@ -115,10 +115,10 @@ def _describes(key: str, value: str) -> bool:
 
 
 def _words(text: str, head: re.Match[str] | None) -> str:
-    brings = sorted({found[0].lower() for found in _TELLING.finditer(head[1])}) if head else []
+    contents = sorted({found[0].lower() for found in _TELLING.finditer(head[1])}) if head else []
     if _RUNS.search(text):
-        brings.append("commands that run when it is used")
-    return shorten(f"brings {', '.join(brings)}" if brings else "has a head that is not plain")
+        contents.append("commands that run when it is used")
+    return shorten(f"contains {', '.join(contents)}" if contents else "has a head that is not plain")
 
 
 def _folders(ground: ProjectFolder) -> Iterator[str]:

@@ -179,7 +179,7 @@ class LiveSettings:
             self._sworn = make_agreement(items)
         agreed = self._store.find_agreement(self._ground.key)
         now = self._store.round(self._ground.key)
-        if now != self._round:  # a person has agreed to all there is, so what was taken out is taken out
+        if now != self._round:  # a person has agreed to everything present, so what was removed stays removed
             self._guards.clear()
         self._round = now
         if self._sworn is None:

@@ -69,7 +69,7 @@ def entries_of(loaded: Loaded) -> Iterator[Entry]:
     if above and value is not None:
         value = {above[0]: cast(Any, value)}
     elif loaded.at.kind is SettingsKind.MCP and isinstance(value, dict):
-        # Other keys are other programs' there, and nobody has looked at their values.
+        # Other keys belong to other programs there, and their values are not checked.
         value = {name: inner for name, inner in cast(dict[str, Any], value).items() if name == "mcpServers"}
     if isinstance(value, dict):
         yield from _Walk(loaded, len(above)).members((), cast(dict[str, Any], value))

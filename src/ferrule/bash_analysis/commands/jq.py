@@ -43,7 +43,7 @@ def read(words: list[Word], account: Account) -> None:
         elif text == "--indent":
             _take(rest, 1, text, account)
         elif text in ("--args", "--jsonargs"):
-            only_text = True  # what stands before it is files all the same
+            only_text = True  # what precedes it is still files
         elif text == "--":
             filters, rest = _only_operands(filters, rest, account), []
         elif text not in _LONG_FLAGS and not (not text.startswith("--") and set(text[1:]) <= _FLAGS):
