@@ -122,7 +122,7 @@ REFUSED: Final = (
          "- `[0].timeout`: this key is unknown. Did you mean `timeout_sec`?"),
     Case("a hooks file that is text", HOOKS, "[]", '"x"', '- the file: expected an object, found "x".'),
     Case("an address without a type", SERVERS, None, '{"mcpServers": {"a": {"url": "http://x"}}}',
-         "- `mcpServers.a`: `url` needs a `type` beside it."),
+         "- `mcpServers.a`: `url` needs a `type`."),
     Case("servers without their key", SERVERS, None, '{"a": {"command": "x"}}', "- the file: `mcpServers` is missing."),
     Case("a reserved name", SERVERS, None, '{"mcpServers": {"workspace": {"command": "x"}}}', "is reserved"),
     Case("a broken file stays broken", SETTINGS, '{"model": "a",}', '{"model": "b",}', "is already an invalid settings file"),

@@ -25,11 +25,11 @@ _KNOWN_TO_HIDE: Final = frozenset({"Grep", "Glob", "LSP", "Read", "Edit", "Write
 """Tools that leave out what is denied, or that read one file."""
 _QUOTING: Final = re.compile(r"[\"'\\]")
 _NOTHING: Final = re.compile(r"[\"'`]|\\\n?|\$[@*]|\$\{[^}]*\}|\$\(\s*\)")
-"""Characters that may be inside a word and expand to nothing, or to the rest of the word."""
+"""What may be inside a word and expand to nothing. It may also contain the rest of the word."""
 _GIT_FILES: Final = re.compile(r"(^|/)([^/]*\.git|objects)(/|$)")
 """Where a repository may have its own files, judging by names."""
 _ANYWHERE: Final = frozenset({"/", "/proc"})
-"""The target of a word that is unknown, and folders where every file has a second name, below a process's root."""
+"""The path of an unknown word, and the folder where every file has a second name, below a process's root."""
 
 
 _NOT_KNOWN: Final = "its effects are unknown, so it may do what the rule denies"

@@ -62,7 +62,7 @@ def _remarks(rule: Rule, rules: Sequence[Rule], at: int, tools: Collection[str])
             case _:
                 pass
     if rule.is_whole and rule.behavior is Behavior.DENY and rule.tool in (READING, WRITING):
-        words = f"takes tools away, but commands still may: write `{rule.tool}(//**)` to hold for them too."
+        words = f"removes tools, but commands can still do the same: write `{rule.tool}(//**)` to restrict them too."
         yield Remark(rule, Flaw.NARROW, words)
     yield from _shadow(rule, rules, at)
 

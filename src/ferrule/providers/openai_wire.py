@@ -77,7 +77,7 @@ class OpenAiBodies:
 
 
 def _runs_of_user(history: Sequence[Turn], fragments: Sequence[bytes]) -> list[tuple[int, int]]:
-    """Places where a turn ending with user text is followed by more of it: both indexes."""
+    """Runs of turns to merge because user text follows user text: the first index, and the one after the last."""
     runs: list[tuple[int, int]] = []
     first = None
     for at, turn in enumerate(history):

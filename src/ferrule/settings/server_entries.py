@@ -39,7 +39,7 @@ class StdioServer(Server):
     @classmethod
     def _url_needs_a_type(cls, value: Any) -> Any:
         if isinstance(value, dict) and "url" in value and not {"type", "command"} & value.keys():
-            raise custom_error('`url` needs a `type` beside it. Write "type": "http", "sse" or "ws".')
+            raise custom_error('`url` needs a `type`. Write "type": "http", "sse" or "ws".')
         return cast(Any, value)
 
 

@@ -44,7 +44,7 @@ class Skipped:
 
     @property
     def is_harmless(self) -> bool:
-        """Whether everything that this version understands applies as if it were absent."""
+        """Whether leaving it out changes nothing that this version understands."""
         return self.unknown and not self.may_forbid
 
     def __str__(self) -> str:

@@ -116,7 +116,7 @@ class Parsed:
     value: Any
     repeated: tuple[Repeated, ...]
     lines: Mapping[Place, int]
-    """The line on which each value begins, or its key where it has one."""
+    """The line on which each value begins, or its key if it has one."""
 
 
 def parse(text: str) -> Parsed:

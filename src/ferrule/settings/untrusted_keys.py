@@ -31,8 +31,8 @@ STRICTER_THAN: Final[Mapping[str, frozenset[str]]] = {
 """For each mode, the modes that it can replace without allowing more.
 
 `auto` is in few of them, as its classifier also refuses. `plan` is not
-stricter than `default`: if the machine has a sandbox, it runs commands that
-could not be parsed without asking, confined to reading.
+stricter than `default`: if the machine has a sandbox, it runs commands with
+unknown effects without asking, confined to reading.
 """
 
 KEYS: Final[Mapping[str, Narrowing]] = {

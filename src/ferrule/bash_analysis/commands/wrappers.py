@@ -107,7 +107,7 @@ def _transparent(name: str, words: list[Word], account: Account) -> None:
 
 
 def _look_inside(words: list[Word], account: Account) -> None:
-    """If its start is not certain: at a risky program, otherwise at the first word that is not an option."""
+    """Analyses a command with an uncertain start: from a risky program on, otherwise from the first non-option word."""
     for index, word in enumerate(words):
         if word.text in _WARY:
             account.runs(words[index:])
