@@ -80,7 +80,7 @@ def test_the_folder_goes_before_the_user_and_ferrules_own_before_claudes(tmp_pat
         ("---\nname: 'a\\x1b[2J'\ndescription: y\n---\nx", "is not a valid name"),
         ("x" * 2_000_000, "it has more than"),
         ("---\n" + "a: [" * 20_000 + "\n---\nx", "its head is"),
-        (b"---\nname: \xff\xfe\n---\nx", "it is no text in UTF-8"),
+        (b"---\nname: \xff\xfe\n---\nx", "it is not valid UTF-8 text"),
     ],
     ids=range(11),
 )

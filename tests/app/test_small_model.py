@@ -137,7 +137,7 @@ async def test_what_a_classifier_fears_is_shown_to_whoever_is_asked(tmp_path: Pa
             events.close()
             decided = [one.event.verdict async for one in events if isinstance(one.event, PermissionDecided)]
 
-    assert "a classifier takes it for unsafe: it lies" in decided[-1].reason
+    assert "a classifier considers it unsafe: it lies" in decided[-1].reason
 
 
 @requirement("PERM-11")

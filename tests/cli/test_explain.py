@@ -171,7 +171,7 @@ def test_rules_that_do_not_do_what_they_seem_to_are_named(tmp_path: Path) -> Non
     done = ferrule(tmp_path, "explain", "--lint", "--allow", "Bash(sudo *)", "--deny", "Bash(rm *)")
 
     assert done.returncode == 1
-    assert "`Bash(sudo *)` allows whatever sudo is told to run" in done.stdout.decode()
+    assert "`Bash(sudo *)` allows whatever sudo is asked to run" in done.stdout.decode()
     assert "Bash(rm" not in done.stdout.decode()
 
 

@@ -107,7 +107,7 @@ def test_unknown_keys_are_one_warning_for_a_file_also_in_settings_that_are_given
 
     done = ferrule(folder, *CALL, "--settings", str(given), "--without-project-hooks")
 
-    warnings = [line for line in done.stderr.decode().splitlines() if "no such key" in line]
+    warnings = [line for line in done.stderr.decode().splitlines() if "this key is unknown" in line]
     assert done.returncode == 0
     assert len(warnings) == 1
     assert "2 more unknown keys of this file" in warnings[0]

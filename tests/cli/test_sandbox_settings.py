@@ -72,7 +72,7 @@ def test_leaving_it_is_a_question_and_can_be_ruled_out(folder: Path) -> None:
     never, said = ran(folder, writes("other.txt"), *bypassing, disable=True, allowUnsandboxedCommands=False)
 
     assert (asked, granted, never) == (1, 0, 1)
-    assert "let no command run outside of the sandbox" in said
+    assert "do not allow commands outside of the sandbox" in said
 
 
 def test_where_it_does_not_answer_the_question_is_still_asked(folder: Path) -> None:

@@ -91,6 +91,6 @@ def test_a_remark_says_where_and_what_to_do() -> None:
     ]
 
     assert [str(remark) for remark in lint(rules)] == [
-        "b.json:7: `Bash(git status)` has no effect: what it is about is denied by `Bash(git *)` in a.json:3. "
+        "b.json:7: `Bash(git status)` has no effect: what it matches is already denied by `Bash(git *)` in a.json:3. "
         "Remove one of them."
     ]

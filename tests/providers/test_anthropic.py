@@ -369,4 +369,4 @@ def test_an_error_is_sent_as_text_and_its_pictures_behind_all_results() -> None:
     assert second["content"] == [{"type": "text", "text": "(empty)"}]
     assert [block["type"] for block in third["content"]] == ["image"]
     assert [block["type"] for block in more] == ["text", "image", "text"]
-    assert (more[0]["text"], more[2]["text"]) == ("What the call 1 gave:", "A note.")
+    assert (more[0]["text"], more[2]["text"]) == ("Result of the call 1:", "A note.")

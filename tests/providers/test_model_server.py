@@ -61,7 +61,7 @@ async def test_a_call_may_use_what_the_last_results_say(which: int) -> None:
     history = [UserTurn.saying("go"), ResultTurn((ToolResult("1", (Text("Started task b7."),), is_error=False),))]
     async with ModelServer.playing({"turns": turns}) as server, both(server) as models:
         found = await heard(models[which], Request(history, ()))
-        with pytest.raises(ModelError, match="do not have it"):
+        with pytest.raises(ModelError, match="do not contain it"):
             await heard(models[which])
 
     assert calls_of(found)[0].arguments == {"task_id": "b7"}

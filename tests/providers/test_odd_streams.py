@@ -77,7 +77,7 @@ def test_what_is_not_a_text_where_a_text_belongs_makes_the_answer_unreadable(odd
         block({"type": "tool_use", "id": "1", "name": "a"}, {"type": "input_json_delta", "partial_json": odd}),
     ]
     for events in faults:
-        with pytest.raises(Trouble, match="cannot be read"):
+        with pytest.raises(Trouble, match="sent an invalid response"):
             heard(wire([START, *events, *STOP]))
 
 

@@ -123,7 +123,7 @@ async def test_a_service_that_wants_to_be_left_alone_for_an_hour_is_given_up_at_
     _, clock, error = await after([failing(status=429, retry_after="3600"), FINE], 0)
 
     assert error.kind == "limit"
-    assert str(error).endswith("It asks to be left alone for 3600 seconds.")
+    assert str(error).endswith("It asks to wait for 3600 seconds.")
     assert clock.slept == []
 
 

@@ -94,18 +94,18 @@ async def test_a_call_may_use_what_the_last_results_say(tmp_path: Path) -> None:
     _, error = await heard_until_error(model)
 
     assert calls_of(found)[0].arguments == {"task_id": "b7", "all": ["b7"]}
-    assert str(error) == r'The script looks for "task (\w+)" in the last results, which do not have it.'
+    assert str(error) == r'The script looks for "task (\w+)" in the last results, which do not contain it.'
 
 
 @pytest.mark.parametrize(
     ("script", "words"),
     [
-        ("{", "is no JSON: Expecting property name enclosed in double quotes in line 1, column 2"),
+        ("{", "is not valid JSON: Expecting property name enclosed in double quotes in line 1, column 2"),
         ("[" * 100_000, "is nested too deeply"),
         ([], "the script: Input should be"),
         ({}, "turns is missing. Add it."),
         ({"turns": []}, "turns: List should have at least 1 item"),
-        ({"turns": [{"txt": "x"}]}, "turns[0].txt is not known here"),
+        ({"turns": [{"txt": "x"}]}, "turns[0].txt is unknown"),
         ({"turns": [{}, {"calls": [{"input": {}}]}]}, "turns[1].calls[0].name is missing"),
         ({"turns": [{"stop": "later"}]}, "turns[0].stop: Input should be 'end'"),
         ({"turns": [{"delay": -1}]}, "turns[0].delay: Input should be greater than or equal to 0"),

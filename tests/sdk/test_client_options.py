@@ -132,7 +132,7 @@ async def test_a_model_that_cannot_be_had_is_said_before_anything_runs(
     for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "FERRULE_MODEL"):
         monkeypatch.delenv(name, raising=False)
 
-    with pytest.raises(CannotOpen, match="no model to ask"):
+    with pytest.raises(CannotOpen, match="No model is configured"):
         await read(query(prompt="x", options=options(tmp_path, model=None)))
 
 

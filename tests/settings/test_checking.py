@@ -120,9 +120,9 @@ def test_a_refusal_lists_each_violation_and_says_what_to_do() -> None:
 - `permissions.allow[2]`: `a)` closes a parenthesis that was not opened. Write `Tool` or `Tool(specifier)`.
 - `permissions.allow[3]`: expected a string, found 5.
 - `permissions.defaultMode`: expected one of "default", "manual", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions", found "yolo".
-- `permissions.zork`: there is no such key. Known here: allow, ask, deny, defaultMode, additionalDirectories, disableBypassPermissionsMode, disableAutoMode, allowed_tools, disabled_tools, pre_approval, protectedPaths, unprotectedPaths, secretPaths, notSecretPaths.
+- `permissions.zork`: this key is unknown. Known here: allow, ask, deny, defaultMode, additionalDirectories, disableBypassPermissionsMode, disableAutoMode, allowed_tools, disabled_tools, pre_approval, protectedPaths, unprotectedPaths, secretPaths, notSecretPaths.
 - `hooks.Stop[0].hooks[0].timeout`: expected more than 0, found -1.
-- `hooks.Stop[0].hooks[0].foo`: there is no such key. Known here: if, timeout, statusMessage, once, failClosed, type, command, args, async, asyncRewake, shell.
+- `hooks.Stop[0].hooks[0].foo`: this key is unknown. Known here: if, timeout, statusMessage, once, failClosed, type, command, args, async, asyncRewake, shell.
 - `hooks.Stop[0].hooks[1]`: expected an object, found 3.
 - `agent`: expected text, found "".
 - `skillListingBudgetFraction`: expected at most 1, found 2.
@@ -137,7 +137,7 @@ Nothing was written. Correct the change and make it again.\
 @requirement("EDIT-8")
 def test_a_file_that_was_broken_is_told_so() -> None:
     assert _refusal('{"model": "a",}', '{"model": "b" "theme": 5}') == snapshot("""\
-.claude/settings.json is a settings file that is not valid already, so a change must make all of it valid. Still:
+.claude/settings.json is already an invalid settings file, so a change must make it valid. Remaining errors:
 - invalid JSON in line 1, column 15: expected `,` or `}`, found `"`. A comma is missing before it.
 Nothing was written. Repair all of it in one change; Write can replace the whole file.\
 """)

@@ -41,10 +41,10 @@ def test_a_bad_entry_is_skipped_alone_and_named_with_file_line_and_key() -> None
         [
             "settings.json:3: `permissions.allow[1]` is skipped: expected a string, found 5.",
             "settings.json:3: `permissions.allow[3]` is skipped: `Bash(rm` has a parenthesis that is not closed. Write `Bash(rm)`.",
-            "settings.json:4: `permissions.denny` is skipped: there is no such key. Did you mean `deny`?",
+            "settings.json:4: `permissions.denny` is skipped: this key is unknown. Did you mean `deny`?",
             "settings.json:6: `env.A` is skipped: expected a string, found 1.",
             "settings.json:8: `hooks.Stop[0].hooks[0]` is skipped: `if`: expected a string, found 3.",
-            "settings.json:9: `hooks.MoonRise` is ignored: there is no such key. Known here: PreToolUse, PostToolUse, PostToolUseFailure, PostToolBatch, PermissionRequest, PermissionDenied, UserPromptSubmit, UserPromptExpansion, MessageDisplay, SessionStart, SessionEnd, Setup, InstructionsLoaded, Notification, Stop, StopFailure and 15 more.",
+            "settings.json:9: `hooks.MoonRise` is ignored: this key is unknown. Known here: PreToolUse, PostToolUse, PostToolUseFailure, PostToolBatch, PermissionRequest, PermissionDenied, UserPromptSubmit, UserPromptExpansion, MessageDisplay, SessionStart, SessionEnd, Setup, InstructionsLoaded, Notification, Stop, StopFailure and 15 more.",
             'settings.json:11: `theme` is skipped: expected one of "light", "dark", "system", "auto", "light-daltonized", "dark-daltonized", "light-ansi", "dark-ansi", found "pink".',
         ]
     )

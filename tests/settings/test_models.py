@@ -24,7 +24,7 @@ from ferrule.settings.strict_json import NotJson, parse
 from tests.settings.cases import CASES, Case
 
 ROOT = Path(__file__).parent.parent.parent
-ONLY_IN_CODE = ("parenthesis", "space in the tool's name", "reserved", "stands twice")
+ONLY_IN_CODE = ("parenthesis", "space in the tool's name", "reserved", "occurs twice")
 """What the schemas cannot say."""
 
 

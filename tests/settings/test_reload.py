@@ -128,7 +128,7 @@ def test_a_file_that_breaks_while_it_is_in_use_counts_as_it_was(folders: Folders
 
     now = live.current().layered
     assert rules(now, Behavior.DENY) == ["Write"]
-    assert [note.words.endswith("What it held before still counts.") for note in now.skipped] == [True]
+    assert [note.words.endswith("Its last valid content still applies.") for note in now.skipped] == [True]
     put(file, deny("Edit"))
     assert (rules(live.current().layered, Behavior.DENY), live.current().layered.skipped) == (["Edit"], ())
 

@@ -96,8 +96,8 @@ def test_adding_changes_the_value_by_that_rule_alone(
     [
         ('{"a": 1,}', "line 1, column 9"),
         ("[]", "it holds no object"),
-        ('{"permissions": []}', "`permissions` is no object"),
-        ('{"permissions": {"allow": "A"}}', "`permissions.allow` is no list"),
+        ('{"permissions": []}', "`permissions` is not an object"),
+        ('{"permissions": {"allow": "A"}}', "`permissions.allow` is not a list"),
     ],
 )
 def test_a_file_that_is_broken_is_left_as_it_is(text: str, words: str, tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_a_link_in_the_folder_does_not_turn_its_rule_into_one_for_all(tmp_path: 
     (folders.project / ".ferrule").mkdir()
     (folders.project / ".ferrule" / "settings.local.json").symlink_to(mine)
 
-    with pytest.raises(NotSaved, match="leads out of the folder"):
+    with pytest.raises(NotSaved, match="is a link out of the folder"):
         save_rule(folders.around(), folders.store, Level.LOCAL, ALLOW, "Bash")
 
     assert mine.read_text() == "{}"

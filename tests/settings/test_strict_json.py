@@ -148,7 +148,7 @@ line 1, column 7: expected a value, found `True`. Write true.
 line 1, column 7: expected a value, found `NaN`. JSON has no such number.
 line 1, column 7: `01` is not a number. Write 30, -1 or 0.5, or put text in quotes.
 line 1, column 7: this string is not closed. Add a double quote at its end; write a line break in it as \\n.
-line 1, column 10: `\\U` is no escape. Write `\\\\` for a backslash, or `\\uXXXX` for a character.
+line 1, column 10: `\\U` is not a valid escape. Write `\\\\` for a backslash, or `\\uXXXX` for a character.
 line 1, column 8: `\\ud800` is half of a surrogate pair and no character. Write both halves, or the character.
 line 1, column 8: a string holds U+DC80, which is half of a surrogate pair and no character. Leave it out.
 line 1, column 8: a string holds U+0000. Write it as \\u0000, or leave it out.

@@ -1,4 +1,4 @@
-"""What one command touches, as it is being found out."""
+"""What one command touches, collected during the analysis."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from .word_paths import (
 MAX_REASON = 240
 _DESCRIPTOR = re.compile(r"[0-9]+-?|-")
 EVERYTHING = "**"
-"""The names of all that is below a folder."""
+"""A glob for everything below a folder."""
 MAX_DEPTH = 6
-"""How deep commands that run commands are followed."""
+"""How many levels of commands that run commands are followed."""
 
 
 @plain_value
@@ -90,7 +90,7 @@ class Account:
             self.risks.append(risk)
 
     def reads(self, word: Word, *, contents: bool = True) -> None:
-        """Read what the word names; without `contents`, only what is called what."""
+        """Reads what the word names; without `contents`, only names."""
         if word.text == "-" or word.is_pipe:
             return
         names = _names_meant(word) if contents else ""
@@ -101,13 +101,13 @@ class Account:
             self._touch(ReadsPath(path, way, (), names, bool(names)))
 
     def reads_through(self, word: Word) -> None:
-        """Read all that is below, whatever links there lead to."""
+        """Reads everything below, including link targets."""
         for path, way in self._ways(word):
             self._mind(path, way)
             self._touch(ReadsPath(path, way, (), EVERYTHING, follows=True))
 
     def reads_named(self, word: Word, glob: str) -> None:
-        """Read what the glob means below."""
+        """Reads what the glob matches below."""
         for path, way in self._ways(word):
             self._touch(ReadsPath(path, way, names=glob.strip("/")))
 
@@ -118,19 +118,19 @@ class Account:
             self.doubt(f"{path} is a device")
 
     def reads_here(self, *, through: bool = False) -> None:
-        """Read the working directory; `through` its links, too."""
+        """Reads the working directory; with `through`, link targets too."""
         for base in self.state.bases or (ANYWHERE,):
             self._touch(ReadsPath(base, "", (), EVERYTHING if through else "", through))
 
     def writes(self, word: Word, change: Change = Change.REPLACES, put: Put | None = None) -> None:
-        """Write what the word names, and what is `put` there."""
+        """Writes what the word names, and what is `put` there."""
         if word.is_pipe:
             return
         certain = word.pattern or (word.text is not None and (self.state.bases or word.text.startswith("/")))
         if not certain or word.text == "":
             self.doubt(f"what {word.shown or 'it'} names is not known")
             return
-        # A slash behind a link leads on, whatever is to become of the name; and a pattern looks into what is before it.
+        # A slash after a link follows it, whatever happens to the name; and a pattern looks into what precedes it.
         if change is Change.UNLINKS and (word.text is None or word.text.endswith("/")):
             change = Change.DELETES
         put = put or NOTHING_PUT
@@ -155,7 +155,7 @@ class Account:
         return [path for path, _ in self._ways(word)]
 
     def _ways(self, word: Word) -> list[tuple[str, str]]:
-        """These paths, each with the way that leads there if that climbs."""
+        """These paths, each with its original form if that contains `..`."""
         text = word.text
         if text is None:
             if not word.pattern:
@@ -228,7 +228,7 @@ class Account:
 
 
 def _names_meant(word: Word) -> str:
-    """What a pattern means below the folder that it looks in; `./` stands before names that can be no options."""
+    """What a pattern matches below its folder; `./` precedes names so that they cannot be options."""
     if word.text is not None or not word.glob:
         return ""
     parts = word.glob.split("/")[word.prefix.count("/") :]

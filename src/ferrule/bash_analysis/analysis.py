@@ -1,4 +1,4 @@
-"""The entry: what a command would do, read off its text."""
+"""The entry point: what a command would do, derived from its text."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
 
 @plain_value
 class CommandReport:
-    """One simple command: how it stands there, what it touches, what about it is not known."""
+    """One simple command: its text, what it touches, what is unknown about it."""
 
     source: str
     argv: tuple[str, ...]
     touches: tuple[Touch, ...]
     doubts: tuple[str, ...]
     by_shell: tuple[Touch, ...] = ()
-    """Those of the touches that are the shell's own: its redirections, and what is not known beside the program."""
+    """The touches by the shell itself: its redirections, and unknown effects outside the program."""
 
 
 @plain_value
 class Analysis:
-    """All that is known of a command before it runs."""
+    """Everything known about a command before it runs."""
 
     effects: Effects
     risks: tuple[Risk, ...]
     reasons: tuple[str, ...]
-    """Why the effects are not all known; empty if they are."""
+    """Why some effects are unknown; empty if all are known."""
     commands: tuple[CommandReport, ...]
 
 
@@ -68,9 +68,9 @@ def analyse(command: str, *, cwd: str, home: str, variables: Mapping[str, str] =
 def _order_touches(reports: Sequence[CommandReport], understood: bool) -> tuple[Touch, ...]:
     """What the shell itself does, then each program with what it does.
 
-    A rule for a program speaks for what stands behind it, never for a
-    redirection. `Opaque` is what no program accounts for: a text that was not
-    understood, a variable or a target beside the program.
+    A rule for a program covers what follows it, never a redirection. `Opaque`
+    is what belongs to no program: a text that could not be parsed, a variable or
+    a target outside the program.
     """
     by_shell = dict.fromkeys(touch for report in reports for touch in report.by_shell)
     if not understood:
@@ -82,7 +82,7 @@ def _order_touches(reports: Sequence[CommandReport], understood: bool) -> tuple[
 
 
 def _read(command: str, account: Account) -> tuple[list[CommandReport], bool]:
-    """Read a text, add to the account what it does, report on each of its commands; and whether it was understood."""
+    """Adds what a text does to the account. Returns a report on each command, and whether the text was understood."""
     try:
         syntax = parse_command(command)
     except Unreadable as reason:
@@ -96,7 +96,7 @@ def _read(command: str, account: Account) -> tuple[list[CommandReport], bool]:
     if syntax.doubts:
         look_blindly(command, account)
     if not simples:
-        account.doubt("There is no command.")
+        account.doubt("The command is empty.")
     understood = bool(simples) and not (syntax.doubts or doubts)
     reports = [_report(simple, simples, account) for simple in simples]
     _look_at_bombs(simples, account)
@@ -124,7 +124,7 @@ def _report(simple: Simple, among: Sequence[Simple], account: Account) -> Comman
 
 
 def _honest(own: Account) -> tuple[Touch, ...]:
-    """The touches; where something is not known, no program is said to be accounted for."""
+    """The touches; if something is unknown, no program is marked as accounted for."""
     if not own.doubts:
         return tuple(own.touches)
     return tuple(replace(touch, accounted=False) if isinstance(touch, RunsCommand) else touch for touch in own.touches)

@@ -1,4 +1,4 @@
-"""How much one analysis may look at, however its text multiplies itself."""
+"""Limits for one analysis, however much its text expands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_VALUE = 4_000
 
 
 class AnalysisBudget:
-    """What is left of it; one for a whole analysis."""
+    """What is left of the budget; one object for a whole analysis."""
 
     def __init__(self) -> None:
         self._simples = MAX_SIMPLE
@@ -20,17 +20,17 @@ class AnalysisBudget:
         self._made = MAX_MADE
 
     def simple(self) -> bool:
-        """Take one simple command; false if there is none left."""
+        """Takes one simple command; false if none is left."""
         self._simples -= 1
         return self._simples >= 0
 
     def script(self, length: int) -> bool:
-        """Take one text, of so many characters, that a command hands to a shell."""
+        """Takes one text of that many characters that a command hands to a shell."""
         self._scripts -= 1
         self._characters -= length
         return self._scripts >= 0 and self._characters >= 0
 
     def words(self, count: int) -> bool:
-        """Take words that braces make of one."""
+        """Takes the words that braces expand to."""
         self._made -= count
         return self._made >= 0

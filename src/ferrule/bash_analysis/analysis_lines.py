@@ -8,7 +8,7 @@ from .analysis import Analysis
 
 
 def explain_analysis(analysis: Analysis) -> list[str]:
-    """Lines that say what would happen, command by command, and why it would ask.
+    """Lines that describe what would happen, command by command, and why to ask.
 
     >>> from .analysis import analyse
     >>> print(*explain_analysis(analyse("cat a; rm b", cwd="/srv", home="/home/u")), sep="\\n")

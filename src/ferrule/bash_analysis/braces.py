@@ -19,7 +19,7 @@ _Atoms: TypeAlias = tuple[WordPart, ...]
 
 
 class TooManyWords(Exception):
-    """More words than are worth looking at, or a form that is not known."""
+    """Too many words, or an unknown form."""
 
 
 def has_braces(parts: Sequence[WordPart]) -> bool:
@@ -27,7 +27,7 @@ def has_braces(parts: Sequence[WordPart]) -> bool:
 
 
 def expand_braces(parts: Sequence[WordPart]) -> list[_Atoms]:
-    """The words that braces make of one word, each as its parts."""
+    """The words that one word with braces expands to, each as its parts."""
     atoms = _atoms(parts)
     if len(atoms) > MAX_LENGTH or sum(_is(atom, "{") for atom in atoms) > MAX_BRACES:
         raise TooManyWords
@@ -51,7 +51,7 @@ def expand_braces(parts: Sequence[WordPart]) -> list[_Atoms]:
 
 
 def _alternatives(atoms: _Atoms, opening: int) -> tuple[list[_Atoms] | None, int]:
-    """What stands between the braces' commas, and where the braces close; `None` for braces that are only text."""
+    """The parts between the braces' commas, and where the braces close; `None` for braces that are only text."""
     depth = 0
     cuts = [opening]
     for at in range(opening, len(atoms)):

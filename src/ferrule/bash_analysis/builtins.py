@@ -1,4 +1,4 @@
-"""What a command of the shell itself does to the shell."""
+"""What a shell builtin does to the shell."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _UNSETTLING = frozenset(
 
 
 def after(simple: Simple, state: ShellState) -> tuple[ShellState, ShellState]:
-    """The state after a command whatever came of it, and the state if it succeeded."""
+    """The state after a command whether or not it succeeded, and the state if it did."""
     words = _unwrap(simple.words)
     if not words:
         for name, value in simple.assignments:
@@ -58,7 +58,7 @@ def _unset(words: tuple[Word, ...], state: ShellState) -> ShellState:
 
 
 def _unwrap(words: tuple[Word, ...]) -> tuple[Word, ...]:
-    """Without `command`, `builtin` and `time`, which run a builtin in this very shell."""
+    """Without `command`, `builtin` and `time`, which run a builtin in this same shell."""
     while len(words) > 1 and words[0].text in ("command", "builtin", "time", "--", "-p"):
         words = words[1:]
     return words

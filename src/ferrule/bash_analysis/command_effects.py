@@ -21,7 +21,7 @@ from .syntax import Simple
 from .table import Arguments, ProgramUsage, arguments, usage
 
 ENTRIES = {**READING, **TEXT, **MACHINE, **WRITING}
-"""The table, by the name of the program and where it has them of its subcommand."""
+"""The table, by the names of the program and of its subcommand, if it has any."""
 _SYSTEM_FOLDERS = ("/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DECLARATION = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(=.*)?", re.DOTALL)
@@ -58,14 +58,14 @@ READERS: dict[str, _Reader] = {
 
 
 def surroundings(simple: Simple, account: Account) -> None:
-    """Add what the shell itself does for the command, and what about that is not known."""
+    """Adds what the shell itself does for the command, and what is unknown about that."""
     for redirection in simple.redirections:
         if redirection.number.startswith("{"):
             account.doubt("a file descriptor gets a name")
         account.redirects(redirection.operator, redirection.target)
     if not simple.words:
         if not simple.assignments and not simple.redirections:
-            account.doubt("there is no command")
+            account.doubt("the command is empty")
         return
     if simple.state.poison:
         account.doubt(f"{simple.state.poison} before it")
@@ -74,7 +74,7 @@ def surroundings(simple: Simple, account: Account) -> None:
 
 
 def run(words: Sequence[Word], account: Account, functions: frozenset[str] = frozenset()) -> None:
-    """Add what running these words touches."""
+    """Adds what running these words touches."""
     account.note_start(words)
     first, *rest = words
     look(words, account)
@@ -98,7 +98,7 @@ def run(words: Sequence[Word], account: Account, functions: frozenset[str] = fro
 
 
 def _function(name: str, account: Account) -> None:
-    """A function's body is accounted for where it is defined."""
+    """A function's body is analysed where it is defined."""
     if account.state.in_function:
         account.doubt(f"{name} may call itself")
     if name in ENTRIES or name in READERS or name in wrappers.NAMES:
@@ -118,7 +118,7 @@ def _program(word: Word) -> str | None:
 
 
 def _environment(simple: Simple, account: Account) -> None:
-    """Variables set for one command: quiet ones, or one that no program here knows, for a program without settings."""
+    """Variables set for one command: harmless ones, or ones that no program uses, if it has no settings."""
     unfamiliar = [(name, value) for name, value in simple.assignments if not is_quiet(name, value)]
     if not unfamiliar:
         return
@@ -173,7 +173,7 @@ def _options(given: Arguments, account: Account) -> None:
         elif option.role == "write" and value is not None:
             account.writes(value)
         else:
-            account.doubt(f"{option.name} does more than look")
+            account.doubt(f"{option.name} does more than read")
 
 
 def _operands(known: ProgramUsage, given: Arguments, account: Account) -> None:
@@ -190,7 +190,7 @@ def _operands(known: ProgramUsage, given: Arguments, account: Account) -> None:
     elif role in ("read1", "text1"):
         for operand in operands[:1] if role == "read1" else ():
             account.reads(operand)
-        # A pattern or a variable in the first place may stand for more than one word, and `--reference` for the first.
+        # A pattern or a variable in the first place may be more than one word, and `--reference` replaces the first.
         whole = given.has("--reference") or (bool(operands) and operands[0].many)
         operands = operands if whole else operands[1:]
         role = roles[1]
@@ -214,13 +214,13 @@ def _with_parents(operands: list[Word], account: Account) -> None:
 
 
 def _follows_links(known: ProgramUsage, given: Arguments) -> bool:
-    """Whether it goes through links that it finds: the property names the options that make it."""
+    """Whether it follows links that it finds: the property names the options for that."""
     options = next((one for one in known.properties if one.startswith("follows=")), "")
     return bool(options) and given.has(*options.removeprefix("follows=").split(","))
 
 
 def _globs(given: Arguments) -> list[str]:
-    """What files that it reads must be called, by options such as `--include`."""
+    """The name patterns of files that it reads, from options such as `--include`."""
     values = [option.value.text for option in given.options if option.role == "glob" and option.value is not None]
     return [text for text in values if text and not text.startswith("!")]
 
@@ -251,7 +251,7 @@ def _each(role: str, operands: list[Word], known: ProgramUsage, given: Arguments
 
 
 def _is_harmless(role: str, operands: list[Word]) -> bool:
-    """Whether operands that are no paths are of the kind that only asks for something."""
+    """Whether operands other than paths only query something."""
     if role == "text" or not operands:
         return True
     if role == "format":

@@ -1,4 +1,4 @@
-"""Where the scanner stands: the text, the position, and what is open."""
+"""The scanner's state: the text, the position, and what is open."""
 
 from __future__ import annotations
 
@@ -88,13 +88,13 @@ class Frame:
     mode: Mode
     closer: str
     quoted: bool = False
-    """Whether what is expanded here stands inside double quotes."""
+    """Whether expansions here are inside double quotes."""
     start: int = -1
-    """Where the word under way began; -1 between words."""
+    """Where the current word began; -1 between words."""
     parts: list[WordPart] = field(default_factory=list[WordPart])
     run: int = 0
     cases: int = 0
-    """How many `case` are open: their patterns end with a `)` that nothing opened."""
+    """How many `case` statements are open: their patterns end with an unmatched `)`."""
     opened: int = 0
     heres: list[tuple[str, bool, bool]] = field(default_factory=list[tuple[str, bool, bool]])
     """Delimiters whose bodies come after the next newline: text, quoted, tabs stripped."""
@@ -104,7 +104,7 @@ class Frame:
 
 
 class Cursor:
-    """A text being scanned, and the words under way in it."""
+    """A text being scanned, and its current words."""
 
     def __init__(self, command: str) -> None:
         self._text = as_bytes_text(command)
@@ -115,7 +115,7 @@ class Cursor:
             self._sheet.doubt(odd)
 
     def _add(self, frame: Frame, part: WordPart, at: int) -> None:
-        """Add to the word that is under way; what stands inside `${…}` or a here-document belongs to none."""
+        """Adds to the current word; text inside `${…}` or a here-document belongs to none."""
         if frame.mode == "double":
             frame = self._stack[-2]
         if frame.mode != "commands":

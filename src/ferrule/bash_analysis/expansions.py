@@ -1,4 +1,4 @@
-"""Scans what is expanded: variables, substitutions, double quotes, here-documents."""
+"""Scans expansions: variables, substitutions, double quotes, here-documents."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Expansions(Cursor):
             self._add(frame, WordPart(PartKind.EXPANSION, "", frame.quoted), at)
             self._push(Frame("braces", "}", quoted=frame.quoted, start=at), 2)
         elif following == "[":
-            raise Unreadable("`$[` is arithmetic of an old kind")
+            raise Unreadable("`$[` is an obsolete form of arithmetic")
         elif following == "'" and not frame.quoted:
             self._ansi(frame)
         elif following == '"' and not frame.quoted:
@@ -173,13 +173,13 @@ class Expansions(Cursor):
             at = close + 1
         ends_it = self._stack[-1].closer == ")" and _CLOSED.match(text, close)
         if len(self._stack) > 1 and (begins or not ends_it):
-            # There bash takes keywords for commands after one, and `EOF)` for its end.
+            # There bash treats keywords as commands after one, and `EOF)` as its end.
             self._sheet.doubt("where a here-document inside a substitution ends")
         self._sheet.heres.append(Here(start, at, quoted))
         if quoted:
             self._at = close
             return
-        # What is expanded in the body is scanned like the inside of double quotes; the closing line is then passed.
+        # What is expanded in the body is scanned like the inside of double quotes; the closing line is then skipped.
         self._push(Frame("here", delimiter, quoted=True, end=at, start=close), 0)
 
     def _here_step(self, frame: Frame) -> None:

@@ -1,9 +1,10 @@
-"""What a git command may show of the files that git keeps.
+"""What a git command may show of the files in a repository.
 
 A rule about a path is also about its versions in the repository. Names,
 commit messages and object ids are not the contents of a file; a patch is.
-Which of the commands that show contents can be kept from showing those of
-some paths is decided here, by their words; `host/git_guard` is what does it.
+This
+module decides, by their words, which of the commands that show contents can be
+kept from showing those of some paths; `host/git_guard` enforces it.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _PATCH: Final = re.compile(
     r".*|--cc|--dd|--check|--function-context|--full-diff",
     re.DOTALL,
 )
-"""With these a log shows contents, or tells commits apart by them."""
+"""With these a log shows contents, or selects commits by them."""
 _RAW: Final = re.compile(r".*%\(raw.*", re.DOTALL)
 _VERBOSE: Final = re.compile(r"-[A-Za-z]*v.*|--verbose", re.DOTALL)
 _SHOWING_NAMES: Final = {"status": _VERBOSE, "tag": _RAW, "branch": _RAW, "for-each-ref": _RAW}
@@ -56,18 +57,18 @@ _SHOWING_NAMES: Final = {"status": _VERBOSE, "tag": _RAW, "branch": _RAW, "for-e
 _PAST_PATHSPECS: Final = re.compile(
     r"--(full-diff|stdin|submodule=.*|follow|literal-pathspecs|recurse-submodules)", re.DOTALL
 )
-"""What shows more than the paths that a command is held to."""
+"""What shows more than the paths that a command is restricted to."""
 _EVERY_REFERENCE: Final = re.compile(
     r"--(all|branches|tags|remotes|glob|reflog|walk-reflogs)(=.*)?|-[a-z]*g", re.DOTALL
 )
-"""A reference may lead to a file's contents, which `show` prints and `log` does not."""
+"""A reference may point to a file's contents, which `show` prints and `log` does not."""
 _RANGE_OF_LINES: Final = re.compile(r"-L.*", re.DOTALL)
 _BATCH: Final = re.compile(r"--(batch|batch-command|textconv|filters|batch-all-objects)(=.*)?", re.DOTALL)
 _ABOUT_AN_OBJECT: Final = frozenset({"-t", "-s", "-e", "--batch-check"})
 
 
 def changing_doubt(name: str) -> str:
-    """What is not known of a git command that is understood, and changes something.
+    """The doubt about a known git command that changes something.
 
     >>> changing_doubt("commit")
     'git commit changes the repository'

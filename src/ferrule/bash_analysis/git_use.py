@@ -1,4 +1,4 @@
-"""What a command text does with git repositories, as far as a guard could hold it."""
+"""What a command text does with git repositories, as far as a guard can restrict it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class GitUse:
     folders: tuple[str, ...] = ()
     """Where its git commands run."""
     reads: tuple[str, ...] = ()
-    """What is read with contents as files: by its other programs, and by git past a repository."""
+    """Files whose contents are read: by its other programs, and by git outside a repository."""
 
 
 NO_GIT: Final = GitUse()

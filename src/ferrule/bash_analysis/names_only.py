@@ -1,4 +1,4 @@
-"""Programs that show names, sizes and times of files, and nothing that is in them."""
+"""Programs that show names, sizes and times of files, but not their contents."""
 
 from __future__ import annotations
 

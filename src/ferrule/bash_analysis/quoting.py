@@ -1,4 +1,4 @@
-"""Characters: bytes as text, the escapes of `$'…'`, and characters that nobody sees."""
+"""Characters: bytes as text, the escapes of `$'…'`, and invisible characters."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def odd_characters(text: str) -> str:
         character = found[0]
         category = unicodedata.category(character)
         if category[0] in "CZ":
-            return f"the character U+{ord(character):04X}, which cannot be seen"
+            return f"the character U+{ord(character):04X}, which is invisible"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""What a person should see before they say yes, and what nobody may say yes to."""
+"""What a person should see before approving, and what nobody may approve."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SYSTEM = {
     "sysctl": ("kernel", "It may change how the kernel behaves."),
     "crontab": ("schedule", "It changes what runs later by itself."),
     "at": ("schedule", "It makes a command run later by itself."),
-    "visudo": ("privilege", "It changes who may do what."),
+    "visudo": ("privilege", "It changes who has administrator rights."),
     "usermod": ("privilege", "It changes an account."),
     "useradd": ("privilege", "It creates an account."),
     "passwd": ("privilege", "It changes a password."),
@@ -36,8 +36,8 @@ _SYSTEM = {
     "ufw": ("defences", "It changes the firewall."),
     "iptables": ("defences", "It changes the firewall."),
     "nft": ("defences", "It changes the firewall."),
-    "mount": ("system", "It changes what the file system shows."),
-    "umount": ("system", "It changes what the file system shows."),
+    "mount": ("system", "It changes what is mounted in the file system."),
+    "umount": ("system", "It changes what is mounted in the file system."),
     "systemctl": ("system", "It controls the services of the system."),
     "service": ("system", "It controls the services of the system."),
     "kill": ("processes", "It ends processes."),
@@ -55,11 +55,11 @@ _SYSTEM = {
     "scp": ("network", "It copies files to or from another machine."),
     "rsync": ("network", "It may copy files to another machine, or delete some."),
     "ssh": ("network", "It runs commands on another machine."),
-    "docker": ("containers", "It controls containers, which may hold or change anything."),
-    "podman": ("containers", "It controls containers, which may hold or change anything."),
+    "docker": ("containers", "It controls containers, which may contain or change anything."),
+    "podman": ("containers", "It controls containers, which may contain or change anything."),
     "fallocate": ("resources", "It may fill the disk."),
-    "tar": ("archive", "It may write files where the archive says."),
-    "unzip": ("archive", "It may write files where the archive says."),
+    "tar": ("archive", "It may write files wherever the archive specifies."),
+    "unzip": ("archive", "It may write files wherever the archive specifies."),
     "history": ("traces", "It may change the record of commands."),
 }
 _DESTROYING = re.compile(
@@ -92,7 +92,7 @@ _TAKEOVER = frozenset({"base64", "xxd", "openssl", "rev", "gunzip", "zcat", "tr"
 
 
 def look(words: Sequence[Word], account: Account) -> None:
-    """Add the risks of running these words."""
+    """Adds the risks of running these words."""
     name = (words[0].text or "").rpartition("/")[2]
     rest = words[1:]
     if name in ("rm", "rmdir", "unlink", "shred"):
@@ -119,20 +119,20 @@ def look(words: Sequence[Word], account: Account) -> None:
 
 
 def look_blindly(text: str, account: Account) -> None:
-    """Look for removals in a text that cannot be read, so that what nobody may approve is not hidden by a quote."""
+    """Looks for removals in a text that cannot be parsed, so that a quote cannot hide what nobody may approve."""
     for found in islice(_REMOVING.finditer(text[:MAX_BLIND]), MAX_REMOVALS):
         words = _QUOTES.sub("", found[0]).split()[1:]
         _removal("rm", [_guess_path(word, account.state.home) for word in words], account)
 
 
 def _guess_path(word: str, home: str) -> Word:
-    """What a word most likely names, with a pattern for all of a directory taken for the directory."""
+    """What a word most likely names; a pattern for everything in a directory is treated as the directory."""
     named = re.sub(r"^~(?=/|$)|\$\{?HOME\b\}?", lambda _: home, word)
     return Word.of_text(re.sub(r"(^|/)\*$", r"\1.", named))
 
 
 def look_at_pipe(before: Sequence[str], account: Account) -> None:
-    """Add the risk of an interpreter that runs what comes out of a pipe."""
+    """Adds the risk of an interpreter that runs what comes out of a pipe."""
     name = next((one for one in _names_of_started(account) if one in _INTERPRETERS), "")
     if not name:
         return
@@ -148,7 +148,7 @@ def _names_of_started(account: Account) -> list[str]:
 
 
 def look_at_fetched_code(names: Sequence[str | None], account: Account) -> None:
-    """Add the risk of a command whose very words come from the network."""
+    """Adds the risk of a command whose own words come from the network."""
     if any(risk.kind == "remote-code" for risk in account.risks):
         return
     if any(name in _FETCHING for name in names) and any(name is None or name in _INTERPRETERS for name in names):
@@ -156,13 +156,15 @@ def look_at_fetched_code(names: Sequence[str | None], account: Account) -> None:
 
 
 def look_at_touches(account: Account) -> None:
-    """Add the risks of what is written where."""
+    """Adds the risks of what is written where."""
     for touch in account.touches:
         if not isinstance(touch, WritesPath):
             continue
         path = touch.path
         if is_system_file(path):
-            account.risk("system-file", "critical", f"It writes {path}, which says who may do what.", denies=True)
+            account.risk(
+                "system-file", "critical", f"It writes {path}, which controls access to this machine.", denies=True
+            )
         elif path.startswith("/proc/sysrq"):
             account.risk("kernel", "critical", "It tells the kernel to act at once.", denies=True)
         elif is_startup_file(path):
@@ -200,7 +202,7 @@ def _removal(name: str, words: Sequence[Word], account: Account) -> None:
 
 
 def _takes_all(word: Word, *, recursive: bool) -> bool:
-    """Whether a pattern names all there is in its directory, or a word the directory itself."""
+    """Whether a pattern names everything in its directory, or a word the directory itself."""
     if word.pattern:
         name = word.source.rpartition("/")[2].strip("\"'")
         return recursive and name in ("*", ".*", "{,.}*", "?*", ".[!.]*", "…")
@@ -223,9 +225,9 @@ def _permissions(name: str, words: Sequence[Word], account: Account) -> None:
                 severity: Severity = "critical" if denies else "high"
                 account.risk("permissions", severity, f"It changes the rights of all below {path}.", denies=denies)
     if wide and name == "chmod":
-        account.risk("permissions", "high", "It lets everybody write.")
+        account.risk("permissions", "high", "It makes files writable for everybody.")
     elif any(re.search(r"[ug+]\+?s|[2-7][0-7]{3}", word.text or "") for word in words[:2]) and name == "chmod":
-        account.risk("permissions", "medium", "It may let a program run with other rights.")
+        account.risk("permissions", "medium", "It may give a program other rights.")
 
 
 def _code(name: str, words: Sequence[Word], account: Account) -> None:
@@ -233,7 +235,7 @@ def _code(name: str, words: Sequence[Word], account: Account) -> None:
     if _DESTRUCTIVE_CODE.search(text):
         account.risk("code", "high", f"{name} runs code that seems to delete files.")
     else:
-        account.risk("code", "medium", f"{name} runs code that is not looked into.")
+        account.risk("code", "medium", f"{name} runs code that is not analysed.")
 
 
 def _dd(words: Sequence[Word], account: Account) -> None:

@@ -1,4 +1,4 @@
-"""Reads runs of tokens as simple commands: assignments, words, redirections."""
+"""Parses runs of tokens as simple commands: assignments, words, redirections."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SEPARATORS = frozenset({"|", "|&", "&&", "||", ";", "&", ";;", ";&", ";;&", "("
 
 
 class Runs:
-    """The runs of one syntax. What cannot be read for certain is added to `doubts`."""
+    """The runs of one syntax. What cannot be parsed with certainty is added to `doubts`."""
 
     def __init__(self, syntax: Syntax, doubts: list[str], budget: AnalysisBudget) -> None:
         self._budget = budget
@@ -34,7 +34,7 @@ class Runs:
             self._runs[token.run].append(token)
 
     def visit(self, run: int) -> None:
-        """Note that the run has been read."""
+        """Marks the run as read."""
         self._visited.add(run)
 
     def left_over(self) -> bool:
@@ -54,7 +54,7 @@ class Runs:
             if not begun and is_word and self._is_keyword(token):
                 continue
             if token.start < start:
-                # Only keywords stand before a command, and the name of a function that `function` defines.
+                # Only keywords precede a command, and the name of a function that `function` defines.
                 if self._text[self._runs[run][0].start :][:8] != "function":
                     self.doubts.append("where a command begins")
                 continue
@@ -74,7 +74,7 @@ class Runs:
 
 
 class _Reading:
-    """One simple command being put together from its tokens."""
+    """One simple command being assembled from its tokens."""
 
     def __init__(self, evaluation: Evaluation, text: str, doubts: list[str]) -> None:
         self._evaluation = evaluation
@@ -126,7 +126,7 @@ class _Reading:
         self._redirections.append(Redirection(operator.operator, number, word))
 
     def _assign(self, token: Token) -> bool:
-        """Take the token as an assignment, if it is one."""
+        """Takes the token as an assignment, if it is one."""
         first = token.parts[0]
         if first.quoted or "=" not in first.text:
             return False

@@ -1,6 +1,6 @@
 """The words and operators of a command, by bash's lexical rules, in one linear pass.
 
-The syntax tree says how words form commands; this says what the words are.
+The syntax tree shows how words form commands; the scan shows what the words are.
 Each is checked against the other (`syntax.py`), because a parser that sees
 one word where bash sees two is how commands get past an analysis. The scan
 also comes first and bounds what the parser is given.
@@ -45,7 +45,7 @@ def scan_command(command: str) -> Scan:
 
 
 def _count_quoted_marks(scan: Scan, text: str) -> int:
-    """Special characters where they are none; all others, those in comments too, cost the parser time."""
+    """Special characters that are quoted; all others, those in comments too, cost the parser time."""
     quoted = (part.text for token in scan.tokens for part in token.parts if part.quoted and part.kind is PartKind.TEXT)
     bodies = (text[here.start : here.end] for here in scan.heres if here.quoted)
     return sum(len(_MARKS.findall(text)) for text in (*quoted, *bodies))
@@ -117,7 +117,7 @@ class _Scanner(Expansions):
         text, at = self._text, self._at
         found = _OPERATOR.match(text, at)
         if found is None:
-            raise Unreadable(f"`{text[at]}` cannot be read")
+            raise Unreadable(f"`{text[at]}` cannot be parsed")
         operator = found[0]
         if operator in ("<", ">") and text[at + 1 : at + 2] == "(":
             self._open_process(frame)
@@ -138,7 +138,7 @@ class _Scanner(Expansions):
                 frame.awaits_delimiter = operator
         else:
             if operator.startswith(";") and len(operator) > 1 and not frame.cases:
-                raise Unreadable(f"`{operator}` stands in no `case`")
+                raise Unreadable(f"`{operator}` is outside of a `case`")
             self._end_word(frame)
             self._sheet.operator(at, found.end(), operator, frame.run)
             frame.run = self._sheet.separate(frame.run)

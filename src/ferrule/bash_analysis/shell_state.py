@@ -1,4 +1,4 @@
-"""What the shell is at one point of a command: where it stands, what its variables hold."""
+"""The state of the shell at one point of a command: its directory, its variables."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _QUIET = frozenset(
     | {"PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "NODE_ENV", "RUST_BACKTRACE", "RUST_LOG", "LS_COLORS"}
     | {"TIME_STYLE", "BLOCK_SIZE", "GIT_OPTIONAL_LOCKS", "GIT_TERMINAL_PROMPT"}
 )
-"""Variables known to change nothing but how output looks."""
+"""Variables known to change only how output looks."""
 _PAGERS = frozenset({"PAGER", "GIT_PAGER", "MANPAGER", "SYSTEMD_PAGER"})
-"""Variables that name a program; `cat` is harmless, and what those who want no pager write."""
+"""Variables that name a program; `cat` is harmless, and commonly used to disable a pager."""
 _SHORT_VALUE = re.compile(r"[A-Za-z0-9_.,:@+-]*")
 _UNFAMILIAR = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 
@@ -44,11 +44,11 @@ _UNFAMILIAR = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 @plain_value
 class ShellState:
     bases: tuple[str, ...]
-    """The directories the shell may be in; none if that is not known."""
+    """The directories the shell may be in; empty if unknown."""
     variables: Mapping[str, Word]
     home: str
     functions: frozenset[str] = frozenset()
-    """Names that mean something of the command's own."""
+    """Names that the command itself defines."""
     in_function: bool = False
     poison: str = ""
     """Why nothing that follows can be known; empty if it can."""
@@ -73,7 +73,7 @@ class ShellState:
         return state.poison_with(f"{name} is set") if is_influential(name) else state
 
     def forget(self, *names: str) -> ShellState:
-        """After something gave these variables values that are not known; all of them if none is named."""
+        """After something gave these variables unknown values; all of them if none is named."""
         left = {} if not names else {name: value for name, value in self.variables.items() if name not in names}
         return replace(self, variables=left)
 
@@ -110,7 +110,7 @@ def is_influential(name: str) -> bool:
 
 
 def is_quiet(name: str, value: Word) -> bool:
-    """Whether a program given this variable does nothing else than without it.
+    """Whether this variable does not change what a program does.
 
     >>> is_quiet("LANG", Word.known("C")), is_quiet("PAGER", Word.known("cat")), is_quiet("PAGER", Word.known("sh"))
     (True, True, False)
@@ -121,7 +121,7 @@ def is_quiet(name: str, value: Word) -> bool:
 
 
 def is_unfamiliar_but_plain(name: str, value: Word) -> bool:
-    """A variable that no program here knows, with a value that is no path and no command."""
+    """A variable that no known program uses, with a value that is neither a path nor a command."""
     return (
         _UNFAMILIAR.fullmatch(name) is not None
         and not is_influential(name)

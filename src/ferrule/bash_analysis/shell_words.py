@@ -16,7 +16,7 @@ _HIDDEN = re.compile(r"(^|/)\.[*?\[]")
 _SPECIAL = re.compile(r"[*?\[{~]")
 _ACTIVE = re.compile(r"[*?\[\\]")
 _LATE_TILDE = re.compile(r"[=:]~")
-"""bash expands these where the word looks like an assignment."""
+"""bash expands these if the word looks like an assignment."""
 _PLAIN_VALUE = re.compile(r"[^\s*?\[\]\\]*")
 _BLANK = re.compile(r"[ \t\n]+")
 _NUMBERS = frozenset("?#$!")
@@ -46,11 +46,11 @@ class Word:
     many: bool = False
     """Whether it may be several words, or none."""
     pattern: bool = False
-    """Whether it stands for names that lie where `prefix` points, and nowhere else."""
+    """Whether it expands only to names in the place that `prefix` points to."""
     source: str = ""
-    """How it is written, where its text is not certain."""
+    """How it is written, if its text is not certain."""
     glob: str = ""
-    """Of a pattern, the pattern itself, with what was quoted in sets of one character."""
+    """For a pattern, the pattern itself, with quoted characters as one-character sets."""
 
     @classmethod
     def of_text(cls, text: str) -> Word:
@@ -74,12 +74,12 @@ class Word:
 
 @plain_value
 class Names:
-    """What names stand for at one point of a command."""
+    """The values of names at one point of a command."""
 
     variables: Mapping[str, Word]
     home: str
     cwd: str | None
-    """The working directory where it is certain."""
+    """The working directory, if it is certain."""
 
     def of(self, name: str) -> Word | None:
         if name == "PWD":
@@ -88,7 +88,7 @@ class Names:
 
 
 class Evaluation:
-    """Evaluates words, and keeps what it found that makes the command more than its words."""
+    """Evaluates words, and collects what makes the command more than its words."""
 
     def __init__(self, names: Names, text: str, budget: AnalysisBudget) -> None:
         self._names = names
@@ -201,7 +201,7 @@ class Evaluation:
         return Word.of_text(value.text[offset:][: int(length)] if length else value.text[offset:])
 
     def _arithmetic(self, expression: str) -> None:
-        """A name in arithmetic is evaluated again and again, and can so run a command, unless it is a number."""
+        """A name in arithmetic is evaluated recursively, and so can run a command, unless it is a number."""
         for found in _IDENTIFIER.finditer(expression):
             value = self._names.of(found[0].lstrip("$"))
             if value is None or value.text is None or not _INTEGER.fullmatch(value.text):
@@ -211,7 +211,7 @@ class Evaluation:
 
 
 class _Building:
-    """A word being put together from its parts."""
+    """A word being assembled from its parts."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []
@@ -251,7 +251,7 @@ class _Building:
         elif not (value is not None and value.prefix == "~"):
             self._many = self._many or not quoted
             self._pattern = False
-            self._texts.append("\0")  # a pattern after it lies nowhere certain
+            self._texts.append("\0")  # a pattern after it has no certain place
 
     def _freeze(self, more: str) -> None:
         if self._prefix is None:
@@ -261,7 +261,7 @@ class _Building:
         text = "".join(self._texts)
         if self._certain:
             return Word.of_text(text) if text or self._quoted else None
-        # Names that climb, or may be `..` themselves, lie nowhere certain.
+        # Names that contain `..`, or may be `..` themselves, have no certain place.
         unsure = text[len(self._prefix or "") :]
         pattern = self._pattern and "\0" not in text and ".." not in unsure and not _HIDDEN.search(text)
         glob = "".join(self._globs) if pattern else ""

@@ -1,9 +1,8 @@
 """The syntax tree of a command, and the check that tree and scan see the same words.
 
-The parser recovers from what it does not understand, and in places reads
-another language than bash does. So nothing is taken from it alone: every word
-and operator of the tree must be one of the scan's, and the other way round,
-and no simple command may reach over a separator.
+The parser recovers from what it does not understand, and in places differs from
+bash. So it is never trusted alone: every word and operator of the tree must be one
+of the scan's, and vice versa, and no simple command may extend past a separator.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from .tokens import Scan, Token
 class Redirection:
     operator: str
     number: str
-    """The file descriptor, or the name in braces that gets one; empty for the usual one."""
+    """The file descriptor, or the name in braces that gets one; empty for the default."""
     target: Word
 
 
@@ -75,14 +74,14 @@ STRUCTURES = frozenset(
         "parenthesized_expression",
     }
 )
-"""Nodes that are made of words and operators; every other node is one, or stands inside one."""
+"""Nodes that are made of words and operators; every other node is one, or is inside one."""
 SUBSTITUTIONS = frozenset({"command_substitution", "process_substitution"})
 _SILENT = frozenset({"comment", "heredoc_body", "heredoc_end", "heredoc_content", "\n"})
 
 
 @plain_value
 class Syntax:
-    """A command that was read, with what stands against trusting it."""
+    """A parsed command, with the doubts about it."""
 
     text: str
     """The command as bytes in the form of Latin-1, as positions count."""
@@ -93,12 +92,12 @@ class Syntax:
     doubts: tuple[str, ...]
 
     def in_order(self) -> list[Token]:
-        """The tokens as they stand, one that holds others before those."""
+        """The tokens in source order, one that contains others before those."""
         return sorted(self.scan.tokens, key=lambda token: (token.start, -token.end))
 
 
 def parse_command(command: str) -> Syntax:
-    """The syntax of a command. Raises `Unreadable` where there is none to speak of."""
+    """The syntax of a command. Raises `Unreadable` if it has none."""
     scan = scan_command(command)
     text = as_bytes_text(command)
     root = _parser().parse(text.encode("latin-1")).root_node
@@ -117,7 +116,7 @@ def _parser() -> Parser:
 
 
 def _agree(root: Node, words: Mapping[int, Token], scan: Scan) -> bool:
-    """Whether the tree's words and operators are those of the scan, and each command lies within one run."""
+    """Whether the tree's words and operators are those of the scan, and each command is within one run."""
     found = 0
     runs: set[int] = set()
     nodes = [root]
@@ -153,7 +152,7 @@ def _agree(root: Node, words: Mapping[int, Token], scan: Scan) -> bool:
 
 
 def substitutions(word: Node) -> list[Node]:
-    """The command and process substitutions in a word, without those inside others; as structures to go into."""
+    """The command and process substitutions in a word, without those inside others; as structures to enter."""
     found: list[Node] = []
     nodes = [word]
     while nodes:

@@ -1,4 +1,4 @@
-"""How programs read their arguments, as data, and what each argument then means.
+"""How programs parse their arguments, as data, and what each argument means.
 
 An entry of the table is a line of text: options, operands, properties.
 
@@ -6,12 +6,12 @@ An entry of the table is a line of text: options, operands, properties.
 
 `-qv` are flags; `-n:` takes a value that touches nothing and `-o:write` one
 that names a file to write; `-C?` may have a value attached. `--lines=`,
-`--output=write` and `--color?` say the same of long options. What is not in
-the entry is not known, and makes the whole call unknown.
+`--output=write` and `--color?` mean the same for long options. What is not in
+the entry is unknown, and makes the whole call unknown.
 
-Some properties: `follows=-R` names options that make it go through the links
-it finds, `names` says that it shows names and no contents, `responses` that it
-takes arguments from a file behind `@`.
+Some properties: `follows=-R` names options that make it follow the links it
+finds, `names` means that it shows names but no contents, `responses` that it takes
+arguments from a file after `@`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ProgramUsage:
     shorts: Mapping[str, Option]
     longs: Mapping[str, Option]
     operands: tuple[str, ...]
-    """The role of each operand; the last stands for all that follow."""
+    """The role of each operand; the last applies to all that follow."""
     properties: frozenset[str]
 
     def has(self, name: str) -> bool:
@@ -60,12 +60,12 @@ class Given:
 
 @plain_value
 class Arguments:
-    """Arguments, told apart."""
+    """Parsed arguments."""
 
     options: tuple[Given, ...]
     operands: tuple[Word, ...]
     doubt: str = ""
-    """What could not be told; empty if nothing."""
+    """What could not be parsed; empty if nothing."""
 
     def has(self, *names: str) -> bool:
         return any(option.name in names for option in self.options)
@@ -111,7 +111,7 @@ class _Reading:
         self._operands: list[Word] = []
         self._doubt = ""
         self._stopped = False
-        """Whether an option was met whose values, if it takes any, cannot be told from operands."""
+        """Whether an option was met whose values, if it takes any, cannot be distinguished from operands."""
         self._only_operands = False
 
     def finish(self) -> Arguments:
@@ -139,7 +139,7 @@ class _Reading:
             self._only_operands = True
 
     def _uncertain(self, word: Word) -> None:
-        """A word that may be an option is one only where every option is harmless."""
+        """A word that may be an option is accepted only if every option is harmless."""
         if not self._usage.has("harmless"):
             self._doubt = f"{word.shown} may be an option"
         self._operand(word)
@@ -159,7 +159,7 @@ class _Reading:
             self._options.append(Given(name, None, option.role))
 
     def _find_abbreviated(self, name: str) -> Option | None:
-        """A shortened option is believed only where it does more than a flag does, never where that would calm."""
+        """An abbreviated option is accepted only if it does more than a flag, never if that would lower the risk."""
         if len(name) < 4:
             return None
         meant = [option for known, option in self._usage.longs.items() if known.startswith(name)]

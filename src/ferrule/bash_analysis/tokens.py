@@ -11,11 +11,11 @@ class PartKind(IntEnum):
     """What a part of a word is."""
 
     TEXT = 0
-    """Literal text. Unquoted text may hold the characters of globs, braces and tildes."""
+    """Literal text. Unquoted text may contain the characters of globs, braces and tildes."""
     VARIABLE = 1
     """`$name`, or `${name}` and nothing more."""
     EXPANSION = 2
-    """`${…}` with an operator; the text is what stands between the braces."""
+    """`${…}` with an operator; the text is what is between the braces."""
     OUTPUT = 3
     """A command substitution: what it prints is unknown."""
     FILE = 4
@@ -41,7 +41,7 @@ class Token:
     """Empty for a word; `fd` for the number or name before a redirection."""
     parts: tuple[WordPart, ...]
     run: int
-    """Tokens between two separators share a run: a simple command is one, but for keywords before it."""
+    """Tokens between two separators share a run: a simple command is one, except for keywords before it."""
 
 
 @plain_value
@@ -60,10 +60,10 @@ class Scan:
     tokens: tuple[Token, ...]
     heres: tuple[Here, ...]
     doubts: tuple[str, ...]
-    """What makes the text more than can be trusted to be understood."""
+    """Why the text may be misunderstood."""
     substitutions: int
     """How many command and process substitutions there are."""
 
 
 class Unreadable(Exception):
-    """The text is no command that can be read: it is not balanced, or too large."""
+    """The text cannot be parsed as a command: it is not balanced, or too large."""

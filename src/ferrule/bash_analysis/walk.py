@@ -1,4 +1,4 @@
-"""From a syntax tree to its simple commands, each with the state it would find.
+"""From a syntax tree to its simple commands, each with the state that it would run in.
 
 The walk is a loop with a list of what is still to do, never a recursion: how
 deep a command is nested does not matter. Every branch is taken to be run and
@@ -65,12 +65,12 @@ class Walk:
         while self._work:
             self._work.pop()()
         if self._poison:
-            # Said of the whole command too: in a loop, what comes after comes before.
+            # A doubt about the whole command too: in a loop, later commands also run earlier.
             self.doubts.append(f"what is left when {self._poison}")
         if self._runs.left_over():
             self.doubts.append("a part that belongs to no command")
 
-    # The parts of the grammar. Each sets `_state` to the state after it, whatever came of it, and `_succeeded`
+    # The parts of the grammar. Each sets `_state` to the state after it, successful or not, and `_succeeded`
     # to the state after it if it succeeded.
 
     def _enter(self, node: Node) -> None:
@@ -89,7 +89,7 @@ class Walk:
         self.sequence(node)
 
     def sequence(self, node: Node) -> None:
-        """Statements one after the other; one that `&` follows runs beside the rest, in a shell of its own."""
+        """Statements one after the other; one followed by `&` runs in parallel, in a shell of its own."""
         children = node.children
         for index in range(len(children) - 1, -1, -1):
             child = children[index]
@@ -98,7 +98,7 @@ class Walk:
                 self._work.append(partial(self._apart if beside else self._enter, child))
 
     def _apart(self, node: Node) -> None:
-        """Go into a node whose changes to the shell are lost at its end."""
+        """Enters a node whose changes to the shell are lost at its end."""
         self._work.append(partial(self._resume, self._state))
         self._work.append(partial(self._enter, node))
 
@@ -150,7 +150,7 @@ class Walk:
         self._pipes = pipes
 
     def walk_redirected(self, node: Node) -> None:
-        """A statement with redirections; those of a simple command are read with it, wherever they hang in the tree."""
+        """A statement with redirections; those of a simple command are read with it, wherever they are in the tree."""
         redirects = [child for child in node.children if child.type in _REDIRECTS]
         bodies = [child for child in node.children if child.type in _STATEMENTS]
         self._work.append(partial(self._redirects, redirects))
@@ -174,10 +174,10 @@ class Walk:
                 self._walk_substitutions(redirect, state)
 
     def _here_document(self, redirect: Node) -> None:
-        """The grammar hangs what follows on the line of a here-document, and what it expands, below it."""
+        """The grammar puts the rest of a here-document's line, and its expansions, below it."""
         for child in reversed(redirect.children):
             if child.type in _STATEMENTS:
-                # Whether it is joined by `|`, `&&` or `||` is not told apart: it may run and it may not.
+                # Whether it is joined by `|`, `&&` or `||` is not distinguished: it may or may not run.
                 self._work.append(partial(self._perhaps, child))
                 self._pipes = (*self._pipes, len(self.simples) - 1) if self.simples else self._pipes
             elif child.type == "heredoc_body":
@@ -203,7 +203,7 @@ class Walk:
         self.branches(node)
 
     def _state_of_any_round(self, node: Node, state: ShellState) -> ShellState:
-        """The state at the beginning of any round: what a round may change is not known."""
+        """The state at the beginning of any round: what a round may change is unknown."""
         inside = [token for token in self._syntax.scan.tokens if node.start_byte <= token.start < node.end_byte]
         texts = {"".join(part.text for part in token.parts) for token in inside}
         if texts & _MOVING or state.functions or "()" in self._text(node) or "function" in texts:
@@ -229,7 +229,7 @@ class Walk:
         if values and len(values) <= MAX_UNROLLED and all(word.text is not None for word in values):
             rounds = values
         else:
-            # A pattern, or what is not known, makes more rounds than one.
+            # A pattern or an unknown word makes more than one round.
             self._state = self._state_of_any_round(node, self._state)
             patterns = [word for word in values if word.pattern]
             rounds = [
@@ -246,7 +246,7 @@ class Walk:
         self._state = self._succeeded = self._state.assign(name, value)
 
     def function(self, node: Node) -> None:
-        """A function is taken to be called: its body counts, from a state in which nothing is known."""
+        """A function is assumed to be called: its body is analysed from an unknown state."""
         name_node, body = node.child_by_field_name("name"), node.child_by_field_name("body")
         self._runs.visit(self._run_of(node))
         if name_node is None or body is None:
@@ -263,7 +263,7 @@ class Walk:
         self._state = self._succeeded = replace(defined.lose_track(), in_function=True)
 
     def test(self, node: Node) -> None:
-        """`[ … ]` is a command like others; `[[ … ]]` is not, and evaluates what stands beside `-eq` and its like."""
+        """`[ … ]` is an ordinary command; `[[ … ]]` is not, and evaluates the operands of `-eq` and the like."""
         if node.children[0].type == "[":
             self.simple(node)
             return
@@ -283,7 +283,7 @@ class Walk:
     # Simple commands
 
     def simple(self, node: Node, whole: Node | None = None) -> None:
-        """A simple command; `whole` is the node that has its redirections too, which may stand before it."""
+        """A simple command; `whole` is the node that has its redirections too, which may precede it."""
         state, run = self._state, self._run_of(node)
         self._simple_runs.add(run)
         self._visit_run(run, (whole or node).start_byte)
@@ -319,7 +319,7 @@ class Walk:
         return words
 
     def _walk_substitutions(self, node: Node, state: ShellState) -> None:
-        """Go into the substitutions of a node's words, each in a shell of its own."""
+        """Enters the substitutions of a node's words, each in a shell of its own."""
         if self._syntax.scan.substitutions:
             self._work.extend(partial(self._substitution, inner, state) for inner in substitutions(node))
 
@@ -370,11 +370,11 @@ _ENTERING: dict[str, Callable[[Walk, Node], None]] = {
     "negated_command": Walk.sequence,
     "test_command": Walk.test,
 }
-"""What is done with each kind of node; a kind that is not here is not understood."""
+"""The handler for each kind of node; any other kind is not understood."""
 
 
 def walk_syntax(syntax: Syntax, state: ShellState, budget: AnalysisBudget) -> tuple[Sequence[Simple], Sequence[str]]:
-    """The simple commands of a syntax in the order they stand, and what could not be followed."""
+    """The simple commands of a syntax in source order, and what could not be followed."""
     walk = Walk(syntax, state, budget)
     walk.run()
     return walk.simples, walk.doubts

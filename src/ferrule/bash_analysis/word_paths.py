@@ -6,7 +6,7 @@ import posixpath
 import re
 
 ANYWHERE = "/"
-"""The path for one that is not known: the whole tree."""
+"""The path for an unknown one: the whole tree."""
 
 _SIMPLE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
 _NOTHING = re.compile(r"/dev/(null|stdin|stdout|stderr|fd/[0-2])|/proc/self/fd/[0-2]")
@@ -33,7 +33,7 @@ _DEVICE = re.compile(r"/dev/(sd|hd|vd|xvd|nvme|mmcblk|disk|md|dm-|mapper/|loop|m
 
 
 VOLUMES = ("/private/", "/System/Volumes/Data/")
-"""Where macOS keeps folders that the root has links to."""
+"""Where macOS keeps folders that the root links to."""
 _VITAL = frozenset(
     {
         "/usr/local",
@@ -49,7 +49,7 @@ _VITAL = frozenset(
     | {"/var/db", "/var/root", "/boot/efi", "/lib/modules", "/etc/ssh", "/etc/pam.d", "/etc/sudoers.d", "/etc/systemd"}
     | {"/System/Library", "/System/Volumes", "/System/Volumes/Data", "/Library/LaunchDaemons", "/Library/LaunchAgents"}
 )
-"""Folders below those of the root that a machine does not do without."""
+"""Folders below those of the root that a machine needs."""
 _OF_A_USER = re.compile(r"/(home|Users|mnt/[a-z]/Users)/[^/]+|/mnt/[a-z](/(Windows|Users))?")
 
 
@@ -65,7 +65,7 @@ def absolute(path: str, base: str) -> str:
 
 
 def with_dots(path: str, base: str) -> str:
-    """The way to a path that climbs: its `..` lead on from wherever a link before them leads. Empty for any other.
+    """The original form of a path with `..`, which start from the target of a preceding link. Empty for any other.
 
     >>> with_dots("link/../b", "/srv"), with_dots("a/b", "/srv")
     ('/srv/link/../b', '')
@@ -83,12 +83,12 @@ def is_endless_or_device(path: str) -> bool:
 
 
 def depends_on_process(path: str) -> bool:
-    """Whether the path leads where some process stands, so that it means another file to each."""
+    """Whether the path depends on the process that opens it, so that it is a different file for each."""
     return path.startswith(("/proc/", "/dev/fd")) and _OF_A_PROCESS.fullmatch(path) is not None
 
 
 def network_host(path: str) -> str | None:
-    """The host of a path that the shell takes for a connection."""
+    """The host of a path that the shell treats as a connection."""
     found = _NETWORK.fullmatch(path)
     return found[2] if found else None
 
@@ -98,7 +98,7 @@ def is_disk_device(path: str) -> bool:
 
 
 def without_volume(path: str) -> str:
-    """The path as most write it: macOS keeps the folders of the root in others, where it has links to them.
+    """The common form of the path: macOS keeps folders of the root elsewhere, with links to them.
 
     >>> without_volume("/private/etc/hosts"), without_volume("/privateer")
     ('/etc/hosts', '/privateer')
@@ -110,7 +110,7 @@ def without_volume(path: str) -> str:
 
 
 def is_critical(path: str, *, home: str, workspace: str) -> bool:
-    """Whether losing the path loses everything: the root, what is in it, the home, the workspace and what holds it.
+    """Whether losing the path loses everything: the root, what is in it, the home, the workspace and its parents.
 
     >>> is_critical("/usr", home="/home/u", workspace="/srv/repo")
     True
@@ -135,7 +135,7 @@ def is_git_hook(path: str) -> bool:
 
 
 def is_protected(path: str) -> bool:
-    """Whether what is written there runs later, or decides who may do what."""
+    """Whether what is written there runs later, or controls access."""
     *folders, name = path.split("/")
     if name in _PROTECTED_FILES or name in _PROTECTED_FOLDERS - {"git"} or name.startswith((".pnp.", "lefthook.")):
         return True

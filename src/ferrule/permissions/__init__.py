@@ -1,1 +1,1 @@
-"""The only place that says allow, ask or deny from rules and modes."""
+"""The only place that decides allow, ask or deny from rules and modes."""

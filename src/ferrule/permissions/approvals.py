@@ -1,8 +1,8 @@
 """Asking a person: one question at a time, each judged again before it is shown.
 
-While one question waits for its answer others queue behind it. An "always"
-that answers the first may answer the next, so each is judged anew when its
-turn comes, and is shown only if it still has to be.
+While one question waits for its answer, others queue behind it. An "always" for
+the first may also answer the next, so each is judged again when its turn comes,
+and is shown only if still necessary.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..core.verdicts import Behavior, Verdict, strictest
 
 
 class NobodyToAsk:
-    """Headless: an ASK is a refusal that says what the call would have done and what would allow it."""
+    """Headless: an ASK becomes a refusal that says what the call would have done and what would allow it."""
 
     async def approve(self, proposal: Proposal, verdict: Verdict, /) -> Verdict:
         does = "; ".join(describe_touch(touch) for touch in proposal.effects.touches) or "touches nothing"
@@ -37,7 +37,7 @@ REFUSED = "the person said no"
 
 
 class AnswerScope(StrEnum):
-    """How long an answer holds."""
+    """How long an answer applies."""
 
     ONCE = "once"
     SESSION = "session"
@@ -46,7 +46,7 @@ class AnswerScope(StrEnum):
 
 @plain_value
 class ApprovalQuestion:
-    """What a person has to know to answer."""
+    """What a person needs to know to answer."""
 
     proposal: Proposal
     verdict: Verdict
@@ -54,7 +54,7 @@ class ApprovalQuestion:
     view: View
     """What will happen: the diff of an edit, the text of a command."""
     rules: tuple[str, ...]
-    """What "always" would add; none where no rule as narrow as the call would allow it."""
+    """The rules that "always" would add; empty if no rule as narrow as the call would allow it."""
 
 
 @plain_value
@@ -62,7 +62,7 @@ class ApprovalAnswer:
     allowed: bool
     reach: AnswerScope = AnswerScope.ONCE
     words: str = ""
-    """What the model is told with a no."""
+    """The message for the model with a no."""
     arguments: Mapping[str, Any] | None = None
     """The input that the person wants instead."""
 
@@ -107,7 +107,7 @@ class OneAtATime:
         )
 
     async def _judge_again(self, proposal: Proposal, verdict: Verdict) -> Verdict:
-        """What the rules say by now. What a hook or the tool itself asked about stays a question."""
+        """What the rules decide now. What a hook or the tool itself asked about stays a question."""
         if verdict.source in ("hook", "tool", "classifier"):
             return verdict
         said = self._judge(proposal)

@@ -1,8 +1,8 @@
-"""Denies that a call's own account cannot rule out.
+"""Deny rules that a call's declared effects cannot rule out.
 
-A program whose effects are not known may open any file and reach any host;
-one that reads a folder reads what a rule denies in it. Such a call never runs
-freely: it is asked about, unless a sandbox enforces the rules in question.
+A program with unknown effects may open any file and reach any host; one that
+reads a folder reads what a rule denies in it. Such a call never runs freely: it
+is asked about, unless a sandbox enforces the rules in question.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _KNOWN_TO_HIDE: Final = frozenset({"Grep", "Glob", "LSP", "Read", "Edit", "Write
 """Tools that leave out what is denied, or that read one file."""
 _QUOTING: Final = re.compile(r"[\"'\\]")
 _NOTHING: Final = re.compile(r"[\"'`]|\\\n?|\$[@*]|\$\{[^}]*\}|\$\(\s*\)")
-"""What may stand inside a word and be nothing. It may as well hold the word."""
+"""What may be inside a word and expand to nothing. It may also contain the rest of the word."""
 _GIT_FILES: Final = re.compile(r"(^|/)([^/]*\.git|objects)(/|$)")
-"""Where a repository may have its own files, as far as names tell."""
+"""Where a repository may have its own files, judging by names."""
 _ANYWHERE: Final = frozenset({"/", "/proc"})
-"""What a word may name that is not known, and where every file has another name, below the root of a process."""
+"""The path of an unknown word, and the folder where every file has a second name, below a process's root."""
 
 
-_NOT_KNOWN: Final = "what it does is not known, so it may do what the rule denies"
+_NOT_KNOWN: Final = "its effects are unknown, so it may do what the rule denies"
 
 
 @plain_value
@@ -45,7 +45,7 @@ class OutOfReach:
 
 
 class Horizon:
-    """Where the sight of deny rules ends."""
+    """What deny rules cannot see."""
 
     def __init__(self, denies: RuleIndex) -> None:
         self._denies = denies
@@ -61,14 +61,14 @@ class Horizon:
 
     @cached_property
     def of_paths(self) -> Confinement | None:
-        """Every path that rules deny, to be enforced for a call whatever it says; `None` where they deny none."""
+        """Every path that rules deny, to be enforced whatever a call declares; `None` if they deny none."""
         unreadable = _spell_out(self._denies.reads.patterns)
         unwritable = (*unreadable, *_spell_out(self._denies.writes.patterns))
         return Confinement(unreadable=unreadable, unwritable=unwritable) if unwritable else None
 
     @cached_property
     def of_hosts(self) -> OutOfReach | None:
-        """The hosts that rules deny, for a call of which nothing is known; `None` where they deny none."""
+        """The hosts that rules deny, for a call with unknown effects; `None` if they deny none."""
         if not self._denies.hosts:
             return None
         confinement = Confinement(unreachable=tuple(pattern.text for pattern, _ in self._denies.hosts))
@@ -93,7 +93,7 @@ def _of_unknown(denies: RuleIndex) -> OutOfReach | None:
 
 
 def _of_folders(denies: RuleIndex, proposal: Proposal) -> OutOfReach | None:
-    """Folders that are read or changed whole, with something denied in them, and files whose names are not known."""
+    """Folders that are read or changed as a whole and contain something denied, and files with unknown names."""
     kept = _of_repositories(denies, proposal.effects) if denies.reads else None
     if kept is not None:
         return kept
@@ -122,7 +122,7 @@ def _of_folders(denies: RuleIndex, proposal: Proposal) -> OutOfReach | None:
 
 
 def _of_repositories(denies: RuleIndex, effects: Effects) -> OutOfReach | None:
-    """git shows what it keeps of every path, from wherever in the repository. So do its files to whoever opens them."""
+    """git can show its version of every path, from anywhere in the repository. So can its own files when opened."""
     argv: tuple[str, ...] = ()
     for touch in effects.touches:
         if isinstance(touch, RunsCommand):
@@ -144,7 +144,7 @@ def _of_repositories(denies: RuleIndex, effects: Effects) -> OutOfReach | None:
 
 
 def _denies_below(denies: RuleIndex, touch: WritesPath, argv: Sequence[str]) -> list[tuple[PathPattern, Rule]]:
-    """What may be changed with the path: all that is below it, or what is put there, if it is a folder."""
+    """What may be changed along with the path: everything below it, or what is put there, if it is a folder."""
     patterns = (*denies.writes.patterns, *denies.reads.patterns)
     paths = tuple(dict.fromkeys((touch.path, touch.real or touch.path)))
     if writes_below(argv):
@@ -154,7 +154,7 @@ def _denies_below(denies: RuleIndex, touch: WritesPath, argv: Sequence[str]) -> 
 
 
 def unread(indexes: tuple[RuleIndex, ...], proposal: Proposal) -> Rule | None:
-    """The rule for a command whose words stand in a text that was not understood, where it may be run by it."""
+    """The rule for a command whose words occur in a text that could not be parsed, and that may run it."""
     text = command_of(proposal)
     if text is None or not _holds_unread(proposal.effects):
         return None
@@ -164,7 +164,7 @@ def unread(indexes: tuple[RuleIndex, ...], proposal: Proposal) -> Rule | None:
 
 
 def _holds_unread(effects: Effects) -> bool:
-    """Whether a part was not understood, or is the text that another shell runs."""
+    """Whether a part could not be parsed, or is text that another shell runs."""
     return any(
         isinstance(touch, Opaque) or (isinstance(touch, RunsCommand) and name_of(touch.argv) in SHELLS)
         for touch in effects.touches
@@ -172,7 +172,7 @@ def _holds_unread(effects: Effects) -> bool:
 
 
 def _meets(pattern: PathPattern, path: str, *, certain: bool) -> bool:
-    """Whether the pattern may match below the path; `certain` takes only a path that holds its base, so is a folder."""
+    """Whether the pattern may match below the path; `certain` accepts only a path that contains its base."""
     if certain:
         return any(is_below(base, path) for base in pattern.bases if base)
     return pattern.may_match_below(path)

@@ -1,7 +1,8 @@
-"""Room for a classifier: one more judge beside the rules and the hooks, so it waits while they do.
+"""Support for a classifier: one more judge besides the rules and the hooks, which runs along with them.
 
 It is asked only about what the rules left open. It never allows what somebody
-asks about or denies. What it cannot say is left to be asked about; if it breaks, the call is refused.
+asks about or denies. If it is unsure, a person is asked; if it fails, the call is
+refused.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ log = logging.getLogger(__name__)
 SECONDS: Final = 20.0
 MOST_TOUCHES: Final = 40
 LONGEST: Final = 4_000
-"""Characters of a call's own account that are shown."""
+"""Characters of a call's description that are shown."""
 
 
 @plain_value
 class ToolStatement:
-    """What a tool says of a call."""
+    """A tool's description of a call."""
 
     tool: str
     summary: str
     touches: tuple[str, ...]
-    """What the call would do, in words; empty where it touches nothing."""
+    """What the call would do, in words; empty if it touches nothing."""
     cwd: str
     agent: str
 
@@ -49,7 +50,7 @@ class Classifier(Protocol):
 
 
 Hold: TypeAlias = Callable[[Proposal, Verdict], Awaitable[Opinion]]
-"""The verdict with what has to be enforced for it, or a question where that cannot be."""
+"""The verdict with what has to be enforced for it, or a question if that is impossible."""
 
 
 class ClassifierJudge:
@@ -65,9 +66,9 @@ class ClassifierJudge:
         always: bool = True,
         seconds: float = SECONDS,
     ) -> None:
-        """Where it is not to be asked `always`, only the mode `auto` asks it. In that mode it also answers.
+        """Unless `always` is set, only the mode `auto` asks it. In that mode it also answers.
 
-        Its yes approves nothing: `hold` says what the call is held to then, or that it has to be asked about.
+        Its yes approves nothing: `hold` then decides how the call is confined, or that a person must be asked.
         """
         self._classifier = classifier
         self._rules = rules
@@ -97,11 +98,11 @@ class ClassifierJudge:
             return None
         match found.verdict:
             case "safe" if answers:
-                words = f"a classifier takes it for safe{_because(found)}"
+                words = f"a classifier considers it safe{_because(found)}"
                 verdict = Verdict(behavior=Behavior.ALLOW, source="classifier", reason=words)
                 return await self._hold(proposal, verdict) if self._hold else verdict
             case "unsafe":
-                words = f"a classifier takes it for unsafe{_because(found)}"
+                words = f"a classifier considers it unsafe{_because(found)}"
                 risk = Risk("classifier", "high", denies=False, message=words.capitalize())
                 behavior = Behavior.DENY if answers else Behavior.ASK
                 return Verdict(behavior=behavior, source="classifier", reason=words, risks=(risk,))

@@ -1,4 +1,4 @@
-"""The files that decide what Ferrule may do, as protected paths: they lie wherever the environment puts them."""
+"""The files that decide what Ferrule may do, as protected paths: the environment determines where they are."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .protected import PathLists
 _CONFIG_PARTS: Final = (
     *NAMES, ".claude.json", "CLAUDE.md", "agents", "commands", "hooks", "output-styles", "plugins", "rules", "skills",
 )  # fmt: skip
-"""What decides or runs of the user's own folder. `~/.claude` itself is protected by its name."""
+"""The files in the user's own folder that decide or run. `~/.claude` itself is protected by its name."""
 
 
 def with_deciding_files(lists: PathLists, state_folder: str, environment: Mapping[str, str]) -> PathLists:
-    """With the trust store and all else of the state folder, a moved config folder, and the managed settings."""
+    """With the trust store and the rest of the state folder, a moved config folder, and the managed settings."""
     paths = dict.fromkeys(form for path in _paths(state_folder, environment) for form in (path, os.path.realpath(path)))
     return replace(lists, run_later=(*lists.run_later, *map(glob.escape, paths)))
 

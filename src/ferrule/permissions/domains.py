@@ -37,9 +37,9 @@ def why_no_domain(text: str, *, allows: bool) -> str | None:
         return None
     labels = host.split(".")
     if host in ("", "*") or len(host) > _LONGEST or not all(_LABEL.fullmatch(label) for label in labels):
-        return "has no host name behind `domain:`. Write one such as `domain:example.com`, without scheme, port or path"
+        return "has no host name after `domain:`. Write one such as `domain:example.com`, without scheme, port or path"
     if allows and not set(host) - set("*."):
-        return "allows every domain. Write the tool's name alone if that is meant"
+        return "allows every domain. Write only the tool's name if that is intended"
     if allows and ("*" in labels[-1] or (len(labels) > 1 and all("*" in label for label in labels[:-1]))):
         return "allows a whole top-level domain. Name the domain: `domain:*.example.com`"
     return None
@@ -81,22 +81,22 @@ class DomainPattern:
 
 @frozen_named_value
 class PreApproval:
-    """Domains that may be fetched from without a question; a blocked one is never among them."""
+    """Domains that may be fetched from without asking; a blocked one is never among them."""
 
     allowed: tuple[str, ...] = PRE_APPROVED
     blocked: tuple[str, ...] = ()
     https: bool = False
-    """Whether every host may be, over https."""
+    """Whether every host may be fetched from over https."""
 
     def approves(self, host: str, *, https: bool = False) -> bool:
-        """A domain stands for itself and for what is below it."""
+        """A domain covers itself and its subdomains."""
         if is_local(host) or _covers(self.blocked, host):
             return False
         return _covers(self.allowed, host) or (self.https and https)
 
 
 def canonical(host: str) -> str:
-    """Lower case, without the dot at the end; a name in other letters as it goes over the wire."""
+    """Lower case, without the trailing dot; an internationalized name in its ASCII form."""
     text = host.strip().rstrip(".").lower()
     if text.isascii():
         return text
@@ -107,7 +107,7 @@ def canonical(host: str) -> str:
 
 
 def is_local(host: str) -> bool:
-    """Whether the host is this machine or a private network, in any spelling that resolvers take.
+    """Whether the host is this machine or a private network, in any spelling that resolvers accept.
 
     >>> is_local("169.254.169.254"), is_local("2130706433"), is_local("example.com")
     (True, True, False)

@@ -1,8 +1,7 @@
-"""What allow rules grant. A call is allowed when everything it touches is, by a rule or by the mode.
+"""What allow rules grant. A call is allowed if everything it touches is allowed, by a rule or by the mode.
 
-A rule for a command speaks for that command and what it does. What is not
-known of a call is granted only by its own form: by a rule for the tool, or by
-one that spells the call out.
+A rule for a command covers that command and what it does. Unknown effects of a
+call are granted only by a rule for the tool, or by one that spells the call out.
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ _PLAIN: Final = re.compile(r"[^;|&<>$`()\n\\]*")
 """Nothing in it makes a shell do more than start one program."""
 
 Free: TypeAlias = Callable[[Touch, str | None], bool]
-"""Whether the mode lets a touch be without a rule, done by the tool itself or by the program of that name."""
+"""Whether the mode allows a touch without a rule, by the tool itself or by the program of that name."""
 
 
 @plain_value
 class Grant:
-    """That a call is allowed: by these rules, or by the mode alone where there are none."""
+    """The reason why a call is allowed: these rules, or only the mode if there are none."""
 
     rules: tuple[Rule, ...] = ()
     approves: bool = False
-    """Whether rules stand for the call itself, and not only for some of what it touches."""
+    """Whether rules cover the call itself, and not only some of what it touches."""
 
 
 def grant(index: RuleIndex, proposal: Proposal, free: Free) -> Grant | None:
@@ -52,7 +51,7 @@ def grant(index: RuleIndex, proposal: Proposal, free: Free) -> Grant | None:
 
 
 def of_own_form(index: RuleIndex, proposal: Proposal) -> Rule | None:
-    """A rule for the whole tool, or one that names this very call."""
+    """A rule for the whole tool, or one that names exactly this call."""
     named = index.naming(proposal.tool)
     if named.whole is not None:
         return named.whole
@@ -87,7 +86,7 @@ def _spells_variables(pattern: TextPattern, command: str, proposal: Proposal) ->
 
 
 def _text_as_written(proposal: Proposal) -> str | None:
-    """The text of a call that is one command, with its quotes, which rules may have too, and nothing else."""
+    """The text of a call that is only one command, with its quotes, which rules may have too."""
     text = command_of(proposal)
     if text is None or len(proposal.effects.commands) != 1:
         return None
@@ -96,7 +95,7 @@ def _text_as_written(proposal: Proposal) -> str | None:
 
 
 class _Granting:
-    """One call being gone through, touch by touch."""
+    """The check of one call, touch by touch."""
 
     def __init__(
         self, index: RuleIndex, commands: Sequence[CommandIndex], free: Free, written: str | None = None
@@ -108,17 +107,17 @@ class _Granting:
         self._free = free
         self._program: str | None = None
         self._granted = False
-        """Whether a rule speaks for the program whose touches come now."""
+        """Whether a rule covers the program whose touches follow."""
         self._sources: set[str] = set()
         """The granted commands: what they run is granted with them."""
         self._unruled = False
-        """Whether something is done for which no command rule speaks."""
+        """Whether something is done that no command rule covers."""
 
     @property
     def speaks_for_all(self) -> bool:
-        """Whether command rules grant every part, and the shell itself changes nothing beside them.
+        """Whether command rules grant every part, and the shell itself changes nothing else.
 
-        A part that is not known cannot be granted otherwise, so it needs no look here.
+        A part with unknown effects cannot be granted any other way, so it is not checked here.
         """
         return not self._unruled and bool(self._sources)
 

@@ -1,4 +1,4 @@
-"""What a command that nobody approved is held to: its own statement, and what rules deny."""
+"""The confinement of a command that nobody approved: its declared effects, and what rules deny."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from ..core.ports import Proposal
 from ..core.verdicts import Confinement, Grants
 
 COMMANDS: Final = "Bash"
-"""The tool whose processes can be held."""
+"""The tool whose processes can be confined."""
 
 
 def is_command(proposal: Proposal) -> bool:
-    """Whether the call is a command that Ferrule itself starts, and so can hold."""
+    """Whether the call is a command that Ferrule itself starts, and so can confine."""
     return proposal.tool.name == COMMANDS and proposal.tool.server is None
 
 
@@ -24,7 +24,7 @@ def grants_of(proposal: Proposal) -> Grants:
 
 
 def join_confinements(one: Confinement | None, other: Confinement | None) -> Confinement:
-    """What enforces both. The grants are those of the first that has some."""
+    """A confinement that enforces both. The grants are those of the first that has any."""
     if one is None or other is None:
         return one or other or Confinement()
     return replace(

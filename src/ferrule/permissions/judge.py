@@ -1,18 +1,18 @@
-"""Rules, lists and mode as one judge.
+"""Rules, path lists and mode as one judge.
 
 In this order: a deny rule; a path that is never written; what the mode
-refuses; an ask rule; a protected, sensitive or critical path; a deny that the
-call's own account cannot rule out; then what rules and mode allow together.
-Silence is left to be asked about. In dontAsk whatever would be asked is denied.
+refuses; an ask rule; a protected, sensitive or critical path; a deny rule that
+the call's declared effects cannot rule out; then what rules and mode allow
+together. Anything else is asked about. In dontAsk whatever would be asked is denied.
 
 A verdict with `needs_confinement` is for whoever starts the process. Given
-`confines`, which says whether this machine's sandbox enforces a confinement,
-the verdict becomes what is left to say of a call so confined, and still
-carries it: the command must then be started inside that sandbox. Without a
-sandbox it is asked about, in every mode, and refused where nobody is there.
+`confines`, which tells whether this machine's sandbox enforces a confinement, the
+verdict is the one for the confined call, and still carries the confinement: the
+command must then be started inside that sandbox. Without a sandbox it is asked
+about, in every mode, and refused if nobody is there.
 
 A command that only a mode or a rule for a path allows is approved by nobody:
-its verdict holds inside a sandbox that grants what it declared and no more.
+its verdict applies inside a sandbox that grants only what it declared.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _LOOKS: Final = Verdict(behavior=Behavior.ALLOW, source="mode", reason="it only 
 _EDITS: Final = Verdict(behavior=Behavior.ALLOW, source="mode", reason="acceptEdits allows edits inside the workspace")
 _FETCHES: Final = Verdict(behavior=Behavior.ALLOW, source="mode", reason="it only fetches from pre-approved domains")
 _BYPASSED: Final = Verdict(behavior=Behavior.ALLOW, source="mode", reason="permissions are bypassed", approved=True)
-UNHELD: Final = "nobody approved it, and this machine cannot hold it to what it says it does"
+UNHELD: Final = "nobody approved it, and this machine cannot confine it to its declared effects"
 _DEFAULT_DOMAINS: Final = PreApproval()
 
 
@@ -61,7 +61,7 @@ class RuleJudge:
         confines: Confines | None = None,
         keeps_from_paths: Callable[[str], bool] | None = None,
     ) -> None:
-        """`keeps_from_paths` says whether an MCP server has nothing in reach that rules deny of paths."""
+        """`keeps_from_paths` tells whether an MCP server is kept from all paths that rules deny."""
         rules = tuple(rules)
         self._keeps_from_paths = keeps_from_paths
         self._mode = mode
@@ -85,7 +85,7 @@ class RuleJudge:
         return replace(verdict, behavior=Behavior.DENY, reason=f"{verdict.reason}, and dontAsk mode asks nobody")
 
     def _with_denies(self, verdict: Verdict | None, proposal: Proposal) -> Verdict | None:
-        """A yes to one question is no answer to another: what rules deny stays denied to a call that is asked about."""
+        """A yes to one question does not answer another: what rules deny stays denied to a call that is asked about."""
         if verdict is None or verdict.behavior is not Behavior.ASK or verdict.needs_confinement is not None:
             return verdict
         beyond = self._out_of_reach(proposal)
@@ -107,7 +107,7 @@ class RuleJudge:
             return _verdict_of_rule(asked)
         hidden = unread((self._denies, self._asks), proposal)
         if hidden is not None:
-            reason = f"rule {hidden} {_VERBS[hidden.behavior]} what may stand in a part that is not understood"
+            reason = f"rule {hidden} {_VERBS[hidden.behavior]} what may be in a part that could not be parsed"
             return Verdict(behavior=Behavior.ASK, source="safety", reason=reason, rule=hidden.text)
         if concerns:
             return concerns[0].verdict()
@@ -125,10 +125,10 @@ class RuleJudge:
         return self._hold(proposal, verdict) if is_command(proposal) else verdict
 
     def _out_of_reach(self, proposal: Proposal) -> OutOfReach | None:
-        """The denies that neither the call's own account nor anything else rules out.
+        """The deny rules that neither the call's declared effects nor anything else rules out.
 
-        For a tool of an MCP server they are settled by its process being kept from the paths, if no host is denied,
-        and by an allow rule that names the tool.
+        For a tool of an MCP server they do not apply if its process is kept from the paths and no host is
+        denied, or if an allow rule names the tool.
         """
         beyond, server = self._horizon.out_of_reach(proposal), proposal.tool.server
         if beyond is None or server is None:
@@ -140,7 +140,7 @@ class RuleJudge:
         return left and replace(left, why=f"{left.why}; a rule that allows {proposal.tool.name} by name settles it")
 
     def _hold(self, proposal: Proposal, verdict: Verdict) -> Verdict:
-        """An allowed command, with what it is to be held to."""
+        """An allowed command, with its confinement."""
         denied = self._horizon.of_paths
         if not verdict.approved:
             needed = Confinement(
@@ -158,7 +158,7 @@ class RuleJudge:
         if self._confines is None or self._confines(needed):
             return replace(verdict, needs_confinement=needed)
         if self._mode is not Mode.BYPASS:
-            return verdict  # the rule for the command was read as the rules that deny were: by what it declares
+            return verdict  # the rule for the command was matched as deny rules are: by its declared effects
         reason = "rules deny paths, permissions are bypassed, and this machine cannot keep a command from them"
         return Verdict(behavior=Behavior.ASK, source="safety", reason=reason, needs_confinement=needed)
 
@@ -178,7 +178,7 @@ class RuleJudge:
     def _verdict_if_confined(
         self, proposal: Proposal, beyond: OutOfReach | None, granted: Grant | None, *, read_only: bool
     ) -> Verdict:
-        """Ask, or say what is left once a sandbox holds the process. Only a process can be held."""
+        """Ask, or give the verdict for the confined process. Only a process can be confined."""
         then = Behavior.ALLOW if granted is not None or read_only else Behavior.ASK
         needed = replace(beyond.confinement if beyond else Confinement(), read_only=read_only, then=then)
         if is_command(proposal):
@@ -188,7 +188,7 @@ class RuleJudge:
             if inside is not None:
                 return replace(inside, needs_confinement=needed, reason=f"{inside.reason}, inside a sandbox")
         if beyond is None:
-            reason = "plan mode lets only those calls be that are known to look, or that a sandbox keeps from writing"
+            reason = "plan mode allows only calls known to be read-only, or confined by a sandbox"
             return Verdict(behavior=Behavior.ASK, source="mode", reason=reason, needs_confinement=needed)
         return Verdict(
             behavior=Behavior.ASK,
@@ -209,22 +209,22 @@ class RuleJudge:
 
     @property
     def denied_paths(self) -> Confinement | None:
-        """What rules deny of paths, for a call that somebody else allows; `None` where they deny none."""
+        """The paths that rules deny, for a call that is allowed elsewhere; `None` if they deny none."""
         return self._horizon.of_paths
 
     @cached_property
     def secrets(self) -> SecretFiles | None:
-        """Files that no search shows in passing; `None` where the mode does not mind."""
+        """Files that a search does not show unless named; `None` if the mode does not hide them."""
         if self._mode is Mode.BYPASS:
             return None
         return SecretFiles(self._guard, self._lists.secrets, self._is_settled_by_name)
 
     def names_host(self, host: str) -> bool:
-        """Whether an allow rule names this very host: only then may it be a local one."""
+        """Whether an allow rule names exactly this host: only then may it be a local one."""
         return any(pattern.names_one and pattern.matches(host) for pattern, _ in self._allows.hosts)
 
     def _is_settled(self, concern: Concern, proposal: Proposal) -> bool:
-        """Whether the mode does not mind, or a rule allows what the concern is about by name."""
+        """Whether the mode ignores the concern, or a rule allows its subject by name."""
         if self._is_settled_by_name(concern):
             return True
         own = of_own_form(self._allows, proposal) if concern.secret is not None else None
@@ -250,7 +250,7 @@ def _free(mode: Mode, ground: ModeContext) -> Free:
 
 
 def _inside(verdict: Verdict, needed: Confinement) -> Verdict:
-    """The verdict of a rule or a mode with its confinement. Every command is judged so, and `replace` takes longer."""
+    """The verdict of a rule or a mode with its confinement. Used for every command, and `replace` is slower."""
     return Verdict(
         behavior=verdict.behavior,
         source=verdict.source,

@@ -1,4 +1,4 @@
-"""What a person should know about their rules: what never matches, what another one settles, what is wide."""
+"""What a person should know about their rules: which never match, are redundant or are too wide."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Flaw(StrEnum):
 
 @plain_value
 class Remark:
-    """One thing about one rule, in a sentence that says what to do."""
+    """A remark on one rule, in a sentence that says what to do."""
 
     rule: Rule
     flaw: Flaw
@@ -43,7 +43,7 @@ class Remark:
 
 
 def lint(rules: Iterable[Rule], tools: Collection[str] = ()) -> tuple[Remark, ...]:
-    """Remarks on each rule, in order. Given the names of all tools, rules for no tool are found too."""
+    """Remarks on each rule, in order. Given the names of all tools, rules for unknown tools are found too."""
     rules = tuple(rules)
     return tuple(remark for at, rule in enumerate(rules) for remark in _remarks(rule, rules, at, tools))
 
@@ -57,12 +57,12 @@ def _remarks(rule: Rule, rules: Sequence[Rule], at: int, tools: Collection[str])
             case OfPath():
                 yield from _of_path(rule, form)
             case OwnWords() if len(rule.forms) == 1 and not rule.tool.startswith(MCP):
-                words = f"matches only if {rule.tool} reads specifiers of its own; no other form is known for it."
+                words = f"matches only if {rule.tool} interprets its own specifiers; no other form is known for it."
                 yield Remark(rule, Flaw.NEVER, words)
             case _:
                 pass
     if rule.is_whole and rule.behavior is Behavior.DENY and rule.tool in (READING, WRITING):
-        words = f"takes tools away, but commands still may: write `{rule.tool}(//**)` to hold for them too."
+        words = f"removes tools, but commands can still do the same: write `{rule.tool}(//**)` to restrict them too."
         yield Remark(rule, Flaw.NARROW, words)
     yield from _shadow(rule, rules, at)
 
@@ -73,20 +73,20 @@ def _of_name(rule: Rule, tools: Collection[str]) -> Iterator[Remark]:
         return
     near = [tool for tool in tools if tool.casefold() == name.casefold()]
     guess = f" Write `{near[0]}`." if near else " Write the name of one."
-    yield Remark(rule, Flaw.NEVER, f"names no tool that there is.{guess}")
+    yield Remark(rule, Flaw.NEVER, f"names an unknown tool.{guess}")
 
 
 def _of_command(rule: Rule, pattern: TextPattern) -> Iterator[Remark]:
     first = pattern.first_word
     if rule.behavior is Behavior.ALLOW and pattern.exact is None:
         if not pattern.literal.strip():
-            yield Remark(rule, Flaw.WIDE, f"allows every command. Write `{rule.tool}` if that is meant.")
+            yield Remark(rule, Flaw.WIDE, f"allows every command. Write `{rule.tool}` if that is intended.")
         elif first is None and "*" in rule.text and not pattern.head:
             yield Remark(rule, Flaw.WIDE, "begins with `*`, so it allows every program with that ending.")
         elif first in _NEVER_BY_WILDCARD:
             yield Remark(rule, Flaw.NEVER, f"cannot allow {first} by a wildcard. Spell the command out.")
         elif first in _INTERPRETERS and pattern.head.strip() == first:
-            yield Remark(rule, Flaw.WIDE, f"allows whatever {first} is told to run. Name what it may run.")
+            yield Remark(rule, Flaw.WIDE, f"allows whatever {first} is asked to run. Name what it may run.")
     if rule.text.find(":*") not in (-1, len(rule.text) - 3):
         yield Remark(rule, Flaw.NEVER, "has `:*` inside, where it is plain text. Write ` *` there.")
     if (
@@ -95,7 +95,7 @@ def _of_command(rule: Rule, pattern: TextPattern) -> Iterator[Remark]:
         and pattern.text.endswith("*")
         and pattern.literal[-1:].isalnum()
     ):
-        words = "has no blank before its last `*`, so it matches longer names too. Write ` *` for arguments only."
+        words = "has no space before its last `*`, so it matches longer names too. Write ` *` for arguments only."
         yield Remark(rule, Flaw.WIDE, words)
     if pattern.exact is None and _OPERATOR.search(pattern.literal):
         words = "spans an operator, but the parts of a command are matched one by one. Write a rule for each."
@@ -118,17 +118,17 @@ def _shadow(rule: Rule, rules: Sequence[Rule], at: int) -> Iterator[Remark]:
         stronger = other.behavior > rule.behavior or (other.behavior is rule.behavior and index < at)
         if stronger and other is not rule and _covers(other, rule):
             verb = {Behavior.ALLOW: "allowed", Behavior.ASK: "asked about", Behavior.DENY: "denied"}[other.behavior]
-            words = f"has no effect: what it is about is {verb} by {other}. Remove one of them."
+            words = f"has no effect: what it matches is already {verb} by {other}. Remove one of them."
             yield Remark(rule, Flaw.SHADOWED, words)
             return
 
 
 def _covers(wide: Rule, narrow: Rule) -> bool:
-    """Whether every call that the narrow rule is about is one of the wide rule's; only what is plain to see."""
+    """Whether every call that the narrow rule matches is matched by the wide rule; only obvious cases."""
     if not _names_as_much(wide.tool, narrow.tool):
         return False
     if wide.is_whole:
-        # A path rule is about other tools too, which the rule for the tool alone does not reach.
+        # A path rule applies to other tools too, which a rule for only this tool does not cover.
         return narrow.is_whole or not any(isinstance(form, OfPath | OfHost) for form in narrow.forms)
     if wide.forms == narrow.forms and wide.origin.base == narrow.origin.base:
         return True

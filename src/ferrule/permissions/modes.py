@@ -1,14 +1,14 @@
-"""What a mode says about a call, from its effects alone.
+"""What a mode decides about a call, from its effects alone.
 
 | mode | without a rule |
 |---|---|
-| default, manual, auto | reads inside the workspace, commands that only look, fetches from pre-approved domains |
+| default, manual, auto | reads inside the workspace, read-only commands, fetches from pre-approved domains |
 | acceptEdits | these, and changes of files inside the workspace by file tools and a few programs |
 | plan | the same as default; a write is refused, any other command needs a sandbox that writes nowhere |
 | dontAsk | the same as default; what would be asked is refused |
 | bypassPermissions | everything |
 
-Deny and ask rules, protected and critical paths come before any mode.
+Deny and ask rules, protected and critical paths take precedence over any mode.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Mode(StrEnum):
     ACCEPT_EDITS = "acceptEdits"
     PLAN = "plan"
     AUTO = "auto"
-    """A classifier, where one is plugged in as a judge, answers what `default` would ask."""
+    """A classifier, if one is configured as a judge, answers what `default` would ask."""
     DONT_ASK = "dontAsk"
     BYPASS = "bypassPermissions"
 
@@ -50,16 +50,16 @@ class Mode(StrEnum):
 
 @frozen_named_value
 class ModeContext:
-    """What a mode stands on."""
+    """What a mode bases its decisions on."""
 
     places: Places
     domains: PreApproval
     https: bool = False
-    """Whether the call goes over https, as far as it goes to the web."""
+    """Whether the call uses only https for its web requests."""
 
 
 def is_free(mode: Mode, touch: Touch, program: str | None, ground: ModeContext) -> bool:
-    """Whether the mode lets the touch be without a rule, done by the program of that name or by the tool itself."""
+    """Whether the mode allows the touch without a rule, by the program of that name or by the tool itself."""
     if mode is Mode.BYPASS:
         return True
     match touch:
@@ -75,7 +75,7 @@ def is_free(mode: Mode, touch: Touch, program: str | None, ground: ModeContext) 
         case ReadsState():
             return True
         case ChangesState(key):
-            # The session's state is the conversation's own, but for its grants.
+            # The session's state belongs to the conversation, except for its grants.
             return key != GRANTS
         case Opaque():
             return False
@@ -84,14 +84,14 @@ def is_free(mode: Mode, touch: Touch, program: str | None, ground: ModeContext) 
 
 
 def refusal(mode: Mode, effects: Effects) -> str | None:
-    """Why the mode refuses the call whatever allows it; `None` if it does not."""
+    """Why the mode refuses the call even if a rule allows it; `None` if it does not."""
     if mode is Mode.PLAN and effects.writes:
         return f"{effects.writes[0].path} would be changed, and plan mode changes nothing until the plan is approved"
     return None
 
 
 def needs_read_only_sandbox(mode: Mode, effects: Effects) -> bool:
-    """Whether the mode lets the call be only where it cannot write, since it may do more than look."""
+    """Whether the mode allows the call only if confined to reading, since it may do more than read."""
     return mode is Mode.PLAN and effects.unknown
 
 

@@ -1,8 +1,8 @@
 """Names and patterns of paths in several lists, looked up in one pass over a path.
 
 A name matches at any depth, with all that is below it; `/` at the front means
-the root, `~/` the home folder. `*` stays within one name, and letters match
-without regard to case, for a file system may have none.
+the root, `~/` the home folder. `*` stays within one name, and case is ignored,
+because a file system may ignore it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Entry:
     name: str
     segments: tuple[str, ...]
     fronts: tuple[tuple[str, ...], ...]
-    """What must stand before it, in one of these forms; empty for any depth."""
+    """What must precede it, in one of these forms; empty for any depth."""
 
     def matches(self, parts: Sequence[str], at: int) -> bool:
         if self.fronts and tuple(parts[:at]) not in self.fronts:
@@ -47,7 +47,7 @@ class _Entry:
         return all(fnmatch.fnmatchcase(parts[at + step], segment) for step, segment in enumerate(self.segments))
 
     def is_meant(self, parts: Sequence[str], at: int) -> bool:
-        """As `matches`, for parts that may be globs."""
+        """Like `matches`, for parts that may be globs."""
         if self.fronts and tuple(parts[:at]) not in self.fronts:
             return False
         if at + len(self.segments) > len(parts):
@@ -76,7 +76,7 @@ class NameTable:
         self._meant = lru_cache(maxsize=1024)(self._find_by_glob)
 
     def find_meant(self, folder: str, names: str) -> tuple[ListedName, ...]:
-        """All that a glob below the folder is about: `.e*` is about `.env`, and `*` about nothing."""
+        """All listed names that a glob below the folder targets: `.e*` targets `.env`, and `*` targets nothing."""
         return self._meant(folder.rstrip("/").casefold(), names.casefold())
 
     def _find_by_glob(self, folder: str, names: str) -> tuple[ListedName, ...]:
@@ -93,7 +93,7 @@ class NameTable:
         return tuple(found)
 
     def find(self, path: str) -> list[ListedName]:
-        """All that is listed of the path, from its front to its end."""
+        """All listed names in the path, from its start to its end."""
         found: list[ListedName] = []
         parts = path.casefold().split("/")
         for at, part in enumerate(parts):
@@ -146,9 +146,9 @@ def is_wild(text: str) -> bool:
 
 
 def means(glob: str, listed: str) -> bool:
-    """Whether a glob for names is about a listed one, and does not only pass over it.
+    """Whether a glob for names targets a listed one, and does not merely include it.
 
-    It is where it spells half of the name, or the beginning of it, or the ending that is listed.
+    It does if it spells half of the name, or the beginning of it, or the ending that is listed.
 
     >>> means(".e*", ".env"), means("*", ".env"), means("*.pem", "*.pem"), means("*.json", "credentials.*")
     (True, False, True, False)
@@ -166,7 +166,7 @@ def means(glob: str, listed: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _take_apart(glob: str) -> tuple[str, str, str, bool, int]:
-    """Without sets; how it begins and ends; whether the beginning says something; how many characters it spells."""
+    """Without sets; how it begins and ends; whether the beginning is specific; how many characters it spells."""
     plain = _SET.sub("*", glob)
     pieces = re.split(r"[*?]", plain)
     begins = len(pieces[0]) >= (2 if pieces[0].startswith(".") else 3)
@@ -174,7 +174,7 @@ def _take_apart(glob: str) -> tuple[str, str, str, bool, int]:
 
 
 def brace_forms(glob: str) -> list[str]:
-    """The globs that one with braces stands for; braces in braces, and very many, are taken for any text.
+    """The globs that one with braces expands to; nested braces, or too many of them, match any text.
 
     >>> brace_forms("*.{pem,key}")
     ['*.pem', '*.key']

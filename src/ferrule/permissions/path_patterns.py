@@ -1,8 +1,8 @@
-"""Path rules: where a pattern is anchored, and gitignore's way of matching below that.
+"""Path rules: where a pattern is anchored, and gitignore-style matching below that.
 
-`//p` is absolute, `~/p` below the home folder, `/p` below the folder that the
-rule's source stands for, `./p` and `p` below the working directory that the
-session began in. A rule that restricts matches a directory's name at any
+`//p` is absolute, `~/p` below the home folder, `/p` below the folder of the
+rule's source, `./p` and `p` below the working directory that the session started
+in. A rule that restricts matches a directory's name at any
 depth; one that allows, only where it is written.
 """
 
@@ -34,15 +34,15 @@ class Anchor(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Places:
-    """What the anchors stand for, each folder as written and as resolved."""
+    """The folders of the anchors, each as written and as resolved."""
 
     cwd: tuple[str, ...]
     home: tuple[str, ...]
     roots: tuple[str, ...] = ()
-    """The workspace and the added directories: what may be read without a rule."""
+    """The workspace and the additional directories: what may be read without a rule."""
 
     def of(self, anchor: Anchor, base: str | None) -> tuple[str, ...]:
-        """The folders of an anchor; `base` is that of the rule's source, where it is not the working directory."""
+        """The folders of an anchor; `base` is that of the rule's source, if it is not the working directory."""
         match anchor:
             case Anchor.ROOT:
                 return ("",)
@@ -62,7 +62,7 @@ class Places:
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Whether the path is the folder or lies in it.
+    """Whether the path is the folder or inside it.
 
     >>> is_below("/srv/repo/a", "/srv/repo"), is_below("/srv/repo2", "/srv/repo")
     (True, False)
@@ -73,7 +73,7 @@ def is_below(path: str, folder: str) -> bool:
 
 @plain_value
 class PathForm:
-    """A path rule's specifier, taken apart. The pattern is gitignore's, and begins with `/` where it is anchored."""
+    """A path rule's parsed specifier. The pattern is gitignore's, and begins with `/` if it is anchored."""
 
     anchor: Anchor
     pattern: str
@@ -89,12 +89,12 @@ def why_no_path(specifier: str) -> str | None:
         return "names no path. Write one such as `./secrets/**`"
     if specifier.startswith("!"):
         return (
-            "turns its pattern round with `!`, which a rule cannot. Write what it is about, and `\\!` for the character"
+            "negates its pattern with `!`, which rules do not support. Write what to match, and `\\!` for the character"
         )
     if "\0" in specifier:
-        return "holds a NUL character, which no path can"
+        return "contains a NUL character, which no path can"
     if ".." in re.split(r"/", specifier):
-        return "climbs with `..`, and a rule never matches outside its folder. Write the absolute path behind `//`"
+        return "goes up with `..`, but a rule never matches outside its folder. Write the absolute path after `//`"
     segments = specifier.split("/")
     if segments.count("**") > _MOST_STARS or any(segment.count("*") > _MOST_STARS for segment in segments):
         return f"has more than {_MOST_STARS} wildcards in a row of names or in one name. Write a simpler pattern"
@@ -114,7 +114,7 @@ def path_form(specifier: str, *, allows: bool) -> PathForm:
     if allows:
         explicit = anchor is not Anchor.CWD or text.startswith("./") or "/" in rest
         return PathForm(anchor, f"/{rest}" if explicit else rest)
-    # A restriction of what is in a folder is one of the folder itself: whoever may list or remove it, may do so below.
+    # Restricting a folder's content restricts the folder itself: whoever may list or remove it may do so below.
     rest = re.sub(r"(/\*\*|/)+$", "", rest) or "**"
     return PathForm(anchor, rest if anchor is Anchor.CWD else f"/{rest}")
 
@@ -146,27 +146,27 @@ class PathPattern:
         return any(self._regex.match(rest) is not None for rest in below(path, self.bases))
 
     def may_match_below(self, folder: str) -> bool:
-        """Whether something in the folder, which it does not match itself, could be matched."""
+        """Whether something inside the folder could match, although the folder does not."""
         head, wild = self._head()
         return any(
             is_below(place, folder) or (wild and is_below(folder, place)) for place in (b + head for b in self.bases)
         )
 
     def covers_folder(self, folder: str) -> bool:
-        """Whether it is about all that is in the folder: `dir/**` for dir."""
+        """Whether it matches everything in the folder: `dir/**` for dir."""
         head = self.form.pattern.removesuffix("/**")
         if head == self.form.pattern or _WILD.search(head):
             return False
         return any(folder == (f"{base}{head}" or "/") for base in self.bases)
 
     def spells(self, names: Iterable[str]) -> bool:
-        """Whether it has each of these names as it is, with no wildcard in it."""
+        """Whether it contains each of these names literally, without wildcards."""
         spelled = {part.casefold() for part in self.form.pattern.split("/") if not _WILD.search(part)}
         return all(name.casefold() in spelled for name in names)
 
     @property
     def is_plain(self) -> bool:
-        """Whether it means one path, and what is below that."""
+        """Whether it matches only one path, and what is below that."""
         return self.form.is_literal and self.form.pattern.startswith("/")
 
     def spell_out(self) -> tuple[str, ...]:
@@ -176,7 +176,7 @@ class PathPattern:
         return tuple(f"{base}{depth}" for base in self.bases)
 
     def _head(self) -> tuple[str, bool]:
-        """The folder that every match lies in, below the base, and whether matches may be anywhere below it."""
+        """The folder below the base that contains every match, and whether matches may be anywhere below it."""
         pattern = self.form.pattern
         if "/" not in pattern:
             return "", True
@@ -189,7 +189,7 @@ class PathPattern:
 
 
 def below(path: str, bases: Iterable[str]) -> Iterator[str]:
-    """The path as seen from each base that it lies in."""
+    """The path relative to each base that contains it."""
     for base in bases:
         if path == base or (path == "/" and not base):
             yield "."
@@ -210,7 +210,7 @@ def _compile(pattern: str) -> re.Pattern[str]:
     except GitIgnorePatternError:
         written = None
     if written is None:
-        # What gitignore cannot read is taken for the name it spells.
+        # An invalid gitignore pattern is treated as a literal name.
         depth = "" if "/" in pattern else "(?:.*/)?"
         return re.compile(f"{depth}{re.escape(pattern.strip('/'))}(?:/|\\Z)", re.DOTALL)
     source = written.pattern.replace("(?P<ps_d>/)", "/").replace("$)", r"\Z)")
@@ -218,7 +218,7 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
 
 class PathIndex(Generic[ItemT]):
-    """Many patterns that are asked as one; what they stand for comes back.
+    """Many patterns matched in one pass; the values of those that match are returned.
 
     Names without wildcards are looked up, so that only patterns with some are tried.
     """
@@ -243,7 +243,7 @@ class PathIndex(Generic[ItemT]):
 
 
 class _Group(Generic[ItemT]):
-    """The patterns that share their bases. Only those that are no plain name, path, beginning or ending are tried."""
+    """The patterns that share their bases. Only those other than a plain name, path, prefix or suffix are tried."""
 
     def __init__(self) -> None:
         self._names: dict[str, ItemT] = {}

@@ -1,9 +1,9 @@
 """Wildcards in the text of a command, a skill or an argument.
 
-`*` is any text and `?` one character; a backslash takes the meaning away. At
-the end, ` *` and `:*` mean "and any arguments": the text before them must be
-followed by a blank or by nothing. A pattern is matched in linear time, since
-rules come with repositories.
+`*` is any text and `?` one character; a backslash escapes them. At the end, ` *`
+and `:*` mean "and any arguments": the text before them must be followed by a space
+or by nothing. A pattern is matched in linear time, since rules may come with
+repositories.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ class TextPattern:
 
     @cached_property
     def first_word(self) -> str | None:
-        """The word every match begins with; `None` if a wildcard stands in it."""
+        """The word every match begins with; `None` if it contains a wildcard."""
         word = _BLANK.split(self.head, maxsplit=1)[0]
         whole = len(word) < len(self.head) or self._bounded or self.exact is not None
         return word if word and whole else None
 
     def words_stand_in(self, text: str) -> bool:
-        """Whether all words of the pattern are somewhere in the text, in any order: it may be about a part of that."""
+        """Whether all words of the pattern are in the text, in any order: it may match a part of that."""
         return bool(self._words) and all(word in text for word in self._words)
 
     @cached_property
@@ -87,7 +87,7 @@ class TextPattern:
         first, *rest = pieces
         if not rest:
             return re.compile(first + (_BOUNDARY if self._bounded else r"\Z"), re.DOTALL)
-        # Each piece is taken where it is found first and never given back, so that nothing is tried twice.
+        # Each piece is matched at its first occurrence without backtracking, so that nothing is tried twice.
         *middle, last = rest
         found = "".join(f"(?>.*?{piece})" for piece in middle)
         end = f"(?>.*?{last}{_BOUNDARY})" if self._bounded else rf".*{last}\Z"
@@ -104,7 +104,7 @@ class TextPattern:
 
 
 def _without_ending(text: str) -> tuple[str, bool]:
-    """The pattern without its "any arguments", and whether it had it."""
+    """The pattern without its trailing "any arguments" wildcard, and whether it had one."""
     for ending in (":*", " *"):
         head = text.removesuffix(ending)
         if head != text and head.strip() and not _ends_in_escape(head):

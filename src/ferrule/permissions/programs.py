@@ -1,4 +1,4 @@
-"""What rules and modes must know about programs by name."""
+"""What rules and modes need to know about programs by name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..bash_analysis.git_showing import Showing, showing
 from ..bash_analysis.names_only import NAMES_ONLY
 
 ACCEPTED: Final = frozenset({"mkdir", "touch", "mv", "cp", "rm", "rmdir", "sed"})
-"""Programs that acceptEdits lets change files inside the workspace."""
+"""Programs that may change files inside the workspace in acceptEdits."""
 
 SHELLS: Final = frozenset({"bash", "sh", "dash", "zsh", "ksh", "ash", "eval"})
 
@@ -60,11 +60,11 @@ _CHANGING_FOLDERS: Final = frozenset({"rm", "cp", "chmod", "chown", "chgrp"})
 _CHANGING: Final = _CHANGING_FOLDERS | {"rmdir", "sed", "touch", "tee", "truncate", "shred"}
 """Programs that change the files they are given."""
 _RECURSIVE: Final = re.compile(r"-[^-]*[rRa].*|--recursive|--dereference-recursive|--archive", re.DOTALL)
-"""Also with the value of another option behind it: `grep -rA3`, `cp -rt/tmp/x`."""
+"""Also followed by the value of another option: `grep -rA3`, `cp -rt/tmp/x`."""
 _OF_FOLDERS: Final = re.compile(r"-[A-Za-z0-9]*d.*|--directories.*", re.DOTALL)
-"""What grep is to do with folders."""
+"""How grep treats folders."""
 _OF_A_VARIABLE: Final = re.compile(r"[\"']*\$[A-Za-z_{]")
-"""A word that begins with what is not known, as it is written."""
+"""A word that begins with an unknown value, as written."""
 _DURATION: Final = re.compile(r"[0-9]*\.?[0-9]+[smhd]?")
 _PLAIN_WRAPPERS: Final = frozenset({"time", "nohup", "builtin", "noglob"})
 
@@ -79,7 +79,7 @@ def name_of(argv: Sequence[str]) -> str:
 
 
 def unwrap(argv: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """The command itself, then what is left of it without each wrapper that only passes a command on.
+    """The command itself, then the rest of it after each wrapper that only runs another command.
 
     >>> list(unwrap(("timeout", "5", "nice", "npm", "test")))[-1]
     ('npm', 'test')
@@ -107,7 +107,7 @@ def _inside(argv: tuple[str, ...]) -> tuple[str, ...]:
         rest = _after_options(rest, takes_value=("-i", "-o", "-e"))
     elif first != "xargs":
         return argv
-    # Options that are left over belong to a wrapper that does more than pass on: `command -v`, `xargs -I`.
+    # Remaining options belong to a wrapper that does more than run a command: `command -v`, `xargs -I`.
     return argv if not rest or rest[0].startswith("-") else rest
 
 
@@ -122,7 +122,7 @@ def _after_duration(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def needs_an_exact_rule(argv: Sequence[str]) -> bool:
-    """Whether the command does so much with its arguments that no wildcard may allow them."""
+    """Whether the command can do so much with its arguments that no wildcard may allow them."""
     name = name_of(argv)
     return name in _ONLY_EXACTLY or (name == "find" and any(word in _FIND_ACTIONS for word in argv))
 
@@ -133,7 +133,7 @@ def shows_content(argv: Sequence[str]) -> bool:
 
 
 def reads_below(argv: Sequence[str]) -> bool:
-    """Whether the command may show what is in the files below a path that it reads."""
+    """Whether the command may show the content of files below a path that it reads."""
     name = name_of(argv)
     if not shows_content(argv):
         return False
@@ -149,7 +149,7 @@ def reads_below(argv: Sequence[str]) -> bool:
 
 
 def writes_below(argv: Sequence[str]) -> bool:
-    """Whether the command may change what lies below a path that it writes."""
+    """Whether the command may change what is below a path that it writes."""
     name = name_of(argv)
     if name == "mv" or (name in _CHANGING and _names_many(argv)):
         return True
@@ -157,7 +157,7 @@ def writes_below(argv: Sequence[str]) -> bool:
 
 
 def names_put_into(argv: Sequence[str]) -> Iterator[str]:
-    """What a path that the command writes may come to hold, if that is a folder.
+    """The names that the command may create in a path that it writes, if that is a folder.
 
     >>> list(names_put_into(("cp", "-v", "a/key", "sub")))
     ['key', 'sub']
@@ -167,10 +167,10 @@ def names_put_into(argv: Sequence[str]) -> Iterator[str]:
 
 
 def _names_many(argv: Sequence[str]) -> bool:
-    """Whether a word of it stands for files that are not told: a pattern, or a variable that holds one."""
+    """Whether a word of it expands to unknown files: a pattern, or a variable that contains one."""
     return any(_OF_A_VARIABLE.match(word) or any(char in word for char in "*?[") for word in argv[1:])
 
 
 def removes_what_a_variable_names(argv: Sequence[str]) -> bool:
-    """`rm -rf "$X"/*`: where it is empty, that is everything."""
+    """`rm -rf "$X"/*`: if the variable is empty, that is everything."""
     return name_of(argv) in ("rm", "rmdir") and any(word.lstrip("\"'").startswith("$") for word in argv[1:])

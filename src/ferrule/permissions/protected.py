@@ -41,7 +41,7 @@ class PathLists:
         secrets: Iterable[str] = (),
         not_secrets: Iterable[str] = (),
     ) -> PathLists:
-        """With more names, and with names taken off. What is never written stays so."""
+        """With names added and removed. The never-written list does not change."""
         free = tuple(unprotected)
         return replace(
             self,
@@ -63,20 +63,20 @@ class Concern:
     behavior: Behavior
     reason: str
     secret: tuple[str, str] | None = None
-    """The path, and the same with its sensitive part called otherwise: a rule for it alone settles the matter."""
+    """The path, and the same with its sensitive part renamed: only a rule that matches just the first resolves it."""
     written: tuple[str, tuple[str, ...]] | None = None
-    """The path, and the names in it that an allow rule must spell to settle the matter."""
+    """The path, and the names in it that an allow rule must spell out to resolve the concern."""
     host: str | None = None
-    """The host, where a rule that names it settles the matter."""
+    """The host, if a rule that names it resolves the concern."""
     in_bypass: bool = field(default=True, kw_only=True)
-    """Whether it holds where permissions are bypassed."""
+    """Whether it applies even if permissions are bypassed."""
 
     def verdict(self) -> Verdict:
         return Verdict(behavior=self.behavior, source="safety", reason=self.reason)
 
 
 class PathGuard:
-    """Looks at what a call touches. Made once for a session."""
+    """Checks what a call touches. Created once per session."""
 
     def __init__(self, places: Places, lists: PathLists = DEFAULT_LISTS) -> None:
         self._places = places
@@ -98,22 +98,22 @@ class PathGuard:
                 yield Concern(Behavior.ASK, reason, host=touch.host, in_bypass=False)
 
     def secret_in(self, path: str) -> Concern | None:
-        """Why reading the path is asked about, if it is."""
+        """Why reading the path needs to be asked about; `None` if it does not."""
         found = self._table.find(path)
         return self._read(path, self._find_listed(found, path)) if found else None
 
     def secret_meant(self, folder: str, names: str) -> Concern | None:
-        """The same for a glob below a folder: for one that means a secret, not for one that passes over it."""
+        """The same for a glob below a folder: for one that targets a secret, not for one that merely includes it."""
         for listed in self._table.find_meant(folder, names) if names else ():
             path = _spell_out(folder, names, listed)
-            spelled = self._table.find(path.rstrip("*?"))  # `.env.example*` is about what is no secret
+            spelled = self._table.find(path.rstrip("*?"))  # `.env.example*` does not target a secret
             concern = self._read(path, self._find_listed([listed, *spelled], path))
             if concern is not None:
                 return concern
         return None
 
     def _of_path(self, touch: ReadsPath | WritesPath, *, shows: bool) -> Iterator[Concern]:
-        """What a program shows of a name only is no secret."""
+        """If a program shows only names, nothing secret is read."""
         reads = isinstance(touch, ReadsPath)
         if reads and not shows:
             return
@@ -137,9 +137,9 @@ class PathGuard:
         found = self._table.find(path)
         listed = self._find_listed(found, path) if found else _NOTHING
         if "system" in listed or (path.startswith(VOLUMES) and self._is_of_the_system(without_volume(path))):
-            return Concern(Behavior.DENY, f"{path} says who may do what on this machine, and is never written")
+            return Concern(Behavior.DENY, f"{path} controls access to this machine, and is never written")
         if change in _REMOVING and self._is_critical(path):
-            return Concern(Behavior.ASK, f"{path} would be removed, and no rule and no mode approves that")
+            return Concern(Behavior.ASK, f"{path} would be removed, which no rule or mode can approve")
         return self._delicate(path, listed) if listed else None
 
     def _is_of_the_system(self, path: str) -> bool:
@@ -167,7 +167,7 @@ class PathGuard:
         return Concern(Behavior.ASK, reason, written=(path, names), in_bypass=False)
 
     def _find_protected(self, path: str, listed: Mapping[str, ListedName]) -> ListedName | None:
-        """An exempt folder takes nothing away from what is below it, such as the .git of a worktree."""
+        """An exempt folder does not exempt what is below it, such as the .git of a worktree."""
         exempt = listed.get("not_run_later")
         if exempt is None:
             return listed.get("run_later")
@@ -176,10 +176,10 @@ class PathGuard:
         return self._find_listed(self._table.find(rest), rest).get("run_later")
 
     def _find_listed(self, found: Sequence[ListedName], path: str) -> Mapping[str, ListedName]:
-        """Of what was found of the path the first of each list.
+        """The first match of each list in the path.
 
-        A workspace that lies in a folder named `secrets` is not sensitive as a
-        whole: for such names only what is below the workspace counts.
+        A workspace inside a folder named `secrets` is not sensitive as a whole:
+        such names apply only below the workspace.
         """
         if not found:
             return _NOTHING
@@ -191,7 +191,7 @@ class PathGuard:
         return listed
 
     def _is_critical(self, path: str) -> bool:
-        """The root and what is in it, home, and the workspace with all that it lies in."""
+        """The root and what is in it, home, and the workspace with all its parent folders."""
         if path == "/" or is_critical(path, home=self._places.home[0] if self._places.home else "/", workspace=""):
             return True
         return any(is_below(folder, path) for folder in (*self._places.home, *self._places.roots, *self._places.cwd))
@@ -199,19 +199,19 @@ class PathGuard:
 
 @lru_cache(maxsize=4)
 def _table(lists: PathLists, home: tuple[str, ...]) -> NameTable:
-    """Made once for many judges: rules change more often than what is protected."""
+    """Created once for many judges: rules change more often than what is protected."""
     return NameTable({each.name: getattr(lists, each.name) for each in fields(lists)}, home=home)
 
 
 def _rename_secret(path: str, secret: ListedName) -> str:
-    """The path with its secret part called otherwise."""
+    """The path with its secret part renamed."""
     parts = path.split("/")
     other = (f"x{step}-x" for step in range(secret.length))
     return "/".join((*parts[: secret.at], *other, *parts[secret.at + secret.length :]))
 
 
 def _spell_out(folder: str, names: str, listed: ListedName) -> str:
-    """The path that a glob means: as listed, or as the glob has it where that is a pattern too."""
+    """The path that a glob targets: as listed, or as in the glob if that is a pattern too."""
     parts = [*folder.rstrip("/").split("/"), *(part for part in names.split("/") if part not in ("", "."))]
     name = listed.name.removeprefix("~/").strip("/").split("/")
     own = parts[listed.at : listed.at + listed.length] if is_wild(listed.name) else name

@@ -1,4 +1,4 @@
-"""What stands between the parentheses of a rule, by the kind of tool it names."""
+"""The specifier between the parentheses of a rule, by the kind of tool it names."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from .tool_names import CANONICAL, MCP
 
 COMMAND_TOOLS: Final = frozenset({"Bash", "PowerShell", "Monitor"})
 FOLDING: Final = frozenset({"PowerShell"})
-"""Shells to which upper and lower case are the same."""
+"""Shells that ignore case."""
 READING: Final = "Read"
 WRITING: Final = "Edit"
 PATH_TOOLS: Final = frozenset({"Write", "MultiEdit", "NotebookEdit", "Glob", "Grep", "LSP"})
-"""Tools whose paths `Read` and `Edit` rules speak for; a path rule under their own name can only restrict them."""
+"""Tools whose paths `Read` and `Edit` rules cover; a path rule under their own name can only restrict them."""
 NAMED_BY: Final = {"Agent": ("subagent_type",), "Skill": ("skill", "args")}
-"""Tools that a rule tells apart by the name of what they start, and the parameters that hold it."""
+"""Tools that a rule distinguishes by the name of what they start, and the parameters that contain it."""
 PRIMARY: Final = frozenset({"command", "file_path", "path", "notebook_path", "url"})
-"""Parameters that other forms speak for, in tools whose forms are known."""
+"""Parameters that other forms cover, in tools whose forms are known."""
 
 _ARGUMENT: Final = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_-]*):(?P<value>.*)", re.DOTALL)
 _DOMAIN: Final = "domain:"
@@ -32,7 +32,7 @@ _DOMAIN: Final = "domain:"
 
 @plain_value
 class WholeTool:
-    """The tool, whatever it is given."""
+    """The tool, whatever its arguments."""
 
 
 @plain_value
@@ -44,7 +44,7 @@ class OfCommand:
 class OfPath:
     path: PathForm
     tool_only: bool = False
-    """Whether it speaks for the calls of its own tool alone."""
+    """Whether it covers only the calls of its own tool."""
 
 
 @plain_value
@@ -54,16 +54,16 @@ class OfHost:
 
 @plain_value
 class OfName:
-    """What an agent or a skill is called, with its arguments."""
+    """The name of an agent or a skill, with its arguments."""
 
     parameters: tuple[str, ...]
     pattern: TextPattern
 
     def names(self, values: Sequence[object], behavior: Behavior) -> bool:
-        """Whether it is about a call with these values of its parameters.
+        """Whether it matches a call with these parameter values.
 
-        A rule that restricts `deploy` does so whatever it is given to work on;
-        one that allows it allows that alone, and `deploy *` what it is given too.
+        A rule that restricts `deploy` does so whatever its arguments; one that
+        allows it allows it only without arguments, and `deploy *` with any.
         """
         called = " ".join(word for value in values if isinstance(value, str) and (word := value.strip())).lstrip("/")
         if self.pattern.matches(called):
@@ -82,7 +82,7 @@ class OfArgument:
 
 @plain_value
 class OwnWords:
-    """A specifier that only the tool itself can read."""
+    """A specifier that only the tool itself can interpret."""
 
 
 Form: TypeAlias = WholeTool | OfCommand | OfPath | OfHost | OfName | OfArgument | OwnWords
@@ -93,11 +93,11 @@ class NoForm(ValueError):
 
 
 def forms_of(tool: str, specifier: str | None, behavior: Behavior) -> tuple[Form, ...]:
-    """What the rule is about; any one of the forms is enough. Raises `NoForm`."""
+    """What the rule matches; any one of the forms is enough. Raises `NoForm`."""
     if specifier is None or specifier in ("", "*"):
         return (WholeTool(),)
     if not specifier.strip():
-        raise NoForm("has nothing but blanks in its parentheses. Write the tool's name alone, or what it is about")
+        raise NoForm("has only spaces in its parentheses. Write the tool's name alone, or what it should match")
     tool = CANONICAL.get(tool, tool)
     argument = _argument(specifier, tool) if behavior is not Behavior.ALLOW else None
     more: tuple[Form, ...] = (argument,) if argument is not None else ()
@@ -110,12 +110,12 @@ def forms_of(tool: str, specifier: str | None, behavior: Behavior) -> tuple[Form
     if tool in NAMED_BY:
         return (OfName(NAMED_BY[tool], TextPattern(unescape(specifier).strip().lstrip("/"))), *more)
     if tool == "WebSearch" and not more:
-        raise NoForm("has a specifier, and WebSearch takes none. Write `WebSearch`")
+        raise NoForm("has a specifier, but WebSearch does not accept one. Write `WebSearch`")
     return (OwnWords(), *more)
 
 
 def unescape(specifier: str) -> str:
-    r"""Without the backslashes that only keep parentheses apart.
+    r"""Without the backslashes that only escape parentheses.
 
     >>> unescape(r"echo \(\*\)")
     'echo (\\*)'
@@ -146,7 +146,7 @@ def _of_path(tool: str, specifier: str, behavior: Behavior) -> tuple[Form, ...]:
 
 
 def _spellings(path: str) -> tuple[str, ...]:
-    """Letters with their accents as one character or as two: file systems may take them for the same name."""
+    """Both Unicode normal forms of the text: file systems may treat them as the same name."""
     if path.isascii():
         return (path,)
     return tuple(dict.fromkeys((path, unicodedata.normalize("NFC", path), unicodedata.normalize("NFD", path))))

@@ -1,7 +1,7 @@
-"""Rules against a call: by the tool's name, by the call's own form, by each thing it touches.
+"""Matching rules against a call: by the tool's name, by the call's own form, by each thing it touches.
 
 Rules are indexed once: a tool's by its name, commands by their first word,
-paths by their names. What cannot match is not looked at.
+paths by their names. What cannot match is not checked.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .tool_names import NamePattern, names_of
 
 @plain_value
 class RuleMatch:
-    """A rule, and what it is about in this call."""
+    """A rule, and what it matches in this call."""
 
     rule: Rule
     what: str = "it"
@@ -48,7 +48,7 @@ class ToolRules:
 
     whole: Rule | None
     by_tool: tuple[Rule, ...]
-    """Those whose specifier the tool itself reads."""
+    """Those whose specifier the tool itself interprets."""
     by_name: tuple[tuple[OfName, Rule], ...]
     by_argument: Mapping[str, Sequence[tuple[TextPattern, Rule]]]
     commands: tuple[CommandIndex, ...]
@@ -171,18 +171,18 @@ def restriction(index: RuleIndex, proposal: Proposal) -> RuleMatch | None:
 
 
 def command_of(proposal: Proposal) -> str | None:
-    """The text that a command tool is given."""
+    """The command text of a call."""
     command = proposal.arguments.get("command")
     return command.strip() if isinstance(command, str) else None
 
 
 def own_words(tool: AnyTool, rule: Rule, input: Any) -> bool | None:
-    """What the tool says of its own specifier; one that fails to say fails towards the safe side."""
+    """Whether the tool matches its own specifier; if it fails, the safer answer."""
     if rule.specifier is None:
         return None
     try:
         return tool.matches(rule.specifier, input)
-    except Exception:  # somebody else's code: a rule that restricts then holds, one that allows does not
+    except Exception:  # foreign code: a rule that restricts then applies, one that allows does not
         return rule.behavior is not Behavior.ALLOW
 
 
@@ -242,7 +242,7 @@ def _of_touch(index: RuleIndex, named: ToolRules, touch: Touch) -> Rule | None:
 
 
 def _of_path(touch: ReadsPath | WritesPath, *indexes: PathIndex[Rule]) -> Rule | None:
-    """As written, as resolved, or by a link on the way: any of them is enough to restrict."""
+    """As written, as resolved, or through a link on the way: any match is enough to restrict."""
     plain = touch.real in ("", touch.path) and not touch.links
     paths = (touch.path,) if plain else (touch.path, touch.real or touch.path, *touch.links)
     for index in indexes:
@@ -255,14 +255,14 @@ def _of_path(touch: ReadsPath | WritesPath, *indexes: PathIndex[Rule]) -> Rule |
 
 
 def _spellings_of(paths: Sequence[str]) -> Iterator[str]:
-    """As they are, and with each accent as a part of its letter, as rules that restrict have it too."""
+    """As they are, and in composed Unicode form, which restricting rules match too."""
     for path in paths:
         yield path
         yield unicodedata.normalize("NFC", path)
 
 
 def _of_command(index: RuleIndex, argv: Sequence[str]) -> Rule | None:
-    """Every shell's rules hold for every command, past wrappers and past the folder a program is called from."""
+    """Every shell's rules apply to every command, ignoring wrappers and the folder of the program."""
     shells = [commands for commands in index.commands.values() if commands]
     for form in unwrap(argv) if shells else ():
         spelled = " ".join(form)

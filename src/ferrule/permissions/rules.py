@@ -1,7 +1,7 @@
 """Permission rules as users write them: `Read`, `Bash(npm run *)`, `Read(./secrets/**)`.
 
-A rule is read once and knows where it stands. One that cannot be read is
-refused by its text: it is never taken for something wider.
+A rule is parsed once and knows where it comes from. An invalid one is reported
+with its text: it is never read as something wider.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class RuleError(ValueError):
 
 @frozen_value
 class Origin:
-    """Where a rule stands: the file, or the flag.
+    """Where a rule comes from: the file, or the flag.
 
     >>> str(Origin(".claude/settings.json", line=7))
     '.claude/settings.json:7'
@@ -50,7 +50,7 @@ class Rule:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is about every call of its tool."""
+        """Whether it matches every call of its tool."""
         return any(isinstance(form, WholeTool) for form in self.forms)
 
     def __str__(self) -> str:
@@ -59,7 +59,7 @@ class Rule:
 
 @frozen_value
 class RuleReading:
-    """The rules of a list, and a warning for each entry that is none."""
+    """The rules of a list, and a warning for each invalid entry."""
 
     rules: tuple[Rule, ...]
     warnings: tuple[str, ...]
@@ -88,12 +88,12 @@ def parse_rule(text: str, behavior: Behavior, origin: Origin | str) -> Rule:
 
 
 def parse_rules(texts: Iterable[str], behavior: Behavior, origin: Origin | str) -> tuple[Rule, ...]:
-    """All of them, or `RuleError` for the first that is none."""
+    """All of them. Raises `RuleError` for the first that is invalid."""
     return tuple(parse_rule(text, behavior, origin) for text in texts)
 
 
 def read_rules(texts: Iterable[tuple[str, Origin]], behavior: Behavior) -> RuleReading:
-    """The rules among the texts. What is none is left out, with a warning in its place."""
+    """The rules among the texts. Invalid ones are left out, with a warning for each."""
     rules: list[Rule] = []
     warnings: list[str] = []
     for text, origin in texts:

@@ -1,9 +1,9 @@
-"""The settings' `sandbox`: commands that are held to the workspace, and so need no question.
+"""The settings' `sandbox`: commands that are confined to the workspace, and so run without asking.
 
-A command that nobody approved is held to what it declared. One whose effects
-are not known runs where it can write the workspace, its temporary folder and
-what the settings add, never what is protected, and reaches nobody: the kernel
-cannot tell hosts apart.
+A command that nobody approved is confined to its declared effects. One with
+unknown effects can write only the workspace, its temporary folder and what the
+settings add, never protected paths, and has no network: the kernel cannot
+distinguish hosts.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from .patterns import TextPattern
 @named_value
 class SandboxPolicy:
     auto_allow: bool = True
-    """Whether what runs inside needs no question."""
+    """Whether commands inside run without asking."""
     may_leave: bool = True
-    """Whether a person may let a command run outside of it."""
+    """Whether a person may allow a command to run outside of it."""
     required: bool = False
-    """Whether a command does not run at all where there is no sandbox."""
+    """Whether commands are refused if no sandbox is available."""
     excluded: tuple[TextPattern, ...] = ()
-    """Commands that it is not for."""
+    """Commands that run outside of it."""
     writable: tuple[str, ...] = ()
     unwritable: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class CannotEnforce(ValueError):
 
 
 def sandbox_of(layered: Layered, cwd: str) -> SandboxPolicy | None:
-    """`None` where it is not enabled. Raises `CannotEnforce`."""
+    """`None` if it is not enabled. Raises `CannotEnforce`."""
     if not _flag(layered, "enabled"):
         return None
     files = layered.items("sandbox", "credentials", "files")
@@ -66,7 +66,7 @@ def sandbox_of(layered: Layered, cwd: str) -> SandboxPolicy | None:
 
 
 def allowed_reads(layered: Layered, cwd: str) -> tuple[str, ...]:
-    """What commands that nobody approved may read besides, whether or not a sandbox is enabled."""
+    """What commands that nobody approved may also read, whether or not a sandbox is enabled."""
     return _paths(layered, "allowRead", cwd)
 
 
@@ -79,7 +79,7 @@ def apply_sandbox_policy(
     mode: Mode,
     confines: Callable[[Confinement], bool],
 ) -> Opinion:
-    """What the rules say of a command, as it is to run inside. `roots` are the folders that are worked in."""
+    """The rules' verdict on a command, adapted to run inside. `roots` are the folders of the workspace."""
     if not is_command(proposal):
         return verdict
     if (
@@ -89,7 +89,7 @@ def apply_sandbox_policy(
     ):
         return verdict
     if proposal.input.dangerously_disable_sandbox:
-        return verdict if policy.may_leave else _refusal("the settings let no command run outside of the sandbox")
+        return verdict if policy.may_leave else _refusal("the settings do not allow commands outside of the sandbox")
     if verdict is not None and verdict.behavior is Behavior.ALLOW and not verdict.approved:
         declared = join_confinements(verdict.needs_confinement, confinement_wanted_by(policy))
         return replace(verdict, needs_confinement=declared) if confines(declared) else verdict
@@ -104,7 +104,7 @@ def apply_sandbox_policy(
     if verdict is None:
         needed = replace(needed, grants=Grants(lasts=grants_of(proposal).lasts))
     if not confines(needed):
-        return _refusal("the settings want a sandbox, and this machine has none") if policy.required else verdict
+        return _refusal("the settings require a sandbox, and this machine has none") if policy.required else verdict
     if verdict is None and policy.auto_allow:
         inside = "it runs in a sandbox that holds it to the workspace"
         return Verdict(behavior=Behavior.ALLOW, source="mode", reason=inside, needs_confinement=needed)
@@ -117,14 +117,14 @@ def confinement_wanted_by(policy: SandboxPolicy | None) -> Confinement:
 
 
 def _inside_grants(proposal: Proposal, roots: tuple[str, ...]) -> Grants:
-    """What the command declares in the folders that are worked in. Nothing allows the rest, nor the network."""
+    """What the command declares within the workspace. Nothing else is allowed, and no network."""
     declared = grants_of(proposal)
     writes = tuple(one for one in declared.writes if any(is_below(one.path, root) for root in roots))
     return Grants(writes=writes, lasts=declared.lasts)
 
 
 def _confinement_for(policy: SandboxPolicy, verdict: Opinion, roots: tuple[str, ...]) -> Confinement:
-    """What the settings want enforced, with what the rules want."""
+    """What the settings require to be enforced, combined with what the rules require."""
     rules = (verdict.needs_confinement if verdict else None) or Confinement()
     return replace(
         rules,
@@ -135,7 +135,7 @@ def _confinement_for(policy: SandboxPolicy, verdict: Opinion, roots: tuple[str, 
 
 
 def _is_excluded(policy: SandboxPolicy, proposal: Proposal) -> bool:
-    """Whether each of its commands is one that the sandbox is not for."""
+    """Whether each of its commands is excluded from the sandbox."""
     commands = [touch for touch in proposal.effects.touches if isinstance(touch, RunsCommand) and not touch.within]
     return bool(commands) and all(
         any(pattern.matches(" ".join(one.argv)) or pattern.text == one.argv[0] for pattern in policy.excluded)
@@ -158,6 +158,6 @@ def _paths(layered: Layered, key: str, cwd: str) -> tuple[str, ...]:
 
 
 def _absolute_path(path: str, source: Source, cwd: str) -> str:
-    """As a shell would read it: relative ones from the workspace, or from the folder of a user's own file."""
+    """As a shell would read it: relative to the workspace, or to the folder of a user's own file."""
     base = cwd if source.level.in_folder or source.path.startswith("-") else os.path.dirname(source.path)
     return os.path.normpath(os.path.join(base, os.path.expanduser(path)))

@@ -1,4 +1,4 @@
-"""Which paths hold secrets by their names, for whoever searches a tree for them."""
+"""Which paths contain secrets, judging by their names, for code that searches a tree."""
 
 from __future__ import annotations
 

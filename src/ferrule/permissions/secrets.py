@@ -1,4 +1,4 @@
-"""Secrets that a search passes over: which files nobody was asked about, found fast among many."""
+"""Secrets that a search skips: files that nobody was asked about, found quickly among many."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class SecretFiles:
     """Satisfies `host.search.Secrets`."""
 
     def __init__(self, guard: PathGuard, names: Sequence[str], is_settled: Callable[[Concern], bool]) -> None:
-        """`names` are those of the list; `is_settled` says whether a rule allows what a concern is about by name."""
+        """`names` are those of the list; `is_settled` tells whether a rule allows the subject of a concern by name."""
         self._guard = guard
         self._is_settled = is_settled
         last = [name.rpartition("/")[2].casefold() for name in names]

@@ -1,4 +1,4 @@
-"""Paths that are more than files, as data, by what makes them so. `name_table` says how a name is read."""
+"""Lists of protected, sensitive and critical paths. `name_table` defines how names are matched."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RUN_LATER: Final = """
     ~/.pyenv ~/.rbenv ~/.nvm ~/.asdf ~/.asdfrc ~/.sdkman ~/.rustup ~/.volta ~/.bun ~/.deno ~/.krew
     ~/.local/state/ferrule ~/.config/ferrule ~/Library/LaunchAgents ~/Library/Preferences
 """
-"""What programs run, or trust, without being told to again. With `~/` before it, a name is one in the home folder only:
+"""What programs run or trust on their own later. With a `~/` prefix, a name applies in the home folder only:
 in a project such a file does nothing by itself."""
 
 NOT_RUN_LATER: Final = ".claude/worktrees"
@@ -49,14 +49,14 @@ NOT_SECRETS: Final = """
     .env.example .env.sample .env.template .env.dist .env.defaults id_rsa.pub id_ed25519.pub id_ecdsa.pub id_dsa.pub
     .ssh/known_hosts
 """
-"""Named like a secret and made to be read."""
+"""Named like a secret, but meant to be read."""
 
 DELICATE: Final = "db/seeds .github/workflows/*.yml .github/workflows/*.yaml .gitlab-ci.yml Jenkinsfile"
-"""What changes other systems when it is changed."""
+"""Files whose changes affect other systems."""
 
 SYSTEM: Final = """
     /etc/passwd /etc/passwd- /etc/shadow /etc/shadow- /etc/group /etc/group- /etc/gshadow /etc/gshadow-
     /etc/sudoers /etc/sudoers.d /etc/pam.d /etc/pam.conf /etc/security /etc/doas.conf /etc/master.passwd
     /etc/ld.so.preload /etc/subuid /etc/subgid /etc/polkit-1
 """
-"""Who may do what on the machine: never written."""
+"""Access control of the machine: never written."""

@@ -1,4 +1,4 @@
-"""The narrowest rules that would allow a call: for "always", and to say what would change an answer."""
+"""The narrowest rules that would allow a call: for "always", and to explain what would change a decision."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _IN_PATHS: Final = re.compile(r"[\\*?\[\]()!#]")
 
 
 def suggest_rules(proposal: Proposal, cwd: str, allows: Callable[[tuple[str, ...]], bool]) -> tuple[str, ...]:
-    """No wider than the call; none where no such rule helps.
+    """No wider than the call; empty if no such rule helps.
 
-    `allows` says whether the call would be allowed with these rules beside
-    those there are: what stays forbidden is not offered.
+    `allows` tells whether the call would be allowed with these rules added to
+    the existing ones: what stays forbidden is not offered.
     """
     for rules in (_parts(proposal), _whole(proposal), _touches(proposal, cwd)):
         if rules and len(rules) <= MOST and allows(rules):
@@ -32,7 +32,7 @@ def suggest_rules(proposal: Proposal, cwd: str, allows: Callable[[tuple[str, ...
 
 
 def _parts(proposal: Proposal) -> tuple[str, ...]:
-    """One rule for each command, so that each can be met again beside others."""
+    """One rule for each command, so that each also matches in other combinations."""
     if proposal.tool.name not in COMMAND_TOOLS or proposal.tool.server is not None:
         return ()
     sources = (
@@ -44,7 +44,7 @@ def _parts(proposal: Proposal) -> tuple[str, ...]:
 
 
 def _whole(proposal: Proposal) -> tuple[str, ...]:
-    """The call as it is written."""
+    """The call as written."""
     if proposal.tool.server is not None or proposal.tool.name.startswith(MCP):
         return (proposal.tool.name,)
     command = command_of(proposal) if proposal.tool.name in COMMAND_TOOLS else None
@@ -71,7 +71,7 @@ def _of_command(tool: str, command: str) -> str:
 
 
 def _of_path(path: str, cwd: str) -> str:
-    """Below the working directory as seen from there, so that it holds for whoever shares the settings."""
+    """Relative to the working directory if below it, so that it applies for everyone who shares the settings."""
     inside = is_below(path, cwd) and path != cwd
     written = f"./{path[len(cwd.rstrip('/')) + 1 :]}" if inside else f"/{path}"
     return _IN_PATHS.sub(_escape, written)

@@ -1,7 +1,7 @@
 """Which tools a rule names: by name, by glob, by MCP server.
 
-A server is matched by what it is called, not by where its tool's name could
-be split: the tool of server `a__b` is no tool of server `a`.
+A server is matched by its name, not by where its tool's name could be split: the
+tool of server `a__b` does not belong to server `a`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SPEAKS_FOR: Final = {
     "Edit": frozenset({"Write", "MultiEdit", "NotebookEdit"}),
     "Read": frozenset({"Grep", "Glob", "LSP"}),
 }
-"""Tools that do what another does in another way: a rule for that one is about them too."""
+"""Tools that do the same as another in a different way: a rule for that one applies to them too."""
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _GLOB: Final = re.compile(r"[A-Za-z0-9_.*?-]+")
@@ -45,7 +45,7 @@ def why_no_name(name: str, behavior: Behavior) -> str | None:
         return None
     if _GLOB.fullmatch(name) and _is_glob(name):
         return "allows every tool of that kind. Name each tool" if behavior is Behavior.ALLOW else None
-    return "is no rule. Write a tool name, such as Read"
+    return "is not a rule. Write a tool name, such as Read"
 
 
 class NamePattern:
@@ -61,7 +61,7 @@ class NamePattern:
         self.name = name
         self.exact: str | None = None
         self._server: str | None = None
-        """The server that it names as a whole. `a__b` is one too, beside the tool b of server a."""
+        """The server that it names as a whole. `a__b` can be a server too, besides the tool b of server a."""
         self._glob: TextPattern | None = None
         if name.startswith(MCP):
             self._of_server(name.removeprefix(MCP))
@@ -80,7 +80,7 @@ class NamePattern:
             self.exact = MCP + normalise_server(rest)
 
     def names(self, tool: AnyTool, behavior: Behavior) -> bool:
-        """Whether a rule of this kind is about the tool, under its own name or an old one."""
+        """Whether a rule of this kind matches the tool, under its own name or an old one."""
         return any(self._names(name, tool.server, behavior) for name in names_of(tool))
 
     def _names(self, name: str, server: str | None, behavior: Behavior) -> bool:
@@ -105,7 +105,7 @@ def names_of(tool: AnyTool) -> tuple[str, ...]:
 
 
 def normalise_server(server: str) -> str:
-    """As it stands in the names of its tools.
+    """As it appears in the names of its tools.
 
     >>> normalise_server("my server.v2")
     'my_server_v2'
@@ -122,6 +122,6 @@ def _is_of_server(name: str, wanted: str, server: str | None, behavior: Behavior
         return normalise_server(server) == wanted and name.startswith(MCP)
     if not name.startswith(f"{MCP}{wanted}__"):
         return False
-    # Nobody said which server it is. A rule that restricts takes every reading of the name, one that allows only
-    # the name that has a single one.
+    # The server is unknown. A rule that restricts accepts every reading of the name, one that allows accepts only
+    # a name with a single reading.
     return behavior is not Behavior.ALLOW or name.removeprefix(MCP).count("__") == 1

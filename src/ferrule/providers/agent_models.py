@@ -17,7 +17,7 @@ class AgentModels:
     """Satisfies `agents.launcher.ModelSource`."""
 
     def __init__(self, environ: Mapping[str, str], choice: ModelChoice, *, own: ModelProvider) -> None:
-        """`own` is the session's model, which is asked where a short name is of a service that cannot be asked."""
+        """`own` is the session's model, the fallback for a short name whose service is not available."""
         self._environ = environ
         self._choice = choice
         self._own = own
@@ -39,5 +39,5 @@ class AgentModels:
 
 
 def is_out_of_reach(name: str, environ: Mapping[str, str], choice: ModelChoice) -> bool:
-    """Whether it is a short name, as agents of other programs have them, of a service that cannot be asked here."""
+    """Whether it is a short name, as agents of other programs use them, of a service that is not available here."""
     return is_short(name) and not speaks_anthropic(choice.reaching(name, environ))

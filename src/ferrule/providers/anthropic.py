@@ -13,13 +13,13 @@ from .service_errors import ServiceAddress
 from .service_model import ServiceModel
 
 VERSION = "2023-06-01"
-"""All that Ferrule uses is in it, and every service that speaks this language knows it."""
+"""Includes everything that Ferrule uses, and every compatible service supports it."""
 BASE_URL = "https://api.anthropic.com"
 
 
 @named_value
 class AnthropicKeys:
-    """Either will do; a service that asks for none gets none."""
+    """Either one is enough; a service that needs no key gets none."""
 
     api_key: str = ""
     bearer: str = ""
@@ -38,7 +38,7 @@ class AnthropicModel(ServiceModel):
         thinking: Thinking = "budget",
         retries: Retries | None = None,
     ) -> None:
-        """`betas` names features that are not for everybody yet. Raises `BadUrl` where `base_url` is none."""
+        """`betas` names features that are not generally available yet. Raises `BadUrl` if `base_url` is not a URL."""
         service = ServiceAddress(
             name="Anthropic" if base_url == BASE_URL else "The model's service",
             url=Url.parse(base_url.rstrip("/") + "/v1/messages"),

@@ -83,8 +83,8 @@ class AnthropicBodies:
         return b",".join(fragments)
 
     def _messages(self, history: Sequence[Turn]) -> list[bytes]:
-        """The last message is where the next request finds this one in the cache; the one before it is where this
-        request finds the last, even where more came between than the service looks back.
+        """The next request finds this one in the cache by the last message; this request finds the previous one by
+        the message before it, even if more came between than the service looks back.
         """
         fragments = self._turns.of(history)
         backwards = range(len(history) - 1, -1, -1)
@@ -94,7 +94,7 @@ class AnthropicBodies:
 
 
 def _mark_breakpoint(fragment: bytes, *, closing: int) -> bytes:
-    """With a breakpoint in its last block, which closes with the last so many bytes."""
+    """With a breakpoint in its last block, whose closing bytes have the given length."""
     return fragment[:-closing] + BREAKPOINT + fragment[-closing:]
 
 
@@ -117,7 +117,7 @@ def _turn(turn: Turn) -> bytes:
 
 
 def _blocks(content: tuple[Block, ...]) -> list[dict[str, Any]]:
-    """Blank text is refused by the service, and says nothing."""
+    """The service refuses blank text, which means nothing anyway."""
     return [wire(block) for block in content if not (isinstance(block, Text) and not block.text.strip())]
 
 
@@ -126,12 +126,12 @@ def _beside_errors(results: tuple[ToolResult, ...]) -> Iterator[Block]:
     for result in results:
         shown = [block for block in result.content if not isinstance(block, Text)] if result.is_error else []
         if shown:
-            yield from (Text(f"What the call {narrow_id(result.call_id)} gave:"), *shown)
+            yield from (Text(f"Result of the call {narrow_id(result.call_id)}:"), *shown)
 
 
 def _result(result: ToolResult) -> dict[str, Any]:
     content = _blocks(result.content)
-    if result.is_error:  # which the service refuses without a text
+    if result.is_error:  # which the service refuses without text
         content = [block for block in content if block["type"] == "text"] or [EMPTY]
     return {
         "type": "tool_result",
@@ -148,7 +148,7 @@ def _part(part: AssistantPart) -> dict[str, Any] | None:
         case Thought(text, signature, redacted):
             if redacted:
                 return {"type": "redacted_thinking", "data": redacted}
-            # Reasoning that is not signed is another service's, and would be refused.
+            # Unsigned reasoning comes from another service, and would be refused.
             return {"type": "thinking", "thinking": text, "signature": signature} if signature else None
         case ToolCall(id, name, arguments):
             return {"type": "tool_use", "id": narrow_id(id), "name": narrow_id(name), "input": dict(arguments)}
@@ -210,7 +210,7 @@ class AnthropicReader:
                 yield event
 
     def _merge_usage(self, usage: Any) -> Usage:
-        """A later report holds what has changed; what it leaves out stands."""
+        """A later report contains what has changed; what it leaves out stays the same."""
         new = cast(dict[str, Any], usage) if isinstance(usage, dict) else {}
         old = self._usage
         self._usage = Usage(
@@ -252,7 +252,7 @@ class AnthropicReader:
 
 
 class _Block:
-    """A content block as it grows."""
+    """A content block while it is being received."""
 
     def __init__(self, start: dict[str, Any]) -> None:
         self._start = start
@@ -309,9 +309,9 @@ class _Block:
 
 
 def _text(value: Any) -> str:
-    """Raises `TypeError` for what is neither a text nor nothing."""
+    """Raises `TypeError` for anything but a string or `None`."""
     if value is not None and not isinstance(value, str):
-        raise TypeError(f"{type(value).__name__} in the place of a text")
+        raise TypeError(f"{type(value).__name__} instead of a string")
     return value or ""
 
 

@@ -1,4 +1,4 @@
-"""The model of a headless run: another one when somebody says so, no faster than its reader, and timed."""
+"""The model of a headless run: it can be changed, waits for its reader, and is timed."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from ..core.model import ModelEvent, ModelFacts, ModelProvider, Request, Stopped
 
 
 async def _no_wait() -> None:
-    """Nobody reads along who could be too slow."""
+    """The default: no reader to wait for."""
 
 
 class AskedModel:
     def __init__(self, model: ModelProvider) -> None:
         self.model = model
         self.seconds = 0.0
-        """How long its messages took, in all."""
+        """How long its messages took in total."""
         self.facts_by_name: dict[str, ModelFacts] = {}
         """Of every model that was asked."""
         self.ready: Callable[[], Awaitable[object]] = _no_wait
-        """Awaited before each event: whoever writes the conversation down sets the pace."""
+        """Awaited before each event: whoever records the conversation sets the pace."""
         self.is_finished: Callable[[], bool] = bool
-        """Asked before each request; once it is true, the model has nothing more to say."""
+        """Called before each request; once it is true, the model says nothing more."""
 
     @property
     def name(self) -> str:
@@ -34,7 +34,7 @@ class AskedModel:
         return self.model.facts
 
     async def close(self) -> None:
-        """Leave the connections of a model that has some."""
+        """Closes the connections of a model that has any."""
         close: Callable[[], Awaitable[None]] | None = getattr(self.model, "close", None)
         if close is not None:
             await close()
@@ -50,7 +50,7 @@ class AskedModel:
             async with self.model.stream(request) as events:
                 yield self._pace(events)
         finally:
-            self.facts_by_name[self.name] = self.facts  # another one may have answered in its place
+            self.facts_by_name[self.name] = self.facts  # another one may have answered instead
             self.seconds += monotonic() - began
 
     async def _pace(self, events: AsyncIterator[ModelEvent]) -> AsyncIterator[ModelEvent]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..core.tool import ToolSpec
 
 MOST_CONVERSATIONS = 32
-"""Of one provider at once: the main one and those of the agents it started."""
+"""Conversations of one provider at the same time: the main one and those of the agents it started."""
 
 
 def encode_json(value: Any) -> bytes:
@@ -35,7 +35,7 @@ def encode_json(value: Any) -> bytes:
 
 
 def _finite(value: Any) -> Any:
-    """JSON has no NaN and no infinity."""
+    """JSON has no NaN or infinity."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
@@ -46,7 +46,7 @@ def _finite(value: Any) -> Any:
 
 
 def join_fragments(before: bytes, fragments: list[bytes], after: bytes) -> bytes:
-    """A list of the fragments that are not empty, in one copy: of a long conversation, a second one would be felt."""
+    """A list of the fragments that are not empty, in one copy: for a long conversation, a second copy is noticeable."""
     parts = [fragment for fragment in fragments if fragment]
     if not parts:
         return before + after
@@ -56,15 +56,15 @@ def join_fragments(before: bytes, fragments: list[bytes], after: bytes) -> bytes
 
 
 class TurnFragments:
-    """What each turn of each conversation is on the wire. A turn is known by its identity: it never changes."""
+    """Each turn of each conversation as sent. Turns are recognized by identity: they never change."""
 
     def __init__(self, encode: Callable[[Turn], bytes]) -> None:
         self._encode = encode
         self._conversations: dict[int, tuple[list[Turn], list[bytes]]] = {}
-        """By the address of their first turn, the one that was asked for last at the end."""
+        """By the address of their first turn, most recently used last."""
 
     def of(self, history: Sequence[Turn]) -> list[bytes]:
-        """One for each turn; empty where a turn has nothing to send."""
+        """One for each turn; empty if a turn has nothing to send."""
         if not history:
             return []
         turns, fragments = self._conversation(history[0])
@@ -76,7 +76,7 @@ class TurnFragments:
         return fragments.copy()
 
     def _conversation(self, first: Turn) -> tuple[list[Turn], list[bytes]]:
-        """That begins with this turn. The list keeps it alive, so its address stays its own."""
+        """The conversation that begins with this turn. The list keeps the turn alive, so its address stays unique."""
         found = self._conversations.pop(id(first), None) or ([first], [self._encode(first)])
         self._conversations[id(first)] = found
         if len(self._conversations) > MOST_CONVERSATIONS:
@@ -85,7 +85,7 @@ class TurnFragments:
 
 
 class ToolFragments:
-    """The tools on the wire, encoded anew only when one of them is another."""
+    """The tools as sent, encoded again only if one of them has changed."""
 
     def __init__(self, encode: Callable[[ToolSpec], Any]) -> None:
         self._encode = encode

@@ -1,7 +1,7 @@
-"""What is known of models, as data: window, longest answer, prices in dollars for a million tokens.
+"""Known facts about models: context window, longest answer, prices in dollars per million tokens.
 
-A row counts for its name, also with a date behind it. Where prices rise with
-the length of the request, the lowest stand here.
+A row applies to its name, also with a date suffix. If prices rise with the length
+of the request, the lowest are listed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..core.model import ModelFacts
 from ..core.values import plain_value
 
 Thinking: TypeAlias = Literal["budget", "adaptive"]
-"""How a model is told to reason: with a number of tokens, or as it sees fit."""
+"""How reasoning is requested: with a number of tokens, or as the model sees fit."""
 
 K = 1_000
 M = 1_000_000
@@ -62,7 +62,7 @@ SHORT_NAMES = {
     "opus": "claude-opus-5-5",
     "sonnet": "claude-sonnet-5-5",
 }
-"""The newest of each family, by the name that people have for it."""
+"""The newest of each family, by its common short name."""
 
 OPENAI = (
     Known("gpt-4o", 128 * K, 16_384, 2.5, 10, 1.25),
@@ -95,8 +95,8 @@ OPENAI = (
 
 UNKNOWN_CLAUDE = ModelFacts(window=200 * K, most_output=32 * K, takes_documents=True)
 UNKNOWN = ModelFacts(window=128 * K, most_output=16 * K, takes_images=False)
-"""Small enough for most, so that a conversation is shortened before the service refuses it; pictures only where they
-are known to be taken, since one that is refused stays in the conversation."""
+"""Small enough for most, so that a conversation is shortened before the service refuses it; images only if they
+are known to be accepted, since one that is refused stays in the conversation."""
 
 
 def anthropic_facts(model: str) -> tuple[ModelFacts, Thinking]:
@@ -112,7 +112,7 @@ def openai_facts(model: str) -> ModelFacts:
 
 
 def _find_known(model: str, rows: tuple[Known, ...]) -> Known | None:
-    """A longer name is another model, at another price: `gpt-5` says nothing of `gpt-5-pro`.
+    """A longer name is a different model with a different price: `gpt-5` does not cover `gpt-5-pro`.
 
     >>> _find_known("claude-opus-4-5-20251101", ANTHROPIC) is not None, _find_known("gpt-5-pro", OPENAI)
     (True, None)

@@ -1,6 +1,6 @@
-"""From a name on the command line to a model that can be asked.
+"""From a name on the command line to a usable model.
 
-Only the kind of model that is asked for is loaded: each costs some milliseconds of a start.
+Only the requested kind of model is imported: each adds some milliseconds to a start.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ DEFAULT_OPENAI = "gpt-6.1-sol"
 SCRIPTED = "scripted:"
 LONG_WINDOW = "context-1m-"
 LONG = 1_000_000
-"""Tokens of the window that this feature gives to models that have less without it."""
+"""The context window with this feature, for models that have a smaller one without it."""
 
 
 class OpenedModel(ModelProvider, Protocol):
     async def close(self) -> None:
-        """Close the connections that wait for a next request. The model can still be asked."""
+        """Closes idle connections. The model can still be used."""
         ...
 
 
@@ -38,7 +38,7 @@ def open_model(
     client: HttpClient | None = None,
     retries: Retries | None = None,
 ) -> OpenedModel:
-    """`anthropic:NAME`, `openai:NAME`, `scripted:FILE`, or a bare name; none for the default of whoever has a key.
+    """`anthropic:NAME`, `openai:NAME`, `scripted:FILE`, or a bare name; empty for the default of a service with a key.
 
     Raises `ModelError`, which says what to set.
     """
@@ -53,18 +53,16 @@ def open_model(
         return opened(bare, environ, client, retries)
     except BadUrl as error:
         variable = f"{service.upper()}_BASE_URL"
-        raise ModelError(
-            f"{variable} is no URL that can be asked: {error}. Correct it, or unset it.", "request"
-        ) from None
+        raise ModelError(f"{variable} is not a usable URL: {error}. Correct it, or unset it.", "request") from None
 
 
 def is_short(name: str) -> bool:
-    """Whether it is a name that people have for the newest of a family, such as `sonnet`."""
+    """Whether it is a short name for the newest model of a family, such as `sonnet`."""
     return name in SHORT_NAMES
 
 
 def speaks_anthropic(environ: Mapping[str, str]) -> bool:
-    """Whether a bare name goes to the Anthropic API, or a service that speaks it."""
+    """Whether a bare name goes to the Anthropic API, or a compatible service."""
     return _any_of(environ, "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL")
 
 
@@ -76,10 +74,10 @@ def _service_and_name(name: str, environ: Mapping[str, str]) -> tuple[str, str]:
         return "anthropic", name
     if _any_of(environ, "OPENAI_API_KEY", "OPENAI_BASE_URL"):
         return "openai", name
-    if name:  # nobody can be asked, and the error is to name the right key
+    if name:  # no service is available, and the error must name the right key
         return "anthropic" if is_short(name) or name.startswith("claude") else "openai", name
     raise ModelError(
-        "There is no model to ask. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or OPENAI_BASE_URL for a local server; "
+        "No model is configured. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or OPENAI_BASE_URL for a local server; "
         "or play a script with --model scripted:FILE.",
         "key",
     )
@@ -110,7 +108,7 @@ def _anthropic(model: str, environ: Mapping[str, str], client: HttpClient, retri
 
 
 def _full(model: str, environ: Mapping[str, str]) -> str:
-    """A short name as the environment or the table has it; any other as it is.
+    """The full name for a short name, from the environment or the table; any other name unchanged.
 
     >>> _full("opus", {"ANTHROPIC_DEFAULT_OPUS_MODEL": "claude-opus-5"}), _full("claude-opus-5", {})
     ('claude-opus-5', 'claude-opus-5')
@@ -148,11 +146,13 @@ def _open_scripted(file: str) -> OpenedModel:
 
 
 def _no_key(model: str, key: str, url: str) -> ModelError:
-    return ModelError(f"There is no key for {model}. Set {key}, or {url} for a service that needs none.", "key")
+    return ModelError(
+        f"No API key is set for {model}. Set {key}, or {url} for a service that does not need one.", "key"
+    )
 
 
 def _with_path(base_url: str) -> str:
-    """All local servers have theirs below /v1, and their users forget it."""
+    """All local servers have their API below /v1, and users forget it."""
     _, _, rest = base_url.partition("://")
     return base_url if "/" in rest.rstrip("/") else f"{base_url.rstrip('/')}/v1"
 
@@ -162,5 +162,5 @@ def _any_of(environ: Mapping[str, str], *names: str) -> bool:
 
 
 def _value(environ: Mapping[str, str], name: str) -> str:
-    """Without the line break that a copied key brings along."""
+    """Without the line break that a copied key may contain."""
     return environ.get(name, "").strip()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def choose_model(name: str | None, environ: Mapping[str, str], choice: ModelChoice | None = None) -> OpenedModel:
-    """By this name, or as the environment or the settings choose, or that of whoever has a key. Raises `ModelError`."""
+    """By name, environment or settings, otherwise the default of a service with a key. Raises `ModelError`."""
     from .model_catalog import open_model
 
     choice = choice or ModelChoice()
@@ -29,19 +29,19 @@ SMALL_VARIABLES: Final = ("FERRULE_SMALL_MODEL", "ANTHROPIC_SMALL_FAST_MODEL")
 class ModelChoice:
     name: str = ""
     small: str = ""
-    """For small questions; empty for the one that is asked anyway."""
+    """For small questions; empty for the session's model."""
     api_key: str = ""
     api_url: str = ""
 
     def choose_name(self, given: str | None, environ: Mapping[str, str]) -> str | None:
-        """What was given, then the environment, then the settings; `None` leaves it to whoever has a key."""
+        """The given name, then the environment, then the settings; `None` for the default of a service with a key."""
         return given or _first(environ, MODEL_VARIABLES) or self.name or None
 
     def choose_small_name(self, environ: Mapping[str, str]) -> str:
         return _first(environ, SMALL_VARIABLES) or self.small
 
     def thinking(self, environ: Mapping[str, str]) -> int | None:
-        """How many tokens of an answer may be reasoning, where somebody says so.
+        """How many tokens of an answer may be reasoning, if that is set.
 
         >>> ModelChoice().thinking({"MAX_THINKING_TOKENS": "8000"}), ModelChoice().thinking({})
         (8000, None)
@@ -50,7 +50,7 @@ class ModelChoice:
         return int(text) if text.isascii() and text.isdecimal() and int(text) else None
 
     def reaching(self, name: str | None, environ: Mapping[str, str]) -> Mapping[str, str]:
-        """The environment, with the settings' key and address for the model's service where it has none.
+        """The environment, with the settings' key and URL for the model's service if it has none.
 
         >>> ModelChoice(api_key="k").reaching("openai:gpt", {})
         {'OPENAI_API_KEY': 'k'}

@@ -1,4 +1,4 @@
-"""Tool calls put together from the pieces of a chat completion stream."""
+"""Tool calls assembled from the pieces of a chat completion stream."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .json_fragments import encode_json
 class _Call:
     index: int | None
     given_id: str
-    """By the service; empty where it gives none."""
+    """Assigned by the service; empty if it gives none."""
     id: str
     name: str = ""
     pieces: list[str] = field(default_factory=list[str])
@@ -33,11 +33,11 @@ class CallsInProgress:
     """The calls of one message, in the order in which they began.
 
     A call is ready when the next one begins or the message ends; one that is
-    still half written then waits for the end, since services may write two at once.
+    still incomplete then waits for the end, since services may interleave two.
     """
 
     def __init__(self, taken: set[str]) -> None:
-        """`taken` are the ids that earlier messages used: some services count anew in every message."""
+        """`taken` are the ids that earlier messages used: some services restart numbering in every message."""
         self._taken = taken
         self._calls: list[_Call] = []
 
@@ -79,7 +79,7 @@ class CallsInProgress:
             yield CallReady(ToolCall.from_text(call.id, call.name, "" if text.strip() == "null" else text))
 
     def _find_call(self, piece: dict[str, Any], name: str, arguments: str) -> _Call | None:
-        """The call that the piece belongs to; none where it begins one."""
+        """The call that the piece belongs to; `None` if it begins one."""
         index, given_id = piece.get("index"), str(piece.get("id") or "")
         same = [call for call in self._calls if call.index == index] if isinstance(index, int) else self._calls[-1:]
         if not same:

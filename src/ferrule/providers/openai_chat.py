@@ -25,7 +25,7 @@ class OpenAiModel(ServiceModel):
         facts: ModelFacts,
         retries: Retries | None = None,
     ) -> None:
-        """`base_url` ends where `/chat/completions` begins. Raises `BadUrl` where it is none."""
+        """`base_url` ends where `/chat/completions` begins. Raises `BadUrl` if it is not a URL."""
         url = Url.parse(base_url.rstrip("/") + "/chat/completions")
         is_openai = url.host == Url.parse(BASE_URL).host
         headers = (("content-type", "application/json"), ("accept", "text/event-stream"))

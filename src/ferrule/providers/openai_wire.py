@@ -1,6 +1,6 @@
 """OpenAI's chat completions: requests as bytes, and the chunks of a stream as events.
 
-Many services speak it with an accent. What can be told is told: calls without
+Many services differ in details. What can be understood is accepted: calls without
 an id or an index, arguments as an object, an end without a reason.
 """
 
@@ -43,7 +43,7 @@ class OpenAiBodies:
     """Request bodies; what was sent once is never encoded again."""
 
     def __init__(self, model: str, *, limit_name: str) -> None:
-        """`limit_name` is what the service calls the longest answer; new models and old servers differ."""
+        """`limit_name` is the service's parameter for the longest answer; new models and old servers differ."""
         self._model = model
         self._limit_name = limit_name
         self._turns = TurnFragments(_turn)
@@ -67,7 +67,7 @@ class OpenAiBodies:
         return join_fragments(b"".join(parts), [*system, *self._messages(request.history)], b"]}")
 
     def _messages(self, history: Sequence[Turn]) -> list[bytes]:
-        """Messages of the user that follow one another are one: many chat templates want them to alternate."""
+        """Consecutive messages of the user are merged: many chat templates require roles to alternate."""
         fragments = self._turns.of(history)
         for first, after in _runs_of_user(history, fragments):
             messages = [message for turn in history[first:after] for message in _messages_of(turn)]
@@ -77,7 +77,7 @@ class OpenAiBodies:
 
 
 def _runs_of_user(history: Sequence[Turn], fragments: Sequence[bytes]) -> list[tuple[int, int]]:
-    """Where turns that end with the user's words are followed by more of them: the first, and the one behind."""
+    """Runs of turns to merge because user text follows user text: the first index, and the one after the last."""
     runs: list[tuple[int, int]] = []
     first = None
     for at, turn in enumerate(history):
@@ -142,7 +142,7 @@ def _messages_of(turn: Turn) -> list[dict[str, Any]]:
 
 
 def _content(blocks: tuple[Block, ...]) -> _Content:
-    """Plain text wherever it will do: not every service takes a list."""
+    """Plain text wherever possible: not every service accepts a list."""
     if all(isinstance(block, Text) for block in blocks):
         return _text(blocks)
     return [_part(block) for block in blocks]
@@ -172,7 +172,7 @@ def _results(results: tuple[ToolResult, ...], texts: tuple[str, ...]) -> Iterato
         pictures = [block for block in result.content if not isinstance(block, Text)]
         words = _text(result.content)
         if pictures:
-            shown += (Text(f"What the call {result.call_id} gave:"), *pictures)
+            shown += (Text(f"Result of the call {result.call_id}:"), *pictures)
             words = words or "See the next message of the user."
         yield {"role": "tool", "tool_call_id": result.call_id, "content": words}
     shown += map(Text, texts)
@@ -259,7 +259,7 @@ class OpenAiReader:
             self._thought.clear()
 
     def end(self, *, is_framed: bool) -> Iterable[ModelEvent]:
-        """Without a reason and without a last word, a marked end of something is an end, if no call is half written."""
+        """Without a stop reason, a marked end of a non-empty message is an end, if no call is incomplete."""
         is_silent_end = is_framed and self._has_content and not self._calls.has_half
         if not self.is_whole and not is_silent_end:
             raise cut(self._service)
@@ -284,12 +284,12 @@ def _words(content: Any) -> str:
 
 
 def _old_call(function: Any) -> list[dict[str, Any]]:
-    """As it was written before there could be several, and by some servers still is."""
+    """The older form for a single call, which some servers still use."""
     return [{"index": 0, "function": function}] if function else []
 
 
 def _usage(usage: dict[str, Any]) -> Usage:
-    """Here the input counts what came from the cache; with us it does not."""
+    """Here the input includes cached tokens; ours does not."""
     details: dict[str, Any] = usage.get("prompt_tokens_details") or {}
     read = _count(details.get("cached_tokens")) or _count(usage.get("prompt_cache_hit_tokens"))
     written = _count(details.get("cache_write_tokens"))

@@ -1,4 +1,4 @@
-"""The same request again, after a pause, as long as nothing of the message has come."""
+"""Repeats a request after a pause, as long as nothing of the message has arrived."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ Sleep: TypeAlias = Callable[[float], Awaitable[None]]
 
 
 def _chance() -> float:
-    """From 0 to 1. The module for this takes longer to load than all else here."""
+    """From 0 to 1. The module for this takes longer to import than everything else here."""
     return int.from_bytes(os.urandom(4)) / 0xFFFFFFFF
 
 
 @named_value
 class Retries:
-    """Pauses double from `first` to `longest`, and vary by a quarter so that many do not come back at once."""
+    """Pauses double from `first` to `longest`, and vary by a quarter so that clients do not all retry at once."""
 
     attempts: int = 8
     first: float = 0.5
     longest: float = 30.0
     patience: float = 300.0
-    """The longest pause a service may ask for; one that asks for more is given up."""
+    """The longest pause a service may request; if it requests more, the request is not retried."""
     sleep: Sleep = asyncio.sleep
     chance: Callable[[], float] = _chance
 
     def pause(self, attempt: int, wait: float | None) -> float:
-        """Before the try with this number, counted from 2."""
+        """Before the attempt with this number, starting at 2."""
         doubled = min(self.longest, self.first * 2 ** (attempt - 2))
         return max(doubled * (0.75 + self.chance() / 2), wait or 0.0)
 
 
 async def with_retries(ask: Callable[[], AsyncGenerator[ModelEvent]], retries: Retries) -> AsyncGenerator[ModelEvent]:
-    """All events of the first try that gets through. Raises `ModelError`, after content always as it came."""
+    """All events of the first successful attempt. Raises `ModelError`; once content has arrived, without a retry."""
     for attempt in range(2, retries.attempts + 2):
         has_begun = False
         try:
@@ -60,7 +60,7 @@ async def with_retries(ask: Callable[[], AsyncGenerator[ModelEvent]], retries: R
 
 
 def _as_cut(trouble: Trouble) -> ModelError:
-    """What would have been tried again, had it come earlier, is a cut for the loop to decide on."""
+    """A retryable error after content has arrived becomes a truncation, for the loop to decide on."""
     kind = "cut" if trouble.passing and trouble.kind != "answer" else trouble.kind
     return ModelError(str(trouble), kind)
 
@@ -70,5 +70,5 @@ def _give_up(trouble: Trouble, tries: int) -> ModelError:
     if tries > 1:
         text += f" Tried {tries} times."
     if trouble.wait:
-        text += f" It asks to be left alone for {trouble.wait:.0f} seconds."
+        text += f" It asks to wait for {trouble.wait:.0f} seconds."
     return ModelError(text, "network" if trouble.kind == "cut" else trouble.kind)

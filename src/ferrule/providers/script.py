@@ -1,4 +1,4 @@
-"""A conversation written down beforehand: the JSON files of `scripted:FILE` and of the model server for tests."""
+"""A prepared conversation: the JSON files of `scripted:FILE` and of the model server for tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..core.model import Usage
 SCHEMA_FILE = Path(__file__).with_name("script.schema.json")
 MOST_PROBLEMS = 10
 FOUND = "$found"
-"""`{"$found": REGEX}` in an input stands for what the last results say."""
+"""`{"$found": REGEX}` in an input is replaced from the last results."""
 
 Seconds: TypeAlias = Annotated[float, Field(ge=0, le=3600)]
 StopWord: TypeAlias = Literal["end", "tool_use", "max_tokens", "refusal"]
@@ -32,7 +32,7 @@ class ScriptedCall(_Part):
     input: dict[str, Any] = Field(
         default_factory=dict,
         description='Its arguments. `{"$found": REGEX}` in place of a value is what the expression finds in the last '
-        "results: its first group, or all of it where it has none.",
+        "results: its first group, or the whole match if it has none.",
     )
     id: str | None = Field(default=None, min_length=1, description="Made from the place in the script where missing.")
 
@@ -58,17 +58,17 @@ class ScriptedError(_Part):
 
 
 class ScriptedFault(_Part):
-    """What the model server does wrong. One that needs no message takes the place of one answer."""
+    """A fault of the model server. One that needs no message replaces one answer."""
 
-    status: int | None = Field(default=None, ge=300, le=599, description="Answer with this status, and no message.")
+    status: int | None = Field(default=None, ge=300, le=599, description="Answer with this status, without a message.")
     retry_after: str | None = Field(default=None, description="The Retry-After header of that answer.")
     body: Any = Field(
-        default=None, description="Its body: a string as it is, anything else as JSON; an error where missing."
+        default=None, description="Its body: a string as it is, anything else as JSON; an error if missing."
     )
     close: bool = Field(default=False, description="Close the connection before the answer's first byte.")
     cut_after: int | None = Field(default=None, ge=0, description="Close it after so many bytes of the body.")
     garbage_at: int | None = Field(
-        default=None, ge=0, description="Send an event that is no JSON in front of the event with this number."
+        default=None, ge=0, description="Send an event that is not valid JSON before the event with this number."
     )
     slow: Seconds = Field(default=0.0, description="Wait so many seconds before each event.")
 
@@ -84,7 +84,7 @@ class ScriptedTurn(_Part):
     calls: list[ScriptedCall] = Field(default_factory=list[ScriptedCall])
     usage: ScriptedUsage | None = None
     stop: StopWord | None = Field(
-        default=None, description='Why the message ends; "tool_use" after calls and else "end" where missing.'
+        default=None, description='Why the message ends; if missing, "tool_use" after calls, otherwise "end".'
     )
     error: ScriptedError | None = Field(default=None, description="Fail after these parts and do not end.")
     fault: ScriptedFault | None = Field(default=None, description="Only for the model server.")
@@ -94,7 +94,7 @@ class ScriptedTurn(_Part):
         return self.stop or ("tool_use" if self.calls else "end")
 
     def id_of(self, place: int, call: int) -> str:
-        """Of the call with this number, in the turn at this place of the script."""
+        """The id of the call with this number in the turn with this index."""
         return self.calls[call].id or f"call_{place + 1}_{call + 1}"
 
 
@@ -112,19 +112,19 @@ def load_script(path: str | Path) -> Script:
     except OSError as error:
         raise BadScript(f"{path} cannot be read: {error.strerror}. Name a script with scripted:FILE.") from None
     except UnicodeDecodeError:
-        raise BadScript(f"{path} is no UTF-8 text. Save it as UTF-8.") from None
+        raise BadScript(f"{path} is not UTF-8 text. Save it as UTF-8.") from None
     try:
         value: Any = json.loads(text)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise BadScript(f"{path} is no JSON: {error.msg} in {where}. Correct it there.") from None
+        raise BadScript(f"{path} is not valid JSON: {error.msg} in {where}. Correct it there.") from None
     except RecursionError:
         raise BadScript(f"{path} is nested too deeply to be a script.") from None
     return check_script(value, str(path))
 
 
 def check_script(value: Any, name: str) -> Script:
-    """`name` is what errors call it."""
+    """`name` is used in error messages."""
     try:
         return Script.model_validate(value)
     except ValidationError as error:
@@ -132,11 +132,11 @@ def check_script(value: Any, name: str) -> Script:
         problems = [f"- {_problem(detail)}" for detail in details[:MOST_PROBLEMS]]
         if len(details) > MOST_PROBLEMS:
             problems.append(f"- and {len(details) - MOST_PROBLEMS} more")
-        raise BadScript("\n".join((f"{name} is no script that can be played:", *problems))) from None
+        raise BadScript("\n".join((f"{name} is not a valid script:", *problems))) from None
 
 
 def schema() -> dict[str, Any]:
-    """What `script.schema.json` holds."""
+    """The content of `script.schema.json`."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Script.model_json_schema()}
 
 
@@ -146,6 +146,6 @@ def _problem(detail: dict[str, Any]) -> str:
         case "missing":
             return f"{place} is missing. Add it."
         case "extra_forbidden":
-            return f"{place} is not known here. Remove it, or look up its name in docs/models.md."
+            return f"{place} is unknown. Remove it, or look up its name in docs/models.md."
         case _:
             return f"{place or 'the script'}: {detail['msg']}. Correct it."

@@ -36,11 +36,11 @@ class ScriptFileModel:
     facts = ModelFacts()
 
     def __init__(self, script: Script, name: str = "scripted") -> None:
-        """Raises `BadScript` for a script with faults, which only a server can have."""
+        """Raises `BadScript` for a script with faults, which only the model server supports."""
         for place, turn in enumerate(script.turns):
             if turn.fault is not None:
                 raise BadScript(
-                    f"{name}: turns[{place}].fault is for the model server. Use `error` or `retries` in its place."
+                    f"{name}: turns[{place}].fault is for the model server. Use `error` or `retries` instead."
                 )
         self.name = name
         self._turns = script.turns
@@ -84,7 +84,7 @@ async def _play(turn: ScriptedTurn, place: int, results: str) -> AsyncGenerator[
 
 
 def last_results(history: Sequence[Turn]) -> str:
-    """The text of the last results, with what was added to them."""
+    """The text of the last results, including additions."""
     for turn in reversed(history):
         if isinstance(turn, ResultTurn):
             return "\n".join((*(plain_text(result.content) for result in turn.results), *turn.messages))
@@ -112,8 +112,8 @@ def _find(pattern: str, results: str) -> str:
         match = re.search(pattern, results)
     except re.error as error:
         raise ModelError(
-            f'The script has "{pattern}" under {FOUND}, which is no regular expression: {error}.', "request"
+            f'The script has "{pattern}" under {FOUND}, which is not a valid regular expression: {error}.', "request"
         ) from None
     if match is None:
-        raise ModelError(f'The script looks for "{pattern}" in the last results, which do not have it.', "request")
+        raise ModelError(f'The script looks for "{pattern}" in the last results, which do not contain it.', "request")
     return match[1] if match.re.groups else match[0]

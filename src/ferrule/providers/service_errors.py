@@ -1,4 +1,4 @@
-"""What went wrong with a service, in words for a person, and whether the same may be asked again."""
+"""What went wrong with a service, as text for a person, and whether to retry."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NO_CREDIT = r"insufficient_quota|credit balance|billing|payment"
 
 @named_value
 class ServiceAddress:
-    """Who is asked, and where."""
+    """The service and its URL."""
 
     name: str
     url: Url
@@ -33,7 +33,7 @@ class ServiceAddress:
 
 
 class Trouble(ModelError):
-    """A `ModelError`, and whether another try is worth it."""
+    """A `ModelError`, and whether a retry is worthwhile."""
 
     def __init__(
         self,
@@ -46,11 +46,11 @@ class Trouble(ModelError):
     ) -> None:
         super().__init__(message, kind)
         self.passing = passing
-        """Whether it may be gone in a moment."""
+        """Whether it may be temporary."""
         self.wait = wait
-        """How many seconds the service wants to be left alone."""
+        """How many seconds the service asks to wait."""
         self.status = status
-        """The status of HTTP that it answered with, where that is the trouble."""
+        """The HTTP status, if that is the error."""
 
 
 def cut(service: ServiceAddress, why: str = "") -> Trouble:
@@ -58,7 +58,7 @@ def cut(service: ServiceAddress, why: str = "") -> Trouble:
 
 
 def unreadable(service: ServiceAddress, text: str) -> Trouble:
-    return Trouble(f"{service.name} sent what cannot be read: {_short(text)}.", "answer", passing=True)
+    return Trouble(f"{service.name} sent an invalid response: {_short(text)}.", "answer", passing=True)
 
 
 def unreachable(service: ServiceAddress, error: HttpError) -> Trouble:
@@ -67,18 +67,18 @@ def unreachable(service: ServiceAddress, error: HttpError) -> Trouble:
             return Trouble(f"{service.name} cannot be reached. {error}", "network", passing=True)
         case "url":
             hint = f"Check {service.key_variable} and {service.url_variable}."
-            return Trouble(f"{service.name} cannot be asked. {error} {hint}", "key")
+            return Trouble(f"{service.name} cannot be used. {error} {hint}", "key")
         case "tls" | "proxy":
             hint = f"Check {service.url_variable}, the proxy variables and the certificates of this machine."
             return Trouble(f"{service.name} cannot be reached. {error} {hint}", "network")
         case "protocol":
-            return Trouble(f"{service.name} did not answer in HTTP. {error}", "answer", passing=True)
+            return Trouble(f"{service.name} did not answer with HTTP. {error}", "answer", passing=True)
         case "too_large":
             return Trouble(f"{service.name} answered with too much. {error}", "answer")
 
 
 def trouble_of_status(service: ServiceAddress, status: int, headers: Headers, body: bytes, *, now: float) -> Trouble:
-    """An answer that is no success."""
+    """An unsuccessful response."""
     said = ErrorReport.of(body)
     trouble = _by_status(service, status, said)
     wait = _wait(headers, now)
@@ -87,7 +87,7 @@ def trouble_of_status(service: ServiceAddress, status: int, headers: Headers, bo
 
 
 def trouble_of_report(service: ServiceAddress, body: Any) -> Trouble:
-    """An error that came where a message was due."""
+    """An error that arrived instead of a message."""
     said = ErrorReport.of_value(body)
     statuses = {
         "overloaded_error": 529,
@@ -107,7 +107,7 @@ def trouble_of_report(service: ServiceAddress, body: Any) -> Trouble:
 
 @named_value
 class ErrorReport:
-    """What a service says of an error, in any of the shapes that are about."""
+    """A service's description of an error, in any of the common formats."""
 
     message: str
     type: str = ""
@@ -160,7 +160,7 @@ def _by_status(service: ServiceAddress, status: int, said: ErrorReport) -> Troub
     if status in (400, 413, 422) and (status == 413 or said.is_overflow):
         return Trouble(f"The conversation is too long for {service.model}: {quoted}.", "overflow")
     if status == 402 or (status in (400, 403, 429) and said.is_about_credit):
-        return Trouble(f"{name} wants to be paid first: {quoted}. Check the account's credit and limits.", "limit")
+        return Trouble(f"{name} requires payment: {quoted}. Check the account's credit and limits.", "limit")
     if status in (401, 403):
         return Trouble(f"{name} does not accept the key: {quoted}. Check {service.key_variable}.", "key")
     if status == 404 and "model" in said.message.lower():
@@ -168,14 +168,14 @@ def _by_status(service: ServiceAddress, status: int, said: ErrorReport) -> Troub
     if status == 404 or 300 <= status < 400:
         return Trouble(f"No model answers at {service.url} ({status}). Check {service.url_variable}.", "request")
     if status == 429:
-        return Trouble(f"{name} takes no more requests for now: {quoted}.", "limit", passing=True)
+        return Trouble(f"{name} accepts no more requests for now: {quoted}.", "limit", passing=True)
     if status in (408, 409) or status >= 500:
-        return Trouble(f"{name} has trouble of its own: {quoted}.", "overload", passing=True)
+        return Trouble(f"{name} has an internal error: {quoted}.", "overload", passing=True)
     return Trouble(f"{name} refuses the request: {quoted}.", "request")
 
 
 def _wait(headers: Headers, now: float) -> float | None:
-    """Seconds to leave the service alone, where it says so."""
+    """Seconds to wait before a retry, if the service says so."""
     for text, scale in ((headers.get("retry-after-ms"), 0.001), (headers.get("retry-after"), 1.0)):
         if re.fullmatch(r"\d+(\.\d+)?", text.strip()):
             return float(text) * scale

@@ -1,4 +1,4 @@
-"""A model behind a service on the network: what is the same whatever language it speaks."""
+"""A model behind a network service: what is common to all APIs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One try: the request as HTTP, the answer as events. What both kinds of services have in common."""
+"""One attempt: the request as HTTP, the answer as events. Common to both kinds of services."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ MOST_ANSWER = 256 * MEGABYTE
 MOST_ERROR = MEGABYTE
 FINISH_SECONDS = 0.25
 DONE = "[DONE]"
-"""How OpenAI ends a stream."""
+"""The end of an OpenAI stream."""
 
 
 class MessageReader(Protocol):
-    """Makes events of one message. Raises `Trouble`."""
+    """Converts one message to events. Raises `Trouble`."""
 
     @property
     def is_over(self) -> bool:
@@ -33,19 +33,19 @@ class MessageReader(Protocol):
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing of the message is missing, whatever may still follow."""
+        """Whether the message is complete, whatever may still follow."""
         ...
 
     def event(self, event: ServerSentEvent, /) -> Iterable[ModelEvent]: ...
 
     def whole(self, message: dict[str, Any], /) -> Iterable[ModelEvent]:
-        """An answer that came at once and not as a stream."""
+        """An answer that arrived as a whole and not as a stream."""
         ...
 
     def end(self, *, is_framed: bool) -> Iterable[ModelEvent]:
-        """The last events; raises where the message is not whole.
+        """The last events; raises if the message is incomplete.
 
-        `is_framed` says that the end was marked, so that it is not where a connection happened to break.
+        `is_framed` tells that the end was marked, so it is not where a connection happened to break.
         """
         ...
 
@@ -90,7 +90,7 @@ async def ask_once(
 
 
 class Pieces:
-    """Tells a stream of events from one JSON object by its first character, whatever the headers say."""
+    """Distinguishes a stream of events from one JSON object by the first character, whatever the headers say."""
 
     def __init__(self, service: ServiceAddress, reader: MessageReader) -> None:
         self._service = service
@@ -108,7 +108,7 @@ class Pieces:
             return
         for event in self._stream.feed(chunk):
             if self._reader.is_over:
-                return  # whatever follows is not of this message
+                return  # whatever follows does not belong to this message
             yield from self._reader.event(event)
 
     def end(self) -> Iterator[ModelEvent]:
@@ -116,7 +116,7 @@ class Pieces:
             yield from self._reader.whole(parse_object(self._service, self._object.decode("utf-8", "replace")))
         elif not self._reader.is_whole:
             for event in self._stream.end():
-                if _is_json(event.data):  # else the end is where it was cut, which the reader will see
+                if _is_json(event.data):  # otherwise the end is where it was cut, which the reader will see
                     yield from self._reader.event(event)
 
 
@@ -138,7 +138,7 @@ def _is_json(text: str) -> bool:
 
 
 def parse_object(service: ServiceAddress, text: str) -> dict[str, Any]:
-    """The JSON object that the text is."""
+    """The text parsed as a JSON object."""
     try:
         value: Any = json.loads(text)
     except (ValueError, RecursionError):

@@ -17,7 +17,7 @@ class ServerSentEvent:
 
 
 class SseReader:
-    """Keeps what is not yet a whole event. Lines end in LF, CRLF or CR; comments and unknown fields are passed over.
+    """Buffers incomplete events. Lines end in LF, CRLF or CR; comments and unknown fields are skipped.
 
     >>> reader = SseReader()
     >>> reader.feed(b"event: a\\r\\nda"), reader.feed(b"ta: 1\\r\\ndata: 2\\r\\n\\r\\n")
@@ -44,7 +44,7 @@ class SseReader:
         return [event for line in lines if (event := self._line(line)) is not None]
 
     def end(self) -> list[ServerSentEvent]:
-        """The event that lacks only the empty line behind it, as many servers end."""
+        """The event that lacks only its trailing empty line, as many servers end."""
         lines = (bytes(self._rest), b"")
         self._rest.clear()
         return [event for line in lines if (event := self._line(line)) is not None]

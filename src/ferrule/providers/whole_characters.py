@@ -1,4 +1,4 @@
-"""Characters that a service cut in two, as those do that count in UTF-16: put together before anybody sees a half."""
+"""Joins characters that a service split in two, as services that count in UTF-16 do, before anybody sees a half."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Delta: TypeAlias = TextDelta | ThoughtDelta | CallDelta
 
 
 class WholeCharacters:
-    """Holds the first half of a character back until the piece that follows it."""
+    """Holds back the first half of a character until the next piece."""
 
     def __init__(self) -> None:
         self._half: Delta | None = None

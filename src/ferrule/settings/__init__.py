@@ -1,1 +1,1 @@
-"""Settings files: which file is one, what may stand in it, and whether a change keeps it valid."""
+"""Settings files: which files are settings, what they may contain, and whether a change keeps them valid."""

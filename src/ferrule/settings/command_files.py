@@ -1,9 +1,9 @@
-"""The files of a folder that a command leads to, and what of a command leads on where nobody can follow.
+"""The files of a folder that a command uses, and the parts of a command whose files cannot be found.
 
-A file counts as named if any word of the command could mean it: below the
-folder of the start, or below any folder of the project that the command names,
-as `cd` might go there. Naming too much is harmless; a change of it is a change
-of the command then.
+A file is considered named if any word of the command could refer to it: below
+the start folder, or below any folder of the project that the command names, as
+`cd` might go there. Naming too much is harmless: a change to such a file is then
+treated as a change of the command.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _SPLIT: Final = re.compile(r"[\s\"'`;|&()<>=,]+")
 _WILD: Final = re.compile(r"[*?\[]")
 _BRACES: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _ENTRY_NAMES: Final = ("__main__.py", "index.js", "index.mjs", "index.cjs", "package.json")
-"""What interpreters run of a folder."""
+"""Files that interpreters run when given a folder."""
 _SUFFIXES: Final = (".js", ".mjs", ".cjs", ".py")
-"""What interpreters try behind a name."""
+"""Suffixes that interpreters try after a name."""
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*\+?=")
 _UNKNOWN: Final = re.compile(r"[$`]")
 _BEFORE: Final = "! { } if then elif else fi do done while until time exec command env nohup nice sudo timeout builtin"
@@ -50,16 +50,16 @@ _PASSED_OVER: Final = frozenset(_BEFORE.split())
 _SHELLS: Final = frozenset(_SHELL_NAMES.split())
 _INTERPRETERS: Final = _SHELLS | frozenset(_OTHERS.split())
 _RUNNERS: Final = frozenset(_RUNNER_NAMES.split())
-"""Programs that run what a file of the project tells them to, whichever that is."""
+"""Programs that run whatever some file of the project specifies."""
 _RUNNING_OPTIONS: Final = {"find": ("-exec", "-execdir", "-ok", "-okdir"), "fd": ("-x", "-X", "--exec")}
 _DEEPEST: Final = 4
 
 
 def paths_named(command: str, bases: Sequence[str], cwd: str, holds: Callable[[str], bool]) -> Iterator[str]:
-    """What the words of a command could name in the folder, whether or not it is there."""
+    """The paths in the folder that the words of a command could name, existing or not."""
     words = [form for word in _words_of(_with_folder(command, cwd))[:MOST_NAMED] for form in _expand(word)]
     folders = list(bases)
-    for word in (*words, *words):  # a folder may be known only after a word that leads on from it
+    for word in (*words, *words):  # a folder may be known only after a word that depends on it
         for base in tuple(folders):
             path = os.path.normpath(os.path.join(base, os.path.expanduser(word)))
             if len(folders) < MOST_BASES and path not in folders and holds(path) and os.path.isdir(path):
@@ -72,7 +72,7 @@ def paths_named(command: str, bases: Sequence[str], cwd: str, holds: Callable[[s
 
 
 def uncovered_parts(command: str, cwd: str, depth: int = 0) -> Iterator[str]:
-    """The simple commands whose work is told by files that cannot be found from the text."""
+    """The simple commands that are controlled by files which cannot be found from the text."""
     try:
         tokens = _tokens(_with_folder(command, cwd))
     except ValueError:
@@ -115,7 +115,7 @@ def _tokens(command: str) -> list[str]:
 
 
 def _simple_commands(tokens: Sequence[str]) -> Iterator[list[str]]:
-    """Each from its program on, without what only stands before it."""
+    """Each command from its program on, without what only precedes it."""
     current: list[str] = []
     for token in (*tokens, ";"):
         if token and not token.strip(";&|()"):
@@ -160,7 +160,7 @@ def _expand(word: str) -> list[str]:
 
 
 def _words_of(command: str) -> list[str]:
-    """As a shell splits it, and at every sign that could end a word: a command may stand inside another."""
+    """Split as a shell does, and at every character that could end a word: commands may be nested."""
     try:
         quoted = shlex.split(command)
     except ValueError:

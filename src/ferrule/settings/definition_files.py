@@ -1,8 +1,8 @@
-"""The files of skills, commands and agents: where they stand, what they say, and whether what they bring counts.
+"""The files of skills, commands and agents: where they are, what they say, and whether what they define applies.
 
-A file of the folder that leads out of its checkout by a link is skipped: what
-it holds would be read without any rule being asked. Files of the user and of
-an administrator may be links to anywhere.
+A file of the folder that is a link out of its checkout is skipped: otherwise its
+content would be read without any rule being checked. Files of the user and of an
+administrator may link to anywhere.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class BadPage(ValueError):
 
 @plain_value
 class DefinitionFolder:
-    """A folder for files of one kind, whether or not it is there."""
+    """A folder for files of one kind, existing or not."""
 
     level: Level
     kind: ItemKind
     path: str
     prefix: str = ""
-    """Stands before the names of what is found there."""
+    """Prefix for the names of what is found there."""
 
 
 @named_value
@@ -50,17 +50,17 @@ class WrittenPage:
     path: str
     page: HeadedText
     counts: bool
-    """Whether it may do more than say something: give permissions, run commands, bring hooks or servers."""
+    """Whether it may do more than say something: give permissions, run commands, define hooks or servers."""
 
     @property
     def model(self) -> str:
-        """As its head names it; one of a folder that nobody trusts cannot say where requests go."""
+        """As its head names it; a file of an untrusted folder cannot choose where requests go."""
         name = text_of(self.page.head, "model")
         return name if self.counts or name in FAMILIES else ""
 
 
 class DefinitionFiles:
-    """Reads such files on the ground of one session."""
+    """Reads such files for one session."""
 
     def __init__(
         self,
@@ -69,9 +69,9 @@ class DefinitionFiles:
         *,
         levels: frozenset[Level] = frozenset(Level),
     ) -> None:
-        """`trusts` says whether what a file of the folder brings counts; files from elsewhere are a user's own.
+        """`trusts` tells whether what a file of the folder defines applies; files from elsewhere are the user's own.
 
-        What an administrator has written counts whatever the `levels`.
+        An administrator's files always apply, whatever the `levels`.
         """
         self._around = around
         self._levels = levels | {Level.MANAGED}
@@ -81,13 +81,13 @@ class DefinitionFiles:
         self._door: Door | None = None
 
     def join(self, more: Iterable[DefinitionFolder]) -> DefinitionFiles:
-        """With further shelves behind these, whatever the levels."""
+        """With further shelves after these, whatever the levels."""
         pages = copy(self)
         pages._more = (*self._more, *more)
         return pages
 
     def behind(self, door: Door) -> DefinitionFiles:
-        """With a door that the files of the folder must pass."""
+        """With a check that the files of the folder must pass."""
         pages = copy(self)
         pages._door = door
         return pages
@@ -97,7 +97,7 @@ class DefinitionFiles:
         yield from (shelf for shelf in self._more if shelf.kind is kind)
 
     def _all_shelves(self, kind: ItemKind) -> Iterator[DefinitionFolder]:
-        """From the most important level to the least, and from where one works up to the root of the checkout."""
+        """From the highest level to the lowest, and from the working directory up to the root of the checkout."""
         name = _NAMES[kind]
         hidden = (*reversed(FOLDERS), *([_SHARED] if kind is ItemKind.SKILL else []))
         for managed in reversed(self._around.managed_folders):
@@ -114,7 +114,7 @@ class DefinitionFiles:
         """Raises `BadPage`."""
         shown = printable(path)
         if shelf.level is Level.PROJECT and not self._is_inside(path):
-            raise BadPage(f"{shown} is skipped: it is a link that leads out of the folder")
+            raise BadPage(f"{shown} is skipped: it is a link out of the folder")
         if shelf.level is Level.PROJECT and self._door and (objection := self._door.objection(path)):
             raise BadPage(f"{shown} is skipped: {objection}")
         try:
@@ -123,7 +123,7 @@ class DefinitionFiles:
         except OSError as error:
             raise BadPage(f"{shown} is skipped: {error.strerror or error}") from None
         except UnicodeDecodeError:
-            raise BadPage(f"{shown} is skipped: it is no text in UTF-8") from None
+            raise BadPage(f"{shown} is skipped: it is not valid UTF-8 text") from None
         except (NotText, BadHead) as error:
             raise BadPage(f"{shown} is skipped: {error}") from None
         return WrittenPage(shelf=shelf, path=path, page=page, counts=self._counts(shelf, path, content))
@@ -139,7 +139,7 @@ class DefinitionFiles:
         return any(is_below(real, root) for root in self._ground.roots)
 
     def _folders(self) -> Iterator[str]:
-        """Each folder of the checkout that stands around the start, but for the home, whose files are the user's."""
+        """Each folder of the checkout that contains the start, except the home, whose files are the user's."""
         folder, root = self._ground.real_cwd, self._ground.roots[0]
         home = os.path.realpath(self._around.home)
         while True:

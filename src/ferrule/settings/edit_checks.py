@@ -1,9 +1,9 @@
 """Whether a change leaves a settings file valid.
 
-A file that is valid must stay so. A file that is broken, by its syntax or by
-what stands in it, may only become a valid one. Keys that this version does not
-know are let be where they stood before, as they may be of a newer version; a
-change may not bring new ones into an object that is closed.
+A valid file must stay valid. A file whose syntax or content is invalid may only
+become a valid one. Keys that this version does not know are accepted where they
+were present before, as they may come from a newer version; a change may not add
+new ones to a closed object.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .violations import Violation, misspelt_at_top, of_error, violation_of_repea
 MOST_LISTED: Final = 20
 
 _Pattern: TypeAlias = tuple[str | None, ...]
-"""A place, whatever the indexes in it: entries move when others are added."""
+"""A place without its indexes: entries move when others are added."""
 
 
 @plain_value
@@ -30,14 +30,12 @@ class Violations:
 
     found: tuple[Violation, ...]
     broken_before: bool
-    """The file was invalid already, so that the change was to repair it."""
+    """The file was already invalid, so the change had to repair it."""
 
     def describe(self, file: str) -> str:
-        """For the one who made the change: what is wrong, place by place, and what to do."""
+        """For the author of the change: what is wrong at each place, and what to do."""
         if self.broken_before:
-            first = (
-                f"{file} is a settings file that is not valid already, so a change must make all of it valid. Still:"
-            )
+            first = f"{file} is already an invalid settings file, so a change must make it valid. Remaining errors:"
             last = "Nothing was written. Repair all of it in one change; Write can replace the whole file."
         else:
             first = f"{file} is a settings file, and this change would make it invalid:"
@@ -49,7 +47,7 @@ class Violations:
 
 
 def check(kind: SettingsKind, before: str | None, after: str) -> Violations | None:
-    """`None` where the change may be made. `before` is `None` for a file that is not there yet."""
+    """`None` if the change may be made. `before` is `None` for a file that does not exist yet."""
     old = () if before is None else violations_in(kind, before)
     known = {_pattern(violation.place) for violation in old if violation.unknown}
     found = tuple(
@@ -62,7 +60,7 @@ def check(kind: SettingsKind, before: str | None, after: str) -> Violations | No
 
 
 def violations_in(kind: SettingsKind, text: str) -> tuple[Violation, ...]:
-    """Everything that is wrong with the file; unknown keys in closed objects are among it, and marked."""
+    """Everything that is wrong with the file, including unknown keys in closed objects, which are marked."""
     try:
         parsed = parse(text)
     except NotJson as error:

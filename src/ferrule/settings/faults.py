@@ -1,4 +1,4 @@
-"""What of a settings file cannot count. Loaded for the first file there is: the models take long to build."""
+"""The parts of a settings file that are invalid. Imported only once a file exists: the models take long to build."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .strict_json import Parsed, Place
 from .violations import Violation, misspelt_at_top, of_error, violation_of_repeated
 
 MOST_FAULTS: Final = 1000
-"""Bad entries beyond which a file is not worth being picked apart."""
+"""Invalid entries beyond which the whole file is skipped."""
 
 
 @plain_value
@@ -30,7 +30,7 @@ class Fault:
 
 
 def faults_in(kind: SettingsKind, parsed: Parsed) -> tuple[set[Place] | None, list[Fault]]:
-    """The entries to leave out and why, until the rest is valid; `None` where no part of the file can be used."""
+    """The entries to leave out so that the rest is valid, and why; `None` if no part of the file can be used."""
     gone = set[Place]()
     faults = [_fault(kind, parsed, violation_of_repeated(repeated), repeated.place) for repeated in parsed.repeated]
     while violations := _violations(kind, without(parsed.value, gone)):
@@ -80,10 +80,10 @@ def _violations(kind: SettingsKind, value: Any) -> list[Violation]:
 
 
 def _entry(place: Place) -> Place:
-    """The part to leave out with a fault in it: an item of a list, one hook, one server, else the key itself.
+    """The part to leave out with a fault in it: an item of a list, one hook, one server, otherwise the key itself.
 
-    A hook without its faulty `if` would run more often than was meant, so a
-    hook goes as a whole, and so does a group whose matcher is wrong.
+    A hook without its faulty `if` would run more often than intended, so a
+    hook is left out as a whole, and so is a group whose matcher is wrong.
 
     >>> _entry(("permissions", "allow", 2)), _entry(("hooks", "Stop", 0, "hooks", 1, "if"))
     (('permissions', 'allow', 2), ('hooks', 'Stop', 0, 'hooks', 1))

@@ -1,7 +1,7 @@
 """What the models of settings files are made of.
 
-Types are strict: `"true"` is no boolean, and `null` is no way to leave a key
-out. Values are frozen. Keys are camelCase in the file unless an alias says
+Types are strict: `"true"` is not a boolean, and `null` does not mean that a key
+is left out. Values are frozen. Keys are camelCase in the file unless an alias says
 otherwise, and errors name them as the file does.
 """
 
@@ -31,13 +31,13 @@ SAID: Final = "said"
 
 
 class OpenObject(BaseModel):
-    """Keys it does not know are let be: the file may be shared with other programs, or newer versions."""
+    """Unknown keys are accepted: the file may be shared with other programs, or newer versions."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="allow", alias_generator=to_camel, defer_build=True)
 
 
 class ClosedObject(BaseModel):
-    """A key it does not know is an error.
+    """An unknown key is an error.
 
     A misspelt `deny` or `matcher` would silently forbid nothing, so these
     are closed in the published schema of such files too.
@@ -61,15 +61,15 @@ def _require_rule(text: str) -> str:
 
 
 def custom_error(words: str) -> PydanticCustomError:
-    """An error in words of our own."""
+    """An error with a message of our own."""
     return PydanticCustomError(SAID, "{words}", {"words": words})
 
 
 Given: TypeAlias = Annotated[T | None, _NeverNull()]
-"""A key that may be left out, which reads as `None`. `null` in the file is an error all the same."""
+"""A key that may be left out, and is then `None`. `null` in the file is still an error."""
 
 Items: TypeAlias = Annotated[tuple[T, ...], Strict(False)]
-"""A list in the file, a tuple in the program; lax only in taking the one for the other."""
+"""A list in the file, a tuple in the program; lax only about that difference."""
 
 Named: TypeAlias = Annotated[str, StringConstraints(min_length=1)]
 """Text that must not be empty."""

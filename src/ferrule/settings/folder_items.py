@@ -1,4 +1,4 @@
-"""What agents, skills and commands of a folder bring along.
+"""What the agents, skills and commands of a folder define.
 
 Their files are Markdown with a head in YAML. Only what is plainly harmless
 passes: a head of simple lines with keys that only describe, and a text that
@@ -20,7 +20,7 @@ from .settings_loading import content_of
 from .trust_items import Item, ItemKind, ProjectFolder, digest_for, digest_named_files, is_below, shorten, uncovered_by
 
 MOST_FILES: Final = 2000
-"""Files that are looked at, and folders. What is beyond is never agreed to, and so brings nothing."""
+"""Files that are looked at, and folders. Anything beyond that can never be trusted, and is ignored."""
 
 PLACES: Final = (
     *((os.path.join(folder, "agents"), ItemKind.AGENT) for folder in FOLDERS),
@@ -53,7 +53,7 @@ _DESCRIBING: Final = frozenset(
     }
 )
 FAMILIES: Final = frozenset({"", "inherit", "fable", "haiku", "opus", "sonnet"})
-"""Models by the short names that programs of this kind share. Any other name says where requests go."""
+"""Models by the short names that programs of this kind share. Any other name chooses where requests go."""
 _RUNS: Final = re.compile(r"!\s*`|`{3,}\s*!|~{3,}\s*!")
 """A command in the text that is run before the text is read."""
 _COMMAND: Final = re.compile(r"!\s*`([^`]*)`|(?:`{3,}|~{3,})\s*!([^`~]*)")
@@ -81,7 +81,7 @@ def items_of_folder(ground: ProjectFolder) -> Iterator[Item]:
 
 
 def item_of_file(kind: ItemKind, path: str, content: bytes, ground: ProjectFolder) -> Item | None:
-    """`None` for a file that brings nothing but words. For whoever loads it, with the content that is loaded."""
+    """`None` for a file that contains only text. For whoever loads it, with the content that is loaded."""
     text = content.decode("utf-8", "replace")
     head = _HEAD.match(text)
     if _is_plain(text, head) and not _RUNS.search(text):
@@ -115,10 +115,10 @@ def _describes(key: str, value: str) -> bool:
 
 
 def _words(text: str, head: re.Match[str] | None) -> str:
-    brings = sorted({found[0].lower() for found in _TELLING.finditer(head[1])}) if head else []
+    contents = sorted({found[0].lower() for found in _TELLING.finditer(head[1])}) if head else []
     if _RUNS.search(text):
-        brings.append("commands that run when it is used")
-    return shorten(f"brings {', '.join(brings)}" if brings else "has a head that is not plain")
+        contents.append("commands that run when it is used")
+    return shorten(f"contains {', '.join(contents)}" if contents else "has a head that is not plain")
 
 
 def _folders(ground: ProjectFolder) -> Iterator[str]:

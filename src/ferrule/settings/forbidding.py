@@ -1,9 +1,9 @@
 """Which part of a settings file could have forbidden something, so that without it more might be allowed.
 
-An unknown key takes nothing away as a rule: it belongs to another program or a
-newer version. It could have forbidden something where it is a slip for a key
-that does, so slips are told from other keys here: another case, or a letter or
-two that are wrong. A key that begins with a sign, such as `_deny`, is how people
+An unknown key usually forbids nothing: it belongs to another program or a newer
+version. It could have forbidden something if it is a misspelling of a key that
+does, so misspellings are recognized here: a different case, or a letter or two
+that are wrong. A key that begins with a sign, such as `_deny`, is how people
 write a comment.
 """
 
@@ -17,7 +17,7 @@ from .settings_files import SettingsKind
 from .strict_json import Place
 
 REFUSING_EVENTS: Final = frozenset({"PreToolUse", "PermissionRequest", "UserPromptSubmit"})
-"""Events whose hooks are there to refuse."""
+"""Events whose hooks exist to refuse."""
 
 _ONLY_GRANT: Final = frozenset(
     {"$schema", "allow", "allowed_tools", "additionalDirectories", "allowed_domains", "auto_approve_https"}
@@ -65,7 +65,7 @@ _WORDS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def nearest(key: str, names: Iterable[str]) -> str:
-    """The name that the key is a slip for; empty where it is none.
+    """The name that the key is a misspelling of, or an empty string.
 
     >>> nearest("permisions", ["permissions", "hooks"]), nearest("DENY", ["deny"]), nearest("comment", ["command"])
     ('permissions', 'deny', '')
@@ -78,7 +78,7 @@ def nearest(key: str, names: Iterable[str]) -> str:
 
 
 def misspelt_guard(key: str) -> str:
-    """Where a key at the top of a settings file belongs, if it is a slip for one that could forbid something."""
+    """Where a key at the top of a settings file belongs, if it is a misspelling of one that could forbid something."""
     name = nearest(key, (*_MAY_FORBID, *_ELSEWHERE))
     return _ELSEWHERE.get(name, name)
 
@@ -103,7 +103,7 @@ def could_refuse(event: object) -> bool:
 
 
 def could_forbid(place: Place, value: Any) -> bool:
-    """For something at a known place that cannot be read; the place is one in a settings file, `value` all of it.
+    """For an unreadable value at a known place; `place` is one in a settings file, `value` the whole file.
 
     >>> could_forbid(("permissions", "deny", 1), {}), could_forbid(("env", "A"), {})
     (True, False)
@@ -125,7 +125,7 @@ def as_in_settings(kind: SettingsKind, place: Place, value: Any) -> tuple[Place,
 
 
 def _event(place: Place, value: Any) -> object:
-    """The event of the hook at this place; `None` where it cannot be told."""
+    """The event of the hook at this place; `None` if it is unknown."""
     if isinstance(place[1], str):
         return place[1]
     try:
@@ -145,7 +145,7 @@ def _is_comment(key: str) -> bool:
 
 
 def _most_slips(name: str) -> int:
-    """None but the case in a short name, as `id` is no slip for `if`."""
+    """Only a different case in a short name, as `id` is not a misspelling of `if`."""
     return 0 if len(name) < 4 else 1 if len(name) < 8 else 2
 
 

@@ -1,4 +1,4 @@
-"""The values in the head of a skill or an agent, by what they mean. What has another shape counts as not given."""
+"""The values in the head of a skill or an agent, by what they mean. Values of the wrong type are treated as missing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def truth_of(head: Mapping[str, Any], key: str, *, default: bool) -> bool:
 
 
 def names_of(head: Mapping[str, Any], key: str) -> tuple[str, ...] | None:
-    """Names or rules in a list, or in one text with commas or blanks between them; `None` where none are given.
+    """Names or rules in a list, or in one comma- or space-separated string; `None` if there are none.
 
     >>> names_of({"tools": "Read, Bash(git log:*) Grep"}, "tools")
     ('Read', 'Bash(git log:*)', 'Grep')

@@ -1,4 +1,4 @@
-"""Hooks as they stand in a file: by event, or as the older flat list."""
+"""Hooks as a file defines them: by event, or as the older flat list."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class HookEntry(ClosedObject):
     )
     timeout: Given[Seconds] = Field(default=None, description="Seconds until the hook is given up.")
     status_message: Given[str] = None
-    once: Given[bool] = Field(default=None, description="Run once in a session. Counts in the hooks of a skill only.")
+    once: Given[bool] = Field(default=None, description="Run once in a session. Applies only to the hooks of a skill.")
     fail_closed: Given[bool] = Field(
-        default=None, description="Whether a hook that fails, runs out of time or answers nonsense has refused."
+        default=None, description="Whether a hook that fails, times out or gives an invalid answer refuses the call."
     )
 
 
@@ -63,16 +63,16 @@ class CommandHook(HookEntry):
     command: Named
     args: Given[Items[str]] = Field(default=None, description="Arguments; with them the command runs without a shell.")
     background: Given[bool] = Field(
-        default=None, alias="async", description="Run beside the session, deciding nothing."
+        default=None, alias="async", description="Run in the background, without deciding anything."
     )
-    async_rewake: Given[bool] = Field(default=None, description="Run beside the session; exit code 2 wakes the model.")
+    async_rewake: Given[bool] = Field(default=None, description="Run in the background; exit code 2 wakes the model.")
     shell: Given[Literal["bash", "powershell"]] = None
 
 
 class PythonHook(HookEntry):
     type: Literal["python"]
     function: Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$")] = Field(
-        description="The function as `module:name`, of a module that is installed beside Ferrule."
+        description="The function as `module:name`, in a module that is installed alongside Ferrule."
     )
 
 
@@ -158,7 +158,7 @@ Hooks: TypeAlias = Annotated[
 
 
 class DescribedHooks(OpenObject):
-    """Hooks in an object of their own, as plugins bring them."""
+    """Hooks in an object of their own, as plugins define them."""
 
     description: Given[str] = None
     hooks: Hooks

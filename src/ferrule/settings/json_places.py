@@ -1,4 +1,4 @@
-"""Where something stands in a settings file, and how it is shown."""
+"""Places in a settings file, and how they are shown."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def write_place(place: Place) -> str:
 
 
 def without(value: Any, gone: Collection[Place], place: Place = ()) -> Any:
-    """The value less what stands at those places."""
+    """The value without what is at those places."""
     match value:
         case dict():
             members = cast(dict[str, Any], value).items()
@@ -45,7 +45,7 @@ def without(value: Any, gone: Collection[Place], place: Place = ()) -> Any:
 
 
 def as_in_file(place: Place, gone: Collection[Place]) -> Place:
-    """A place in what is left, as a place in the file: items before it may have been left out."""
+    """The place in the file of a place in the rest: items before it may have been left out."""
     if not gone:
         return place
     found: Place = ()

@@ -1,8 +1,8 @@
-"""The entries of all files as one whole, in which every value knows its file.
+"""The entries of all files merged, where every value knows its file.
 
 Plain values come from the highest level, lists are joined, and a hook that
-stands in several files is one hook. A few keys have rules of their own, mostly
-so that a level cannot take back what another one forbids.
+several files contain is one hook. A few keys have rules of their own, mostly so
+that a level cannot undo what another one forbids.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MANAGED_ONLY: Final[Mapping[Key, Callable[[Key], bool]]] = {
     _MANAGED_HOOKS: lambda key: key[0] == "hooks",
     ("allowManagedMcpServersOnly",): lambda key: key == ("allowedMcpServers",),
 }
-"""What counts from managed files only, where one of them says so. What others deny or ask about still counts."""
+"""What applies from managed files only, if one of them says so. Deny and ask rules of other files still apply."""
 _STRICTER: Final[Mapping[Key, Any]] = {
     ("allowManagedInputChangesOnly",): True,
     ("disableClaudeAiConnectors",): True,
@@ -44,7 +44,7 @@ _STRICTER: Final[Mapping[Key, Any]] = {
     ("useAutoModeDuringPlan",): False,
     ("syncClaudeAiSkills",): False,
 }
-"""Values that win from any level, as they are the stricter ones."""
+"""Values that take precedence from any level, as they are the stricter ones."""
 _DISABLED_BY: Final[Mapping[str, Key]] = {
     "bypassPermissions": ("permissions", "disableBypassPermissionsMode"),
     "auto": ("permissions", "disableAutoMode"),
@@ -90,7 +90,7 @@ class Layered:
         return self.lists.get(key, ())
 
     def limit(self, *key: str) -> tuple[Sourced[Any], ...] | None:
-        """The items of a list that leaves nothing else; `None` where no file has one. It may be empty."""
+        """The items of an exclusive list; `None` if no file has one. It may be empty."""
         return None if key not in self.lists and key not in self.values else self.items(*key)
 
     @property
@@ -103,7 +103,7 @@ class Layered:
 
     @property
     def mode(self) -> Sourced[str] | None:
-        """`None` where no file chooses one, or where a file forbids the one that is chosen."""
+        """`None` if no file chooses one, or if a file forbids the chosen one."""
         mode = self.values.get(MODE)
         return None if mode and _DISABLED_BY.get(mode.value) in self.values else mode
 
@@ -118,7 +118,7 @@ class Layered:
 
     @property
     def takes_hooks(self) -> bool:
-        """Whether hooks count that are in no managed file."""
+        """Whether hooks outside managed files apply."""
         off, only = self.values.get(NO_HOOKS), self.values.get(_MANAGED_HOOKS)
         return not any(said is not None and said.value is True for said in (off, only))
 
@@ -128,12 +128,12 @@ class Layered:
 
     @property
     def servers(self) -> Mapping[str, Sourced[Mapping[str, Any]]]:
-        """By name; of two with the same name the whole of the higher one."""
+        """By name; of two with the same name, the one of the higher level replaces the other."""
         return {key[1]: value for key, value in self.values.items() if key[0] == "mcpServers" and len(key) > 1}
 
 
 def merge_entries(entries: Iterable[Entry], skipped: Iterable[Skipped] = ()) -> Layered:
-    """`entries` with those that count less first."""
+    """`entries` in order of precedence, lowest first."""
     notes = list(skipped)
     counting = [entry for entry in entries if not _is_out_of_place(entry, notes)]
     values = _values(counting)
@@ -146,9 +146,9 @@ def merge_entries(entries: Iterable[Entry], skipped: Iterable[Skipped] = ()) -> 
 
 
 def _is_out_of_place(entry: Entry, notes: list[Skipped]) -> bool:
-    """Some keys count on some levels only."""
+    """Some keys apply on some levels only."""
     if entry.key in _MANAGED_ONLY and entry.source.level is not Level.MANAGED:
-        words = "it counts in managed settings only. Remove it here."
+        words = "it applies in managed settings only. Remove it here."
     elif entry.key == MODE and entry.value == "auto" and entry.source.level.in_folder:
         words = "a project cannot choose the mode `auto`. Choose it in your own settings."
     else:
@@ -167,7 +167,7 @@ def _values(entries: Iterable[Entry]) -> dict[Key, Entry]:
 
 
 def _counts(entry: Entry, values: Mapping[Key, Entry]) -> bool:
-    """Whether an item of a list is left standing by what is said of its list."""
+    """Whether an item of a list is kept under the rules for its list."""
     if not entry.in_list:
         return False
     managed = entry.source.level is Level.MANAGED
@@ -201,5 +201,5 @@ def _each_once(items: Iterable[Entry]) -> list[Entry]:
 
 
 def canonical(value: Any) -> str:
-    """The same text for what is the same JSON value."""
+    """The same text for the same JSON value."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)

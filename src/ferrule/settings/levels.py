@@ -1,7 +1,7 @@
 """Where settings come from: five levels, each with its files.
 
-On one level, a `.ferrule` file counts more than a `.claude` file, and a
-settings file more than the files that hold only hooks or only permissions.
+On one level, a `.ferrule` file takes precedence over a `.claude` file, and a
+settings file over the files that contain only hooks or only permissions.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ LOCAL_NAME: Final = "settings.local.json"
 CONFIG_VARIABLE: Final = "CLAUDE_CONFIG_DIR"
 
 _NAMES: Final = tuple(sorted(name for name in NAMES if name != LOCAL_NAME))
-"""hooks.json, permissions.json, settings.json: the later counts more."""
+"""hooks.json, permissions.json, settings.json: later ones take precedence."""
 _MANAGED_NAMES: Final = tuple(sorted(MANAGED_NAMES))
 
 
 class Level(IntEnum):
-    """Ordered: a value of a higher level counts more."""
+    """Ordered: a value of a higher level takes precedence."""
 
     USER = 1
     PROJECT = 2
@@ -35,17 +35,17 @@ class Level(IntEnum):
 
     @property
     def in_folder(self) -> bool:
-        """Whether its files stand where one works, so that whoever can write there can write them."""
+        """Whether its files are in the workspace, so that whoever can write there can write them."""
         return self in (Level.PROJECT, Level.LOCAL)
 
 
 @plain_value
 class Source:
-    """Where a value stands."""
+    """Where a value comes from."""
 
     level: Level
     path: str
-    """The file, or the flag, that holds it."""
+    """The file or the flag that contains it."""
     line: int | None = None
 
     def __str__(self) -> str:
@@ -54,7 +54,7 @@ class Source:
 
 @plain_value
 class SettingsPath:
-    """A place for a settings file, whether or not there is one."""
+    """A place for a settings file, existing or not."""
 
     level: Level
     path: str
@@ -63,10 +63,10 @@ class SettingsPath:
 
 @named_value
 class SettingsContext:
-    """What decides which files count."""
+    """What decides which files apply."""
 
     cwd: str
-    """The folder of the start; a later change of directory changes no settings."""
+    """The start folder; a later change of directory does not change the settings."""
     home: str
     config_folder: str
     """`~/.claude`, or where the user moved it."""
@@ -75,7 +75,7 @@ class SettingsContext:
 
     @property
     def local_folder(self) -> str:
-        """Of the main checkout, so that all worktrees share it, unless that is somebody else's or the home itself."""
+        """Of the main checkout, so that all worktrees share it, unless it is another user's or the home."""
         if self.checkout is None:
             return self.cwd
         main = self.checkout.main
@@ -87,9 +87,9 @@ class SettingsContext:
 def surroundings(
     cwd: str, environment: Mapping[str, str], *, managed_folders: tuple[str, ...] = MANAGED_FOLDERS
 ) -> SettingsContext:
-    """Of a working directory. Home and a moved config folder count only where their paths are absolute.
+    """For a working directory. Home and a moved config folder apply only if their paths are absolute.
 
-    A relative one would be another folder in each workspace, and so be
+    A relative one would be a different folder in each workspace, and so be
     chosen by whoever made the workspace.
     """
     home = environment.get("HOME", "")
@@ -106,7 +106,7 @@ def surroundings(
 
 
 def settings_paths(around: SettingsContext) -> tuple[SettingsPath, ...]:
-    """Every place that is looked at, those that count less first, and each file on one level only."""
+    """Every place that is checked, lowest precedence first, and each file on one level only."""
     users = tuple(_user_paths(around))
     known = {os.path.realpath(place.path) for place in users}
     real = {folder: os.path.realpath(folder) for folder in {around.cwd, around.local_folder}}
@@ -115,7 +115,7 @@ def settings_paths(around: SettingsContext) -> tuple[SettingsPath, ...]:
 
 
 def _real_path(path: str, real: Mapping[str, str]) -> str:
-    """As `os.path.realpath`, by folders whose real path is known: of a deep one it takes milliseconds."""
+    """Like `os.path.realpath`, but from folders whose real path is known: for a deep one that takes milliseconds."""
     if path in real:
         return real[path]
     folder, name = os.path.split(path)
@@ -131,7 +131,7 @@ def _user_paths(around: SettingsContext) -> Iterator[SettingsPath]:
 
 
 def _folder_paths(around: SettingsContext) -> Iterator[SettingsPath]:
-    """The project's own only where one starts, and never from the folders above."""
+    """The project's own only in the start folder, never from the folders above."""
     yield SettingsPath(Level.PROJECT, os.path.join(around.cwd, PROJECT_SERVERS), SettingsKind.MCP)
     for folder in FOLDERS:
         for name in _NAMES:
@@ -150,7 +150,7 @@ def _paths_of_managed(around: SettingsContext) -> Iterator[SettingsPath]:
 
 
 def _parts_in(folder: str) -> list[str]:
-    """In alphabetical order. A folder that cannot be listed stands for itself, and is then said to be unreadable."""
+    """In alphabetical order. A folder that cannot be listed is returned itself, and then reported as unreadable."""
     try:
         names = sorted(os.listdir(folder))
     except (FileNotFoundError, NotADirectoryError):

@@ -1,4 +1,4 @@
-"""An object in the text of a settings file, and how a member is added to it so that it looks like the others."""
+"""An object in the text of a settings file, and how to add a member that is formatted like the others."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ..text.lines import LF, dominant_ending
 from ..text.matching import Span, TextEdit
 
 UNIT: Final = "  "
-"""What a level is indented by where nothing shows it."""
+"""The indentation of one level if the file does not show any."""
 
 
 class NotEdited(ValueError):
-    """The file is not one that this can be put into. The message says what is wrong with it."""
+    """The file cannot take this change. The message says what is wrong with it."""
 
 
 class ObjectText:
@@ -34,7 +34,7 @@ class ObjectText:
 
     def inside(self, value: Value, name: str) -> ObjectText:
         if not isinstance(value.value, Object):
-            raise NotEdited(f"`{name}` is no object.")
+            raise NotEdited(f"`{name}` is not an object.")
         span = Span(value.start + 1, value.end - 1)
         layout = Layout.of(self._text, span, value.value.members, spare=self.layout.on_one_line)
         return ObjectText(self._text, value, layout or self.layout.inner(self._unit), self._unit, self._colon)
@@ -44,7 +44,7 @@ class ObjectText:
 
     @property
     def _colon(self) -> str:
-        """As the first member has it, or else the object around this one."""
+        """As the first member has it, otherwise the object around this one."""
         if not self._object.members:
             return self._spare_colon
         first = self._object.members[0]

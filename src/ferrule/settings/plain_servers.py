@@ -1,8 +1,8 @@
-"""Files of servers that are seen to be valid without a model.
+"""Server files that can be recognized as valid without a model.
 
-The models take longer to build than a start may take, and nearly every such
-file holds nothing but servers of the common shape. Whatever is not, is left to
-the models: what is accepted here, they accept too.
+The models take longer to build than a start may take, and nearly every such file
+contains only servers of the common shape. Everything else is left to the models,
+which accept whatever is accepted here.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from .strict_json import Parsed
 
 RESERVED_NAMES: Final = ("workspace", "claude-in-chrome", "computer-use", "Claude Preview", "Claude Browser")
 REMOTE: Final = ("http", "streamable-http", "sse", "ws")
-"""What the `type` of a server at an address can be."""
+"""The possible values of `type` for a server with a URL."""
 SHORTEST_TIMEOUT: Final = 1000
 """Milliseconds."""
 
 
 def is_plain(kind: SettingsKind, parsed: Parsed) -> bool:
-    """Whether there is nothing in it but servers, none of them with a fault."""
+    """Whether it contains only servers, all of them valid."""
     content = _object(parsed.value)
     if parsed.repeated or content is None or (kind is SettingsKind.SETTINGS and len(content) > 1):
         return False

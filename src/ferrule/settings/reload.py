@@ -1,10 +1,10 @@
-"""Settings that are asked for, not watched.
+"""Settings that are checked on request, not watched.
 
-Whoever is about to decide asks for the current settings. As long as no file
-has another entry in its folder than at the last look, the answer is the one
-given before. Otherwise all files are loaded again: what denies or asks counts
-at once, the rest only within trust. What a file of the folder denied or asked
-about goes on to count although it was taken out, until a person agrees.
+Whoever is about to decide asks for the current settings. As long as no file's
+directory entry has changed since the last check, the answer is the previous one.
+Otherwise all files are loaded again: deny and ask rules apply at once, the rest
+only with trust. A deny or ask rule that was removed from a file of the folder
+still applies until a person agrees.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from .trust_store import (
 
 EVERY_LEVEL: Final = frozenset(Level)
 AT_START: Final = frozenset({("model",), ("effortLevel",), ("outputStyle",)})
-"""What a conversation keeps from its beginning to its end."""
+"""Keys whose values do not change during a conversation."""
 TICK: Final = 0.02
 """Seconds in which two changes of a file can leave the same entry."""
 
@@ -48,16 +48,16 @@ _Guard: TypeAlias = tuple[str, str, str]
 
 @plain_value
 class Current:
-    """The settings at one moment. The same object is given as long as nothing has changed."""
+    """The settings at one moment. The same object is returned as long as nothing has changed."""
 
     layered: Layered
     standing: Standing
     missing_guards: tuple[Item, ...] = ()
-    """Hooks of the folder that could refuse, and do not count because nobody has agreed to them."""
+    """Hooks of the folder that could refuse, and do not apply because nobody has agreed to them."""
 
 
 class LiveSettings:
-    """The settings of one session, and what of them has to be remembered while it lasts."""
+    """The settings of one session, and what has to be remembered about them while it lasts."""
 
     def __init__(
         self,
@@ -72,9 +72,9 @@ class LiveSettings:
     ) -> None:
         """`given` holds what came with the command line. `trusting` agrees to all that is there now, for this session.
 
-        Managed settings count whatever the `levels`. `default_mode` is the
-        mode where no file chooses one. Without `project_hooks` those of the
-        folder do not count, trusted or not.
+        Managed settings apply whatever the `levels`. `default_mode` is the
+        mode if no file chooses one. Without `project_hooks` those of the
+        folder do not apply, trusted or not.
         """
         self._around = around
         self._store = store
@@ -100,7 +100,7 @@ class LiveSettings:
         return self._current
 
     def may_have_changed(self) -> bool:
-        """Whether a file may be another one. Costs some thirty looks at folders, and reads nothing."""
+        """Whether a file may have changed. Costs about thirty `stat` calls, and reads nothing."""
         if any(_stamp(path) != stamp for path, stamp in self._stamps.items()):
             return True
         youngest = max((stamp[3] for stamp in self._stamps.values() if stamp), default=0)
@@ -112,21 +112,21 @@ class LiveSettings:
 
     @property
     def is_declined(self) -> bool:
-        """Whether a person has said no to what waits for them now."""
+        """Whether a person has refused what is waiting for approval now."""
         question = self.current().standing.question
         return question != "" and self._store.last_declined(self._ground.key) == question
 
     def decline(self, shown: Standing) -> None:
-        """A person says no to what they were shown. Raises `NotStored`."""
+        """A person refuses what they were shown. Raises `NotStored`."""
         self._store.decline(self._ground.key, shown.question)
 
     def revoke(self) -> bool:
-        """Whether there was an agreement to take back. Raises `NotStored`."""
+        """Whether there was an agreement to withdraw. Raises `NotStored`."""
         return self._store.revoke(self._ground.key)
 
     @property
     def folder(self) -> str:
-        """What trust is kept for."""
+        """What trust is stored for."""
         return self._ground.key
 
     def _load(self, *, trusting: bool = False) -> Current:
@@ -156,11 +156,11 @@ class LiveSettings:
         return [place for place in settings_paths(self._around) if place.level in self._levels]
 
     def _files(self) -> frozenset[str]:
-        """The settings files of the folder, whether or not they exist, by the names that items know them by."""
+        """The settings files of the folder, existing or not, by the names that items use for them."""
         return frozenset(self._ground.name_of(place.path) for place in self._places() if place.level.in_folder)
 
     def _keep_last_good(self, loaded: Loaded) -> Loaded:
-        """A file that breaks while it is in use counts as it last was; the note says so."""
+        """A file that becomes invalid while in use keeps its last valid content; the note says so."""
         before = self._loaded.get(loaded.at.path)
         if loaded.value is None and loaded.skipped and before is not None and before.value is not None:
             notes = (_still_counts(note) for note in loaded.skipped)
@@ -179,7 +179,7 @@ class LiveSettings:
             self._sworn = make_agreement(items)
         agreed = self._store.find_agreement(self._ground.key)
         now = self._store.round(self._ground.key)
-        if now != self._round:  # a person has agreed to all there is, so what was taken out is taken out
+        if now != self._round:  # a person has agreed to everything present, so what was removed stays removed
             self._guards.clear()
         self._round = now
         if self._sworn is None:
@@ -187,7 +187,7 @@ class LiveSettings:
         return standing_of(items, self._sworn, self._files(), also=agreed)
 
     def _guards_before(self, entries: Iterable[Entry]) -> tuple[Entry, ...]:
-        """Rules of the folder that denied or asked before and are not there now."""
+        """Deny and ask rules of the folder that have been removed."""
         now = {_guard(entry): entry for entry in entries if _is_guard(entry)}
         missing = tuple(entry for guard, entry in self._guards.items() if guard not in now)
         self._guards |= now
@@ -218,7 +218,7 @@ def _guard(entry: Entry) -> _Guard:
 
 
 def _still_counts(note: Skipped) -> Skipped:
-    return replace(note, words=f"{note.words} What it held before still counts.", may_forbid=False)
+    return replace(note, words=f"{note.words} Its last valid content still applies.", may_forbid=False)
 
 
 def _stamp(path: str) -> _Stamp:

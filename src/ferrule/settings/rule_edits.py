@@ -1,7 +1,7 @@
 """A rule put into the text of a settings file, with all the rest as it is.
 
-What is added looks like what is there: its indentation, its line breaks, its
-way to write a colon. Nothing is added that stands there already.
+What is added follows the file's formatting: its indentation, its line breaks,
+its colons. Nothing is added twice.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ KEYS: Final[Mapping[Behavior, str]] = {Behavior.ALLOW: "allow", Behavior.ASK: "a
 
 
 def adding(text: str, behavior: Behavior, rule: str) -> tuple[TextEdit, ...]:
-    """The edits that add the rule; none where it stands there. Raises `NotEdited`."""
+    """The edits that add the rule; none if it is already there. Raises `NotEdited`."""
     if not text.strip():
         return (TextEdit(0, len(text), _new_text(text, behavior, rule)),)
     root, unit = _root(text), _unit(text)
@@ -51,7 +51,7 @@ def _root(text: str) -> Value:
         parse(text)
         root = whole(text, lambda text, at: object_at(text, at, {"permissions": _permissions}))
     except (NotJson, BadJson) as error:
-        raise NotEdited(f"it is broken: {error}") from None
+        raise NotEdited(f"it is invalid: {error}") from None
     if not isinstance(root.value, Object):
         raise NotEdited("it holds no object.")
     return root
@@ -63,12 +63,12 @@ def _permissions(text: str, at: int) -> Value:
 
 def _items(found: Value, behavior: Behavior) -> tuple[Value, ...]:
     if not isinstance(found.value, Array):
-        raise NotEdited(f"`permissions.{KEYS[behavior]}` is no list.")
+        raise NotEdited(f"`permissions.{KEYS[behavior]}` is not a list.")
     return found.value.items
 
 
 def _unit(text: str) -> str:
-    """What the members of the root are indented by, as everything below them is by multiples of it."""
+    """The indentation of the root's members; everything below them uses multiples of it."""
     return layout_of_root(text, _root(text)).indent or UNIT
 
 

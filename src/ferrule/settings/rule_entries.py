@@ -1,7 +1,7 @@
 """How a permission rule is spelt: `Tool` or `Tool(specifier)`.
 
-Only the spelling is judged here. What a rule means, and whether it can ever
-match, is a question for the layer above.
+Only the spelling is checked here. What a rule means, and whether it can ever
+match, is for the layer above.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import re
 from typing import Final
 
 RULE_PATTERN: Final = r"^\s*[^()\s][^()]*(\([\s\S]*\))?\s*$"
-"""What a JSON Schema can say of it; balance it cannot."""
+"""What a JSON Schema can express; it cannot express balanced parentheses."""
 
 _PARENTHESIS: Final = re.compile(r"\\.|([()])", re.DOTALL)
 _LONGEST: Final = 60
 
 
 def why_no_rule(text: str) -> str | None:
-    r"""What is wrong with the spelling and what to write; `None` for a rule.
+    r"""What is wrong with the spelling and what to write; `None` for a valid rule.
 
     >>> why_no_rule("Bash(npm run *)"), why_no_rule(r"Bash(echo \()")
     (None, None)

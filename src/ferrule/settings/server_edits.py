@@ -1,4 +1,4 @@
-"""A server put into the text of a settings file, or taken out, with all the rest as it is."""
+"""Adding a server to the text of a settings file, or removing it, without changing the rest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KEY: Final = "mcpServers"
 
 
 def adding_server(text: str, name: str, entry: Mapping[str, Any]) -> tuple[TextEdit, ...]:
-    """The edits that add it, or put it in the place of the one of that name. Raises `NotEdited`."""
+    """The edits that add it, or replace the one of that name. Raises `NotEdited`."""
     ending = dominant_ending(text) or LF
     if not text.strip():
         new = json.dumps({KEY: {name: entry}}, indent=2, ensure_ascii=False) + "\n"
@@ -36,7 +36,7 @@ def adding_server(text: str, name: str, entry: Mapping[str, Any]) -> tuple[TextE
 
 
 def removing_server(text: str, name: str) -> tuple[TextEdit, ...]:
-    """The edits that take it out; none where it is not there. Raises `NotEdited`."""
+    """The edits that remove it; none if it is not there. Raises `NotEdited`."""
     if not text.strip():
         return ()
     found = cast(Object, _root(text).value).get(KEY)
@@ -48,7 +48,7 @@ def removing_server(text: str, name: str) -> tuple[TextEdit, ...]:
 
 
 def _write_value(value: Mapping[str, Any], around: ObjectText, text: str, root: Value) -> str:
-    """Indented like the object that it is put into; on one line where that is on one."""
+    """Indented like the object that it is added to; on one line if that is on one."""
     if not around.layout.indent:
         return json.dumps(value, ensure_ascii=False)
     ending = dominant_ending(text) or LF
@@ -61,7 +61,7 @@ def _root(text: str) -> Value:
         parse(text)
         root = whole(text, lambda text, at: object_at(text, at, {KEY: object_at}))
     except (NotJson, BadJson) as error:
-        raise NotEdited(f"it is broken: {error}") from None
+        raise NotEdited(f"it is invalid: {error}") from None
     if not isinstance(root.value, Object):
         raise NotEdited("it holds no object.")
     return root

@@ -1,4 +1,4 @@
-"""MCP servers as they stand in .mcp.json and in settings files."""
+"""MCP servers as defined in .mcp.json and in settings files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class OAuth(OpenObject):
 
 
 class Server(OpenObject):
-    """What every server may carry. Other clients keep keys of their own here, so unknown ones are let be."""
+    """What every server may have. Other clients keep keys of their own here, so unknown ones are accepted."""
 
     timeout: Given[Annotated[int, Field(ge=SHORTEST_TIMEOUT)]] = Field(
         default=None, description="Milliseconds for one call."
@@ -28,7 +28,7 @@ class Server(OpenObject):
 
 
 class StdioServer(Server):
-    """A program that is started and spoken to over its standard input and output."""
+    """A program that is started and talks over its standard input and output."""
 
     type: Literal["stdio"] = "stdio"
     command: Named
@@ -39,7 +39,7 @@ class StdioServer(Server):
     @classmethod
     def _url_needs_a_type(cls, value: Any) -> Any:
         if isinstance(value, dict) and "url" in value and not {"type", "command"} & value.keys():
-            raise custom_error('`url` needs a `type` beside it. Write "type": "http", "sse" or "ws".')
+            raise custom_error('`url` needs a `type`. Write "type": "http", "sse" or "ws".')
         return cast(Any, value)
 
 
@@ -87,7 +87,7 @@ class McpFile(OpenObject):
 
 
 class ServerMatch(OpenObject):
-    """Servers that are allowed or denied, by exactly one of name, command and address."""
+    """Servers that are allowed or denied, by exactly one of name, command and URL."""
 
     model_config = {"extra": "forbid", "json_schema_extra": {"minProperties": 1, "maxProperties": 1}}
 

@@ -1,8 +1,8 @@
-"""What a settings file says, entry by entry, each with the place where it says it.
+"""The entries of a settings file, each with its place.
 
-An entry is the least thing that counts or does not count: a rule, a hook, a
-server, a variable, one plain value. Older ways to write something are read as
-the present one, so whatever comes after knows one way only.
+An entry is the smallest unit that applies or does not apply: a rule, a hook, a
+server, a variable, one plain value. Older spellings are converted to the current
+one, so later code knows only one.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ _WALKED: Final = frozenset(
         ("worktree",),
     }
 )
-"""Objects whose members count one by one. Any other object is one value."""
+"""Objects whose members are separate entries. Any other object is one value."""
 _WHOLE: Final = frozenset({("fallbackModel",)})
 """Lists that are one value."""
 _LIMITS: Final = frozenset({("allowedHttpHookUrls",), ("httpHookAllowedEnvVars",), ("allowedMcpServers",)})
-"""Lists that leave nothing but what they name: an empty one is a value, and leaves nothing."""
+"""Exclusive lists: only what they name remains. An empty one is a value, and nothing remains."""
 _OLDER: Final[Mapping[Key, Key]] = {
     ("permissions", "allowed_tools"): ("permissions", "allow"),
     ("permissions", "disabled_tools"): ("permissions", "deny"),
 }
 _DOMAINS: Final[Mapping[str, str]] = {"allowed_domains": "allow", "blocked_domains": "ask"}
-"""A blocked domain is one that is never approved without a question."""
+"""A blocked domain is one that is never approved without asking."""
 
 
 @named_value
@@ -55,11 +55,11 @@ class Entry:
     value: Any
     source: Source
     in_list: bool = False
-    """It stands beside the entries of other files, and replaces none."""
+    """It is added to the entries of other files, and replaces none."""
 
 
 def entries_of(loaded: Loaded) -> Iterator[Entry]:
-    """In the order of the file."""
+    """In file order."""
     value: Any = loaded.value
     above: Key = ()
     if loaded.at.kind is SettingsKind.PERMISSIONS:
@@ -69,14 +69,14 @@ def entries_of(loaded: Loaded) -> Iterator[Entry]:
     if above and value is not None:
         value = {above[0]: cast(Any, value)}
     elif loaded.at.kind is SettingsKind.MCP and isinstance(value, dict):
-        # Other keys are other programs' there, and nobody has looked at their values.
+        # Other keys belong to other programs there, and their values are not checked.
         value = {name: inner for name, inner in cast(dict[str, Any], value).items() if name == "mcpServers"}
     if isinstance(value, dict):
         yield from _Walk(loaded, len(above)).members((), cast(dict[str, Any], value))
 
 
 class _Walk:
-    """Through one file, of which all stands below the first `above` parts of its keys."""
+    """Walks one file, whose content belongs below the first `above` parts of its keys."""
 
     def __init__(self, loaded: Loaded, above: int) -> None:
         self._loaded = loaded

@@ -1,10 +1,10 @@
 """Which files hold settings.
 
-Told by name below any folder, and by identity for those of the home and the
+Recognized by name below any folder, and by identity for those of the home and the
 workspace: a file under another name (a link, a hard link, the target of a
 dotfiles link) is the same file. Names are compared without case everywhere,
-because on some file systems `.Claude/Settings.json` is the very file; where it
-is another one, the price is that it must be valid as well.
+because on some file systems `.Claude/Settings.json` is the same file; where it is
+a different one, the only cost is that it must be valid as well.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MANAGED_FOLDERS: Final = (
     "/etc/ferrule",
     "/Library/Application Support/Ferrule",
 )
-"""Later ones count more: ours stand over theirs."""
+"""Later ones take precedence: ours override theirs."""
 MANAGED_NAMES: Final[Mapping[str, SettingsKind]] = {
     "managed-settings.json": SettingsKind.SETTINGS,
     "managed-mcp.json": SettingsKind.MCP,
@@ -56,8 +56,8 @@ def kind_of(
 ) -> SettingsKind | None:
     """`None` for a file that holds no settings.
 
-    `path` is absolute and need not exist. `config_folder` stands for
-    `~/.claude` where the user moved it (`$CLAUDE_CONFIG_DIR`).
+    `path` is absolute and need not exist. `config_folder` replaces
+    `~/.claude` if the user moved it (`$CLAUDE_CONFIG_DIR`).
     """
     real, links = LocalPaths().resolve(path)
     for name in (path, *links, real):
@@ -108,7 +108,7 @@ def _list_known_files(
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """Device and number of the file that the path leads to."""
+    """Device and inode of the file that the path resolves to."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):

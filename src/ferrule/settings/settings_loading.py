@@ -1,8 +1,8 @@
 """One settings file, as far as it is valid.
 
-A file that is no JSON, or of the wrong shape altogether, is skipped as a whole;
-one bad entry is skipped alone. Each is named with file, line and key. Nothing
-here raises, and nothing bad is read as something else.
+A file that is not valid JSON, or has the wrong structure, is skipped as a whole;
+an invalid entry is skipped alone. Each is reported with file, line and key.
+Nothing here raises, and nothing invalid is read as something else.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LARGEST: Final = 1 << 20
 
 @plain_value
 class Skipped:
-    """Something in a settings file that does not count."""
+    """Something in a settings file that is ignored."""
 
     source: Source
     place: Place
@@ -44,7 +44,7 @@ class Skipped:
 
     @property
     def is_harmless(self) -> bool:
-        """Whether everything that this version understands counts as if it were not there."""
+        """Whether leaving it out changes nothing that this version understands."""
         return self.unknown and not self.may_forbid
 
     def __str__(self) -> str:
@@ -54,7 +54,7 @@ class Skipped:
 
     @property
     def fault(self) -> str:
-        """For when nothing goes on without it."""
+        """For callers that cannot continue without it."""
         return (
             f"{self.source}: `{write_place(self.place)}`: {self.words}"
             if self.place
@@ -64,25 +64,25 @@ class Skipped:
 
 @plain_value
 class Loaded:
-    """What a file holds that is valid."""
+    """The valid part of a file."""
 
     at: SettingsPath
     value: Any
-    """As JSON; `None` where there is no file, or none that can be used."""
+    """As JSON; `None` if the file does not exist or cannot be used."""
     skipped: tuple[Skipped, ...] = ()
     digest: str | None = None
-    """Of the bytes that were read; `None` where there were none."""
+    """Of the bytes that were read; `None` if none were."""
     _gone: frozenset[Place] = frozenset()
     _lines: Mapping[Place, int] | None = None
 
     def source(self, place: Place) -> Source:
-        """Where a value stands in the file; the place is one in `value`."""
+        """The position of a value in the file; the place is one in `value`."""
         lines = self._lines or {}
         return Source(self.at.level, self.at.path, lines.get(as_in_file(place, self._gone)))
 
 
 def load(at: SettingsPath) -> Loaded:
-    """From the disk. A file that is not there holds nothing, and that is no fault."""
+    """Loads a file from disk. A missing file is empty, which is not an error."""
     try:
         data = content_of(at.path)
     except (FileNotFoundError, NotADirectoryError):
@@ -100,7 +100,7 @@ def load(at: SettingsPath) -> Loaded:
 
 
 def load_text(at: SettingsPath, text: str, digest: str | None = None) -> Loaded:
-    """From a text that is there already, such as the value of a flag."""
+    """Loads a given text, such as the value of a flag."""
     try:
         parsed = parse(text)
     except NotJson as error:
@@ -140,6 +140,6 @@ def _whole(at: SettingsPath, words: str, line: int | None = None) -> Skipped:
 
 
 def _source(at: SettingsPath, parsed: Parsed, place: Place) -> Source:
-    """Where the place is, or else the nearest around it: a key that is missing stands nowhere."""
+    """The position of the place, or of the nearest one around it if its key is missing."""
     lines = (parsed.lines[place[:end]] for end in range(len(place), 0, -1) if place[:end] in parsed.lines)
     return Source(at.level, at.path, next(lines, None))

@@ -1,9 +1,9 @@
 """Settings files as values.
 
-The keys are those that users' files have already, and a few older ones. Every
-key may be left out, and reads as `None` then, so that a layer above can tell
-what a file says from what it leaves to others. Unknown keys at the top are let
-be: the file may come from a newer version. Inside `permissions`, `sandbox` and
+The keys are those that users' files already have, and a few older ones. Every
+key may be left out, and is then `None`, so that a layer above can distinguish
+what a file sets from what it leaves to others. Unknown keys at the top are
+accepted: the file may come from a newer version. Inside `permissions`, `sandbox` and
 hooks they are errors, because a misspelt key there silently protects nothing;
 `forbidding` says which of them matter when a file is loaded.
 """
@@ -85,7 +85,7 @@ Theme: TypeAlias = Literal[
 
 
 class PreApprovalEntry(ClosedObject):
-    """Domains of the web that need no question, and those that always do."""
+    """Web domains that are allowed without asking, and those that always need it."""
 
     allowed_domains: Given[Items[Named]] = Field(default=None, alias="allowed_domains")
     blocked_domains: Given[Items[Named]] = Field(default=None, alias="blocked_domains")
@@ -93,7 +93,7 @@ class PreApprovalEntry(ClosedObject):
 
 
 class Permissions(ClosedObject):
-    """Rules, mode and added directories; the snake_case keys are the older names for allow and deny."""
+    """Rules, mode and additional directories; the snake_case keys are the older names for allow and deny."""
 
     allow: Given[Items[RuleText]] = None
     ask: Given[Items[RuleText]] = None
@@ -112,7 +112,7 @@ class Permissions(ClosedObject):
 
 
 class PermissionsFile(Permissions):
-    """A permissions.json: what `permissions` holds in a settings file, with the domains beside it."""
+    """A permissions.json: the content of `permissions` in a settings file, plus the domains."""
 
     schema_address: Given[str] = Field(default=None, alias="$schema")
     allowed_domains: Given[Items[Named]] = Field(default=None, alias="allowed_domains")
@@ -121,7 +121,7 @@ class PermissionsFile(Permissions):
 
 
 class OversizedResults(ClosedObject):
-    """What becomes of a tool's result that is too long to be shown whole."""
+    """What happens to a tool's result that is too long to be shown in full."""
 
     max_chars: Given[Annotated[int, Field(ge=1)]] = Field(default=None, alias="max_chars")
     persist_dir: Given[Named] = Field(default=None, alias="persist_dir")
@@ -194,7 +194,7 @@ class SettingsFile(OpenObject):
 
     model: Given[str] = None
     small_model: Given[str] = Field(
-        default=None, description="For small questions: about a web page, or in the mode auto about a call."
+        default=None, description="For small questions: about a web page, or about a call in auto mode."
     )
     available_models: Given[Items[str]] = None
     fallback_model: Given[Models] = None
@@ -235,4 +235,4 @@ MODELS: Final[Mapping[SettingsKind, type[BaseModel]]] = {
 }
 
 TAGS: Final = frozenset({"<one>", "<many>"}) | HOOK_TAGS | SERVER_TAGS
-"""Names of alternatives, which stand in the location of an error and not in the file."""
+"""Names of alternatives, which appear in the location of an error and not in the file."""

@@ -1,4 +1,4 @@
-"""Rules and servers saved in settings files, so that nothing else changes and no other writer loses anything."""
+"""Saving rules and servers in settings files without changing anything else or losing another writer's changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .trust_items import is_below, item_of_entry
 from .trust_store import TrustStore, ground_of
 
 MOST_TRIES = 100
-"""Others may write the same file; each try that fails means that one of them succeeded."""
+"""Others may write the same file; each failed attempt means that one of them succeeded."""
 
 
 class NotSaved(Exception):
@@ -32,7 +32,7 @@ class NotSaved(Exception):
 
 
 def rule_file(around: SettingsContext, level: Level) -> str:
-    """Where a rule of this level is saved: ours, as the other program does not know what we add."""
+    """Where a rule of this level is saved: our own file, as the other program does not know our additions."""
     match level:
         case Level.USER:
             return os.path.join(around.home, FOLDERS[1], "settings.json")
@@ -41,13 +41,13 @@ def rule_file(around: SettingsContext, level: Level) -> str:
         case Level.LOCAL:
             return os.path.join(around.local_folder, FOLDERS[1], LOCAL_NAME)
         case Level.COMMAND_LINE | Level.MANAGED:
-            raise ValueError(f"no rule is saved on the level {level.name}")
+            raise ValueError(f"rules cannot be saved on the level {level.name}")
 
 
 def save_rule(around: SettingsContext, store: TrustStore, level: Level, behavior: Behavior, rule: str) -> str:
-    """A person's "always": the rule is saved and, as a person asked for it, trusted. Where it was saved.
+    """A person's "always": the rule is saved and, as a person asked for it, trusted. Returns where it was saved.
 
-    Raises `NotSaved`, or `NotStored` where the rule is saved and will have to be trusted by hand.
+    Raises `NotSaved`, or `NotStored` if the rule was saved but has to be trusted by hand.
     """
     path = rule_file(around, level)
     if level.in_folder:
@@ -62,7 +62,7 @@ def save_rule(around: SettingsContext, store: TrustStore, level: Level, behavior
 
 
 def add_rule(path: str, behavior: Behavior, rule: str) -> bool:
-    """Whether it was added; `False` where it stands there already. Raises `NotSaved`."""
+    """Whether it was added; `False` if it was already there. Raises `NotSaved`."""
     if words := why_no_rule(rule):
         raise NotSaved(words)
     return _change(path, lambda text: adding(text, behavior, rule))
@@ -74,9 +74,9 @@ def server_file(around: SettingsContext, level: Level) -> str:
 
 
 def save_server(around: SettingsContext, store: TrustStore, level: Level, name: str, entry: Mapping[str, Any]) -> str:
-    """A person adds it, so it is trusted too. Where it was saved.
+    """A person adds it, so it is trusted too. Returns where it was saved.
 
-    Raises `NotSaved`, or `NotStored` where it is saved and will have to be trusted by hand.
+    Raises `NotSaved`, or `NotStored` if it was saved but has to be trusted by hand.
     """
     path = server_file(around, level)
     if level.in_folder:
@@ -90,7 +90,7 @@ def save_server(around: SettingsContext, store: TrustStore, level: Level, name: 
 
 
 def remove_server(around: SettingsContext, level: Level, name: str) -> str | None:
-    """Where it stood; `None` where it did not. Raises `NotSaved`."""
+    """Where it was; `None` if it was not there. Raises `NotSaved`."""
     path = server_file(around, level)
     return path if _change(path, lambda text: removing_server(text, name)) else None
 
@@ -126,7 +126,7 @@ def _change_once(path: str, edits_for: Callable[[str], tuple[TextEdit, ...]]) ->
 
 
 def _check_inside(path: str, around: SettingsContext) -> None:
-    """A link in the folder must not turn a rule for this folder into one for all, or into a file elsewhere."""
+    """A link in the folder must not turn a rule for this folder into one for all folders, or write a file elsewhere."""
     real, folder = os.path.realpath(path), os.path.realpath(around.local_folder)
     if not is_below(real, folder) and not is_below(real, os.path.realpath(around.cwd)):
-        raise NotSaved(f"{path} leads out of the folder, to {real}. Replace the link by a file of the folder's own.")
+        raise NotSaved(f"{path} is a link out of the folder, to {real}. Replace the link with a regular file.")

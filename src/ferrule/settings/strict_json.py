@@ -1,10 +1,10 @@
-"""JSON as the standard has it, with errors that say where, what stands there and what to write.
+"""JSON as the standard defines it, with errors that say where, what was found and what to write.
 
 No comments, no trailing commas, no NaN. A number that no program could hold
 and half of a surrogate pair are refused here too, so that whatever reads the
 value afterwards meets ordinary text and finite numbers only. One byte order
 mark at the start is skipped, as editors on Windows write one. A repeated key
-is not an error of syntax: the last one counts, and all are reported.
+is not an error of syntax: the last one applies, and all are reported.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def describe_at(text: str, at: int) -> str:
 
 
 def advice_at(text: str, at: int, expected: str) -> str:
-    """What to do about it; nothing where what was expected says enough."""
+    """What to do about it; empty if the expectation says enough."""
     rest = text[at : at + _AHEAD]
     if rest.startswith(_COMMENTS):
         return "JSON has no comments; remove it."
@@ -77,7 +77,7 @@ def show_text(text: str) -> str:
 
 
 DEEPEST: Final = 100
-"""Levels of nesting. No settings come near it, and nothing that walks the value runs out of stack."""
+"""Levels of nesting. No settings come near this limit, and nothing that walks the value overflows the stack."""
 
 LARGEST_EXACT: Final = 2**53
 """Up to here a number with a fraction of zero is the same whole number to every reader."""
@@ -99,12 +99,12 @@ Place = tuple[str | int, ...]
 
 
 class NotJson(ValueError):
-    """The text is no JSON. The message names line and column, what stands there and what to do."""
+    """The text is not valid JSON. The message names line and column, what was found and what to do."""
 
 
 @plain_value
 class Repeated:
-    """A key that stands more than once in one object."""
+    """A key that occurs more than once in one object."""
 
     place: Place
     first_line: int
@@ -116,11 +116,11 @@ class Parsed:
     value: Any
     repeated: tuple[Repeated, ...]
     lines: Mapping[Place, int]
-    """The line on which each value begins, or its key where it has one."""
+    """The line on which each value begins, or its key if it has one."""
 
 
 def parse(text: str) -> Parsed:
-    """Raises `NotJson`, and nothing else for any text.
+    """Raises only `NotJson`, for any text.
 
     >>> parse('{"a": [1.0, null]}').value
     {'a': [1, None]}
@@ -250,7 +250,9 @@ class _Reader:
         escape = _ESCAPE.match(self._text, self._at)
         if escape is None:
             found = show_text(self._text[self._at : self._at + 2])
-            self._refuse(f"`{found}` is no escape. Write `\\\\` for a backslash, or `\\uXXXX` for a character.")
+            self._refuse(
+                f"`{found}` is not a valid escape. Write `\\\\` for a backslash, or `\\uXXXX` for a character."
+            )
         return escape
 
     def _number(self, number: re.Match[str]) -> int | float:

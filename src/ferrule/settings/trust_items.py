@@ -1,10 +1,10 @@
-"""What a folder brings that can run or widen, as items that a person can agree to.
+"""What a folder defines that can run code or widen permissions, as items that a person can trust.
 
 An item is one entry of a settings file of the folder, or one file of an agent,
 a skill or a command. Its digest covers what it says and the files of the
 folder that its command names, so a script that changes is a change too. Rules
 that deny or ask need no agreement. They are items as well, and so are hooks,
-because that one of them is gone may widen what the others allow.
+because removing one of them may widen what the others allow.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from .settings_loading import content_of
 from .untrusted_keys import narrows
 
 LARGEST_SCRIPT: Final = 256 << 10
-"""Bytes of a file that is known by its content; a larger one is known by its entry in the folder."""
+"""Bytes of a file that is identified by its content; a larger one is identified by its directory entry."""
 LONGEST_WORDS: Final = 2000
-"""Of a command that a person is to agree to; they must see all of it, so what is longer says so."""
+"""Length of a command that a person is asked to trust; they must see all of it, so a longer one is marked."""
 LONGEST_PART: Final = 80
 _HELPERS: Final = frozenset({"apiKeyHelper", "otelHeadersHelper", "statusLine", "fileSuggestion"})
 
 
 class ItemKind(StrEnum):
-    """In the order in which a person is shown them."""
+    """In the order in which they are shown to a person."""
 
     HOOK = "hook"
     SERVER = "server"
@@ -52,12 +52,12 @@ class ItemKind(StrEnum):
 
     @property
     def guards(self) -> bool:
-        """Whether it may be what keeps the rest in check."""
+        """Whether it may restrict the rest."""
         return self in (ItemKind.HOOK, ItemKind.DENY, ItemKind.ASK)
 
     @property
     def waits(self) -> bool:
-        """Whether it counts only in a trusted folder."""
+        """Whether it applies only in a trusted folder."""
         return self not in (ItemKind.DENY, ItemKind.ASK)
 
 
@@ -65,24 +65,24 @@ class ItemKind(StrEnum):
 class Item:
     kind: ItemKind
     file: str
-    """From the root of the checkout, so that it is the same in all worktrees."""
+    """Relative to the root of the checkout, so that it is the same in all worktrees."""
     words: str
     """For a person. Values of variables are not in it."""
     digest: str
     uncovered: tuple[str, ...] = ()
-    """What it runs whose content is not part of the digest. Not kept: whoever agrees is shown it."""
+    """What it runs whose content is not part of the digest. Not stored, but shown to whoever agrees."""
 
 
 @named_value
 class ProjectFolder:
-    """The folder that is trusted or not: where one starts, and the checkout around it."""
+    """The folder that is trusted or not: the start folder, and the checkout around it."""
 
     cwd: str
     real_cwd: str
     key: str
-    """What trust is kept under: the main checkout, or the folder itself outside of one, and in the home."""
+    """The key that trust is stored under: the main checkout, or the folder itself outside of one and in the home."""
     roots: tuple[str, ...]
-    """This checkout before the main one, which may stand around it."""
+    """This checkout before the main one, which may contain it."""
 
     @classmethod
     def of(cls, cwd: str, checkout: Checkout | None, home: str) -> ProjectFolder:
@@ -96,7 +96,7 @@ class ProjectFolder:
         return any(is_below(path, root) for root in (*self.roots, self.cwd))
 
     def name_of(self, path: str) -> str:
-        """The file as it is called below the root it belongs to."""
+        """The name of the file relative to the root it belongs to."""
         if is_below(path, self.cwd):
             path = self.real_cwd + path[len(self.cwd.rstrip("/")) :]
         root = next((root for root in self.roots if is_below(path, root)), None)
@@ -112,7 +112,7 @@ def is_below(path: str, folder: str) -> bool:
 
 
 def kind_of_entry(entry: Entry) -> ItemKind | None:
-    """`None` for what counts always and guards nothing."""
+    """`None` for what always applies and guards nothing."""
     key = entry.key
     if entry.key in _RULES:
         return _RULES[key]
@@ -133,13 +133,13 @@ _TOP: Final[Mapping[str, ItemKind]] = {"hooks": ItemKind.HOOK, "mcpServers": Ite
 
 
 def modes_before(entries: Sequence[Entry], entry: Entry, default: str) -> tuple[str, ...]:
-    """The modes that an entry would replace, whichever of the files before it come to count."""
+    """The modes that an entry could replace, whichever of the files before it apply."""
     before = entries[: next(at for at, one in enumerate(entries) if one is entry)]
     return (default, *(one.value for one in before if one.key == MODE))
 
 
 def item_of_entry(entry: Entry, ground: ProjectFolder, digests: dict[str, str | None] | None = None) -> Item | None:
-    """`None` for what is no question of trust: entries from elsewhere, and those that are harmless.
+    """`None` for what does not need trust: entries from elsewhere, and harmless ones.
 
     With `digests`, files that many entries name are read once.
     """
@@ -154,7 +154,7 @@ def item_of_entry(entry: Entry, ground: ProjectFolder, digests: dict[str, str | 
 
 
 def paths_to_watch(entries: Iterable[Entry], ground: ProjectFolder) -> Iterator[str]:
-    """Files whose change makes an item another one."""
+    """Files whose change makes it a different item."""
     for entry in entries:
         kind = kind_of_entry(entry) if entry.source.level.in_folder else None
         if kind is not None:
@@ -181,19 +181,19 @@ def digest_named_files(
 
 
 def paths_in_commands(commands: Iterable[str], bases: tuple[str, ...], ground: ProjectFolder) -> Iterator[str]:
-    """What these commands could name below the folder, whether or not it is there."""
+    """The paths below the folder that these commands could name, existing or not."""
     for command in commands:
         yield from paths_named(command, bases, ground.cwd, ground.holds)
 
 
 def uncovered_by(commands: Iterable[str], ground: ProjectFolder) -> tuple[str, ...]:
-    """What these commands run that no digest covers, each for a person to read."""
+    """What these commands run that no digest covers, as text for a person."""
     parts = (part for command in commands for part in uncovered_parts(command, ground.cwd))
     return tuple(dict.fromkeys(shorten(part, LONGEST_PART) for part in parts))
 
 
 def _digest_at(path: str) -> str | None:
-    """`None` for what is no regular file."""
+    """`None` for anything but a regular file."""
     try:
         if not os.path.isfile(path):
             return None
@@ -223,7 +223,7 @@ def _command_lines(entry: Entry, kind: ItemKind) -> Iterator[str]:
 
 
 def _commands_in(value: Any) -> Iterator[str]:
-    """Every text in the value: which of its keys are run is for the one who runs them to know."""
+    """Every text in the value: only the code that runs them knows which of its keys are run."""
     match value:
         case str():
             yield value
@@ -260,12 +260,12 @@ def _words(kind: ItemKind, entry: Entry) -> str:
 
 
 def printable(words: str) -> str:
-    """On one line, and without what a terminal would obey."""
+    """On one line, and without terminal control characters."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in words)
 
 
 def shorten(words: str, longest: int = LONGEST_WORDS) -> str:
-    """Printable, and with a remark where something is left out.
+    """Printable, and with a note if something is left out.
 
     >>> shorten("abcdef", 3)
     'abc... (3 more characters)'

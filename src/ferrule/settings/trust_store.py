@@ -1,9 +1,9 @@
-"""Which folders a person trusts, and as what.
+"""Which folders a person trusts, and with which content.
 
-Trust is kept for a checkout as the items that were agreed to. What is new
-since then does not count until somebody agrees to it. If a hook, or a rule
-that denies or asks, is gone, nothing counts that needs trust: it may have been
-what made the rest acceptable.
+Trust is stored for a checkout as the items that were agreed to. Newer items do
+not apply until somebody agrees to them. If a hook, or a rule that denies or asks,
+was removed, nothing that needs trust applies: it may have been what made the rest
+acceptable.
 """
 
 from __future__ import annotations
@@ -36,37 +36,37 @@ VERSION: Final = 1
 MOST_TRIES: Final = 100
 
 Agreed: TypeAlias = Mapping[str, tuple[Item, ...]]
-"""Items by the file that they stand in."""
+"""Items by the file that contains them."""
 
 
 Weighed: TypeAlias = tuple[Entry, Item | None]
 
 
 class NotStored(Exception):
-    """Trust could not be saved or taken back. The message says why."""
+    """Trust could not be saved or withdrawn. The message says why."""
 
 
 @named_value
 class Standing:
-    """How a folder stands at one moment."""
+    """The trust in a folder at one moment."""
 
     trusted: bool
     """Whether anybody has agreed to anything here."""
     items: tuple[Item, ...]
-    """Everything there is that can run or widen, or that guards."""
+    """Everything that can run code or widen permissions, or that guards."""
     counting: frozenset[str]
-    """The digests of those that count."""
+    """The digests of those that apply."""
     gone: tuple[Item, ...] = ()
-    """Guards that were agreed to and are not there any more; with one gone, nothing counts that waits for trust."""
+    """Guards that were agreed to and have been removed; if there are any, nothing that needs trust applies."""
 
     @property
     def new(self) -> tuple[Item, ...]:
-        """What waits for a person."""
+        """What is waiting for a person's approval."""
         return tuple(item for item in self.items if item.kind.waits and item.digest not in self.counting)
 
     @property
     def question(self) -> str:
-        """What a person would be asked about, as a digest; empty where there is nothing to ask."""
+        """What a person would be asked about, as a digest; empty if there is nothing to ask."""
         asked = sorted(item.digest for item in (*self.new, *self.gone))
         return sha256("\n".join(asked).encode()).hexdigest() if asked else ""
 
@@ -81,7 +81,7 @@ def ground_of(around: SettingsContext) -> ProjectFolder:
 def weigh_entries(
     entries: Sequence[Entry], ground: ProjectFolder, default_mode: str = "default"
 ) -> tuple[Weighed, ...]:
-    """Each entry with the item that it is. Once for all that follows, so that all of it speaks of the same."""
+    """Each entry with its item. Computed once, so that all later steps use the same items."""
     digests = dict[str, str | None]()
     return tuple(
         (entry, None if _is_stricter_mode(entry, entries, default_mode) else item_of_entry(entry, ground, digests))
@@ -101,9 +101,9 @@ def items_in(pairs: Iterable[Weighed], ground: ProjectFolder) -> tuple[Item, ...
 def standing_of(
     items: tuple[Item, ...], agreed: Agreed | None, files: frozenset[str], *, also: Agreed | None = None
 ) -> Standing:
-    """`files` are those that count from where one starts: that a guard is gone from another says nothing here.
+    """`files` are those that apply in the start folder: a guard missing from another file means nothing here.
 
-    What was agreed to `also` counts too, and nobody asks whether its guards are there.
+    What was agreed to in `also` applies too, without checking for its guards.
     """
     before, more = _all_of(agreed), _all_of(also)
     there = {item.digest for item in items}
@@ -117,7 +117,7 @@ def _all_of(agreed: Agreed | None) -> tuple[Item, ...]:
 
 
 def make_agreement(items: Iterable[Item]) -> Agreed:
-    """What is kept when a person agrees to these."""
+    """What is stored when a person agrees to these."""
     found = dict[str, tuple[Item, ...]]()
     for item in items:
         found[item.file] = (*found.get(item.file, ()), item)
@@ -125,13 +125,13 @@ def make_agreement(items: Iterable[Item]) -> Agreed:
 
 
 def within_trust(pairs: Iterable[Weighed], standing: Standing) -> tuple[Entry, ...]:
-    """Without what waits for trust and does not have it. What denies and asks stays."""
+    """Without what needs trust and does not have it. Deny and ask rules stay."""
     return tuple(entry for entry, item in pairs if item is None or standing.counts(item))
 
 
 @dataclass(slots=True)
 class _Content:
-    """What the file holds, on its way from one form to the next."""
+    """The content of the file while it is being changed."""
 
     folders: dict[str, Agreed]
     rounds: dict[str, int]
@@ -140,21 +140,21 @@ class _Content:
 
 
 class TrustStore:
-    """A file that only its owner may read or write. If anybody else could have written it, it holds nothing."""
+    """A file that only its owner may read or write. If anybody else could have written it, it is treated as empty."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / STORE_NAME
 
     def find_agreement(self, key: str) -> Agreed | None:
-        """`None` where nobody has agreed to anything."""
+        """`None` if nobody has agreed to anything."""
         return self._content().folders.get(key)
 
     def round(self, key: str) -> int:
-        """How often somebody has agreed to a whole folder; tells that from agreeing to one rule."""
+        """How often somebody has agreed to a whole folder, as opposed to one rule."""
         return self._content().rounds.get(key, 0)
 
     def agree(self, ground: ProjectFolder, items: Iterable[Item], files: frozenset[str]) -> None:
-        """To the items, which are all there are in these files; what was agreed to in others stays."""
+        """Trusts these items, which are all that these files contain; trust in other files is kept."""
         new = make_agreement(items)
 
         def change(content: _Content) -> None:
@@ -167,22 +167,22 @@ class TrustStore:
         self._change(change)
 
     def last_declined(self, key: str) -> str:
-        """The question that was last answered with no; empty where none was."""
+        """The question that was last answered with no; empty if none was."""
         return self._content().declined.get(key, "")
 
     def decline(self, key: str, question: str) -> None:
-        """Not to be asked again, until there is something else to ask."""
+        """Not to be asked again until the question changes."""
         self._change(lambda content: content.declined.update({key: question}))
 
     def revoke(self, key: str) -> bool:
-        """Whether there was anything to take back."""
+        """Whether there was anything to withdraw."""
         if key not in self._content().folders:
             return False
         self._change(lambda content: content.folders.pop(key, None))
         return True
 
     def agree_to_one(self, ground: ProjectFolder, item: Item) -> None:
-        """To an item that a person has just added, and to nothing else."""
+        """Trusts an item that a person has just added, and nothing else."""
 
         def change(content: _Content) -> None:
             old = content.folders.get(ground.key, {})
@@ -192,7 +192,7 @@ class TrustStore:
         self._change(change)
 
     def _content(self) -> _Content:
-        """Nothing where it cannot be read or believed: then nothing is trusted."""
+        """Empty if it cannot be read or relied on: then nothing is trusted."""
         try:
             return self._read()[0]
         except (NotStored, OSError):
@@ -232,7 +232,7 @@ class TrustStore:
 
 
 def _parse_store(content: Any) -> _Content:
-    """Raises one of the errors of a wrong shape."""
+    """Raises one of the errors for malformed data."""
     if content == {}:
         return _Content({}, {}, {})
     if content["version"] != VERSION:

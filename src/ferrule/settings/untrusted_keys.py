@@ -1,9 +1,9 @@
-"""What each settings key may say in a folder that nobody trusts.
+"""What each settings key may do in an untrusted folder.
 
-Such a folder can only narrow: what is allowed, where requests go, who judges
-and what runs is at most what it would be without its files. A key that can do
-nothing else counts at once. Everything else waits for trust, and so does any
-key that is not in this table.
+Such a folder can only narrow: what is allowed, where requests go, who decides
+and what runs is at most what it would be without its files. A key that can only
+narrow applies at once. Everything else waits for trust, and so does any key that
+is not in this table.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ STRICTER_THAN: Final[Mapping[str, frozenset[str]]] = {
     "dontAsk": frozenset({"default", "manual", "acceptEdits", "auto", "dontAsk", "bypassPermissions"}),
     "plan": frozenset({"plan", "bypassPermissions"}),
 }
-"""The modes in whose place a mode allows no more.
+"""For each mode, the modes that it can replace without allowing more.
 
 `auto` is in few of them, as its classifier also refuses. `plan` is not
-stricter than `default`: where the machine has a sandbox, it runs commands that
-are not understood without a question, held to reading.
+stricter than `default`: if the machine has a sandbox, it runs commands with
+unknown effects without asking, confined to reading.
 """
 
 KEYS: Final[Mapping[str, Narrowing]] = {
@@ -149,7 +149,7 @@ def is_stricter(mode: str, others: Iterable[str]) -> bool:
 
 
 def narrows(key: Key, value: Any) -> bool:
-    """Whether this value can do nothing but narrow. For a mode, ask `is_stricter`.
+    """Whether this value can only narrow. For a mode, use `is_stricter`.
 
     >>> narrows(("sandbox", "enabled"), True), narrows(("permissions", "deny"), "Bash"), narrows(("tomorrow",), 1)
     (False, True, False)
@@ -161,13 +161,13 @@ def narrows(key: Key, value: Any) -> bool:
 
 
 def in_words(key: str) -> str:
-    """How the key counts before the folder is trusted, for a person.
+    """How the key is treated before the folder is trusted, as text for a person.
 
     >>> in_words("model"), in_words("respectGitignore")
     ('waits', '`true` narrows, `false` waits')
     """
     if key == _MODE:
-        return "narrows where it is stricter than the mode otherwise, else waits"
+        return "narrows if stricter than the mode it replaces, otherwise waits"
     known = KEYS[key]
     if isinstance(known, frozenset):
         good = "true" if True in known else "false"

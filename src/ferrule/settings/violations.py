@@ -1,4 +1,4 @@
-"""What is wrong with a settings file, in words that say what to write instead."""
+"""What is wrong with a settings file, and what to write instead."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .strict_json import Place, Repeated
 MOST_NAMES: Final = 16
 
 _KEY_MARK: Final = "[key]"
-"""Stands behind a key of a mapping where the key itself is wrong."""
+"""Follows a key of a mapping if the key itself is wrong."""
 
 _EXPECTED: Final[Mapping[str, str]] = {
     "string_type": "a string",
@@ -46,9 +46,9 @@ class Violation:
     place: Place
     words: str
     unknown: bool = False
-    """The key is one that this version does not know, which is no fault if it stood there before."""
+    """The key is unknown to this version, which is accepted if it was already there."""
     near: str = ""
-    """The key that an unknown one is a slip for."""
+    """The key that an unknown one is a misspelling of."""
     forbids: bool = False
     """Whether an unknown key was meant to be one that could forbid something."""
 
@@ -59,11 +59,11 @@ class Violation:
 def violation_of_repeated(repeated: Repeated) -> Violation:
     first, again = repeated.first_line, repeated.line
     where = f"in lines {first} and {again}" if first != again else f"in line {first}"
-    return Violation(repeated.place, f"the key stands twice, {where}. Keep one.")
+    return Violation(repeated.place, f"the key occurs twice, {where}. Keep one.")
 
 
 def of_error(error: ValidationError, model: type[BaseModel]) -> Iterator[Violation]:
-    """What stands below a key that is unknown is not judged: nobody here knows what belongs there."""
+    """The content of an unknown key is not checked: nobody here knows what belongs there."""
     details = cast(list[Mapping[str, Any]], error.errors(include_url=False))
     violations = [_of_detail(detail, model) for detail in details]
     unknown = {violation.place for violation in violations if violation.unknown}
@@ -115,24 +115,24 @@ def _of_unknown(location: Place, names: list[str], above: Place) -> Violation:
     near, meant = nearest(key[:LONGEST_VALUE], names), guard_meant((*above, *place), names)
     guess = near or meant or next(iter(difflib.get_close_matches(key[:LONGEST_VALUE], names, n=1)), "")
     advice = f"Did you mean `{guess}`?" if guess else f"Known here: {_join_names(names)}."
-    return Violation(place, f"there is no such key. {advice}", unknown=True, near=near, forbids=meant != "")
+    return Violation(place, f"this key is unknown. {advice}", unknown=True, near=near, forbids=meant != "")
 
 
 def misspelt_at_top(kind: SettingsKind, value: Any) -> Iterator[Violation]:
-    """Unknown keys at the top of a settings file that are slips for one that could forbid something."""
+    """Unknown keys at the top of a settings file that are misspellings of one that could forbid something."""
     if kind is not SettingsKind.SETTINGS or not isinstance(value, dict):
         return
     known = {field.alias for field in MODELS[kind].model_fields.values()}
     for key in cast(dict[str, Any], value):
         meant = misspelt_guard(key[:LONGEST_VALUE]) if key not in known else ""
         if meant:
-            yield Violation((key,), f"there is no such key. Did you mean `{meant}`?", unknown=True, forbids=True)
+            yield Violation((key,), f"this key is unknown. Did you mean `{meant}`?", unknown=True, forbids=True)
 
 
 def _about_choice(choices: list[str], found: Any) -> str:
     near = difflib.get_close_matches(found[:LONGEST_VALUE], choices, n=1) if isinstance(found, str) else []
     if near and len(choices) > 2:
-        return f'found {show_value(found)}, which is no choice. Did you mean "{near[0]}"?'
+        return f'found {show_value(found)}, which is not a valid choice. Did you mean "{near[0]}"?'
     one_of = "one of " if len(choices) > 1 else ""
     return f"expected {one_of}{_join_names([show_value(choice) for choice in choices])}, found {show_value(found)}."
 
@@ -153,7 +153,7 @@ def _hint(kind: str, found: Any) -> str:
 
 
 def _names_at(model: type[BaseModel], location: Place) -> list[str]:
-    """The keys there are beside the last part of the location, which names alternatives on its way too."""
+    """The sibling keys of the last part of the location, which also contains names of alternatives."""
     models = list(_models_in(model.model_fields["root"].annotation)) if issubclass(model, RootModel) else [model]
     for part in location[:-1]:
         fields = [field for model in models for field in model.model_fields.values() if field.alias == part]
@@ -165,7 +165,7 @@ def _names_at(model: type[BaseModel], location: Place) -> list[str]:
 
 
 def _type_of(model: type[BaseModel]) -> str:
-    """The first `type` that the model takes."""
+    """The first `type` that the model accepts."""
     field = model.model_fields.get("type")
     return next(iter(get_args(field.annotation)), "") if field else ""
 

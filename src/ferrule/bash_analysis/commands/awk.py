@@ -39,7 +39,7 @@ _FORBIDDEN = {
     "FUNCTAB": "it calls functions by name",
 }
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
-"""An operand that begins so is no file; a `=` further on is a part of a name."""
+"""An operand that begins like this is not a file; a `=` further on is part of a name."""
 _ENDS_STATEMENT = frozenset({";", "{", "}", "\n"})
 _GOES_ON = frozenset(
     {
@@ -70,11 +70,11 @@ _GOES_ON = frozenset(
 )
 """After these a line break does not end a statement, or is an error."""
 _WORDS_BEFORE_REGEX = frozenset({"return", "print", "printf", "in", "do", "else"})
-"""Only what is a keyword in every awk: where `case` is a variable, the slash behind it divides."""
+"""Only what is a keyword in every awk: where `case` is a variable, the slash after it divides."""
 
 
 class UnsafeAwk(Exception):
-    """A program that does more than print, or that cannot be read."""
+    """A program that does more than print, or that cannot be parsed."""
 
 
 def read(words: list[Word], account: Account) -> None:
@@ -86,7 +86,7 @@ def read(words: list[Word], account: Account) -> None:
         account.doubt("the program is in a file")
         return
     if not given.operands:
-        account.doubt("there is no program")
+        account.doubt("its program is missing")
         return
     program, *files = given.operands
     if program.text is None:
@@ -142,7 +142,7 @@ def check_program(program: str) -> None:
 
 
 def _slash(program: str, at: int, before: str) -> int:
-    """After a regular expression, or after the sign of a division."""
+    """The position after a regular expression, or after a division sign."""
     divides = before in (")", "]", "$", "string", "++", "--") or (
         (before[0].isalnum() or before[0] == "_") and before not in _WORDS_BEFORE_REGEX
     )

@@ -36,7 +36,7 @@ def read(name: str, words: list[Word], account: Account) -> None:
 
 
 def _check_shape(words: list[Word], account: Account) -> None:
-    """Operators of `test` are words like others: where one may stand, nothing unknown may."""
+    """Operators of `test` are ordinary words: unknown words are not allowed where one may be."""
     part: list[Word] = []
     for word in (*words, Word.of_text("-a")):
         if word.text not in _JOINING:

@@ -1,4 +1,4 @@
-"""find's expressions: tests that look, and actions that do."""
+"""find's expressions: tests, which only read, and actions."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _value(name: str, rest: list[Word], account: Account) -> Word | None:
         return None
     value = rest.pop(0)
     if value.many or (value.text or "").startswith(("-exec", "-ok", "-delete", "-fprint", "-fls")):
-        account.doubt(f"what {name} is given is not certain")
+        account.doubt(f"the value of {name} is not certain")
     return value
 
 
@@ -117,7 +117,7 @@ def _run(name: str, rest: list[Word], places: list[Word], account: Account) -> N
 
 
 def _name_of_found(text: str, places: list[Word]) -> Word:
-    """What stands for a name that find found: below the place it began at, where there is one."""
+    """The placeholder for a name that find found: below its start path, if there is one."""
     if text == "{}" and len(places) == 1 and places[0].text is not None:
         place = places[0].text
         return Word(None, prefix=f"{place.rstrip('/')}/", pattern=True, source=f"{place.rstrip('/')}/…")

@@ -1,7 +1,7 @@
-"""git: which subcommands only look, and with which options.
+"""git: which subcommands are read-only, and with which options.
 
-They count as looking on the condition that whoever runs them keeps the
-repository's own configuration from running programs.
+They are read-only provided that whoever runs them keeps the repository's own
+configuration from running programs.
 """
 
 from __future__ import annotations
@@ -164,13 +164,13 @@ CHANGING = {
     " text",
     "revert": "-ns -m: --no-commit --no-edit --abort --continue --skip --quit --signoff | text",
 }
-"""They change the repository or the checkout, and with these options print no contents of files."""
+"""They change the repository or the checkout, and with these options print no file contents."""
 _REMOTE_WORDS = frozenset(
     {"add", "rename", "remove", "rm", "set-head", "set-branches", "set-url", "show", "prune", "update"}
 )
 _LISTING = ("-l", "--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at")
 _REVISION = re.compile(r"(HEAD|@|[0-9a-f]{7,64})([~^][0-9]*|@\{[^}]*\})*")
-"""What is meant as a revision even where a file has that name."""
+"""Names that are revisions even if a file has the same name."""
 _MESSAGE = re.compile(r"-[aqsn]*m|--message")
 _MAGIC = re.compile(r":\(([^)]*)\)")
 _STAGE = re.compile(r":([0-3]:)?")
@@ -196,14 +196,14 @@ def read(words: list[Word], account: Account) -> None:
     if _changes(given.operands, account):
         return
     if entry is None:
-        account.doubt(f"git {name} is not known to only look")
+        account.doubt(f"git {name} is not known to be read-only")
         return
     shows = showing([word.shown for word in given.operands]) is not Showing.NAMES
     _looks(name, entry, arguments(rest, usage(entry)), account, shows=shows)
 
 
 def _changes(words: Sequence[Word], account: Account) -> bool:
-    """Whether it is a command that changes something, with options that are known, and does not only look."""
+    """Whether it is a command with known options that changes something."""
     name, entry, rest = _find_entry(words, CHANGING)
     if entry is None:
         return False
@@ -224,7 +224,7 @@ def _changes(words: Sequence[Word], account: Account) -> bool:
 
 
 def _with_messages(words: Sequence[Word]) -> list[Word]:
-    """The words, with a message known that a command writes: whatever it says, it is the value of the option before."""
+    """The words, with a computed commit message treated as known: it is the value of the option before it."""
     told = [words[0]] if words else []
     for before, word in itertools.pairwise(words):
         is_message = word.text is None and not word.many and _MESSAGE.fullmatch(before.text or "")
@@ -233,7 +233,7 @@ def _with_messages(words: Sequence[Word]) -> list[Word]:
 
 
 def _find_entry(words: Sequence[Word], table: Mapping[str, str]) -> tuple[str, str | None, list[Word]]:
-    """The name of one or two words that the table has, its entry, and the words behind it."""
+    """The name of one or two words in the table, its entry, and the words after it."""
     first = words[0].text or ""
     second = (words[1].text or "") if len(words) > 1 else ""
     if f"{first} {second}" in table:
@@ -277,7 +277,7 @@ def _looks(name: str, entry: str, given: Arguments, account: Account, *, shows: 
 
 
 def _reads_named(operand: Word, account: Account) -> None:
-    """A path, or what a path holds in some revision; a revision alone is read as a path that is hardly there."""
+    """A path, or its content in some revision; a revision alone is treated as a path that is unlikely to exist."""
     text = operand.text
     if text is None:
         account.reads(operand)

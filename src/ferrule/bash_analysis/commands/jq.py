@@ -1,4 +1,4 @@
-"""jq and yq: filters that cannot write, but for what reaches beyond their input."""
+"""jq and yq: filters that cannot write, except those that reach beyond their input."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def read(words: list[Word], account: Account) -> None:
         elif text == "--indent":
             _take(rest, 1, text, account)
         elif text in ("--args", "--jsonargs"):
-            only_text = True  # what stands before it is files all the same
+            only_text = True  # what precedes it is still files
         elif text == "--":
             filters, rest = _only_operands(filters, rest, account), []
         elif text not in _LONG_FLAGS and not (not text.startswith("--") and set(text[1:]) <= _FLAGS):
@@ -52,7 +52,7 @@ def read(words: list[Word], account: Account) -> None:
 
 
 def _only_operands(filters: list[Word], rest: list[Word], account: Account) -> list[Word]:
-    """The filter, where what follows are a filter and files, or files alone. Versions differ on `--args` before it."""
+    """The filter, if a filter and files follow, or only files. Versions differ on `--args` before it."""
     for file in rest if filters else rest[1:]:
         account.reads(file)
     return filters or rest[:1]

@@ -1,4 +1,4 @@
-"""Programs and builtins that say something about the machine or the shell."""
+"""Programs and builtins that report on the machine or the shell."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _PROXY = frozenset({"-x", "--proxy"})
 _PRINTING = frozenset({"-w", "--write-out"})
 _HOST = re.compile(r"[A-Za-z0-9._-]+")
 _TAR_LIST = re.compile(r"-[tv]*t[tv]*f|(?=[vf]*t)(?=[tv]*f[tv]*$)[tvf]+")
-"""With `-` before them, what stands behind the `f` is the archive's name; without, that is the next word."""
+"""With a leading `-`, what follows the `f` is the archive's name; without, the next word is."""
 
 
 def read_curl(words: list[Word], account: Account) -> None:
@@ -65,7 +65,7 @@ def _fetch(words: list[Word], entry: str, account: Account) -> None:
     for operand in (*given.operands, *urls):
         _reach(operand, account)
     if not given.operands and not urls:
-        account.doubt("where it leads is not known")
+        account.doubt("its destination is not known")
 
 
 def _may_name_a_file(option: str, value: Word) -> bool:
@@ -78,7 +78,7 @@ def _may_name_a_file(option: str, value: Word) -> bool:
 def _reach(operand: Word, account: Account) -> None:
     text = operand.text
     if text is None:
-        account.doubt(f"where {operand.shown} leads is not known")
+        account.doubt(f"the destination of {operand.shown} is not known")
         return
     try:
         parts = urlsplit(text if "://" in text else f"http://{text}")
@@ -86,12 +86,12 @@ def _reach(operand: Word, account: Account) -> None:
     except ValueError:
         host = None
     if host is None or not _HOST.fullmatch(host):
-        account.doubt(f"where {text} leads is not known")
+        account.doubt(f"the destination of {text} is not known")
     account.reaches(host or text)
 
 
 def read_tar(words: list[Word], account: Account) -> None:
-    """Listing an archive that is not compressed by a program of its own only reads."""
+    """Listing an archive only reads, unless a separate program decompresses it."""
     first = words[0].text if words else None
     rest = words[1:]
     if first is None or not _TAR_LIST.fullmatch(first) or any(word.may_be_option for word in rest):

@@ -9,7 +9,7 @@ NAMES = frozenset({"less", "more", "most", "zless", "zmore", "bat", "batcat"})
 
 
 def read(words: list[Word], account: Account) -> None:
-    """They read what they are given, and run what their keys, options and variables say."""
+    """They read their operands, and run what their keys, options and variables specify."""
     account.doubt("a pager runs other programs")
     for word in words:
         if not word.may_be_option:

@@ -1,4 +1,4 @@
-"""Programs that look at files and print. The form of an entry is explained in `table.py`."""
+"""Programs that read files and print. The form of an entry is explained in `table.py`."""
 
 from __future__ import annotations
 

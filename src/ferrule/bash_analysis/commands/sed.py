@@ -30,7 +30,7 @@ _FLAGS = re.compile(r"[gpiIMm0-9]*")
 
 
 class UnsafeSed(Exception):
-    """A script that does more than print, or that cannot be read."""
+    """A script that does more than print, or that cannot be parsed."""
 
 
 def read(words: list[Word], account: Account) -> None:
@@ -60,7 +60,7 @@ def read(words: list[Word], account: Account) -> None:
 
 
 def _backups(suffix: Word, files: Sequence[Word], account: Account, *, follows: bool) -> None:
-    """What was there before is kept: under its name with the suffix behind it, or where a `*` or a `/` says."""
+    """The original is kept: under its name with the suffix appended, or as a `*` or a `/` in the suffix specifies."""
     text = suffix.text
     if text is None or "/" in text or follows:
         account.doubt("where its backups go is not known")
@@ -173,7 +173,7 @@ def _pair(script: str, at: int) -> tuple[int, str]:
 
 
 def _find_delimiter(script: str, at: int, delimiter: str, *, plain: bool = False) -> int:
-    """Just after the next delimiter that no backslash stands before."""
+    """The position after the next delimiter that is not escaped by a backslash."""
     start = at
     while at < len(script):
         character = script[at]

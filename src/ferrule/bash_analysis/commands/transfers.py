@@ -1,4 +1,4 @@
-"""cp, mv and ln: where what they are given comes to lie, and under which names."""
+"""cp, mv and ln: where they put their operands, and under which names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROLES = frozenset({"copies", "moves", "links"})
 def transfer(role: str, operands: list[Word], given: Arguments, account: Account) -> None:
     """The last operand is the target, unless an option names it. A target may be a folder, with names put into it.
 
-    What a link leads to counts as read, for it can be read under the link's name from then on.
+    The target of a link is considered read, because it can be read under the link's name from then on.
     """
     folders = [option.value for option in given.options if option.name in ("-t", "--target-directory")]
     into = bool(folders)
@@ -23,7 +23,7 @@ def transfer(role: str, operands: list[Word], given: Arguments, account: Account
     for source in sources:
         _take(role, source, given, account)
     if role == "links" and given.has("-s", "--symbolic") and (into or "/" in (target.text or "/" if target else "")):
-        account.doubt("where a link from another folder leads is not known")
+        account.doubt("the target of a link from another folder is not known")
     if target is None and not into:
         if role != "links":
             account.doubt("the target is missing")
@@ -82,7 +82,7 @@ def _is_recursive(given: Arguments) -> bool:
 
 
 def _suffixes(given: Arguments, account: Account) -> tuple[str, ...]:
-    """What is put behind the names of files that give way."""
+    """The suffix for the names of files that are backed up."""
     if not given.has("-b", "--backup", "-S", "--suffix"):
         return ()
     values = [option.value for option in given.options if option.name in ("-S", "--suffix")]

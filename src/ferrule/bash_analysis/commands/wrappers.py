@@ -100,14 +100,14 @@ def _transparent(name: str, words: list[Word], account: Account) -> None:
         _look_inside(words, account)
         return
     if before and (not command or not _DURATION.fullmatch(command.pop(0).text or "")):
-        account.doubt(f"{name} is given no duration")
+        account.doubt(f"{name} has no duration")
         _look_inside(words, account)
         return
     account.runs(command)
 
 
 def _look_inside(words: list[Word], account: Account) -> None:
-    """Where the command begins is not certain: at a program to be wary of, else at the first word that is no option."""
+    """Analyses a command with an uncertain start: from a risky program on, otherwise from the first non-option word."""
     for index, word in enumerate(words):
         if word.text in _WARY:
             account.runs(words[index:])
@@ -183,7 +183,7 @@ def _eval(words: list[Word], account: Account) -> None:
 
 
 def _shell(name: str, words: list[Word], account: Account) -> None:
-    """A shell is never known to only look, for it has settings of its own; but what it is told is looked at."""
+    """A shell is never known to be read-only, because it has settings of its own; but its command is analysed."""
     account.doubt(f"{name} is a shell with settings of its own")
     given = arguments(words, usage(_SHELL))
     if given.doubt or not given.has("-c") or not given.operands:

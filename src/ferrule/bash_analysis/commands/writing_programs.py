@@ -1,4 +1,4 @@
-"""Programs that change files. What they change is said, so that a rule or a mode can allow it."""
+"""Programs that change files. What they change is declared, so that a rule or a mode can allow it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write the schemas anew, after a change of the models."""
+"""Regenerates the schemas after a change of the models."""
 
 from __future__ import annotations
 
