@@ -107,7 +107,7 @@ def test_without_a_terminal_nobody_is_asked(folder: Path) -> None:
     done = ferrule(folder, "trust", "project", stdin="y\n")
 
     assert done.returncode == 2
-    assert b"there is nobody to ask" in done.stderr
+    assert b"nobody can be asked" in done.stderr
 
 
 @requirement("SET-1", "PERM-1")

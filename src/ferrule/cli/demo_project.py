@@ -1,4 +1,4 @@
-"""The demo: a small project with a bug, and the script of a model that finds it, mends it and proves it."""
+"""The demo: a small project with a bug, and the script of a model that finds it, fixes it and proves it."""
 
 from __future__ import annotations
 
