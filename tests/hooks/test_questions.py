@@ -186,7 +186,7 @@ async def test_without_a_model_a_gate_stays_shut_and_says_why(tmp_path: Path) ->
         (outcome,) = await session.run([WRITE])
 
     assert outcome.status is Status.DENIED
-    assert "there is no model here to ask" in plain_text(outcome.content)
+    assert "no model is available to ask" in plain_text(outcome.content)
 
 
 @pytest.mark.parametrize("handler", [CHECK, LOOK])
@@ -320,7 +320,7 @@ async def test_an_agent_that_never_comes_to_an_end_has_said_no(tmp_path: Path) -
 
     seen = await played(session, ScriptedModel([says("", WRITE), says("Done.")]))
 
-    assert "came to no end: max_turns" in plain_text(outcomes(seen)[0].content)
+    assert "did not finish: max_turns" in plain_text(outcomes(seen)[0].content)
 
 
 @requirement("HOOK-1", "TASK-1")

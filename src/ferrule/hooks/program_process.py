@@ -75,7 +75,7 @@ class _Kept:
 
 
 class _Started:
-    """A program under way."""
+    """A running program."""
 
     def __init__(self, program: Program, given: bytes, around: HookEnvironment) -> None:
         outputs = [os.pipe(), os.pipe()]
@@ -148,7 +148,7 @@ class _Started:
         self._process.wait()
 
     async def _drain(self) -> None:
-        """Read what is there now, and hold the pipes no longer."""
+        """Read what is available now, and close the pipes."""
         loop = asyncio.get_running_loop()
         for reader in self._readers:
             done: asyncio.Future[None] = loop.create_future()
@@ -171,7 +171,7 @@ def _fill(word: str, env: Mapping[str, str]) -> str:
 
 
 def _stdin(given: bytes) -> int:
-    """A pipe that holds all of it, so that nobody waits for a program that does not read; a file for what is longer."""
+    """A pipe that holds all of it, so that a program that does not read blocks nobody; a file for longer input."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     if hasattr(fcntl, "F_SETPIPE_SZ") and len(given) > _BUFFER:
@@ -194,7 +194,7 @@ def _stdin(given: bytes) -> int:
 
 
 def _handles(pids: list[int]) -> list[int]:
-    """What stands for a process for good: its number may be another's by the time it is used."""
+    """A permanent handle of a process: its number may be reused by another one."""
     handles: list[int] = []
     for pid in pids if hasattr(os, "pidfd_open") else ():
         with suppress(OSError):
