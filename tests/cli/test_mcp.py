@@ -59,7 +59,7 @@ def test_a_server_that_does_not_start_is_said_with_its_reason(folder: Path) -> N
     done = ferrule(folder, "mcp", "test", "raw", "--mcp-config", server)
 
     assert done.returncode == 1
-    assert b"exit code 3. Its last words: no configuration found" in done.stderr
+    assert b"exit code 3. Its last output: no configuration found" in done.stderr
 
 
 def test_what_cannot_be_done_is_said(

@@ -371,7 +371,7 @@ async def test_a_servers_tool_is_asked_with_parts_of_the_event_and_its_text_is_t
         (tool("fail", failClosed=False), Status.OK, "created"),
         (tool("hang", timeout=0.2), Status.DENIED, "took longer than 0.2 s"),
         (tool("die"), Status.DENIED, "was lost"),
-        ({**tool("echo"), "server": "other"}, Status.DENIED, "There is no server `other`"),
+        ({**tool("echo"), "server": "other"}, Status.DENIED, "The server `other` was not found"),
     ],
     ids=["plain text", "a failure", "said to fail open", "a hang", "a death", "no such server"],
 )

@@ -113,7 +113,7 @@ async def test_a_token_that_is_refused_before_its_end_is_renewed_with_the_next_t
             await server.ready()
         wanting.access.clear()
         async with connected(tmp_path, remote(wanting)) as later:
-            with pytest.raises(ServerTrouble, match="renewed with the next try"):
+            with pytest.raises(ServerTrouble, match="renewed on the next try"):
                 await later.ready()
             assert await answered(later, "add", ADD) == "3"
 
