@@ -201,8 +201,8 @@ async def test_a_stream_of_prompts_that_fails_is_told_to_the_reader(tmp_path: Pa
         ("  ", "empty"),
         ({"type": "user", "message": {"content": ""}}, "is empty"),
         ({"type": "control_request"}, "must be an object"),
-        ({"type": "user", "message": {"content": object()}}, "no form in JSON"),
-        (7, "is no prompt"),
+        ({"type": "user", "message": {"content": object()}}, "cannot be written as JSON"),
+        (7, "is not a valid prompt"),
     ],
 )
 async def test_a_prompt_that_no_model_can_be_asked_is_refused(tmp_path: Path, prompt: Any, words: str) -> None:

@@ -92,9 +92,7 @@ class HookAfter:
                 continue
             made = _from_server(proposal, given) or self._reshape(proposal, outcome, given)
             if made is None:
-                log.warning(
-                    "%s returned an output of the wrong shape for %s", answer.hook.label, proposal.tool.name
-                )
+                log.warning("%s returned an output of the wrong shape for %s", answer.hook.label, proposal.tool.name)
                 return _withheld(proposal, answer.hook)
             changed = made
         return changed
