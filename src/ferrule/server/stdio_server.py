@@ -121,7 +121,7 @@ class Incoming(_Stream):
         return await anext(self)
 
     async def aclose(self) -> None:
-        """Standard input stays open, but is no longer read."""
+        """Standard input stays open, but nothing reads it."""
 
 
 @dataclass(frozen=True, slots=True)
