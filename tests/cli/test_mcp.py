@@ -96,7 +96,7 @@ def test_what_cannot_be_done_is_said(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("add", "x", "npx", "-y", "server"), "-y server. A command with flags of its own comes after --"),
+        (("add", "x", "npx", "-y", "server"), "-y server. Put a command with its own flags after --"),
         (("add", "x", "--timeout", "5", "--", "command"), "5 must be a number of milliseconds, at least 1,000"),
         (("test", "x", "--timeout", "0"), "0 is not a number of seconds"),
         (("get", "x", "--jsn"), "unrecognized arguments: --jsn"),

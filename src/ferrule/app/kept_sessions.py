@@ -75,7 +75,7 @@ def resume_session(
 
     `fork_at` is the id of the last entry that a fork takes over.
     Permissions given in the session are not kept, and files have to be read again before they are changed;
-    the model is told. Raises `TranscriptError`.
+    the model is notified. Raises `TranscriptError`.
     """
     settings = settings or Settings()
     transcripts, workspace = _transcripts(settings)

@@ -186,7 +186,7 @@ def servers_if_any(settings: Settings, questioner: Questioner | None) -> McpServ
 
 
 def servers_of(settings: Settings, questioner: Questioner | None = None) -> McpServers:
-    """The settings' servers, none of them started, for whoever wants to hold them."""
+    """The settings' servers, none of them started, for programs that need access to them."""
     from ..mcp.servers import McpServers, limits_from
 
     paths = LocalPaths()

@@ -79,7 +79,7 @@ class Settings:
     max_concurrency: int = field(default_factory=lambda: concurrency_from(os.environ))
     result_limits: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
     result_limit: int | None = None
-    """For every tool that has a limit and none of its own in `result_limits`."""
+    """The default for every tool with a limit that is not in `result_limits`."""
     result_keep: Keep | None = None
     results_folder: Path | None = None
     """Where sessions keep their results, if not in the state folder."""
@@ -124,7 +124,7 @@ class SessionParts(TypedDict, total=False):
     questioner: Questioner | None
     """Without one nobody answers questions."""
     approver_answers: bool
-    """Whether whoever approves calls answers the questions of AskUserQuestion too, by filling them in."""
+    """Whether the approver of calls also answers the questions of AskUserQuestion, by filling them in."""
     extractor: Extractor | None
     """Without one the session's own model reads pages, or that of `small_model`."""
     small_model: ModelProvider | None

@@ -325,7 +325,7 @@ def _origins_of_given(layered: Layered) -> frozenset[str]:
 
 
 def _unused_keys(layered: Layered) -> Iterator[str]:
-    """Of what was given for this very run. Files for every run may hold what other programs use."""
+    """For what was given for this run only. Other files may contain what other programs use."""
     for key, value in layered.values.items():
         if value.source.level is Level.COMMAND_LINE and key[0] not in _USED:
             yield f"{value.source}: `{'.'.join(key)}` is not used by this version."

@@ -68,7 +68,7 @@ class TerminalPerson:
 
 
 def terminal_person() -> Person | None:
-    """Whoever sits at the terminal of this process; `None` where nobody does."""
+    """The person at the terminal of this process; `None` without a terminal."""
     if not is_at_terminal():
         return None
     try:

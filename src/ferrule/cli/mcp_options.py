@@ -13,12 +13,12 @@ LONGEST_TIMEOUT = 10**12
 
 
 class _ActionParser(argparse.ArgumentParser):
-    """Says how to give a command that has flags of its own, which would otherwise be taken for ours."""
+    """Says how to give a command with its own flags, which would otherwise be taken for ours."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - it has two overloads
         chosen, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            more = ". A command with flags of its own comes after --" if self.prog.endswith(" add") else ""
+            more = ". Put a command with its own flags after --" if self.prog.endswith(" add") else ""
             self.error(f"unrecognized arguments: {' '.join(unknown)}{more}")
         return chosen, unknown
 

@@ -48,7 +48,7 @@ class TerminalSignIn:
         print(f"Open this page to sign in:\n\n  {url}\n", file=sys.stderr, flush=True)
 
     async def answer(self) -> Mapping[str, str]:
-        assert self._came is not None, "whoever is waited for has been sent there"
+        assert self._came is not None, "the person has been sent there"
         assert self._server is not None, "and something listens for them"
         try:
             async with asyncio.timeout(SECONDS):

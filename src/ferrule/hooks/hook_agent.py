@@ -1,7 +1,7 @@
 """An agent that is a hook: it looks around, asks nobody, changes nothing, and says yes or no.
 
 Rules hold for its calls, and so do all hooks but those that are agents
-themselves. It works beside the order of calls: the one that it judges holds a
+themselves. It works outside the order of calls: the one that it judges holds a
 place there, so it would otherwise wait forever.
 """
 

@@ -1,8 +1,8 @@
 """PermissionRequest hooks: they may answer in place of the person who would be asked.
 
 They answer what a person could answer, an ask rule included, and nothing else:
-a call that is denied is asked about nowhere. They run where nobody is there to
-ask as well.
+nobody is asked about a denied call. They also run if nobody can be
+asked.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """PreToolUse hooks as one judge.
 
-A hook's allow answers where nobody else has an opinion; a rule that denies or
+A hook's allow applies if nothing else decides; a rule that denies or
 asks is stricter and wins. Input that a hook changed is judged as changed, by
 the rules and by all other hooks, but not by the hook that wrote it.
 """

@@ -1,8 +1,8 @@
 """A hook that is a program: JSON in, an exit code and a little text out, and nothing of it left when its time is up.
 
-It is over when its own process is: what it started may go on, and may keep its
-output open, without anybody waiting for that. Of what it prints, the first
-`LARGEST` bytes are kept and the rest is thrown away as it comes.
+It has ended when its own process has: what it started may continue, and may keep
+its output open, but nothing waits for that. Of what it prints, the first
+`LARGEST` bytes are kept and the rest is discarded.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def _words(program: Program, env: Mapping[str, str]) -> list[str]:
 
 
 def _fill(word: str, env: Mapping[str, str]) -> str:
-    """No shell puts the project's folder in where there is none."""
+    """Without a shell, the project's folder is filled in here."""
     for name in ("CLAUDE_PROJECT_DIR", "FERRULE_PROJECT_DIR"):
         word = word.replace(f"${{{name}}}", env.get(name, ""))
     return word

@@ -108,9 +108,9 @@ class ServerProcess:
         launcher: Launcher | None = None,
         hold: ProgramHold | None = None,
     ) -> ServerProcess:
-        """`env` is what it gets beside our own variables, of which our keys are left out. Raises `CannotStart`.
+        """`env` is added to our own variables, without our keys. Raises `CannotStart`.
 
-        Without a launcher it is started here, and nothing is kept from it.
+        Without a launcher it is started here, and nothing is hidden from it.
         """
         environment = {**child_environment(os.environ), **env}
         if launcher is None:

@@ -1,7 +1,7 @@
 """The servers of one session, and their tools in its pool.
 
-Tools come from the cache of lists at once, from the server when it is up, and
-anew when it says that they changed. Once the schemas of all of them take more
+Tools come from the cache of lists at first, from the server when it is up, and
+again when it says that they changed. Once the schemas of all of them take more
 than a part of the context window, they are deferred, and stay so.
 """
 
@@ -142,7 +142,7 @@ class McpServers:
             self._emit(ListChanged(kind, tuple(prompts) if kind == "prompts" else (connection.config.name,)))
 
     def _renew(self, connections: Iterable[ServerConnection]) -> None:
-        """Bring the pool up to what these servers offer, as one change."""
+        """Update the pool to what these servers offer, as one change."""
         gone, come = dict[str, McpTool](), dict[str, McpTool]()
         for connection in connections:
             before = self._tools[connection.config.name]

@@ -58,7 +58,7 @@ class RecentEvents(EventStore):
 
 
 class ResumableSessions(StreamableHTTPSessionManager):
-    """Gives each session a store of its own; in one for all of them, clients with like numbers would get each
+    """Gives each session a store of its own; in a shared one, clients with equal numbers would get each
     other's messages."""
 
     @property

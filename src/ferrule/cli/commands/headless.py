@@ -33,7 +33,7 @@ PATIENCE = 3.0
 
 
 async def prompt_from(given: str | None, incoming: InputLines | None) -> str:
-    """Raises `Usage` where there is nothing to ask."""
+    """Raises `Usage` without a prompt."""
     piped = await _read_piped(incoming, wait=not given)
     prompt = "\n\n".join(part for part in (given or "", piped) if part.strip())
     if not prompt:

@@ -49,7 +49,7 @@ def _trust(live: LiveSettings, chosen: argparse.Namespace) -> int:
 
 def _revoke(live: LiveSettings) -> int:
     there = live.revoke()
-    _print([f"{live.folder} is no longer trusted." if there else f"{live.folder} was not trusted."])
+    _print([f"Trust in {live.folder} was revoked." if there else f"{live.folder} was not trusted."])
     return OK
 
 
