@@ -251,7 +251,7 @@ from tests.mcp.test_held_servers import reaching, rules, said, session
 async def main():
     chosen = rules(deny=("Read(./secrets/**)",))
     async with session(Path({str(place)!r}), reaching("child={child}"), rules=chosen) as (running, servers):
-        await servers.settled(60)
+        await servers.wait_until_known(60)
         pid = await said(running, "pid")
         Path("{told}.new").write_text(pid)
         os.rename("{told}.new", "{told}")

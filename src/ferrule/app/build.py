@@ -67,7 +67,7 @@ def open_session(
     """A session with the built-in tools and yours, under one policy.
 
     `Parts` says what can be plugged in, and the defaults. For
-    a session that is kept and can be resumed see `app.sessions`.
+    a session that is kept and can be resumed see `app.kept_sessions`.
     """
     settings = settings or Settings()
     ground = build_services(settings, session_id or new_session_id(), parts)

@@ -18,7 +18,7 @@ ELSEWHERE = "No sign-in is pending.\n"
 
 
 class TerminalSignIn:
-    """Satisfies `mcp.hooks.SignIn`."""
+    """Satisfies `mcp.callbacks.SignIn`."""
 
     def __init__(self, port: int) -> None:
         self._port = port

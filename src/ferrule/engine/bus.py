@@ -166,12 +166,12 @@ class _Listener(_Backlog):
         while True:
             self._ready.acquire()
             ended = self._ended
-            while (envelope := self._take()) is not None:
+            while (envelope := self._take_locked()) is not None:
                 self._call_back(envelope)
             if ended:
                 return
 
-    def _take(self) -> Envelope | None:
+    def _take_locked(self) -> Envelope | None:
         with self._lock:
             return self._take()
 

@@ -1,4 +1,4 @@
-"""Validates arguments against the schema of a server's tool. Imported through `late.py` only.
+"""Validates arguments against the schema of a server's tool. Imported through `lazy_imports.py` only.
 
 The schema is a stranger's, so checking must end whatever it says: patterns go
 to an engine whose time is linear in the text, and the number of steps has a

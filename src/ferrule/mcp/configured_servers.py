@@ -2,7 +2,7 @@
 
 The highest level that names a server defines all of it. A project's entries
 have passed `settings.trust` before, and every entry the checks of
-`settings.loading`, so no further checks are made. Every server that is left out
+`settings.settings_loading`, so no further checks are made. Every server that is left out
 is named in a warning, with the place that defines it.
 """
 

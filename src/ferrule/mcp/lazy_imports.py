@@ -11,7 +11,7 @@ async def load_wire():
 
 
 async def load_checking():
-    """The module `checking`, with the checks of JSON Schemas: some two hundred milliseconds."""
+    """The module `argument_checks`, with the checks of JSON Schemas: some two hundred milliseconds."""
     return await in_a_thread(_checking)
 
 

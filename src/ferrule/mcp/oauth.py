@@ -1,4 +1,4 @@
-"""Signing in at a remote server, as the protocol's package offers it. Imported through `late.py` only.
+"""Signing in at a remote server, as the protocol's package offers it. Imported through `lazy_imports.py` only.
 
 The package registers a client, sends the person to the server's page, and
 renews what it got. It does not keep when a token expires and where it

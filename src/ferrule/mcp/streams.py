@@ -1,4 +1,4 @@
-"""The two streams of a connection, as the protocol's package wants them. Imported through `late.py` only."""
+"""The two streams of a connection, as the protocol's package wants them. Imported through `lazy_imports.py` only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers that almost follow the protocol. Imported through `late.py` only.
+"""Answers that almost follow the protocol. Imported through `lazy_imports.py` only.
 
 The protocol's package refuses an answer as a whole for one wrong entry in it,
 so that a server with one bad tool would have none. Here an entry that can be

@@ -1,6 +1,6 @@
 """The protocol itself, through the official package: connections out, plain data back.
 
-The package takes seconds to load, so nobody imports this module but `late.py`.
+The package takes seconds to load, so nobody imports this module but `lazy_imports.py`.
 """
 
 from __future__ import annotations

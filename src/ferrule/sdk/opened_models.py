@@ -102,7 +102,7 @@ class OpenedModels:
         return self.open(name) if name and self._given is None else None
 
     def __call__(self, name: str, /) -> ModelProvider:
-        """For agents: satisfies `agents.spawner.Models`."""
+        """For agents: satisfies `agents.launcher.ModelSource`."""
         if self._leading is not None and is_out_of_reach(name, self._environ, self._choice):
             return self._leading
         try:

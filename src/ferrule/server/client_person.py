@@ -29,7 +29,7 @@ DECLINED: Final = "the person declined to answer. Continue without it, or end an
 
 
 class ClientPerson:
-    """Satisfies `permissions.asking.Person`. If nobody can be asked, nothing is allowed."""
+    """Satisfies `permissions.approvals.Person`. If nobody can be asked, nothing is allowed."""
 
     def __init__(self, callers: Callers, reaches: Sequence[AnswerScope] = (AnswerScope.ONCE,)) -> None:
         """`reaches` is how long an answer of this client may last."""
