@@ -70,7 +70,7 @@ def test_what_cannot_be_done_is_said(
     monkeypatch.chdir(folder)
     broken = put(folder / ".mcp.json", "{")
     wrong = {
-        ("mcp", "add", "x", "--transport", "http", "command"): (2, "address that begins with http"),
+        ("mcp", "add", "x", "--transport", "http", "command"): (2, "URL that begins with http"),
         ("mcp", "add", "workspace", "command"): (2, "is reserved"),
         ("mcp", "add", " ", "command"): (2, "a server needs a name"),
         ("mcp", "add", "x", ""): (2, "a server needs a command"),
@@ -78,7 +78,7 @@ def test_what_cannot_be_done_is_said(
         ("mcp", "add", "x", "ftp://a.test"): (2, "is a URL, not a command"),
         ("mcp", "add", "x", "https://a.test", "--transport", "stdio"): (2, "is a URL, not a command"),
         ("mcp", "add", "x", "https://"): (2, "has no host"),
-        ("mcp", "add", "x", "-e", "A=1", "B=2", "--", "command"): (2, "Give each variable with a flag of its own"),
+        ("mcp", "add", "x", "-e", "A=1", "B=2", "--", "command"): (2, "Give each variable its own flag"),
         ("mcp", "add", "x", "-e", "A", "--", "command"): (2, "A is not NAME=VALUE"),
         ("mcp", "add", "x", "https://a.test", "-H", "X"): (2, "X is not NAME:VALUE"),
         ("mcp", "add", "--scope", "project", "x", "command"): (1, "was not changed"),

@@ -168,7 +168,7 @@ async def test_the_official_client_works_in_either_era(tmp_path: Path, era: str)
         (("--http", "127.0.0.1:0", "--token", "secret", "--no-token"), "--no-token contradicts"),
         (("--no-token",), "require --http"),
         (("--token", "secret"), "require --http"),
-        (("--http", "127.0.0.1:0", "--idle-timeout", "0"), "no number of seconds"),
+        (("--http", "127.0.0.1:0", "--idle-timeout", "0"), "not a number of seconds"),
         pytest.param(("--http", "192.0.2.1:1", "--token", "secret"), "cannot listen on", marks=pytest.mark.slow),
     ],
 )
