@@ -143,7 +143,7 @@ def test_a_name_that_is_none_and_a_session_that_is_not_there_are_refused() -> No
         rename_session("one", " ")
     with pytest.raises(ValueError, match="tag is empty"):
         tag_session("one", "")
-    with pytest.raises(FileNotFoundError, match="no session one"):
+    with pytest.raises(FileNotFoundError, match="session one was not found"):
         tag_session("one", "x")
     with pytest.raises(ClaudeSDKError, match="no session one"):
         delete_session("one")

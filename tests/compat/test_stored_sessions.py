@@ -149,7 +149,7 @@ async def test_what_there_is_not_is_said() -> None:
         fork_session_via_store(store, "x"),
         import_session_to_store("x", store),
     ):
-        with pytest.raises(FileNotFoundError, match="no session x"):
+        with pytest.raises(FileNotFoundError, match="session x was not found"):
             await changing
     with pytest.raises(ValueError, match="title is empty"):
         await rename_session_via_store(store, "x", " ")
