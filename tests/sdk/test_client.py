@@ -220,7 +220,7 @@ async def test_a_prompt_that_no_model_can_be_asked_is_refused(tmp_path: Path, pr
         ({"resume": "gone"}, "no session gone"),
         ({"resume": "a", "continue_last": True}, "two conversations"),
         ({"fork": True}, "needs `resume`"),
-        ({"max_budget_usd": 1.0}, "the price of scripted"),
+        ({"max_budget_usd": 1.0}, "The price of scripted"),
         ({"output_schema": {"type": "array"}}, "object"),
         ({"mcp_servers": {"x": {"type": "sdk", "name": "x"}}}, "no `instance`"),
         ({"added_directories": ["nowhere"]}, "not a directory"),
