@@ -134,7 +134,7 @@ async def test_a_kind_with_hooks_that_nobody_would_run_is_not_started(tmp_path: 
 
     (said,) = await played(session, model)
 
-    assert "brings hooks" in said
+    assert "contains hooks" in said
 
 
 async def test_a_kind_without_a_usable_tool_is_not_started(tmp_path: Path) -> None:

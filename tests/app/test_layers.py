@@ -85,7 +85,7 @@ def test_what_is_wrong_in_managed_settings_stops_everything(tmp_path: Path, cont
     folders = Folders.made(tmp_path)
     put(folders.managed / "managed-settings.json", content)
 
-    with pytest.raises(SettingsError, match="whoever manages them"):
+    with pytest.raises(SettingsError, match="their administrator"):
         interpret_settings(folders.live().current())
 
 

@@ -137,7 +137,7 @@ async def test_a_resumed_session_goes_on_where_it_was(settings: Settings) -> Non
     prompt = history[4]
     assert isinstance(prompt, UserTurn)
     assert prompt.content[0] == Text("three")
-    assert "Files that were read before count as not read" in plain_text(prompt.content[1:])
+    assert "Files that were read before are treated as unread" in plain_text(prompt.content[1:])
     assert (session.id, session.turn) == (first.id, 3)
     assert [one.turns for one in list_sessions(settings)] == [3]
 
@@ -171,7 +171,7 @@ async def test_continue_takes_the_last_used_session(settings: Settings) -> None:
 
 
 def test_there_may_be_nothing_to_continue(settings: Settings) -> None:
-    with pytest.raises(TranscriptError, match="to go on with"):
+    with pytest.raises(TranscriptError, match="can be resumed"):
         continue_session(settings)
 
 
@@ -191,7 +191,7 @@ async def test_a_session_that_is_open_elsewhere_can_only_be_forked(settings: Set
 
         with pytest.raises(TranscriptError, match="open in another process"):
             resume_session("mine", settings)
-        with pytest.raises(TranscriptError, match="There is a session mine already"):
+        with pytest.raises(TranscriptError, match="The session mine already exists"):
             begin_session(settings, session_id="mine")
         async with resume_session("mine", settings, fork=True) as fork:
             assert fork.history == session.history

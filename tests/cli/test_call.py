@@ -80,8 +80,8 @@ def test_an_error_is_printed_and_is_exit_code_one(tmp_path: Path, tool: str, inp
         (["call", "Read", "{}", "--settings", "{"], "invalid JSON in line 1, column 2"),
         (["call", "Read", "{}", "--settings", HOOK], "nowhere_at_all:guard cannot be loaded"),
         (["call", "Read", "{}", "--settings", MASKED], "can deny a file here, not mask it"),
-        (["call", "Read", "{}", "--setting-sources", "user,all"], "all is none of user, project, local"),
-        (["call", "Read", "{}", "--settings", '{"permissions": {"deny": ["Read(../x)"]}}'], "goes up with `..`"),
+        (["call", "Read", "{}", "--setting-sources", "user,all"], "all is not one of user, project, local"),
+        (["call", "Read", "{}", "--settings", '{"permissions": {"deny": ["Read(../x)"]}}'], "climbs with `..`"),
         (
             ["call", "Read", "{}", "--settings", '{"permissions": {"deny": "Read"}}'],
             '`permissions.deny`: expected a list, found "Read"',
@@ -146,7 +146,7 @@ def test_a_rule_for_no_tool_is_said_to_do_nothing(tmp_path: Path) -> None:
 
     assert done.returncode == 0
     assert done.stderr.decode() == (
-        "ferrule: --deny: there is no tool named Raed, so the rule does nothing. Did you mean Read?\n"
+        "ferrule: --deny: no tool is named Raed, so the rule does nothing. Did you mean Read?\n"
     )
 
 

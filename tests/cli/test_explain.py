@@ -89,7 +89,7 @@ def test_many_are_explained_line_by_line_each_in_its_own_world(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("line", "error"),
     [
-        ("{", "The line is not JSON"),
+        ("{", "The line is not valid JSON"),
         ('{"id": NaN, "tool": "Bash"}', "NaN is not JSON"),
         ("[]", "A call must be a JSON object"),
         ('{"input": {}}', "`tool` must be the name of a tool."),
@@ -178,13 +178,13 @@ def test_rules_that_do_not_do_what_they_seem_to_are_named(tmp_path: Path) -> Non
 def test_rules_that_are_well_are_counted(tmp_path: Path) -> None:
     done = ferrule(tmp_path, "explain", "--lint", "--deny", "Bash(rm *)")
 
-    assert (done.returncode, done.stdout) == (0, b"Nothing is wrong with the rules. Looked at: 1.\n")
+    assert (done.returncode, done.stdout) == (0, b"No problems found in the rules. Checked: 1.\n")
 
 
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"rules": {"alow": []}}, "`rules.alow` is none of allow, ask, deny"),
+        ({"rules": {"alow": []}}, "`rules.alow` is not one of allow, ask, deny"),
         ({"rules": {"allow": "Bash"}}, "`rules.allow` must be a list of rules"),
         ({"rules": []}, "`rules` must be a JSON object"),
         ({"mode": "yolo"}, "`mode` must be one of default"),

@@ -117,7 +117,7 @@ def test_a_budget_that_cannot_be_kept_is_refused(tmp_path: Path) -> None:
     done = ask(tmp_path, [DONE], "Hi", "--max-budget-usd", "1")
 
     assert (done.returncode, done.stdout) == (2, b"")
-    assert b"no budget can be kept" in done.stderr
+    assert b"a budget cannot be enforced" in done.stderr
 
 
 @requirement("CLI-1")

@@ -156,7 +156,7 @@ def test_skills_are_prompts_of_the_server(folder: Path) -> None:
 
     assert [(prompt["name"], prompt["description"]) for prompt in listed] == [("greet", "Greets.")]
     assert given[0]["content"]["text"] == "Greet you all."
-    assert refused["message"] == "There is no prompt named hidden."
+    assert refused["message"] == "No prompt is named hidden."
 
 
 @requirement("TASK-2")

@@ -99,7 +99,7 @@ def test_a_pipe_that_never_begins_does_not_hold_up_a_prompt(tmp_path: Path) -> N
         os.close(writing)
 
     assert (done.returncode, done.stdout) == (0, b"Done.\n")
-    assert b"nothing came on stdin" in done.stderr
+    assert b"stdin had no input" in done.stderr
 
 
 IN_A_CALLBACK = """

@@ -86,7 +86,7 @@ def test_what_is_no_configuration_ends_the_run_before_it_begins(folder: Path) ->
     done = ask(folder, [{"text": "Done."}], "Hi", "--mcp-config", "missing.json")
 
     assert (done.returncode, done.stdout) == (2, b"")
-    assert b"--mcp-config: missing.json cannot be read: there is no such file." in done.stderr
+    assert b"--mcp-config: missing.json cannot be read: the file does not exist." in done.stderr
 
 
 OPENING = """

@@ -25,9 +25,15 @@ from tests.requirement import requirement
         (["Hi", "--json-schema", "[1]"], "must be a JSON object"),
         (["Hi", "--json-schema", '{"type": "objekt"}'], "`type` must be"),
         (["Hi", "--json-schema", '{"properties": 3}'], "--json-schema: properties: 3 is not of type"),
-        (["Hi", "--json-schema", '{"properties": {"a": {"$ref": "#/$defs/b"}}}'], "its `$ref` #/$defs/b leads nowhere"),
-        (["Hi", "--json-schema", '{"allOf": [{"$ref": "http://localhost/s"}]}'], "http://localhost/s leads nowhere"),
-        (["Hi", "--json-schema", "nowhere.json"], "nowhere.json is no JSON and cannot be read"),
+        (
+            ["Hi", "--json-schema", '{"properties": {"a": {"$ref": "#/$defs/b"}}}'],
+            "its `$ref` #/$defs/b cannot be resolved",
+        ),
+        (
+            ["Hi", "--json-schema", '{"allOf": [{"$ref": "http://localhost/s"}]}'],
+            "http://localhost/s cannot be resolved",
+        ),
+        (["Hi", "--json-schema", "nowhere.json"], "nowhere.json is neither valid JSON nor a readable file"),
         (["Hi", "--resume", ""], "--resume: the id is empty"),
         (["Hi", "--session-id", ""], "--session-id: the id is empty"),
         (["Hi", "--dangerously-skip-permissions", "--permission-mode", "default"], "contradict each other"),

@@ -59,7 +59,7 @@ def test_a_server_that_does_not_start_is_said_with_its_reason(folder: Path) -> N
     done = ferrule(folder, "mcp", "test", "raw", "--mcp-config", server)
 
     assert done.returncode == 1
-    assert b"exit code 3. Its last words: no configuration found" in done.stderr
+    assert b"exit code 3. Its last output: no configuration found" in done.stderr
 
 
 def test_what_cannot_be_done_is_said(
@@ -70,20 +70,20 @@ def test_what_cannot_be_done_is_said(
     monkeypatch.chdir(folder)
     broken = put(folder / ".mcp.json", "{")
     wrong = {
-        ("mcp", "add", "x", "--transport", "http", "command"): (2, "address that begins with http"),
+        ("mcp", "add", "x", "--transport", "http", "command"): (2, "URL that begins with http"),
         ("mcp", "add", "workspace", "command"): (2, "is reserved"),
         ("mcp", "add", " ", "command"): (2, "a server needs a name"),
         ("mcp", "add", "x", ""): (2, "a server needs a command"),
         ("mcp", "add", "x", "wss://a.test"): (2, "WebSocket servers are not supported"),
-        ("mcp", "add", "x", "ftp://a.test"): (2, "is an address and no command"),
-        ("mcp", "add", "x", "https://a.test", "--transport", "stdio"): (2, "is an address and no command"),
+        ("mcp", "add", "x", "ftp://a.test"): (2, "is a URL, not a command"),
+        ("mcp", "add", "x", "https://a.test", "--transport", "stdio"): (2, "is a URL, not a command"),
         ("mcp", "add", "x", "https://"): (2, "has no host"),
-        ("mcp", "add", "x", "-e", "A=1", "B=2", "--", "command"): (2, "Give each variable with a flag of its own"),
+        ("mcp", "add", "x", "-e", "A=1", "B=2", "--", "command"): (2, "Give each variable its own flag"),
         ("mcp", "add", "x", "-e", "A", "--", "command"): (2, "A is not NAME=VALUE"),
         ("mcp", "add", "x", "https://a.test", "-H", "X"): (2, "X is not NAME:VALUE"),
         ("mcp", "add", "--scope", "project", "x", "command"): (1, "was not changed"),
-        ("mcp", "remove", "--scope", "user", "x"): (1, "there is no server `x` to remove"),
-        ("mcp", "get", "x", "--strict-mcp-config"): (1, "there is no server `x`"),
+        ("mcp", "remove", "--scope", "user", "x"): (1, "the server `x` was not found"),
+        ("mcp", "get", "x", "--strict-mcp-config"): (1, "no server `x` may be started"),
         ("mcp", "list", "--mcp-config", "missing"): (2, "no such file"),
     }
 
@@ -96,9 +96,9 @@ def test_what_cannot_be_done_is_said(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("add", "x", "npx", "-y", "server"), "-y server. A command with flags of its own comes after --"),
-        (("add", "x", "--timeout", "5", "--", "command"), "5 is no number of milliseconds from 1,000 on"),
-        (("test", "x", "--timeout", "0"), "0 is no number of seconds"),
+        (("add", "x", "npx", "-y", "server"), "-y server. Put a command with its own flags after --"),
+        (("add", "x", "--timeout", "5", "--", "command"), "5 must be a number of milliseconds, at least 1,000"),
+        (("test", "x", "--timeout", "0"), "0 is not a number of seconds"),
         (("get", "x", "--jsn"), "unrecognized arguments: --jsn"),
         (("lst",), "invalid choice: 'lst'"),
         ((), "required: ACTION"),

@@ -118,7 +118,7 @@ def test_commands_that_run_nothing_go_on(folder: Path) -> None:
     for arguments in (("tools",), ("explain", *CALL[1:])):
         done = ferrule(folder, *arguments)
         assert done.returncode == 0
-        assert b"not trusted, and so not counted: hook" in done.stderr
+        assert b"not trusted, and so ignored: hook" in done.stderr
 
 
 @requirement("HELD-3")

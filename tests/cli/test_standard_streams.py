@@ -90,7 +90,7 @@ def test_whatever_is_closed_stdout_has_the_result_and_nothing_else(closed: tuple
     assert not shows or json.loads(explained.stdout)["decision"]
     assert (tmp_path / "made").exists() is shows
     if 2 not in closed and not shows:
-        assert called.stderr.endswith(b"stdout is closed; there is nowhere to write the result to.\n")
+        assert called.stderr.endswith(b"stdout is closed, so the result cannot be written.\n")
 
 
 @requirement("FAULT-1")

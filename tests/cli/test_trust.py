@@ -98,7 +98,7 @@ def test_a_person_who_said_no_is_not_asked_again_until_something_changes(folder:
     third = at_terminal(folder, *look, answer="y\n")[1]
 
     assert [b"[y/N]" in said for said in (first, second, third)] == [True, False, True]
-    assert b"not trusted, and so not counted" in second
+    assert b"not trusted, and so ignored" in second
     assert ferrule(folder, *READ_OUTSIDE).returncode == 0
 
 
@@ -107,7 +107,7 @@ def test_without_a_terminal_nobody_is_asked(folder: Path) -> None:
     done = ferrule(folder, "trust", "project", stdin="y\n")
 
     assert done.returncode == 2
-    assert b"there is nobody to ask" in done.stderr
+    assert b"nobody can be asked" in done.stderr
 
 
 @requirement("SET-1", "PERM-1")

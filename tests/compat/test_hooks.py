@@ -143,5 +143,5 @@ async def test_a_hook_at_the_end_may_send_the_model_back() -> None:
 
 
 async def test_an_event_that_there_is_not_is_refused() -> None:
-    with pytest.raises(ValueError, match="no event named Sometimes"):
+    with pytest.raises(ValueError, match="No event is named Sometimes"):
         await ClaudeSDKClient(_options(hooks={"Sometimes": [HookMatcher(hooks=[_raises])]})).connect()

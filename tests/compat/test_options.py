@@ -230,7 +230,7 @@ async def test_limits_end_the_turn_with_a_result_that_says_so() -> None:
     messages = await read(query(prompt="x", options=_options(*calls, max_turns=2)))
 
     assert (messages[-1].subtype, messages[-1].is_error) == ("error_max_turns", True)
-    with pytest.raises(CLIConnectionError, match="costs"):
+    with pytest.raises(CLIConnectionError, match="price of scripted"):
         await read(query(prompt="x", options=_options(max_budget_usd=0.1)))
 
 

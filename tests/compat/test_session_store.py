@@ -254,7 +254,7 @@ async def test_what_is_no_transcript_is_refused(given: Any) -> None:
         async def load(self, key: SessionKey) -> Any:
             return given
 
-    with pytest.raises(CLIConnectionError, match="session store gave"):
+    with pytest.raises(CLIConnectionError, match="session store returned"):
         await _asked("x", session_store=Odd(), resume="abc")
 
 

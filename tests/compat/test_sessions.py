@@ -89,9 +89,9 @@ async def test_one_that_is_removed_is_gone(folder: Path) -> None:
     delete_session("one")
 
     assert list_sessions() == []
-    with pytest.raises(ClaudeSDKError, match="no session one"):
+    with pytest.raises(ClaudeSDKError, match="session one was not found"):
         delete_session("one")
-    with pytest.raises(ClaudeSDKError, match="no session one"):
+    with pytest.raises(ClaudeSDKError, match="session one was not found"):
         fork_session("one")
     with pytest.raises(CLIConnectionError, match="no session one"):
         await _talk("Again.", resume="one")
@@ -143,9 +143,9 @@ def test_a_name_that_is_none_and_a_session_that_is_not_there_are_refused() -> No
         rename_session("one", " ")
     with pytest.raises(ValueError, match="tag is empty"):
         tag_session("one", "")
-    with pytest.raises(FileNotFoundError, match="no session one"):
+    with pytest.raises(FileNotFoundError, match="session one was not found"):
         tag_session("one", "x")
-    with pytest.raises(ClaudeSDKError, match="no session one"):
+    with pytest.raises(ClaudeSDKError, match="session one was not found"):
         delete_session("one")
 
 

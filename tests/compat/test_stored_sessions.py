@@ -112,7 +112,7 @@ async def test_a_fork_in_the_store_can_be_resumed(monkeypatch: pytest.MonkeyPatc
     info = await get_session_info_from_store(store, forked.session_id)
     assert info is not None
     assert info.custom_title == "Another way"
-    with pytest.raises(ClaudeSDKError, match="no message nowhere"):
+    with pytest.raises(ClaudeSDKError, match="message nowhere was not found"):
         await fork_session_via_store(store, id, up_to_message_id="nowhere")
 
 
@@ -149,7 +149,7 @@ async def test_what_there_is_not_is_said() -> None:
         fork_session_via_store(store, "x"),
         import_session_to_store("x", store),
     ):
-        with pytest.raises(FileNotFoundError, match="no session x"):
+        with pytest.raises(FileNotFoundError, match="session x was not found"):
             await changing
     with pytest.raises(ValueError, match="title is empty"):
         await rename_session_via_store(store, "x", " ")

@@ -142,7 +142,7 @@ def test_a_text_that_is_too_long_is_saved_and_shown_in_part() -> None:
     answer = parse_reply(program("x"), Reply(json={"systemMessage": text}), save)
 
     assert saved == [text]
-    assert answer.message.endswith("[... 8,001 characters left out; the whole of it is in /kept/hook.txt ...]")
+    assert answer.message.endswith("[... 8,001 characters left out; the full text is in /kept/hook.txt ...]")
 
 
 @requirement("HELD-3")

@@ -50,7 +50,7 @@ async def test_an_address_is_posted_the_event_and_decides(tmp_path: Path) -> Non
     [
         (response(json.dumps(deciding("deny")), "500 Oops"), "answered with the status 500"),
         (response("", "302 Found"), "answered with the status 302"),
-        (response("{nonsense"), "it printed something that is no JSON"),
+        (response("{nonsense"), "it printed invalid JSON"),
         (b"garbage\r\n\r\n", "127.0.0.1"),
         (response("x" * (3 << 20)), "127.0.0.1"),
     ],

@@ -213,7 +213,7 @@ async def test_an_agent_whose_hooks_cannot_be_run_is_not_started(tmp_path: Path)
 
     (said,) = await played(session, model)
 
-    assert "brings hooks that cannot be run, so h is not started" in said
+    assert "contains hooks that cannot be run, so h is not started" in said
 
 
 @requirement("SET-1")

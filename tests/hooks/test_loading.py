@@ -120,8 +120,8 @@ async def test_a_function_of_an_installed_module_is_a_hook(home: Path, tmp_path:
     [
         ("nowhere_at_all:x", "ModuleNotFoundError"),
         ("json:nothing", "AttributeError"),
-        ("json:__name__", "is no function"),
-        ("planted:x", "the module planted lies in the workspace"),
+        ("json:__name__", "is not a function"),
+        ("planted:x", "the module planted is inside the workspace"),
     ],
 )
 def test_a_function_that_cannot_be_had_is_an_error(
@@ -173,7 +173,7 @@ def test_a_question_to_a_model_is_a_warning_where_the_event_takes_none(home: Pat
 def test_a_hook_for_an_event_that_no_session_tells_of_is_a_warning(event: str, home: Path, tmp_path: Path) -> None:
     current = live(tmp_path, settings=json.dumps(saying(event, type="command", command="x"))).current()
 
-    assert f"`{event}` cannot be run: this version never tells of that event." in "".join(
+    assert f"`{event}` cannot be run: this version never reports that event." in "".join(
         interpret_settings(current).warnings
     )
     with pytest.raises(ValueError, match="would never run"):

@@ -41,7 +41,7 @@ def test_an_event_without_a_subject_matches_whatever_the_matcher() -> None:
 
 
 def test_a_broken_expression_is_named() -> None:
-    with pytest.raises(BadMatcher, match=r"`Bash\(` is no regular expression"):
+    with pytest.raises(BadMatcher, match=r"`Bash\(` is not a valid regular expression"):
         matcher("Bash(", "PreToolUse")
 
 

@@ -186,7 +186,7 @@ async def test_without_a_model_a_gate_stays_shut_and_says_why(tmp_path: Path) ->
         (outcome,) = await session.run([WRITE])
 
     assert outcome.status is Status.DENIED
-    assert "there is no model here to ask" in plain_text(outcome.content)
+    assert "no model is available to ask" in plain_text(outcome.content)
 
 
 @pytest.mark.parametrize("handler", [CHECK, LOOK])
@@ -320,7 +320,7 @@ async def test_an_agent_that_never_comes_to_an_end_has_said_no(tmp_path: Path) -
 
     seen = await played(session, ScriptedModel([says("", WRITE), says("Done.")]))
 
-    assert "came to no end: max_turns" in plain_text(outcomes(seen)[0].content)
+    assert "did not finish: max_turns" in plain_text(outcomes(seen)[0].content)
 
 
 @requirement("HOOK-1", "TASK-1")
@@ -371,7 +371,7 @@ async def test_a_servers_tool_is_asked_with_parts_of_the_event_and_its_text_is_t
         (tool("fail", failClosed=False), Status.OK, "created"),
         (tool("hang", timeout=0.2), Status.DENIED, "took longer than 0.2 s"),
         (tool("die"), Status.DENIED, "was lost"),
-        ({**tool("echo"), "server": "other"}, Status.DENIED, "There is no server `other`"),
+        ({**tool("echo"), "server": "other"}, Status.DENIED, "The server `other` was not found"),
     ],
     ids=["plain text", "a failure", "said to fail open", "a hang", "a death", "no such server"],
 )

@@ -39,7 +39,7 @@ async def test_garbage_on_standard_output_is_passed_over(tmp_path: Path) -> None
 @requirement("MCP-2")
 async def test_a_server_that_dies_in_a_call_is_an_error_with_its_last_words_and_comes_back(tmp_path: Path) -> None:
     async with connected(tmp_path, raw()) as server:
-        with pytest.raises(ServerTrouble, match=r"exit code 7\. Its last words: out of luck"):
+        with pytest.raises(ServerTrouble, match=r"exit code 7\. Its last output: out of luck"):
             await text_of(server, "die")
         with pytest.raises(ServerTrouble, match="is down"):
             await text_of(server, "echo", {"text": "too early"})
@@ -53,11 +53,11 @@ async def test_the_pauses_grow_and_a_server_that_never_starts_is_told_at_once(tm
     timing = Timing(begin_after=0, first_pause=3600, longest_pause=3600)
     async with connected(tmp_path, raw("die-at-start"), timing=timing) as server:
         for _ in range(2):
-            with pytest.raises(ServerTrouble, match=r"exit code 3\. Its last words: no configuration found") as caught:
+            with pytest.raises(ServerTrouble, match=r"exit code 3\. Its last output: no configuration found") as caught:
                 async with asyncio.timeout(HANG):
                     await server.ready()
 
-        assert "tried again in 3600 seconds" in str(caught.value)
+        assert "retried in 3600 seconds" in str(caught.value)
 
 
 @requirement("MCP-2")
@@ -100,7 +100,7 @@ async def test_a_server_that_hangs_at_its_start_is_given_up(tmp_path: Path) -> N
 @requirement("MCP-2")
 async def test_a_hung_call_is_cut_off_and_the_server_is_told(tmp_path: Path) -> None:
     async with connected(tmp_path, raw(), timeout=0.2) as server:
-        with pytest.raises(ServerTrouble, match=r"was silent for 0\.2 seconds, and was given up"):
+        with pytest.raises(ServerTrouble, match=r"was silent for 0\.2 seconds, and was cancelled"):
             await text_of(server, "hang")
         assert await text_of(server, "cancelled") == "1"
 

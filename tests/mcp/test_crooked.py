@@ -118,10 +118,13 @@ async def test_an_answer_that_can_be_understood_is_shown(tmp_path: Path, answer:
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        ({"result": None}, "Its answer is no message of the protocol"),
-        ({"error": "boom"}, "Its answer is no message of the protocol"),
+        ({"result": None}, "Its answer is not a valid message of the protocol"),
+        ({"error": "boom"}, "Its answer is not a valid message of the protocol"),
         ({"result": {}}, "it does not follow the protocol: `content`: Field required"),
-        ('{"jsonrpc": "2.0", "id": ID, "result": ' + '{"a":' * 400 + "1" + "}" * 401, "is no message of the protocol"),
+        (
+            '{"jsonrpc": "2.0", "id": ID, "result": ' + '{"a":' * 400 + "1" + "}" * 401,
+            "is not a valid message of the protocol",
+        ),
         ('{"jsonrpc": "2.0", "id": ID, "result": {"a": ' + "[" * 30_000 + "]" * 30_000 + "}}", "nested too deeply"),
         ({"error": {"code": 1, "message": "long\n" * 1000}}, "long long long"),
     ],
@@ -184,7 +187,7 @@ async def test_ten_megabytes_of_text_are_cut_and_saved(tmp_path: Path) -> None:
 async def test_an_answer_that_is_too_long_is_an_error_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "LONGEST_LINE", 1 << 20)
     async with connected(tmp_path, crooked(call=PADDED, pad=2 << 20), timeout=HANG) as server:
-        with pytest.raises(ServerTrouble, match="The answer was thrown away: it was longer than"):
+        with pytest.raises(ServerTrouble, match="The answer was discarded: it was longer than"):
             await text_of(server, "fine")
 
 

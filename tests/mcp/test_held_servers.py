@@ -213,14 +213,14 @@ async def test_a_held_server_that_fails_does_so_as_any_other(tmp_path: Path) -> 
     async with session(filled(tmp_path), one, lost, ended, mute, rules=chosen) as (running, servers):
         await until(lambda: bool(servers.get("lost").trouble and servers.get("ended").trouble and servers.tools()))
         assert "no-such-program cannot be started: No such file or directory" in servers.get("lost").trouble
-        assert "it ended with exit code 3. Its last words: no configuration found" in servers.get("ended").trouble
+        assert "it ended with exit code 3. Its last output: no configuration found" in servers.get("ended").trouble
         assert await said(running, "flood") == "flooded"
         dead = await run(running, "mcp__srv__die")
         async with asyncio.timeout(HANG):
             while (again := await run(running, "mcp__srv__pid")).status is not Status.OK:  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
 
-    assert "it ended with exit code 7. Its last words: out of luck" in words(dead)
+    assert "it ended with exit code 7. Its last output: out of luck" in words(dead)
     assert not is_running(int(words(again)))
 
 
@@ -251,7 +251,7 @@ from tests.mcp.test_held_servers import reaching, rules, said, session
 async def main():
     chosen = rules(deny=("Read(./secrets/**)",))
     async with session(Path({str(place)!r}), reaching("child={child}"), rules=chosen) as (running, servers):
-        await servers.settled(60)
+        await servers.wait_until_known(60)
         pid = await said(running, "pid")
         Path("{told}.new").write_text(pid)
         os.rename("{told}.new", "{told}")

@@ -113,7 +113,7 @@ async def test_a_token_that_is_refused_before_its_end_is_renewed_with_the_next_t
             await server.ready()
         wanting.access.clear()
         async with connected(tmp_path, remote(wanting)) as later:
-            with pytest.raises(ServerTrouble, match="renewed with the next try"):
+            with pytest.raises(ServerTrouble, match="renewed on the next try"):
                 await later.ready()
             assert await answered(later, "add", ADD) == "3"
 
@@ -202,7 +202,7 @@ async def test_a_stranger_at_the_port_does_not_end_the_sign_in() -> None:
 
     for stranger in ("/callback?code=theirs&state=other", "/favicon.ico", "/callback?error=x"):
         page = await asyncio.to_thread(visit, person.address.replace("/callback", stranger))
-        assert page.startswith("Nobody waits")
+        assert page.startswith("No sign-in is pending")
     await asyncio.to_thread(visit, f"{person.address}?code=right&state=ours")
 
     assert await waiting == {"code": "right", "state": "ours"}
@@ -212,7 +212,7 @@ async def test_a_port_that_is_taken_is_named() -> None:
     first, second = TerminalSignIn(port := free_port()), TerminalSignIn(port)
     await first.send_to("https://a.test/?state=1")
 
-    with pytest.raises(OSError, match=f"nothing can listen at http://localhost:{port}/callback"):
+    with pytest.raises(OSError, match=f"cannot listen on http://localhost:{port}/callback"):
         await second.send_to("https://a.test/?state=2")
     waiting = asyncio.ensure_future(first.answer())
     await asyncio.to_thread(visit, f"{first.address}?code=x&state=1")

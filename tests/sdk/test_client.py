@@ -201,8 +201,8 @@ async def test_a_stream_of_prompts_that_fails_is_told_to_the_reader(tmp_path: Pa
         ("  ", "empty"),
         ({"type": "user", "message": {"content": ""}}, "is empty"),
         ({"type": "control_request"}, "must be an object"),
-        ({"type": "user", "message": {"content": object()}}, "no form in JSON"),
-        (7, "is no prompt"),
+        ({"type": "user", "message": {"content": object()}}, "cannot be written as JSON"),
+        (7, "is not a valid prompt"),
     ],
 )
 async def test_a_prompt_that_no_model_can_be_asked_is_refused(tmp_path: Path, prompt: Any, words: str) -> None:
@@ -214,13 +214,13 @@ async def test_a_prompt_that_no_model_can_be_asked_is_refused(tmp_path: Path, pr
     ("more", "words"),
     [
         ({"cwd": "/nowhere/at/all"}, "not a directory"),
-        ({"mode": "fast"}, "no mode"),
-        ({"setting_sources": ["team"]}, "none of user"),
+        ({"mode": "fast"}, "is not a mode"),
+        ({"setting_sources": ["team"]}, "not one of user"),
         ({"allow": ["Bash(ls"]}, "Bash"),
         ({"resume": "gone"}, "no session gone"),
         ({"resume": "a", "continue_last": True}, "two conversations"),
         ({"fork": True}, "needs `resume`"),
-        ({"max_budget_usd": 1.0}, "what scripted costs"),
+        ({"max_budget_usd": 1.0}, "The price of scripted"),
         ({"output_schema": {"type": "array"}}, "object"),
         ({"mcp_servers": {"x": {"type": "sdk", "name": "x"}}}, "no `instance`"),
         ({"added_directories": ["nowhere"]}, "not a directory"),

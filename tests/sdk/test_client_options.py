@@ -39,7 +39,7 @@ async def test_modes_and_models_change_while_it_lasts(tmp_path: Path) -> None:
         messages = await read(client.receive_response())
         with pytest.raises(ValueError, match="when the conversation is opened"):
             await client.set_permission_mode("bypassPermissions")
-        with pytest.raises(ValueError, match="no mode"):
+        with pytest.raises(ValueError, match="is not a mode"):
             await client.set_permission_mode("fast")
 
     assert of(SystemMessage, messages)[0].data["permissionMode"] == "acceptEdits"
@@ -52,7 +52,7 @@ async def test_servers_can_be_switched_off_and_on(tmp_path: Path) -> None:
         off = await client.get_mcp_status()
         await client.toggle_mcp_server("calc", True)
         (on,) = await client.get_mcp_status()
-        with pytest.raises(NotDone, match="no server `other`"):
+        with pytest.raises(NotDone, match="server `other` was not found"):
             await client.toggle_mcp_server("other", True)
         with pytest.raises(NotDone, match="nothing"):
             await client.stop_task("nothing")

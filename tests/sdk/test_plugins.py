@@ -106,8 +106,8 @@ def test_a_server_of_a_plugin_is_named_after_both_and_knows_its_folder(plugin: P
     ("name", "text", "words"),
     [
         (".claude-plugin/plugin.json", "{", "cannot be read"),
-        (".claude-plugin/plugin.json", "[]", "no object"),
-        (".claude-plugin/plugin.json", '{"name": "../x"}', "no name"),
+        (".claude-plugin/plugin.json", "[]", "not a JSON object"),
+        (".claude-plugin/plugin.json", '{"name": "../x"}', "not a valid name"),
         ("hooks/hooks.json", '{"hooks": {"PreToolUse": [{"hooks": [{"type": "command"}]}]}}', "command"),
         ("agents/critic.md", "nothing", "no `name`"),
     ],

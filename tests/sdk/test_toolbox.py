@@ -123,7 +123,7 @@ async def test_a_response_that_asks_for_nothing_ends_the_loop(tmp_path: Path, fo
 async def test_what_is_no_response_is_refused_with_words(tmp_path: Path) -> None:
     async with _toolbox(tmp_path) as toolbox:
         for other in ({}, {"role": "user", "content": "x"}, "text", None, 5):
-            with pytest.raises(TypeError, match="no response that can be read"):
+            with pytest.raises(TypeError, match="not a supported response"):
                 await toolbox.execute(other)
 
 

@@ -45,7 +45,7 @@ async def test_a_call_that_a_person_allows_runs(tmp_path: Path, era: str) -> Non
         (filled(decision="refuse", instead="use a.txt"), "the person said no, and: use a.txt"),
         (filled(), "the person said no"),
         (ElicitResult(action="decline"), "the person said no"),
-        (ElicitResult(action="cancel"), "gave no answer"),
+        (ElicitResult(action="cancel"), "did not answer"),
     ],
 )
 @pytest.mark.parametrize("era", ERAS)
@@ -224,7 +224,7 @@ async def test_a_client_that_never_answers_has_refused(tmp_path: Path) -> None:
         result = await client.call_tool(*WRITE)
 
     assert result.is_error
-    assert "gave no answer" in text(result)
+    assert "did not answer" in text(result)
     assert not (tmp_path / "new.txt").exists()
 
 

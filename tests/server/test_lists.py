@@ -108,7 +108,7 @@ async def test_a_file_that_a_call_changed_can_be_read_and_another_cannot(tmp_pat
 
         assert (changed.name, await _read(client, changed.uri)) == ("a b.txt", "new")
         for other in ((tmp_path / "secret.txt").as_uri(), "file://host/etc/passwd", "other:x", "file:///%zz"):
-            with pytest.raises(MCPError, match="There is no resource"):
+            with pytest.raises(MCPError, match="was not found"):
                 await client.read_resource(other)
 
 

@@ -74,8 +74,8 @@ async def test_questions_to_the_person_are_a_form(tmp_path: Path, era: str) -> N
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (types.ElicitResult(action="decline"), "the person did not want to answer."),
-        (types.ElicitResult(action="cancel"), "the person did not want to answer."),
+        (types.ElicitResult(action="decline"), "the person declined to answer."),
+        (types.ElicitResult(action="cancel"), "the person declined to answer."),
         (filled(choice_1=["red"], choice_2_1="yes", answer_1=7), "Answer: (no answer)"),
         (None, "nobody is there to give it"),
     ],
@@ -165,7 +165,7 @@ async def test_nobody_is_asked_once_the_call_is_over(tmp_path: Path) -> None:
     async with asking(tmp_path, act).client(elicitation_callback=Person(filled(name="Ada"))) as client:
         await client.call_tool("asking", {})
 
-        with pytest.raises(NotAnswered, match="The call is over"):
+        with pytest.raises(NotAnswered, match="The call has ended"):
             await kept[0].elicit("first", "Who are you?", NAME)
 
 
@@ -181,7 +181,7 @@ async def test_a_tool_that_asks_says_so_where_no_client_called_it(tmp_path: Path
         (outcome,) = await session.run([ToolCall("1", "asks", {})])
 
     assert outcome.is_error
-    assert "none made the call" in plain_text(outcome.content)
+    assert "the call has none" in plain_text(outcome.content)
 
 
 async def test_a_handler_of_the_sdk_is_given_the_context_if_it_takes_one(tmp_path: Path) -> None:

@@ -162,14 +162,14 @@ async def test_the_official_client_works_in_either_era(tmp_path: Path, era: str)
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (("--http", "nowhere"), "nowhere is no HOST:PORT"),
+        (("--http", "nowhere"), "nowhere is not HOST:PORT"),
         (("--http", "0.0.0.0:0", "--no-token"), "can be reached from other machines"),
         (("--http", "127.0.0.1:0", "--token", ""), "the token must be"),
         (("--http", "127.0.0.1:0", "--token", "secret", "--no-token"), "--no-token contradicts"),
-        (("--no-token",), "belong to --http"),
-        (("--token", "secret"), "belong to --http"),
-        (("--http", "127.0.0.1:0", "--idle-timeout", "0"), "no number of seconds"),
-        pytest.param(("--http", "192.0.2.1:1", "--token", "secret"), "cannot be listened on", marks=pytest.mark.slow),
+        (("--no-token",), "require --http"),
+        (("--token", "secret"), "require --http"),
+        (("--http", "127.0.0.1:0", "--idle-timeout", "0"), "not a number of seconds"),
+        pytest.param(("--http", "192.0.2.1:1", "--token", "secret"), "cannot listen on", marks=pytest.mark.slow),
     ],
 )
 def test_flags_that_cannot_be_honoured_are_refused_with_words(

@@ -43,7 +43,7 @@ async def test_resources_are_listed_by_server_and_anew_each_time(tmp_path: Path)
     assert "dead: The server `dead` is down" in every
     assert "note://{number} (template): a note by number" in once
     assert ("look://2" in once, "look://3" in old_name) == (True, True)
-    assert words(missing) == "There is no server `three`. There are: one, two, dead."
+    assert words(missing) == "The server `three` was not found. Available: one, two, dead."
     assert (missing.status, down.status) == (Status.FAILED, Status.FAILED)
 
 

@@ -58,7 +58,7 @@ __all__ = ["Settings", "new_session_id", "open_session"]
 log = logging.getLogger(__name__)
 
 LASTING_STATE = {"todos": "todo_list", "plan": "approved_plan"}
-"""The state that a compaction must not lose, and what the model is told that it is."""
+"""The state that a compaction must keep, and its description for the model."""
 
 
 def open_session(
@@ -66,7 +66,7 @@ def open_session(
 ) -> Session:
     """A session with the built-in tools and yours, under one policy.
 
-    What can be plugged in, and what holds without it, is said in `Parts`. For
+    `SessionParts` says what can be plugged in, and the defaults. For
     a session that is kept and can be resumed see `app.kept_sessions`.
     """
     settings = settings or Settings()
@@ -249,7 +249,7 @@ def _approver(settings: Settings, ground: SessionServices, parts: SessionParts) 
 def _hooks(
     settings: Settings, ground: SessionServices, delegated: _Delegated, parts: SessionParts, make: MakeParts
 ) -> HookParts | None:
-    """Without any there never will be any, so they cost nothing."""
+    """If none are configured, none can appear later, so they cost nothing."""
     own = tuple(parts.get("hooks", ()))
     if not (own or settings.hooks or settings.reload or delegated.skills):
         return None
@@ -295,7 +295,7 @@ def _pipeline(
 
 
 def _classifier(ground: SessionServices, small: SmallModel, parts: SessionParts) -> ClassifierJudge:
-    """That of the program; else a small model, which only the mode `auto` asks."""
+    """That of the program; otherwise a small model, which only the mode `auto` asks."""
     plugged, rules = parts.get("classifier"), ground.rules
     return ClassifierJudge(
         plugged or CallReader(small),
@@ -307,7 +307,7 @@ def _classifier(ground: SessionServices, small: SmallModel, parts: SessionParts)
 
 
 def _warn(agents: Agents, skills: Skills | None) -> None:
-    """Of files that are skipped, once all are found."""
+    """Warnings about skipped files, once all are found."""
     for warning in (*agents.warnings, *(skills.warnings if skills else ())):
         log.warning("%s", warning)
 
@@ -318,7 +318,7 @@ def _skill_text(skills: Skills | None, name: str) -> str | None:
 
 
 def _chosen_layer(settings: Settings, builtin: Iterable[AnyTool]) -> Layer:
-    """Only built-in tools are chosen from: a tool that somebody passes to the session is wanted by that."""
+    """Only built-in tools are filtered: a tool that is passed to the session is always kept."""
     kept = settings.only_tools
     named = {tool.name: {tool.name, *(alias.name for alias in tool.aliases)} for tool in builtin}
     left_out = [name for name, names in named.items() if kept is not None and not names & kept]
@@ -326,7 +326,7 @@ def _chosen_layer(settings: Settings, builtin: Iterable[AnyTool]) -> Layer:
 
 
 def _searches(environ: Mapping[str, str]) -> WebSearches | None:
-    """The services are loaded only where one is configured."""
+    """The services are loaded only if one is configured."""
     if not any(environ.get(name) for name in SEARCH_VARIABLES):
         return None
     from ..host.web.backends import load_searches

@@ -1,4 +1,4 @@
-"""What stands in for tools, paths, hooks and the machine where a call is only explained."""
+"""Replacements for tools, paths, hooks and the machine when a call is only explained."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class CallScene:
     rules: LiveRules
     directories: tuple[str, ...] = ()
     shell: LateShell | None = None
-    """This machine's; `None` in a scene that is only told of, for which no file is looked at."""
+    """This machine's; `None` in a hypothetical scene, for which no file is read."""
 
     async def close(self) -> None:
         if self.shell:
@@ -56,7 +56,7 @@ class CallScene:
 
 
 def open_scene(settings: Settings, *, mode: str = "") -> CallScene:
-    """This folder on this machine, as a session would find them. Whoever opens it closes it."""
+    """This folder on this machine, as a session would see them. Whoever opens it closes it."""
     parts = build_policy(settings, sessions_folder(settings) / f"explain-{os.urandom(4).hex()}")
     parts.state.mode = mode
     return CallScene(
@@ -79,10 +79,10 @@ def tell_scene(
     symlinks: Mapping[str, str] | None = None,
     sandbox: bool = False,
 ) -> CallScene:
-    """A scene that is only told of, under the policy of the settings.
+    """A hypothetical scene, under the policy of the settings.
 
-    It has no machine: a command that is understood counts as held to what it declared, and one that only a sandbox
-    could make safe is asked about, unless `sandbox` says that there is one.
+    It has no machine: a command that is understood is confined to what it declared, and one that only a sandbox
+    could make safe is asked about, unless `sandbox` says that one is available.
     """
     root, paths = project_root or cwd, PathsAsWritten(home, symlinks or {})
 
@@ -113,7 +113,7 @@ def described(
     symlinks: Mapping[str, str] | None = None,
     sandbox: bool = False,
 ) -> CallScene:
-    """A scene that is only told of, with its rules. Only these count, and what is no rule is skipped."""
+    """A hypothetical scene, with its rules. Only these apply, and invalid rules are skipped."""
     origin = Origin("rules", base=project_root or cwd)
     parsed = (
         read_rules([(text, origin) for text in rules.get(kind) or ()], behavior).rules
@@ -129,14 +129,14 @@ def described(
 
 
 class Fetching(WebFetch):
-    """Refuses no URL, so that the rules are heard about it too; `Answers` say what the fetch itself refuses."""
+    """Refuses no URL, so that the rules are applied to it too; `Answers` say what the fetch itself refuses."""
 
     def check(self, input: WebFetchInput, ctx: ToolContext) -> None:
         return None
 
 
 class UnseenSkill(Skill):
-    """A skill that is not looked up, so that nobody knows what it brings."""
+    """A skill that is not looked up, so its content is unknown."""
 
     def effects(self, input: SkillInput, ctx: ToolContext) -> Effects:
         return Effects()
@@ -147,7 +147,7 @@ class _AnyInput(ToolInput):
 
 
 class Foreign(Tool[_AnyInput, str]):
-    """A tool of somebody else's, of which only the name is known."""
+    """A third-party tool of which only the name is known."""
 
     input_model = _AnyInput
 
@@ -166,7 +166,7 @@ class _PathInput(_AnyInput):
 
 
 class Elsewhere(Tool[_PathInput, str]):
-    """A tool that other programs have and that rules speak for: it reads or writes the path that it is given."""
+    """A tool of other programs that rules may name: it reads or writes the given path."""
 
     input_model = _PathInput
 
@@ -189,7 +189,7 @@ ELSEWHERE: Final[Mapping[str, Callable[[str], Touch]]] = {
 
 @plain_value
 class PathsAsWritten:
-    """Answers `core.ports.Paths` without a look at the disk; the only links are those that it is given."""
+    """Satisfies `core.ports.Paths` without disk access; the only links are the given ones."""
 
     home: str
     links: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -242,7 +242,7 @@ class PathsAsWritten:
 
 
 class AbleBox:
-    """A sandbox that holds everything, for a scene that says its machine has one. Satisfies `live_rules.Box`."""
+    """A sandbox that can enforce everything, for a scene that says its machine has one. Satisfies `live_rules.Box`."""
 
     is_tried = True
 
@@ -257,7 +257,7 @@ class AbleBox:
 
 
 class HookThatSaid(Runner):
-    """One PreToolUse hook whose reply is known. `complete` stands in for what an input that it changed leaves out."""
+    """One PreToolUse hook whose reply is known. `complete` fills in what a changed input leaves out."""
 
     def __init__(self, said: Mapping[str, Any], complete: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> None:
         self._reply = _reply_of(said)
@@ -279,7 +279,7 @@ class HookThatSaid(Runner):
 
 
 def _reply_of(said: Mapping[str, Any]) -> Reply:
-    """As the hook itself would have given it: what is said outside of `stdout` is what it prints."""
+    """As the hook itself would have returned it: anything outside of `stdout` is its output."""
     code, error, stdout = said.get("exit_code"), said.get("error"), said.get("stdout")
     special = said.get("hookSpecificOutput")
     printed: dict[str, Any] = dict(cast(Mapping[str, Any], special)) if isinstance(special, Mapping) else {}

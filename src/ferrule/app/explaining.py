@@ -1,4 +1,4 @@
-"""What a call would do and whether it may, without doing it.
+"""What a call would do and whether it is allowed, without running it.
 
 The engine's own pipeline decides, with the rules of a session and the sandbox
 of this machine. It stops where a person would be asked or the call would run.
@@ -53,23 +53,23 @@ from .session_services import LateShell
 
 @named_value
 class KernelGrants:
-    """`None` stands for all that this user may."""
+    """`None` means everything that this user may."""
 
     reads: tuple[str, ...] | None
     """Beyond what every command may read."""
     writes: tuple[DeclaredWrite, ...] | None
     network: bool
     hidden: tuple[str, ...] = ()
-    """Patterns of paths that rules and settings keep from it."""
+    """Patterns of paths that rules and settings hide from it."""
     unwritable: tuple[str, ...] = ()
     roots: tuple[str, ...] = ()
-    """The folders that are worked in, which every command may read."""
+    """The working directories, which every command may read."""
 
     @classmethod
     def of(
         cls, needed: Confinement, effects: Effects, *, roots: tuple[str, ...] = (), on_disk: bool = True
     ) -> KernelGrants:
-        """`effects` are those that were judged. Without a look at the disk a pattern stands for its folder."""
+        """`effects` are those that were judged. Without disk access a pattern means its folder."""
         grants = needed.grants
         network = not (needed.unreachable or needed.read_only) if grants is None else grants.network
         if needed.read_only:
@@ -99,7 +99,7 @@ class KernelGrants:
         }
 
     def describe(self) -> str:
-        """To stand behind "it"."""
+        """To follow "it" in a sentence."""
         elsewhere = tuple(path for path in self.reads or () if not any(is_below(path, root) for root in self.roots))
         reads, writes, reaches = describe_grants(
             Grants(reads=elsewhere, writes=self.writes or (), network=self.network)
@@ -123,12 +123,12 @@ _PLACEHOLDERS: Final[Mapping[str, Any]] = {
 }  # fmt: skip
 
 _DECIDING: Final = PRIMARY | {name for names in NAMED_BY.values() for name in names}
-"""Parameters that a decision hangs on: nothing stands in for them."""
+"""Parameters that a decision depends on: they are never filled in."""
 _ANY_CELL: Final[Mapping[str, Any]] = {"cell_id": "0", "new_source": ""}
 
 
 class CannotExplain(Exception):
-    """The call itself is wrong. The message is what the model would be told."""
+    """The call itself is invalid. The message is the one for the model."""
 
 
 @named_value
@@ -136,12 +136,12 @@ class Answers:
     """What the network would answer to a fetch."""
 
     resolve: tuple[str, ...] | None = None
-    """The addresses of the host; judged by its name alone where it is `None`."""
+    """The addresses of the host; `None` to judge by its name alone."""
     resolve_sequence: tuple[str | tuple[str, ...], ...] = ()
     redirect_to: tuple[str, ...] = ()
 
     def applied_to(self, verdict: Verdict, proposal: Proposal, scene: CallScene) -> Verdict:
-        """The verdict on a call with what would become of the fetch, if it is one."""
+        """The verdict on a call, with the result of the fetch, if it is one."""
         if not isinstance(proposal.tool, WebFetch):
             return verdict
         fetched = explain_fetch(
@@ -159,7 +159,7 @@ class Answers:
 
 @named_value
 class Explanation:
-    """All that is known of a call before it runs."""
+    """Everything known about a call before it runs."""
 
     effects: Effects
     verdict: Verdict
@@ -169,9 +169,9 @@ class Explanation:
     suggestions: Callable[[], tuple[str, ...]] = tuple
     """Rules that would allow a call that asks. It takes a while to find them."""
     hooks: tuple[str, ...] = ()
-    """Those that are asked before it runs, which an explanation does not do."""
+    """Those that are asked before it runs; an explanation does not ask them."""
     grants: KernelGrants | None = None
-    """What the kernel would hold a command to, once it may run; `None` where nothing would."""
+    """The kernel's confinement of a command once it may run; `None` for none."""
     does: tuple[str, ...] = field(default=(), repr=False)
     """What it would do, in lines for people."""
 
@@ -273,7 +273,7 @@ async def _explanation(proposal: Proposal, verdict: Verdict, scene: CallScene) -
 
 
 async def _grants(tool: Bash, proposal: Proposal, verdict: Verdict, scene: CallScene) -> KernelGrants | None:
-    """Of a call that is asked about: what it is held to once a person agrees."""
+    """For a call that asks: its confinement once a person has approved it."""
     if verdict.behavior is Behavior.DENY:
         return None
     if verdict.behavior is Behavior.ASK:
@@ -296,7 +296,7 @@ async def _confines(shell: LateShell, needed: Confinement) -> bool:
 
 
 def _suggestions(proposal: Proposal, verdict: Verdict, scene: CallScene) -> tuple[str, ...]:
-    """None where it is not the rules that ask."""
+    """Empty if it is not the rules that ask."""
     critical = any(risk.severity == "critical" for risk in verdict.risks)
     if critical or verdict.source in ("tool", "hook"):
         return ()
@@ -318,9 +318,9 @@ def _lines(effects: Effects) -> list[str]:
 
 
 def _refusal(words: str) -> Explanation:
-    """Of a call that nobody judges: it is refused for what it is."""
+    """For a call that reaches no judge: it is refused as invalid."""
     verdict = Verdict(behavior=Behavior.DENY, source="tool", reason=words.rstrip("."))
-    return Explanation(effects=Effects(), verdict=verdict, reasons=(words,), does=("It never gets so far.",))
+    return Explanation(effects=Effects(), verdict=verdict, reasons=(words,), does=("Never reached.",))
 
 
 def _required_parameters(tool: AnyTool) -> tuple[str, ...]:
@@ -328,7 +328,7 @@ def _required_parameters(tool: AnyTool) -> tuple[str, ...]:
 
 
 def _completed(tool: AnyTool, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """With stand-ins for required parameters that were left out, but for those that decide."""
+    """With placeholders for missing required parameters, except for those that decide."""
     if isinstance(tool, NotebookEdit) and not arguments.keys() - {"notebook_path"}:
         return {**_ANY_CELL, **arguments}
     properties: Mapping[str, Mapping[str, Any]] = tool.spec.input_schema.get("properties", {})

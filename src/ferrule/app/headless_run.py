@@ -76,7 +76,7 @@ _MISSING = f"You have not called {NAME} yet. Call it now with your final answer;
 
 @dataclass(slots=True)
 class _Heard:
-    """What was heard of one prompt so far."""
+    """The events of one prompt so far."""
 
     text: list[str] = field(default_factory=list[str])
     denials: list[Denial] = field(default_factory=list[Denial])
@@ -106,7 +106,7 @@ class _Heard:
                 pass
 
     def _hear_agent(self, event: Event) -> None:
-        """What an agent uses and is refused is the prompt's; its words are for whoever started it."""
+        """An agent's usage and refusals belong to the prompt; its text is for whoever started it."""
         match event:
             case MessageEnded(_, _, usage):
                 self.usage = add_usage(self.usage, usage)
@@ -133,9 +133,9 @@ class Headless:
         structured: StructuredOutput | None = None,
         expand: Expand | None = None,
     ) -> None:
-        """`expand` makes of a text what is asked for with it.
+        """`expand` turns a text into the actual prompt.
 
-        `watch_last` hears what is left to say after an interrupt, when nothing may be waited for.
+        `watch_last` gets the last events after an interrupt, when nothing may be awaited.
         """
         self._session = session
         self._model = model
@@ -194,12 +194,12 @@ class Headless:
                     self._watch_last(envelope)
 
     async def _reader_is_free(self) -> None:
-        """Whoever reads along comes first, so that the model is never far ahead of what is written down."""
+        """The watcher comes first, so that the model is never far ahead of what is written."""
         await asyncio.sleep(0)
         await self._free.wait()
 
     async def _show(self, envelope: Envelope) -> None:
-        """While this takes its time, the model's stream stands still."""
+        """While this waits, the model's stream is paused."""
         self._free.clear()
         try:
             await self._watch(envelope)
@@ -240,7 +240,7 @@ class Headless:
             case TurnEnded("max_turns" | "max_budget") if self._structured is not None and self._structured.given:
                 return Ending.SUCCESS, ()  # there was nothing left to ask the model for
             case TurnEnded("max_turns"):
-                return Ending.MAX_TURNS, (f"The limit of turns was reached: {limits.max_turns}.",)
+                return Ending.MAX_TURNS, (f"The turn limit was reached: {limits.max_turns}.",)
             case TurnEnded("max_budget"):
                 return Ending.MAX_BUDGET, (f"The budget of {limits.max_budget:g} dollars is spent.",)
             case None | TurnEnded("interrupted"):
@@ -250,7 +250,7 @@ class Headless:
             case TurnEnded("refusal"):
                 return Ending.FAILED, ("The model refused to answer.",)
             case _ if self._structured is not None and not self._structured.given:
-                words = f"The model gave no answer that fits the schema, {MOST_TRIES} times."
+                words = f"The model failed {MOST_TRIES} times to give an answer that fits the schema."
                 return Ending.MAX_STRUCTURED, (words,)
             case TurnEnded():
                 return Ending.SUCCESS, ()
@@ -265,7 +265,7 @@ def _only_text(blocks: tuple[Block, ...]) -> str | None:
 
 
 def _forgive() -> None:
-    """The interrupt is answered, and no longer asks the task to end."""
+    """Clear the pending cancellation."""
     task = asyncio.current_task()
     while task is not None and task.cancelling():
         task.uncancel()

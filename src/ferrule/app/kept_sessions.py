@@ -1,4 +1,4 @@
-"""Sessions that are kept: begin one, list them, resume one, go on with the last one, fork one."""
+"""Sessions that are kept: start, list, resume, continue the last one, fork."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from .session_settings import SessionParts, Settings
 __all__ = ["ListedSession", "TranscriptError", "begin_session", "continue_session", "list_sessions", "resume_session"]
 
 RESUMED = (
-    "This conversation was resumed in a new process. Files that were read before count as not read: read a file again "
-    "before you change it. Commands that ran in the background have ended. The working directory is {}."
+    "This conversation was resumed in a new process. Files that were read before are treated as unread: read a file "
+    "again before you change it. Commands that ran in the background have ended. The working directory is {}."
 )
-CUT_OFF = " The last turn was cut off before it came to its end."
+CUT_OFF = " The last turn was cut off before it was complete."
 
 
 def begin_session(
@@ -49,16 +49,16 @@ def list_sessions(settings: Settings | None = None) -> tuple[ListedSession, ...]
 
 
 def continue_session(settings: Settings | None = None, *, fork: bool = False, **parts: Unpack[SessionParts]) -> Session:
-    """The last used session of the settings' directory. Raises `TranscriptError` where there is none."""
+    """The last used session of the settings' directory. Raises `TranscriptError` if none exists."""
     settings = settings or Settings()
     return resume_session(last_session(settings), settings, fork=fork, **parts)
 
 
 def last_session(settings: Settings) -> str:
-    """The id of the session that was used last. Raises `TranscriptError` where there is none."""
+    """The id of the session that was used last. Raises `TranscriptError` if none exists."""
     listed = list_sessions(settings)
     if not listed:
-        raise TranscriptError(f"There is no session of {settings.cwd} to go on with. Begin one.")
+        raise TranscriptError(f"No session of {settings.cwd} can be resumed. Start a new one.")
     return listed[0].id
 
 
@@ -74,8 +74,8 @@ def resume_session(
     """The session as it was, with a history that is well-formed; a fork has an id and a transcript of its own.
 
     `fork_at` is the id of the last entry that a fork takes over.
-    Permissions given in the session are not taken over, and files have to be read again before they are changed;
-    the model is told. Raises `TranscriptError`.
+    Permissions given in the session are not kept, and files have to be read again before they are changed;
+    the model is notified. Raises `TranscriptError`.
     """
     settings = settings or Settings()
     transcripts, workspace = _transcripts(settings)
@@ -108,13 +108,13 @@ def _transcripts(settings: Settings) -> tuple[Transcripts, str]:
 
 def _free(path: Path) -> Path:
     if path.exists():
-        raise TranscriptError(f"There is a session {path.stem} already. Resume it, or take another id.")
+        raise TranscriptError(f"The session {path.stem} already exists. Resume it, or use another id.")
     return path
 
 
 @plain_value
 class _Mirrored:
-    """Satisfies `core.ports.TranscriptStore`. The file comes first: what the mirror is told is on disk."""
+    """Satisfies `core.ports.TranscriptStore`. The file comes first: what the mirror gets is already on disk."""
 
     file: TranscriptFile
     mirror: Callable[[bytes], None]

@@ -33,7 +33,7 @@ WORKING = "Plan mode is off: from now on you may change things, as far as the pe
 
 
 class SessionModes:
-    """Satisfies `core.ports.Modes`, and `core.ports.NoteSource`: the model is told when planning begins and ends."""
+    """Satisfies `core.ports.Modes`, and `core.ports.NoteSource`: the model learns when planning begins and ends."""
 
     def __init__(self, rules: LiveRules, state: SessionState) -> None:
         self._rules = rules
@@ -44,7 +44,7 @@ class SessionModes:
         return str(self._rules.mode)
 
     def before(self) -> str:
-        """What was left for planning; what is safest for a session that began with it."""
+        """The mode before planning; the safest one for a session that started with it."""
         before = self._state.mode_before
         return before if before and before != Mode.PLAN else self._at_start()
 
@@ -116,14 +116,14 @@ class Policy:
     rules: tuple[Rule, ...]
     mode: Mode
     lost: str | None = None
-    """Why nothing may be allowed without a question, if so: a rule that could forbid it is not known."""
+    """Why nothing may be allowed without a question, if so: a rule that could forbid it was lost."""
     hooks: HookBook = NO_HOOKS
     sandbox: SandboxPolicy | None = None
-    """What commands are held to by the settings, if they are."""
+    """The settings' confinement of commands, if any."""
     readable: tuple[str, ...] = ()
-    """What a command that nobody approved may read beyond what all may."""
+    """What a command without approval may read beyond the defaults."""
     more_paths: MorePaths = NO_MORE_PATHS
-    """Names that settings put on the lists of protected and secret paths, or take off them."""
+    """Names that settings add to the lists of protected and secret paths, or remove from them."""
 
 
 class PolicyLost(Exception):
@@ -131,11 +131,11 @@ class PolicyLost(Exception):
 
 
 class Box(Protocol):
-    """What holds processes to a confinement."""
+    """What confines processes."""
 
     @property
     def is_tried(self) -> bool:
-        """Whether it is known what this machine can do."""
+        """Whether this machine's abilities are known."""
         ...
 
     async def try_it(self) -> None: ...
@@ -143,12 +143,12 @@ class Box(Protocol):
     def confines(self, needed: Confinement, /) -> bool: ...
 
     def why_unheld(self) -> str:
-        """Why it cannot hold a command to what that declared, if so."""
+        """Why it cannot confine a command to what it declared, if so."""
         ...
 
 
 class LiveRules:
-    """Asks for the policy before each decision. While there is none to be had, nothing is allowed."""
+    """Asks for the policy before each decision. While none is available, nothing is allowed."""
 
     def __init__(
         self,
@@ -167,7 +167,7 @@ class LiveRules:
         self._domains = domains or PreApproval()
         self.box: Box | None = None
         self.keeps_from_paths: Callable[[str], bool] = _no_server
-        """Whether an MCP server, by its name, has nothing in reach that rules deny of paths."""
+        """Whether an MCP server, by its name, cannot reach paths that rules deny."""
         self._known: tuple[Policy, str | None, tuple[str, ...]] | None = None
         self._judge = RuleJudge((), Mode.DEFAULT, places)
         self._hidden: Callable[[str], bool] | None = None
@@ -188,7 +188,7 @@ class LiveRules:
         return _ask_if_lost(policy, self._apply_sandbox_policy(policy, proposal, verdict))
 
     async def hold(self, proposal: Proposal, verdict: Verdict, /) -> Opinion:
-        """A verdict that approves nothing, with what a command is held to; a question where it cannot be held."""
+        """A verdict that approves nothing, with a command's confinement; a question if it cannot be confined."""
         if self.box is None or not is_command(proposal):
             return verdict
         if not self.box.is_tried:
@@ -212,22 +212,22 @@ class LiveRules:
         return self._known[0].readable if self._known else ()
 
     def writable(self) -> tuple[str, ...]:
-        """What settings let a command write besides the workspace where a sandbox is enabled."""
+        """What settings let a command write besides the workspace if a sandbox is enabled."""
         sandbox = self._known[0].sandbox if self._known else None
         return sandbox.writable if sandbox else ()
 
     @property
     def mode(self) -> Mode:
-        """What counts now."""
+        """The current policy."""
         return Mode(self._state.mode) if self._state.mode else self.configured_mode
 
     @property
     def configured_mode(self) -> Mode:
-        """What the settings say, whatever was chosen since."""
+        """What the settings say, regardless of later choices."""
         return self._policy().mode
 
     def look(self) -> None:
-        """Ask for the policy where nothing is to be decided. While there is none to be had, the last one stands."""
+        """Ask for the policy without a decision. While none is available, the last one applies."""
         with suppress(PolicyLost):
             self._current()
 
@@ -244,7 +244,7 @@ class LiveRules:
         return Mode.DEFAULT if self._known is None else self._known[0].mode
 
     def would_allow(self, proposal: Proposal, more: tuple[str, ...]) -> bool:
-        """Whether these rules, beside those there are, would let the call be."""
+        """Whether these rules, together with the current ones, would allow the call."""
         policy = self._current()
         granted = _parse_grants((*self._state.grants, *more))
         judge = RuleJudge(
@@ -259,7 +259,7 @@ class LiveRules:
         return verdict is not None and verdict.behavior is Behavior.ALLOW
 
     def hides(self) -> Callable[[str], bool] | None:
-        """Whether an absolute path is to be in no result of a search; `None` where no rule hides any."""
+        """Whether an absolute path is hidden from search results; `None` if no rule hides any."""
         try:
             self._current()
         except PolicyLost:
@@ -267,7 +267,7 @@ class LiveRules:
         return self._hidden
 
     def secrets(self) -> SecretFiles | None:
-        """Files that no search shows in passing."""
+        """Files that searches never show."""
         with suppress(PolicyLost):  # then nothing is shown anyway
             self._current()
         return self._judge.secrets
@@ -278,7 +278,7 @@ class LiveRules:
         return self._plain
 
     def denied_paths(self) -> Confinement | None:
-        """What rules deny of paths; `None` where they deny none. While no policy is to be had, the last one counts."""
+        """Paths that rules deny; `None` if they deny none. While no policy is available, the last one applies."""
         self.look()
         return self._judge.denied_paths
 
@@ -291,7 +291,7 @@ class LiveRules:
         return self._judge.names_host(host)
 
     async def _judge_once_tried(self, box: Box, proposal: Proposal) -> Opinion:
-        """Once more, when it is known what the sandbox of this machine can enforce."""
+        """Judge again, once the abilities of this machine's sandbox are known."""
         await box.try_it()
         policy = self._current()
         return _ask_if_lost(policy, self._apply_sandbox_policy(policy, proposal, self._judge.judge(proposal)))
@@ -305,17 +305,17 @@ class LiveRules:
         return self._explain(verdict)
 
     def _roots(self, proposal: Proposal) -> tuple[str, ...]:
-        """The folders that are worked in."""
+        """The working directories."""
         return (proposal.ctx.facts.workspace or proposal.ctx.cwd, *self._state.added_directories)
 
     def _explain(self, verdict: Opinion) -> Opinion:
-        """With the reason why this machine cannot hold a command; one line of warning says it too."""
+        """With the reason why this machine cannot confine a command, which is also logged once."""
         if verdict is None or self.box is None or verdict.reason != UNHELD:
             return verdict
-        why = self.box.why_unheld().rstrip(".") or "what it declares lies outside of the workspace"
+        why = self.box.why_unheld().rstrip(".") or "what it declares is outside the workspace"
         if not self._warned:
             self._warned = True
-            log.warning("commands that nobody approved are asked about here: %s", why)
+            log.warning("commands without approval are asked about here: %s", why)
         return replace(verdict, reason=f"{UNHELD}: {why}")
 
     def _current(self) -> Policy:

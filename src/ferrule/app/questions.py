@@ -1,4 +1,4 @@
-"""What a person has to read before they allow a call."""
+"""What a person reads before they allow a call."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 def make_approver(
     person: Person, rules: LiveRules, state: SessionState, cwd: str, store: TrustStore | None = None
 ) -> OneAtATime:
-    """`store` remembers that a saved rule was a person's wish; without one it is saved for the session alone."""
+    """`store` records that a person wanted a saved rule; without it the rule is for the session only."""
 
     def suggest(proposal: Proposal) -> tuple[str, ...]:
         return suggest_rules(proposal, cwd, lambda texts: rules.would_allow(proposal, texts))

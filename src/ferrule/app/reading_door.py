@@ -1,4 +1,4 @@
-"""The one door for what the model is given without a call of Read: instructions, what they import, skills, agents.
+"""The only way for files to reach the model without a call of Read: instructions, what they import, skills, agents.
 
 A file behind it is judged as Read would be, by the session's own rules. What
 is denied stays out. So does what a person would be asked about, since nobody
@@ -30,7 +30,7 @@ _CALL: Final = "reading without a call"
 
 
 class ReadingDoor:
-    """Satisfies `core.ports.Door`. Rules that change are heard; `follow` makes those given in a session count too."""
+    """Satisfies `core.ports.Door`. Changed rules apply; `follow` applies those granted in a session too."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

@@ -1,4 +1,4 @@
-"""Starts the programs of MCP servers for a session: by its spawner, and kept from the paths that its rules deny."""
+"""Starts the programs of MCP servers for a session: by its spawner, without access to paths that its rules deny."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SessionLauncher:
         try:
             return await self._shell.get().hold_for(self._placed(cwd), needed)
         except CannotConfine as error:
-            raise CannotStart(f"what rules deny cannot be kept from it: {str(error).rstrip('.')}") from None
+            raise CannotStart(f"paths that rules deny cannot be hidden from it: {str(error).rstrip('.')}") from None
 
     async def launch(
         self, argv: tuple[str, ...], *, env: Mapping[str, str], cwd: str | None, hold: ProgramHold | None
@@ -56,7 +56,7 @@ class SessionLauncher:
             raise CannotStart(f"{argv[0]} cannot be started: {str(error).rstrip('.')}") from None
 
     def _placed(self, cwd: str | None) -> str:
-        """As a process of our own would be: from where Ferrule itself stands."""
+        """Like a child process: relative to Ferrule's own working directory."""
         return os.path.abspath(cwd) if cwd else os.getcwd()
 
 

@@ -1,4 +1,4 @@
-"""The hooks of a session, plugged in where the engine lets them speak."""
+"""The hooks of a session, plugged into the engine."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _book(kind: AgentKind, skills: Mapping[str, SkillDefinition], workspace: str
 
 @plain_value
 class HookParts:
-    """One for each place where hooks speak."""
+    """One for each place where hooks run."""
 
     runner: Runner
     judge: HookJudge
@@ -98,11 +98,11 @@ class HookParts:
     after: tuple[HookAfter, HookMoved]
     lifecycle: Lifecycle
     over: Callable[[Judge], HookDenied]
-    """Tells of what a judge refuses."""
+    """Reports what a judge refuses."""
 
 
 def _response(proposal: Proposal, outcome: ToolOutcome) -> Any:
-    """`tool_response` of PostToolUse: in the shape that others know, or what the model reads."""
+    """`tool_response` of PostToolUse: in the common shape, or what the model reads."""
     return plain_text(outcome.content) if (known := shape_if_known(outcome)) is None else known
 
 
@@ -128,10 +128,10 @@ class MakeParts:
         keep: Keep = keep_nothing,
         suggest: Suggest = lambda proposal: (),
     ) -> None:
-        """`answering` puts hooks that are questions to whomever the session has for them.
+        """`answering` asks the session's models and servers for hooks that are questions.
 
-        `keep` makes what they allow hold for longer than one call, and `suggest` gives rules for that.
-        What hooks leave in the file `variables` is for `take`.
+        `keep` applies their permissions beyond one call, and `suggest` offers rules for that.
+        `take` gets what hooks write to the file `variables`.
         """
         self.scene = scene
         self._emit = emit
@@ -144,7 +144,7 @@ class MakeParts:
         self._take = take
 
     def __call__(self, book: HookBook, approver: Approver) -> HookParts:
-        """For hooks that stay as they are."""
+        """For hooks that do not change."""
         return self.live(lambda agent, chain: book, approver, lambda: None)
 
     def live(self, book: Books, approver: Approver, look: Callable[[], None]) -> HookParts:
@@ -169,7 +169,7 @@ class MakeParts:
         )
 
     async def close(self) -> None:
-        """What hooks left for commands goes with the session."""
+        """The variables of hooks are removed with the session."""
         with suppress(OSError):
             self._variables.unlink(missing_ok=True)
 
@@ -206,7 +206,7 @@ def answering_for(
 
 
 def keeping_for(state: SessionState, cwd: str, state_folder: Path) -> Keep:
-    """Loaded with the first hook that wants something to hold: few do."""
+    """Loaded with the first hook that updates permissions: few do."""
 
     async def keep(wanted: object) -> None:
         from ..hooks.hook_grants import make_hold
@@ -240,7 +240,7 @@ def session_hooks(
 
 
 def tell_of_compactions(session: Session, lifecycle: Lifecycle) -> None:
-    """Hooks are asked before each one, and told of it afterwards, which counts as a new start."""
+    """Hooks run before each one and after it, which is reported as a new start."""
 
     async def after(trigger: Trigger, summary: str) -> None:
         await lifecycle.compacted(session.state.cwd, trigger=trigger, summary=summary)
@@ -252,7 +252,7 @@ def tell_of_compactions(session: Session, lifecycle: Lifecycle) -> None:
 
 
 def tell_of_agents_compactions(session: Session, lifecycle: AgentLifecycle) -> None:
-    """Hooks are asked before each compaction of an agent's conversation, and told of it afterwards."""
+    """Hooks run before and after each compaction of an agent's conversation."""
 
     async def after(trigger: Trigger, summary: str) -> None:
         await lifecycle.compacted(session.state.cwd, trigger=trigger, summary=summary)

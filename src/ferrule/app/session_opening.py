@@ -1,4 +1,4 @@
-"""A session with everything the model is told: instructions, environment, and what folders add on the way."""
+"""A session with all of the model's instructions: prompt, environment, and what folders add later."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 
 @named_value
 class ModelBriefing:
-    """What the model is told besides the prompt."""
+    """Instructions for the model besides the prompt."""
 
     base: str | None = None
-    """Instead of the built-in words."""
+    """Instead of the built-in instructions."""
     append: str | None = None
     levels: frozenset[Level] = EVERY_LEVEL
-    """Whose instructions count."""
+    """The levels whose instructions apply."""
     trusting: bool = False
-    """Whether a project's instructions may import from outside of it."""
+    """Whether a project's instructions may import files from outside the project."""
 
 
 @named_value
@@ -52,11 +52,11 @@ class Which:
     latest: bool = False
     """The one that was used last in the working directory."""
     fork: bool = False
-    """Go on with it under an id of its own, and leave it as it is."""
+    """Resume it under a new id, and leave the original unchanged."""
     session_id: str | None = None
     """The id of a new one, or of a fork."""
     fork_at: str | None = None
-    """The id of the last entry that a fork takes over; all of them where it is `None`."""
+    """The id of the last entry that a fork takes over; `None` for all of them."""
 
 
 @named_value
@@ -66,7 +66,7 @@ class OpenedSession:
     commands: SlashCommands
     """What a person may ask for with a slash."""
     tell: Callable[[], None]
-    """Tell the model what there is now: tools of servers may have come since the session was opened."""
+    """Tell the model what is available now: tools of servers may have come since the session was opened."""
     warnings: tuple[str, ...]
     """For a person: instructions and skills that were left out, and why."""
 
@@ -76,7 +76,7 @@ class OpenedSession:
         return self.servers.connections if self.servers else ()
 
     async def wait_for_servers(self, seconds: float) -> None:
-        """Wait for servers whose tools nobody knows yet, but not longer. For before the first request, not later."""
+        """Wait for servers whose tools are not known yet, at most this long. Only before the first request."""
         if any(server.is_awaited for server in self.connections):
             await self.session.settled(seconds)
             self.tell()
@@ -90,7 +90,7 @@ def open_conversation(
     limits: TurnLimits | None = None,
     **parts: Unpack[SessionParts],
 ) -> OpenedSession:
-    """Raises `TranscriptError` where the conversation is not there, or its id is taken."""
+    """Raises `TranscriptError` if the conversation does not exist, or its id is taken."""
     telling = telling or ModelBriefing()
     checkout = checkout_of(settings.cwd)
     inside = (settings.cwd, *settings.added_directories, *((checkout.root,) if checkout else ()))

@@ -1,4 +1,4 @@
-"""What everything else in a session stands on: its folder, its files, its rules, its shell, its servers."""
+"""The base of a session: its folder, its files, its rules, its shell, its servers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class LateShell:
-    """Stands for the shell towards everybody but the tools, who get it itself.
+    """Represents the shell for everything but the tools, which get the shell itself.
 
     Satisfies `live_rules.Box`, `core.ports.NoteSource` and `core.ports.Lasting`.
     """
@@ -93,7 +93,7 @@ log = logging.getLogger(__name__)
 
 @named_value
 class PolicyParts:
-    """What decides about calls in a folder, and the sandbox that it counts on."""
+    """What decides about calls in a folder, and the sandbox that it relies on."""
 
     paths: LocalPaths
     cwd: str
@@ -145,7 +145,7 @@ class SessionServices:
     shell: LateShell
     changes: tuple[ChangedFiles, ...]
     servers: McpServers | None
-    """`None` where none is configured: then none of their modules is loaded."""
+    """`None` if none is configured: then none of their modules is loaded."""
 
     def keep_only(self, agent: str, call_ids: frozenset[str]) -> None:
         """Only the results of these calls can still be read."""
@@ -186,7 +186,7 @@ def servers_if_any(settings: Settings, questioner: Questioner | None) -> McpServ
 
 
 def servers_of(settings: Settings, questioner: Questioner | None = None) -> McpServers:
-    """The settings' servers, none of them started, for whoever wants to hold them."""
+    """The settings' servers, none of them started, for programs that need access to them."""
     from ..mcp.servers import McpServers, limits_from
 
     paths = LocalPaths()
@@ -203,13 +203,13 @@ def servers_of(settings: Settings, questioner: Questioner | None = None) -> McpS
 
 
 def sessions_folder(settings: Settings) -> Path:
-    """In a folder of its own wherever it is: old sessions are removed from it, and nothing else may stand there."""
+    """Always in a separate folder: old sessions are removed from it, so it must not contain anything else."""
     folder = settings.results_folder
     return settings.state_folder / "sessions" if folder is None else folder / "ferrule-sessions"
 
 
 def _workfiles(state_folder: Path, folder: SessionFolder, workspace: str, checkpoints: Checkpoints | None) -> Workfiles:
-    """What this session reads and writes with; what a killed one left half-done is tidied up first."""
+    """What this session reads and writes with; unfinished writes of a killed one are cleaned up first."""
     journals = state_folder / "writing"
     for saved in recover(journals):
         log.warning("a process was killed while it wrote a file with several hard links; its old content is %s", saved)

@@ -67,19 +67,19 @@ class Settings:
     rules: tuple[Rule, ...] = ()
     mode: Mode = Mode.DEFAULT
     model: ModelChoice = field(default_factory=ModelChoice)
-    """Which model to ask, where nobody names one."""
+    """Which model to ask by default."""
     pre_approval: PreApproval = field(default_factory=PreApproval)
     path_lists: PathLists = DEFAULT_LISTS
     """Which paths are protected, sensitive and secret."""
     only_tools: frozenset[str] | None = None
-    """The built-in tools there are; `None` for all of them."""
+    """The available built-in tools; `None` for all of them."""
     features: frozenset[str] = frozenset()
     state_folder: Path = field(default_factory=state_folder)
     cleanup_days: int = DEFAULT_CLEANUP_DAYS
     max_concurrency: int = field(default_factory=lambda: concurrency_from(os.environ))
     result_limits: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
     result_limit: int | None = None
-    """For every tool that has a limit and none of its own in `result_limits`."""
+    """The default for every tool with a limit that is not in `result_limits`."""
     result_keep: Keep | None = None
     results_folder: Path | None = None
     """Where sessions keep their results, if not in the state folder."""
@@ -93,14 +93,14 @@ class Settings:
     servers: tuple[ServerConfig, ...] = ()
     """MCP servers, which are started in the background and closed with the session."""
     tell_changes: bool = True
-    """Whether the model is told when somebody else changed a file that it has seen."""
+    """Whether the model is notified when a file that it has seen was changed by others."""
     hooks: HookBook = NO_HOOKS
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Variables for hooks and commands, beside those of this process."""
+    """Variables for hooks and commands, in addition to those of this process."""
     pages: DefinitionFiles | None = None
-    """Where skills and agents are read from; without it there are none but those that are built in."""
+    """Where skills and agents are read from; without it only the built-in ones exist."""
     agents: tuple[AgentKind, ...] = ()
-    """Kinds of agents that a program brings; they count more than those that are read."""
+    """Kinds of agents that a program defines; they take precedence over those from files."""
     agent_caps: Caps = field(default_factory=lambda: Caps.from_environment(os.environ))
     reload: Callable[[], Policy] | None = None
     """Asked before each decision; `rules`, `mode` and `hooks` are what it says at the start."""
@@ -111,20 +111,20 @@ class SessionParts(TypedDict, total=False):
 
     tools: Iterable[AnyTool]
     builtin: bool
-    """Whether the built-in tools are there beside these; they are where nothing is said."""
+    """Whether the built-in tools are available in addition to these; by default they are."""
     judges: Sequence[Judge]
-    """They speak beside the rules."""
+    """They judge in addition to the rules."""
     hooks: Iterable[Hook]
-    """They run beside those of the settings: see `ferrule.hook`."""
+    """They run in addition to those of the settings: see `ferrule.hook`."""
     after: Sequence[AfterCall]
     approver: Approver | None
     """Without one nobody is asked, so a call that would have to ask is refused."""
     person: Person | None
-    """Asked one question at a time, with a rule for "always"; in the place of an approver."""
+    """Asked one question at a time, with a rule for "always"; replaces an approver."""
     questioner: Questioner | None
     """Without one nobody answers questions."""
     approver_answers: bool
-    """Whether whoever approves calls answers the questions of AskUserQuestion too, by filling them in."""
+    """Whether the approver of calls also answers the questions of AskUserQuestion, by filling them in."""
     extractor: Extractor | None
     """Without one the session's own model reads pages, or that of `small_model`."""
     small_model: ModelProvider | None
@@ -132,16 +132,16 @@ class SessionParts(TypedDict, total=False):
     classifier: Classifier | None
     """Judges what no rule decides. Without one a small model does, in the mode `auto` alone."""
     skills: Skills | None
-    """In the place of those of the settings' pages, for whoever wants to hold them."""
+    """Replaces those of the settings, for programs that need access to them."""
     analyse: Analyse | None
     """Says what a command would do, instead of Ferrule's own analysis."""
     mcp: McpServers | None
-    """In the place of the settings' servers, for whoever wants to hold them; the session closes them."""
+    """Replaces the settings' servers, for programs that need access to them; the session closes them."""
     brief: Brief
-    """What agents are told beside the prompt of their kind."""
+    """Instructions for agents in addition to the prompt of their kind."""
     models: ModelSource | None
-    """Other models than the session's, for agents that want one."""
+    """Models other than the session's, for agents that use one."""
     mirror: Callable[[bytes], None] | None
-    """Told each line of the transcript of a session that is kept, once it is written."""
+    """Gets each line of a kept session's transcript once it is written."""
     checkpoints: Checkpoints | None
-    """Where what stood in files before the tools changed them is kept; without it nothing can be brought back."""
+    """Where the previous contents of changed files are kept; without it nothing can be restored."""

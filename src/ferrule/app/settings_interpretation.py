@@ -1,9 +1,9 @@
 """The settings of all levels, as far as this version understands them.
 
 What only allows and is broken or not understood is dropped with a warning.
-What could forbid something is not let go so easily, as going on without it
-would allow what its author wanted stopped: if this version does not understand
-it, that is an error; if a broken file lost it, every call has to be asked about.
+What could forbid something is not dropped, because continuing without it would
+allow what its author wanted to stop: if this version does not understand it,
+that is an error; if a broken file lost it, every call has to be asked about.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Understood:
     warnings: tuple[str, ...] = ()
 
     def policy(self, mode: Mode) -> Policy:
-        """`mode` counts where no setting chooses one."""
+        """`mode` is the default if no setting chooses one."""
         return Policy(
             self.rules, self.mode or mode, self.lost, self.hooks, self.sandbox, self.readable, self.more_paths
         )
@@ -113,9 +113,9 @@ def open_layers(
     """The settings for a working directory. Raises `SettingsError`.
 
     `settings` is a file, or JSON that begins with a brace. `flags` are
-    settings by the name of the flag that stands for them. `more` are files
-    that belong to a level and are none of its own. `mode` counts where no
-    file chooses one; without `project_hooks` those of the folder do not.
+    settings by the name of their flag. `more` are files
+    that belong to a level besides its own ones. `mode` is the
+    default; without `project_hooks` those of the folder are ignored.
     """
     given = [*more] if settings is None else [*more, _load_given(settings)]
     for flag, content in (flags or {}).items():
@@ -161,7 +161,7 @@ def interpret_settings(current: Current, workspace: str | None = None) -> Unders
 
 
 def require_guards(current: Current, ways_on: str) -> None:
-    """Raises `SettingsError` where hooks of the folder could refuse what is about to run, and nobody trusts them."""
+    """Raises `SettingsError` if the folder's hooks could refuse what is about to run and are not trusted."""
     missing = current.missing_guards
     if not missing:
         return
@@ -169,15 +169,15 @@ def require_guards(current: Current, ways_on: str) -> None:
     more = f"; and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
     raise SettingsError(
         f"this folder is not trusted, and it has hooks that could refuse what is to run: {named}{more}. "
-        f"Nobody is here to be asked about them, so nothing was run. {ways_on}"
+        f"Nobody can be asked about them, so nothing was run. {ways_on}"
     )
 
 
 class ReloadedPolicy:
-    """What the settings say at present, read anew when a file has changed."""
+    """The current settings, read again when a file has changed."""
 
     def __init__(self, live: LiveSettings, mode: Mode, workspace: str | None = None) -> None:
-        """`mode` counts where no setting chooses one."""
+        """`mode` is the default if no setting chooses one."""
         self._live = live
         self._workspace = workspace
         self._mode = mode
@@ -201,7 +201,7 @@ def _load_given(source: str) -> Loaded:
     if source.lstrip().startswith("{"):
         loaded = load_text(SettingsPath(Level.COMMAND_LINE, "--settings", SettingsKind.SETTINGS), source)
     elif not os.path.exists(source):
-        raise SettingsError(f"{source} cannot be read: there is no such file.")
+        raise SettingsError(f"{source} cannot be read: the file does not exist.")
     else:
         loaded = load(SettingsPath(Level.COMMAND_LINE, source, SettingsKind.SETTINGS))
     for note in (note for note in loaded.skipped if not note.is_harmless):
@@ -218,16 +218,16 @@ def _warnings_about(skipped: Iterable[Skipped]) -> Iterator[str]:
         else:
             yield str(note)
     for first, *others in harmless.values():
-        more = f" The same goes for {len(others)} more unknown keys of this file." if others else ""
+        more = f" The same applies to {len(others)} more unknown keys of this file." if others else ""
         yield f"{first}{more}"
 
 
 def _unreadable_guard(layered: Layered) -> str | None:
-    """Raises `SettingsError` where it is what an administrator says: nobody here can decide to go on without that."""
+    """Raises `SettingsError` for managed settings: nobody here may decide to continue without them."""
     lost = [note for note in layered.skipped if note.may_forbid]
     for note in lost:
         if note.source.level is Level.MANAGED:
-            raise SettingsError(f"{note.fault} These are managed settings; whoever manages them has to correct it.")
+            raise SettingsError(f"{note.fault} These are managed settings; their administrator has to correct this.")
     if not lost:
         return None
     return (
@@ -284,7 +284,7 @@ def _rules(layered: Layered, warnings: list[str]) -> Iterator[Rule]:
 
 
 def _origin(source: Source) -> Origin:
-    """With the folder that a path behind one slash is relative to: the workspace, or the file's own where it is not."""
+    """With the folder that a path with one leading slash is relative to: the workspace, or the file's own."""
     own = source.level in (Level.USER, Level.MANAGED) or (source.level is Level.COMMAND_LINE and source.path[0] != "-")
     return Origin(source.path, source.line, base=os.path.dirname(os.path.abspath(source.path)) if own else None)
 
@@ -305,7 +305,7 @@ def _folder(layered: Layered) -> Path | None:
 
 
 def _approves_https(layered: Layered) -> bool:
-    """The switch has two places. Where both are used, both have to agree."""
+    """The switch exists in two places. If both are used, both must agree."""
     said = [found.value for key in _HTTPS if (found := layered.value(*key))]
     return bool(said) and all(said)
 
@@ -325,7 +325,7 @@ def _origins_of_given(layered: Layered) -> frozenset[str]:
 
 
 def _unused_keys(layered: Layered) -> Iterator[str]:
-    """Of what was given for this very run. Files for every run may hold what other programs use."""
+    """For what was given for this run only. Other files may contain what other programs use."""
     for key, value in layered.values.items():
         if value.source.level is Level.COMMAND_LINE and key[0] not in _USED:
             yield f"{value.source}: `{'.'.join(key)}` is not used by this version."
@@ -335,12 +335,12 @@ def _describe_untrusted(standing: Standing) -> Iterator[str]:
     if standing.gone:
         yield (
             f"{printable(standing.gone[0].file)} has lost a {standing.gone[0].kind} since this folder was trusted, "
-            "so nothing that the folder allows or runs counts. See `ferrule trust --show`."
+            "so nothing that the folder allows or runs applies. See `ferrule trust --show`."
         )
     elif new := [item for item in standing.new if item.kind not in _NOT_LOADED]:
         named = ", ".join(f"{item.kind} `{shorten(item.words, _LONGEST)}`" for item in new[:_MOST_NAMED])
         more = f" and {len(new) - _MOST_NAMED} more" if len(new) > _MOST_NAMED else ""
         yield (
-            f"not trusted, and so not counted: {named}{more}. "
-            "See `ferrule trust --show`; `ferrule trust` agrees for good, --trust for one run."
+            f"not trusted, and so ignored: {named}{more}. "
+            "See `ferrule trust --show`; `ferrule trust` trusts it permanently, --trust for one run."
         )

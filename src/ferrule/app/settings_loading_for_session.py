@@ -1,4 +1,4 @@
-"""The settings of a session from all that says something about it: files, and what a program or a person gave."""
+"""The settings of a session from all sources: files, and options of a program or a person."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .settings_interpretation import ReloadedPolicy, SettingsError, interpret_se
 FLAG: Final = "--mcp-config"
 CLAUDE_FILE: Final = ".claude.json"
 LARGEST: Final = 32 << 20
-"""Bytes; the other program keeps much more than servers in its file."""
+"""Bytes; the other program's file contains much more than servers."""
 
 
 def load_configured_servers(
@@ -45,7 +45,7 @@ def load_given_servers(sources: Iterable[str]) -> Iterator[Loaded]:
         if source.lstrip().startswith("{"):
             loaded = load_text(SettingsPath(Level.COMMAND_LINE, FLAG, SettingsKind.MCP), source)
         elif not os.path.exists(source):
-            raise SettingsError(f"{FLAG}: {source} cannot be read: there is no such file.")
+            raise SettingsError(f"{FLAG}: {source} cannot be read: the file does not exist.")
         else:
             loaded = load(SettingsPath(Level.COMMAND_LINE, source, SettingsKind.MCP))
         if loaded.value is None:
@@ -116,9 +116,9 @@ def load_session_settings(
 
     `settings` and `server_sources` are files or their JSON; `flags` are
     settings by the name of whatever gave them; `more` was read already.
-    `look` may have a person agree to what the folder brings before it counts.
+    `look` may ask a person to trust the folder before its contents apply.
     `ways_on` is what to do where hooks of the folder could refuse something
-    and nobody trusts them; without it the session goes on without them.
+    and are not trusted; without it the session continues without them.
     """
     own = claude_servers(os.path.expanduser("~"), base.cwd) if Level.USER in levels else ()
     live = open_layers(

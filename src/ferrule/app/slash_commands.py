@@ -1,4 +1,4 @@
-"""What a person asks for with a slash: `/skill args`, and `/mcp__server__prompt args`."""
+"""Slash commands: `/skill args`, and `/mcp__server__prompt args`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class SlashCommands:
         return tuple(name for name, _, _ in self.describe_all())
 
     def describe_all(self) -> Iterator[tuple[str, str, str]]:
-        """Each with what it is for, and a hint of its arguments."""
+        """Each with its description and an argument hint."""
         for skill in self.skills():
             yield skill.name, skill.description, skill.argument_hint
         for prompt in self._servers.prompts() if self._servers else ():
@@ -61,7 +61,7 @@ class SlashCommands:
         return tuple(skill for skill in self._skills.all.values() if skill.for_user) if self._skills else ()
 
     async def expand(self, text: str) -> str | tuple[Block, ...]:
-        """What the model is to read in the place of the text. Raises `NotExpanded`."""
+        """What the model reads instead of the text. Raises `NotExpanded`."""
         found = _COMMAND.fullmatch(text)
         if found is None:
             return text
@@ -165,7 +165,7 @@ def _split_stack(name: str, arguments: str, known: Collection[str]) -> tuple[lis
 
 
 def _by_name(prompt: Prompt, text: str) -> dict[str, str]:
-    """Arguments by their place; the last one takes what is left. Raises `NotExpanded` where a needed one is missing."""
+    """Arguments by position; the last one takes the rest. Raises `NotExpanded` if a required one is missing."""
     try:
         given = shlex.split(text)
     except ValueError:

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 NAME = "StructuredOutput"
 MOST_TRIES = 5
-"""Answers that do not fit, or do not come, before the run is given up."""
+"""Invalid or missing answers before the run is aborted."""
 _MOST_NAMED = 5
 _DATA = frozenset({"const", "enum", "default", "examples"})
-"""Keys of a schema under which there is no schema."""
+"""Keys of a schema whose values are not schemas."""
 
 
 class SchemaError(ValueError):
-    """A schema that no answer can be held to. The message says why."""
+    """A schema that answers cannot be validated against. The message says why."""
 
 
 class StructuredOutput(Tool[Mapping[str, Any], str]):
@@ -32,7 +32,7 @@ class StructuredOutput(Tool[Mapping[str, Any], str]):
     name = NAME
     title = "Answer"
     description = (
-        "Give your final answer to the request, in the shape this tool's schema asks for.\n\n"
+        "Give your final answer to the request, in the shape that this tool's schema requires.\n\n"
         "Do all other work first. Then call this once, as the last thing; whoever asked reads only what you give here. "
         "If the call is refused, correct the fields it names and call again."
     )
@@ -65,7 +65,7 @@ class StructuredOutput(Tool[Mapping[str, Any], str]):
 
     async def call(self, input: Mapping[str, Any], ctx: ToolContext) -> str:
         self.answer, self.given = input, True
-        return "The answer was taken."
+        return "The answer was accepted."
 
 
 def read_schema(text: str) -> Mapping[str, Any]:
@@ -73,7 +73,7 @@ def read_schema(text: str) -> Mapping[str, Any]:
     try:
         schema = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise SchemaError(f"it is not JSON: {error or type(error).__name__}") from None
+        raise SchemaError(f"it is not valid JSON: {error or type(error).__name__}") from None
     if not isinstance(schema, dict):
         raise SchemaError('it must be a JSON object, such as {"type": "object", "properties": {}}')
     if schema.get("type", "object") != "object":  # pyright: ignore[reportUnknownMemberType]
@@ -93,12 +93,12 @@ def _validator(schema: Mapping[str, Any]) -> Validator:
     except BadSchema as error:
         raise SchemaError(f"{_place(error.absolute_path)}: {error.message}") from None
     if reference := _leads_nowhere(plain):
-        raise SchemaError(f"its `$ref` {reference} leads nowhere. Put what it names into the schema")
+        raise SchemaError(f"its `$ref` {reference} cannot be resolved. Put what it names into the schema")
     return kind(plain, registry=Registry())  # an empty registry: a reference elsewhere is an error, never a request
 
 
 def _leads_nowhere(schema: dict[str, Any]) -> str | None:
-    """The first reference that is to nothing inside of the schema, so that no answer could be held to it."""
+    """The first reference that does not resolve inside the schema, so answers could not be validated."""
     from referencing import Registry, Resource
     from referencing.exceptions import Unresolvable
     from referencing.jsonschema import DRAFT202012
@@ -115,7 +115,7 @@ def _leads_nowhere(schema: dict[str, Any]) -> str | None:
 
 
 def _references(part: Any) -> Iterator[str]:
-    """Those whose base is that of the whole; a part with an `$id` of its own has another."""
+    """Those with the base of the whole schema; a part with its own `$id` has another."""
     match part:
         case list():
             for one in cast(list[Any], part):

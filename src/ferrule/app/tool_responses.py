@@ -1,4 +1,4 @@
-"""What the built-in tools give, in the shapes that hooks and readers of stream-json know, and back again."""
+"""The outputs of the built-in tools, in the shapes that hooks and readers of stream-json know, and back again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
 def shape(outcome: ToolOutcome) -> Mapping[str, Any] | None:
-    """The output of a call that went well; `None` for a tool without a shape that others know."""
+    """The output of a successful call; `None` for a tool without a common shape."""
     match outcome.output:
         case CommandRan() as ran:
             return {
@@ -71,7 +71,7 @@ def shape(outcome: ToolOutcome) -> Mapping[str, Any] | None:
 
 
 def amend_output(outcome: ToolOutcome, given: object) -> Amendment | None:
-    """What a hook put in the place of an output; `None` where it has not the tool's shape."""
+    """A hook's replacement for an output; `None` if it does not have the tool's shape."""
     output = outcome.output
     fields = cast(Mapping[str, Any], given) if isinstance(given, Mapping) else _NOTHING
     match output:
@@ -170,7 +170,7 @@ def _hunks(patch: str) -> Iterator[dict[str, Any]]:
 
 
 def _texts(content: object) -> str | None:
-    """The words of text blocks; `None` where it is anything else."""
+    """The text of text blocks; `None` for anything else."""
     if not isinstance(content, list):
         return None
     texts: list[str] = []

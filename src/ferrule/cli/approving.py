@@ -35,7 +35,7 @@ class TerminalPerson:
             self._say("Please answer y or n.\n")
 
     def _forget_what_was_typed(self) -> None:
-        """Keys that were pressed before the question was there are no answer to it."""
+        """Discards keys that were pressed before the question appeared."""
         with suppress(termios.error):
             termios.tcflush(self._terminal, termios.TCIFLUSH)
 
@@ -46,7 +46,7 @@ class TerminalPerson:
                 data = data[os.write(self._terminal, data) :]
 
     async def _line(self) -> str:
-        """One line; empty where there are no more. Without a thread, which a cancellation would leave waiting."""
+        """Reads one line; empty at the end. Uses no thread, because a cancellation would leave it waiting."""
         loop = asyncio.get_running_loop()
         ready = asyncio.Event()
         got = bytearray()
@@ -68,7 +68,7 @@ class TerminalPerson:
 
 
 def terminal_person() -> Person | None:
-    """Whoever sits at the terminal of this process; `None` where nobody does."""
+    """The person at the terminal of this process; `None` without a terminal."""
     if not is_at_terminal():
         return None
     try:
@@ -78,7 +78,7 @@ def terminal_person() -> Person | None:
 
 
 def is_at_terminal() -> bool:
-    """Whether somebody can be asked: both what they type and what they are told go through a terminal."""
+    """Whether a person can be asked: both input and output are a terminal."""
     try:
         return os.isatty(0) and os.isatty(2)
     except OSError:

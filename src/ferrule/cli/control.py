@@ -1,4 +1,4 @@
-"""Requests and answers beside the conversation, with `--input-format stream-json`.
+"""Control requests and responses alongside the conversation, with `--input-format stream-json`.
 
 Lines are read all the time, so that an interrupt or an answer reaches a turn
 that is under way; messages wait until the turn before them has ended.
@@ -28,7 +28,7 @@ from .stdio import InputLines
 
 
 class CannotDo(Exception):
-    """A request that is refused. The message goes back to whoever made it."""
+    """A refused request. The message is returned to the sender."""
 
 
 class Channel:
@@ -41,7 +41,7 @@ class Channel:
         self._open: dict[str, asyncio.Future[Mapping[str, Any]]] = {}
         self._ended = False
         self.answer_request: Callable[[ControlRequest], Awaitable[Mapping[str, Any]]] = _nothing
-        """Carries a request out and gives what to answer. Raises `CannotDo`."""
+        """Carries out a request and returns the response. Raises `CannotDo`."""
         self.malformed: Callable[[BadLine], dict[str, Any]] = lambda bad: {"type": "system", "error": bad.reason}
 
     async def next_message(self) -> tuple[Block, ...] | None:
@@ -60,12 +60,12 @@ class Channel:
             self._messages.put_nowait(None)
             for waiting in self._open.values():
                 if not waiting.done():
-                    waiting.set_exception(CannotDo("stdin was closed before there was an answer"))
+                    waiting.set_exception(CannotDo("stdin was closed before an answer arrived"))
 
     async def ask(self, request: dict[str, Any]) -> Mapping[str, Any]:
         """Raises `CannotDo` where the other side cannot answer."""
         if self._ended:
-            raise CannotDo("stdin is closed, so there is nobody who could answer")
+            raise CannotDo("stdin is closed, so nobody can answer")
         id = new_uuid()
         waiting: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
         self._open[id] = waiting
@@ -107,13 +107,13 @@ class Channel:
 
 
 class AsksTheOtherSide:
-    """Satisfies `core.ports.Approver`: what needs a yes is a `can_use_tool` request. No answer is a no."""
+    """Satisfies `core.ports.Approver`: sends a `can_use_tool` request for each approval. No answer means no."""
 
     def __init__(self, channel: Channel, interrupt: Callable[[], None]) -> None:
         self._channel = channel
         self._interrupt = interrupt
         self.told_of: Callable[[str], Awaitable[None]] = _at_once
-        """Awaited before a question about the call of this id: it must be known to the other side by then."""
+        """Awaited before a question about the call with this id: the other side must know the call by then."""
 
     async def approve(self, proposal: Proposal, verdict: Verdict, /) -> Verdict:
         request: dict[str, Any] = {
@@ -156,7 +156,7 @@ def _no(reason: str) -> Verdict:
 
 
 async def _at_once(call_id: str) -> None:
-    """Nobody is told of calls."""
+    """Calls are not announced."""
 
 
 async def _nothing(request: ControlRequest) -> Mapping[str, Any]:

@@ -57,7 +57,7 @@ class Conversing:
         signals: Interruptible,
         small: ModelProvider | None = None,
     ) -> None:
-        """`small` is for small questions, in the place of the model."""
+        """`small` is for small questions, instead of the model."""
         self._chosen = chosen
         self._settings = settings
         self._model = model
@@ -96,7 +96,7 @@ class Conversing:
                 approver.told_of = printer.has_told_of
             channel.answer_request = self._carry_out
             channel.malformed = lambda bad: streams.main.line(
-                "system", subtype="input_error", line=bad.number, error=f"Line {bad.number} is not taken: {bad.reason}"
+                "system", subtype="input_error", line=bad.number, error=f"Line {bad.number} was ignored: {bad.reason}"
             )
             await opened.wait_for_servers(first_wait(os.environ))
             await printer.begin(self._init(opened))
@@ -124,12 +124,12 @@ class Conversing:
         return answer.exit_code
 
     def _mark_signalled(self, answer: RunAnswer) -> RunAnswer:
-        """Whatever the turn came to: the run was ended, and its exit code says so."""
+        """Regardless of the turn's result: the run was ended, and the exit code says so."""
         number = (self._signals.exit_code or 128) - 128
         return replace(answer, ending=Ending.FAILED, errors=(f"Interrupted by signal {number}.",), structured=None)
 
     def _interrupt(self) -> None:
-        """End the turn that is under way, if there is one; the conversation goes on."""
+        """End the current turn, if any; the conversation continues."""
         if self._session is not None:
             self._session.interrupt()
 
@@ -219,7 +219,7 @@ class Conversing:
         return await known[request.subtype](request.request)
 
     async def _initialize(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What would have to be called back and cannot be is refused: a hook that is not run could allow too much."""
+        """Callbacks that cannot be made are refused: a hook that does not run could allow too much."""
         for part in ("hooks", "sdkMcpServers", "agents"):
             if request.get(part):
                 raise CannotDo(f"`{part}` over the control protocol are not supported by this version.")
@@ -262,5 +262,5 @@ class Conversing:
 
 
 def _standing(server: ServerConnection) -> dict[str, str]:
-    """In the words that consumers know; one that is on its way is pending."""
+    """The status names that consumers know; a server that is connecting is pending."""
     return {"name": server.config.name, "status": _STANDINGS.get(server.phase, "pending")}

@@ -1,4 +1,4 @@
-"""The demo: a small project with a bug, and the script of a model that finds it, mends it and proves it."""
+"""The demo: a small project with a bug, and the script of a model that finds it, fixes it and proves it."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def script(tools: Collection[str], python: str = "python3") -> list[list[ModelEv
 
 
 def _plan(tools: Collection[str], *, done: int) -> tuple[ToolCall, ...]:
-    """The steps as a todo list, where there is a tool for one."""
+    """The steps as a todo list, if a tool for one is available."""
     if "TodoWrite" not in tools:
         return ()
     states = ["completed"] * done + ["in_progress", "pending", "pending"][: len(_STEPS) - done]

@@ -1,4 +1,4 @@
-"""SIGINT while nothing is there yet that could end in an orderly way."""
+"""SIGINT before an orderly shutdown is possible."""
 
 from __future__ import annotations
 

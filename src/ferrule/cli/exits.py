@@ -6,7 +6,7 @@ USAGE = 2
 INTERRUPTED = 130
 """128 + SIGINT."""
 CLOSED_PIPE = 141
-"""128 + SIGPIPE: whoever read the output has gone."""
+"""128 + SIGPIPE: the reader of the output is gone."""
 
 
 class Failed(Exception):

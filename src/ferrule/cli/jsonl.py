@@ -22,7 +22,7 @@ class CallLine:
 
 @plain_value
 class Rejected:
-    """A line, or a part of a batch, that is no request."""
+    """A line, or a part of a batch, that is not a valid request."""
 
     id: Any
     line: int
@@ -30,7 +30,7 @@ class Rejected:
 
 
 def requests(line: bytes, number: int) -> list[CallLine | Rejected]:
-    """The calls a line asks for, in order; what is wrong stands in its place."""
+    """The calls a line asks for, in order; an invalid one is replaced by its error."""
     try:
         return list(_parse_calls(content_of(line, number), number))
     except BadLine as error:
@@ -49,14 +49,14 @@ def content_of(line: bytes, number: int) -> Any:
     except UnicodeDecodeError as error:
         raise BadLine(f"The line is not UTF-8: {error.reason} at byte {error.start}.") from None
     except (ValueError, RecursionError) as error:
-        raise BadLine(f"The line is not JSON: {error or type(error).__name__}.") from None
+        raise BadLine(f"The line is not valid JSON: {error or type(error).__name__}.") from None
 
 
 def _parse_calls(content: Any, number: int) -> Iterator[CallLine | Rejected]:
     if isinstance(content, dict) and "batch" in content:
         request = cast(Mapping[str, Any], content)
         if "tool" in request or not isinstance(request["batch"], list):
-            yield Rejected(id_of(request), number, "`batch` must be a list of calls, and stand alone.")
+            yield Rejected(id_of(request), number, "`batch` must be a list of calls and the only key.")
             return
         for item in cast(list[Any], request["batch"]):
             yield _one(item, number)
@@ -91,7 +91,7 @@ def _call(id: str, name: str, input: Any) -> ToolCall:
 
 
 def id_of(request: Mapping[str, Any]) -> Any:
-    """What the answer can carry as its id: a string or a number that JSON can hold; else `None`."""
+    """What the answer can carry as its id: a string or a number that JSON can represent; otherwise `None`."""
     id = request.get("id")
     if isinstance(id, float) and not math.isfinite(id):
         return None

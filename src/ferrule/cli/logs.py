@@ -21,7 +21,7 @@ class PrivateFile(RotatingFileHandler):
         return os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace")
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the base class names it
-        """A log that cannot be written is no reason to fail, or to write over the terminal."""
+        """A log that cannot be written must not fail the run or write to the terminal."""
 
 
 def log_to_file(state_folder: Path) -> None:
@@ -34,7 +34,7 @@ def log_to_file(state_folder: Path) -> None:
 
 
 class _FromFirstRecord(logging.Handler):
-    """What writes and rotates files takes longer to load than most of a start, and most runs log nothing."""
+    """Loading the rotating file handler takes longer than most of the start-up, and most runs log nothing."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()

@@ -8,7 +8,7 @@ import sys
 from .._version import __version__
 
 OBJECTS_UNTIL_COLLECTION = 10_000
-"""Nearly all that a command makes while it loads stays: to look for garbage in it takes a twentieth of that time."""
+"""Nearly everything allocated while a command loads stays: collecting garbage costs a twentieth of that time."""
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -1,8 +1,8 @@
-"""The arguments of this process, taken out of what every other process can read in /proc.
+"""Hides the arguments of this process from other processes, which can read them in /proc.
 
 A command in a sandbox is kept from this process's environment and memory by
 the kernel, but nothing keeps it from the command line, where a prompt or
-settings may stand.
+settings may appear.
 """
 
 from __future__ import annotations

@@ -23,19 +23,19 @@ def make_prompt_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="ferrule -p",
         usage="ferrule -p [PROMPT] [options]",
-        description="Ask a model, carry out its calls, print its answer. What is piped in stands behind the prompt.",
+        description="Ask a model, carry out its calls, print its answer. Piped input is appended to the prompt.",
         epilog="Exit codes: 0 done; 1 the model or the program failed; 2 wrong usage; 3 done, but calls were refused; "
         "4 a limit was reached; 129, 130 and 143 ended by a signal.",
         allow_abbrev=False,
     )
     parser.add_argument("-p", "--print", action="store_true", required=True, help="work without a person, and print")
-    parser.add_argument("prompt", metavar="PROMPT", nargs="?", help="what to do; stdin where it is left out")
+    parser.add_argument("prompt", metavar="PROMPT", nargs="?", help="the prompt (default: read from stdin)")
     parser.add_argument("--model", metavar="NAME", help="anthropic:NAME, openai:NAME, scripted:FILE, or a bare name")
     _add_formats(parser)
     _add_limits(parser)
-    told = parser.add_argument_group("what the model is told")
+    told = parser.add_argument_group("instructions for the model")
     told.add_argument("--system-prompt", metavar="TEXT", help="instead of the built-in instructions")
-    told.add_argument("--append-system-prompt", metavar="TEXT", help="behind the built-in instructions")
+    told.add_argument("--append-system-prompt", metavar="TEXT", help="appended to the built-in instructions")
     _add_conversation(parser)
     add_session_options(parser)
     return parser
@@ -46,7 +46,9 @@ def _add_formats(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--output-format", choices=("text", "json", "stream-json"), default="text", help="default: text")
     group.add_argument("--input-format", choices=("text", "stream-json"), default="text", help="default: text")
     group.add_argument("--include-partial-messages", action="store_true", help="stream_event lines as the model writes")
-    group.add_argument("--verbose", action="store_true", help="say more: on stderr, or as a list of all lines in json")
+    group.add_argument(
+        "--verbose", action="store_true", help="print more: on stderr, or as a list of all lines in json"
+    )
     group.add_argument("--json-schema", metavar="SCHEMA", help="the answer must fit this JSON Schema (JSON or a file)")
     group.add_argument("--permission-prompt-tool", metavar="stdio", help="ask for permission over stream-json")
 
@@ -54,14 +56,20 @@ def _add_formats(parser: argparse.ArgumentParser) -> None:
 def _add_limits(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("limits")
     group.add_argument("--max-turns", metavar="N", type=_positive(int), help="messages of the model for one prompt")
-    group.add_argument("--max-budget-usd", metavar="USD", type=_positive(float), help="what the run may cost")
+    group.add_argument("--max-budget-usd", metavar="USD", type=_positive(float), help="the most that the run may cost")
 
 
 def _add_conversation(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("conversation")
-    group.add_argument("-c", "--continue", dest="latest", action="store_true", help="go on with the latest one here")
-    group.add_argument("-r", "--resume", metavar="ID", help="go on with this session")
-    group.add_argument("--fork-session", action="store_true", help="as a new session; the old one stays as it is")
+    group.add_argument(
+        "-c",
+        "--continue",
+        dest="latest",
+        action="store_true",
+        help="continue the most recent conversation in this directory",
+    )
+    group.add_argument("-r", "--resume", metavar="ID", help="resume this session")
+    group.add_argument("--fork-session", action="store_true", help="resume as a new session; the original is unchanged")
     group.add_argument("--session-id", metavar="ID", help="the id of the new session")
 
 
@@ -80,14 +88,14 @@ def _positive(kind: Callable[[str], float]) -> Callable[[str], float]:
 
 DESCRIPTION = "Carry out the calls of a language model: safely, fast and in order."
 PRINTING = frozenset({"demo", "doctor", "explain", "sessions", "tools"})
-"""Whose whole work is what they print."""
+"""Commands whose only result is what they print."""
 UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
-"""What a stdout answers that takes nothing."""
+"""Errors of a stdout that cannot be written to."""
 COMMANDS = ("call", "demo", "doctor", "explain", "mcp", "serve", "sessions", "tools", "trust")
 
 
 def run(arguments: list[str]) -> int:
-    """Parse, then hand over to the command. A wrong flag or a bad setting is exit code 2, with words on stderr."""
+    """Parse, then hand over to the command. A wrong flag or a bad setting is exit code 2, with a message on stderr."""
     name = "ferrule"
     blank_own_keys()
     try:
@@ -145,7 +153,7 @@ def _run(chosen: argparse.Namespace) -> int:
 
 
 def _forget_output() -> None:
-    """What is left unwritten would be tried again, and fail again, when Python ends."""
+    """Python would try to write the rest again when it ends, and fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
@@ -182,14 +190,16 @@ def _explain(commands: Any) -> None:
     explain = add_command(
         commands,
         "explain",
-        "say what a call would do and whether it may, without doing it",
-        "Say what a call would read, write, run and reach, whether it may, and why. It is not made.",
+        "show what a call would do and whether it is allowed, without running it",
+        "Show what a call would read, write, run and reach, whether it is allowed, and why. The call is not made.",
     )
     explain.add_argument("tool", metavar="TOOL", nargs="?", help="the tool's name")
     explain.add_argument("input", metavar="JSON", nargs="?", help="its input as a JSON object")
     explain.add_argument("--json", action="store_true", help="as JSON")
     explain.add_argument("--jsonl", action="store_true", help='read {"id", "tool", "input", "rules", ...} per line')
-    explain.add_argument("--lint", action="store_true", help="name rules that never match, or not as they look")
+    explain.add_argument(
+        "--lint", action="store_true", help="report rules that never match, or match something unexpected"
+    )
     add_session_options(explain)
 
 
@@ -197,8 +207,8 @@ def _doctor(commands: Any) -> None:
     doctor = add_command(
         commands,
         "doctor",
-        "say what this machine has for Ferrule to work with",
-        "Try what Ferrule needs here: programs, sandbox, limits. Exit code 1 if something is missing.",
+        "check this machine for what Ferrule needs",
+        "Check what Ferrule needs here: programs, sandbox, limits. Exit code 1 if something is missing.",
     )
     doctor.add_argument("--json", action="store_true", help="as JSON")
 
@@ -210,17 +220,22 @@ def _serve(commands: Any) -> None:
         "offer the tools to MCP clients",
         "Offer the tools to an MCP client over stdin and stdout, or with --http to several at once.",
     )
-    serve.add_argument("--http", metavar="HOST:PORT", help="listen there instead; a port alone means 127.0.0.1")
+    serve.add_argument(
+        "--http", metavar="HOST:PORT", help="listen on this address instead; a port alone means 127.0.0.1"
+    )
     serve.add_argument(
         "--token",
-        help="what clients must send as Bearer (default: FERRULE_SERVE_TOKEN, or a new one)",
+        help="the bearer token clients must send (default: FERRULE_SERVE_TOKEN, or a new one)",
     )
-    serve.add_argument("--no-token", action="store_true", help="let every process of this machine in (loopback only)")
+    serve.add_argument("--no-token", action="store_true", help="allow every process on this machine (loopback only)")
     serve.add_argument(
-        "--allowed-host", metavar="NAME", action="append", default=[], help="a further name that leads to this server"
+        "--allowed-host", metavar="NAME", action="append", default=[], help="another host name of this server"
     )
     serve.add_argument(
-        "--idle-timeout", metavar="SECONDS", type=seconds, help="end a client's session after so long without requests"
+        "--idle-timeout",
+        metavar="SECONDS",
+        type=seconds,
+        help="end a client's session after this many seconds without requests",
     )
     add_session_options(serve)
 
@@ -235,22 +250,22 @@ def _trust(commands: Any) -> None:
     trust = add_command(
         commands,
         "trust",
-        "agree to what a folder brings that can run or widen",
-        "Show what a folder brings that can run or widen, and agree to it as it is now.",
+        "trust a folder's hooks, servers and rules",
+        "Show a folder's hooks, servers and rules that can run or allow something, and trust them as they are now.",
     )
     trust.add_argument("path", metavar="PATH", nargs="?", help="the folder (default: this one)")
     answer = trust.add_mutually_exclusive_group()
     answer.add_argument("--show", action="store_true", help="only show it")
-    answer.add_argument("--revoke", action="store_true", help="take an earlier agreement back")
-    answer.add_argument("--yes", action="store_true", help="agree without being asked")
+    answer.add_argument("--revoke", action="store_true", help="revoke trust")
+    answer.add_argument("--yes", action="store_true", help="trust without confirmation")
 
 
 def _sessions(commands: Any) -> None:
     sessions = add_command(
         commands,
         "sessions",
-        "list the conversations that can be gone on with",
-        "List the conversations of this directory, the latest first. Go on with one by --resume ID.",
+        "list conversations that can be resumed",
+        "List the conversations of this directory, the latest first. Resume one with --resume ID.",
     )
     sessions.add_argument("--cwd", metavar="DIR", help="the directory whose conversations to list (default: this one)")
     sessions.add_argument("--json", action="store_true", help="as JSON")
@@ -264,4 +279,4 @@ def _demo(commands: Any) -> None:
         "Watch a scripted model explore a sample project through the real engine. Needs no network.",
     )
     demo.add_argument("--script", metavar="FILE", help="play this script in the current directory instead")
-    demo.add_argument("--fast", action="store_true", help="do not wait between the model's words")
+    demo.add_argument("--fast", action="store_true", help="do not pause between the model's words")

@@ -32,7 +32,7 @@ class Printer(Protocol):
 
 
 class TextPrinter:
-    """The answer on stdout; whatever else there is to say, on stderr."""
+    """The answer on stdout; everything else on stderr."""
 
     def __init__(self, out: StdoutWriter, *, verbose: bool) -> None:
         self._out = out
@@ -48,7 +48,7 @@ class TextPrinter:
     def watch_last(self, envelope: Envelope, /) -> None:
         match envelope.event:
             case Retried(retrying):
-                _say(f"{retrying.reason} Trying again in {retrying.seconds:.0f} s.")
+                _say(f"{retrying.reason} Retrying in {retrying.seconds:.0f} s.")
             case ToolStarted(_, view) if self._verbose:
                 _say(summary(view))
             case ToolFinished(outcome) if self._verbose and outcome.is_error:

@@ -15,6 +15,6 @@ def scratch_folder(prefix: str) -> Generator[str]:
     try:
         folder = tempfile.TemporaryDirectory(prefix=prefix)
     except OSError:
-        raise Failed("there is no folder for temporary files that can be written. Set TMPDIR to one.") from None
+        raise Failed("no writable folder for temporary files was found. Set TMPDIR to one.") from None
     with folder as name:
         yield name

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 MODES = ("default", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions")
 EVERY_TOOL = "default"
-"""What `--tools` says for all of them."""
+"""The value of `--tools` that means all of them."""
 
 
 WAYS_ON = (
-    "To go on, look at them with `ferrule trust --show`; then give --trust or set FERRULE_TRUST=1 to trust the folder "
-    "for this run, agree for good with `ferrule trust`, or leave them out with --without-project-hooks."
+    "To continue, review them with `ferrule trust --show`; then give --trust or set FERRULE_TRUST=1 to trust the "
+    "folder for this run, trust it permanently with `ferrule trust`, or leave them out with --without-project-hooks."
 )
 
 
@@ -35,7 +35,7 @@ def add_command(commands: Any, name: str, help: str, description: str = "") -> a
 def add_session_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("session")
     group.add_argument("--cwd", metavar="DIR", help="the working directory (default: this one)")
-    group.add_argument("--add-dir", metavar="DIR", action="append", default=[], help="a further directory to work in")
+    group.add_argument("--add-dir", metavar="DIR", action="append", default=[], help="an additional working directory")
     group.add_argument("--permission-mode", metavar="MODE", choices=MODES, help=", ".join(MODES))
     group.add_argument(
         "--dangerously-skip-permissions",
@@ -44,10 +44,10 @@ def add_session_options(parser: argparse.ArgumentParser) -> None:
     )
     _add_rules(group.add_argument, ("--allow", "--allowedTools", "--allowed-tools"), "allow")
     _add_rules(group.add_argument, ("--deny", "--disallowedTools", "--disallowed-tools"), "deny")
-    group.add_argument("--tools", metavar="NAMES", help='only these tools, with commas between; "" for none')
+    group.add_argument("--tools", metavar="NAMES", help='only these tools, comma-separated; "" for none')
     group.add_argument("--settings", metavar="FILE", help="a settings file, or its JSON")
     group.add_argument(
-        "--setting-sources", metavar="LEVELS", help="user, project and local, or some of them with commas between"
+        "--setting-sources", metavar="LEVELS", help="user, project and local, or some of them, comma-separated"
     )
     group.add_argument(
         "--mcp-config",
@@ -56,15 +56,13 @@ def add_session_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="MCP servers: a file like .mcp.json, or its JSON",
     )
-    group.add_argument("--strict-mcp-config", action="store_true", help="no MCP servers but those of --mcp-config")
+    group.add_argument("--strict-mcp-config", action="store_true", help="only the MCP servers of --mcp-config")
     group.add_argument("--trust", action="store_true", help="for this run, trust the folder as it is now")
-    group.add_argument(
-        "--without-project-hooks", action="store_true", help="leave the hooks of the folder out, trusted or not"
-    )
+    group.add_argument("--without-project-hooks", action="store_true", help="ignore the folder's hooks, trusted or not")
 
 
 def _add_rules(add: Callable[..., Any], names: tuple[str, ...], verb: str) -> None:
-    more = "rules with commas between; may be given again"
+    more = "comma-separated rules; may be repeated"
     add(*names, metavar="RULES", action="append", default=[], help=f"{verb} tools, or some of their calls: {more}")
 
 
@@ -106,7 +104,7 @@ def settings_from(chosen: argparse.Namespace, *, interactive: bool = False, runs
 
 
 def _as_settings(chosen: argparse.Namespace, cwd: str) -> dict[str, dict[str, Any]]:
-    """The flags as what a settings file would say, so that one set of rules decides what counts."""
+    """The flags in the form of a settings file, so that one set of rules decides what applies."""
     mode = chosen.permission_mode
     if chosen.dangerously_skip_permissions:
         if mode not in (None, "bypassPermissions"):
@@ -122,7 +120,7 @@ def _as_settings(chosen: argparse.Namespace, cwd: str) -> dict[str, dict[str, An
 
 
 def split_rules(text: str) -> list[str]:
-    """Rules with commas or spaces between them; what stands in parentheses is part of its rule.
+    """Splits rules at commas and spaces; text in parentheses is part of its rule.
 
     >>> split_rules("Bash(git log *, now),Edit  Read")
     ['Bash(git log *, now)', 'Edit', 'Read']
@@ -163,7 +161,7 @@ def parse_levels(names: str | None) -> frozenset[Level]:
     chosen = [name.strip() for name in names.split(",") if name.strip()]
     for name in chosen:
         if name not in LEVELS:
-            raise UsageError(f"--setting-sources: {name} is none of {', '.join(LEVELS)}.")
+            raise UsageError(f"--setting-sources: {name} is not one of {', '.join(LEVELS)}.")
     return frozenset(LEVELS[name] for name in chosen)
 
 
@@ -178,7 +176,7 @@ def working_directory(given: str | None) -> str:
 
 
 def _rules_for_no_tool(rules: tuple[Rule, ...]) -> Iterator[str]:
-    """A rule for a name that no tool has is most likely a slip, and a slip in a deny allows."""
+    """A rule for an unknown tool is most likely a typo, and a typo in a deny rule allows."""
     for rule in rules:
         for warning in _unknown([rule.tool]):
             first, _, guess = warning.partition(".")
@@ -186,7 +184,7 @@ def _rules_for_no_tool(rules: tuple[Rule, ...]) -> Iterator[str]:
 
 
 def _unknown(names: list[str]) -> Iterator[str]:
-    """A sentence for each name that no tool has, and the one that may have been meant."""
+    """A sentence for each unknown tool name, with the name that may have been meant."""
     from ..app import build
     from ..engine.pool import assemble, select
 
@@ -195,4 +193,4 @@ def _unknown(names: list[str]) -> Iterator[str]:
     for name in wanted:
         if pool is not None and not pool.knows(name):
             near = pool.nearest(name)
-            yield f"there is no tool named {name}." + (f" Did you mean {near[0]}?" if near else "")
+            yield f"no tool is named {name}." + (f" Did you mean {near[0]}?" if near else "")

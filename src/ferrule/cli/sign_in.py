@@ -14,7 +14,7 @@ SECONDS = 300.0
 HEAD = "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
 THANKS = "Thank you. You can close this page and go back to the terminal.\n"
 REFUSED = "The sign-in was refused. You can close this page and go back to the terminal.\n"
-ELSEWHERE = "Nobody waits for this.\n"
+ELSEWHERE = "No sign-in is pending.\n"
 
 
 class TerminalSignIn:
@@ -28,7 +28,7 @@ class TerminalSignIn:
 
     @classmethod
     def of(cls, transport: Transport) -> TerminalSignIn | None:
-        """`None` for a server that nobody signs in at."""
+        """`None` for a server without sign-in."""
         return cls(transport.callback_port or DEFAULT_PORT) if isinstance(transport, Remote) else None
 
     @property
@@ -42,24 +42,24 @@ class TerminalSignIn:
             self._server = await asyncio.start_server(self._on_visit, "127.0.0.1", self._port)
         except OSError as error:
             raise OSError(
-                f"nothing can listen at {self.address} for the sign-in: {error.strerror}. "
-                "End what uses that port, or give the server another `oauth.callbackPort`"
+                f"cannot listen on {self.address} for the sign-in: {error.strerror}. "
+                "Stop what uses that port, or set another `oauth.callbackPort`"
             ) from None
         print(f"Open this page to sign in:\n\n  {url}\n", file=sys.stderr, flush=True)
 
     async def answer(self) -> Mapping[str, str]:
-        assert self._came is not None, "whoever is waited for has been sent there"
+        assert self._came is not None, "the person has been sent there"
         assert self._server is not None, "and something listens for them"
         try:
             async with asyncio.timeout(SECONDS):
                 return await self._came
         except TimeoutError:
-            return {"error": f"nobody came back within {SECONDS:g} seconds"}
+            return {"error": f"the sign-in was not completed within {SECONDS:g} seconds"}
         finally:
             self._server.close()
 
     async def _on_visit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Only the page that they were sent to knows the state; whoever else comes by is not them."""
+        """Only the page that they were sent to knows the state; other requests are ignored."""
         parts = (await reader.readline()).split()
         target = urlsplit(parts[1].decode("latin-1") if len(parts) > 1 else "")
         query = dict(parse_qsl(target.query))

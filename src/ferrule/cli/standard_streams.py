@@ -1,11 +1,11 @@
 """The three standard streams, made safe before anything else opens a file.
 
 A number that is closed would be taken by the next file that is opened, and
-what is meant for stderr would end up in it. Words that stderr does not take (a
-full disk, a reader that is gone) are lost; the work goes on.
+what is meant for stderr would end up in it. Text that stderr does not take (a
+full disk, a reader that is gone) is lost; the work continues.
 
-Much of what is printed comes from files, models and servers. A terminal gets
-no control character of it; a pipe or a file gets every byte.
+Much of what is printed comes from files, models and servers. Control
+characters are removed for a terminal; a pipe or a file gets every byte.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ def settle_streams() -> None:
 
 
 def check_stdout() -> None:
-    """Raises `Usage` where there is nowhere to write a result to."""
+    """Raises `Usage` if a result cannot be written anywhere."""
     if sys.__stdout__ is None:
-        raise UsageError("stdout is closed; there is nowhere to write the result to.")
+        raise UsageError("stdout is closed, so the result cannot be written.")
 
 
 def unfailing(descriptor: int, like: TextIO | None = None) -> TextIO:
-    """A stream for words alone, with the encoding of another."""
+    """A text stream with the encoding of another."""
     encoding = (like.encoding if like else None) or "utf-8"
     raw = io.BufferedWriter(_Words(descriptor, "w", closefd=False))
     kind = _HarmlessText if os.isatty(descriptor) else io.TextIOWrapper

@@ -14,7 +14,7 @@ from .exits import UsageError
 from .standard_streams import STDERR, STDIN, STDOUT, check_stdout, unfailing
 
 PATIENCE = 1.0
-"""Seconds for a reader to take what a signal left unsaid."""
+"""Seconds for a reader to take what a signal left unwritten."""
 
 
 class StdoutWriter:
@@ -33,7 +33,7 @@ class StdoutWriter:
     async def write(self, data: bytes) -> None:
         """Wait for a slow reader without blocking the loop.
 
-        Whole pieces follow each other whoever writes them; what a cancellation leaves unsaid comes before the next.
+        Whole pieces follow each other whoever writes them; what a cancellation leaves unwritten comes before the next.
         """
         self._unsaid += self._shown(data)
         async with self._lock:
@@ -42,13 +42,13 @@ class StdoutWriter:
                 self._push()
 
     def write_last(self, data: bytes) -> None:
-        """What is left to say when the run is being ended: as far as the reader takes it within a moment."""
+        """Writes the rest when the run is being ended, as far as the reader takes it within a moment."""
         self._unsaid += self._shown(data)
         while self._unsaid and select.select([], [self._descriptor], [], PATIENCE)[1]:
             self._push()
 
     def _shown(self, data: bytes) -> bytes:
-        """A terminal gets no control character that others wrote; all else gets every byte."""
+        """A terminal gets no control characters of others; pipes and files get every byte."""
         return harmless(data.decode("utf-8", "replace")).encode() if self._is_terminal else data
 
     def _push(self) -> None:
@@ -65,13 +65,13 @@ class InputLines:
 
     def __init__(self) -> None:
         if sys.__stdin__ is None:
-            raise UsageError("stdin is closed; there are no lines to read.")
+            raise UsageError("stdin is closed, so no lines can be read.")
         self._descriptor = STDIN
         self._buffer = bytearray()
         self._ended = False
 
     async def next(self) -> bytes | None:
-        """The next line without its newline; `None` at the end. A last line without a newline counts."""
+        """The next line without its newline; `None` at the end. A last line without a newline is included."""
         searched = 0
         while True:
             end = self._buffer.find(b"\n", searched)
@@ -91,13 +91,13 @@ class InputLines:
         while not self._ended:
             if len(self._buffer) > most:
                 raise UsageError(
-                    f"stdin is longer than {most:,} bytes. Put it into a file and name that in the prompt."
+                    f"stdin is longer than {most:,} bytes. Put it into a file and name the file in the prompt."
                 )
             await self._fill()
         return bytes(self._buffer)
 
     async def begins_within(self, seconds: float) -> bool:
-        """Whether anything comes, be it the end."""
+        """Whether input or the end of input arrives."""
         try:
             await asyncio.wait_for(self._fill(), seconds)
         except TimeoutError:

@@ -1,4 +1,4 @@
-"""What a folder brings, for a person to agree to: by `ferrule trust`, or when a session starts at a terminal."""
+"""Asks a person to trust a folder's contents: in `ferrule trust`, or when a session starts at a terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .exits import UsageError
 
 
 def ask_for_trust(live: LiveSettings) -> None:
-    """At a start with a person there, once for the same. A no leaves everything as it was, and is remembered."""
+    """Asks at an interactive start, once for the same contents. A no changes nothing and is remembered."""
     standing = live.current().standing
     if not standing.question or live.is_declined:
         return
@@ -24,7 +24,10 @@ def ask_for_trust(live: LiveSettings) -> None:
             live.trust(standing.items)
         else:
             live.decline(standing)
-            print("It is not asked again until something changes. `ferrule trust` agrees later.", file=sys.stderr)
+            print(
+                "You will not be asked again until something changes. Use `ferrule trust` to trust it later.",
+                file=sys.stderr,
+            )
     except NotStored as error:
         print(f"ferrule: {error}", file=sys.stderr)
 
@@ -39,7 +42,7 @@ def describe_folder(folder: str, standing: Standing) -> Iterator[str]:
     yield from _by_file((item, "" if standing.counts(item) else "new") for item in shown)
     yield from _by_file((item, "gone") for item in standing.gone)
     if standing.gone:
-        yield "As long as what is gone may have been a guard, nothing of all this counts."
+        yield "Something is missing that may have been a guard, so none of this applies."
 
 
 def _by_file(marked: Iterable[tuple[Item, str]]) -> Iterator[str]:
@@ -51,12 +54,12 @@ def _by_file(marked: Iterable[tuple[Item, str]]) -> Iterator[str]:
             yield f"  {printable(file)}"
         yield f"    {mark:4} {item.kind}: {item.words}"
         for part in item.uncovered:
-            yield f"         it runs `{part}`, whose content is not covered: a change of that is not noticed"
+            yield f"         it runs `{part}`, whose content is not covered: changes to it are not noticed"
 
 
 def agrees() -> bool:
     """Only a person at a terminal can agree here."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError("there is nobody to ask. Look at it with --show, then give --yes.")
+        raise UsageError("nobody can be asked. Review it with --show, then give --yes.")
     print("Do you trust this? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

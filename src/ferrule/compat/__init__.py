@@ -1,1 +1,1 @@
-"""Programs written for other libraries, run by this one with another import."""
+"""Runs programs written for other libraries after a change of the import."""

@@ -1,1 +1,1 @@
-"""Other people's code at fixed moments: programs, addresses and functions that may refuse, change or add."""
+"""User code at fixed events: programs, URLs and functions that may refuse, change or add."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Reshape: TypeAlias = Callable[[Proposal, ToolOutcome, object], Amendment | None]
-"""What a hook put in the place of an output; `None` where it has not the shape of the tool's output."""
+"""A hook's replacement for an output; `None` if it does not have the shape of the tool's output."""
 
 _FAILED = (Status.FAILED, Status.BROKEN, Status.CANCELLED)
 
@@ -80,7 +80,7 @@ class HookAfter:
     def _replace_output(
         self, proposal: Proposal, outcome: ToolOutcome, answers: Sequence[HookAnswer]
     ) -> Amendment | None:
-        """The last hook that replaces the output has it.
+        """The last hook that replaces the output wins.
 
         One whose replacement does not fit wanted the output not to be read as
         it is, so the model reads what is wrong with it instead.
@@ -92,7 +92,7 @@ class HookAfter:
                 continue
             made = _from_server(proposal, given) or self._reshape(proposal, outcome, given)
             if made is None:
-                log.warning("%s gave an output of another shape than %s has", answer.hook.label, proposal.tool.name)
+                log.warning("%s returned an output of the wrong shape for %s", answer.hook.label, proposal.tool.name)
                 return _withheld(proposal, answer.hook)
             changed = made
         return changed
@@ -100,7 +100,7 @@ class HookAfter:
 
 def _withheld(proposal: Proposal, hook: Hook) -> Amendment:
     words = (
-        f"{proposal.tool.name} ran, and its output is not shown: {hook.label} replaced it by something that does not "
+        f"{proposal.tool.name} ran, and its output is not shown: {hook.label} replaced it with something that does not "
         "have the shape of this tool's output. A person has to correct the hook."
     )
     return Amendment(content=(Text(words),))

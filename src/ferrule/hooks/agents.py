@@ -14,7 +14,7 @@ class AgentLifecycle:
     """Satisfies `core.ports.TurnHooks` for the session of one agent."""
 
     def __init__(self, told: Sequence[Lifecycle], *, agent: str, kind: str, transcript: Callable[[], str]) -> None:
-        """`told` are the hooks of the session, and those that the agent brings."""
+        """`told` are the hooks of the session and those that the agent defines."""
         self._told = told
         self._agent = agent
         self._kind = kind
@@ -24,10 +24,10 @@ class AgentLifecycle:
         return _join([await one.agent_started(cwd, agent=self._agent, kind=self._kind) for one in self._told])
 
     async def session_ended(self, cwd: str, *, reason: str = "other") -> None:
-        """No event: the session goes on without the agent."""
+        """No event: the session continues after the agent has ended."""
 
     async def prompt_submitted(self, cwd: str, prompt: str) -> TurnWords:
-        """No event: the prompt of an agent is no person's."""
+        """No event: an agent's prompt is not written by a person."""
         return TurnWords()
 
     async def stopping(self, cwd: str, last: str, *, blocked: int = 0) -> TurnWords:
@@ -47,7 +47,7 @@ class AgentLifecycle:
         return await self._tell_all("PreCompact", cwd, trigger=trigger, custom_instructions=instructions)
 
     async def compacted(self, cwd: str, *, trigger: Literal["manual", "auto"], summary: str) -> None:
-        """No event beside it: only the session itself counts as begun anew."""
+        """No further event: only the session itself is reported as started again."""
         await self._tell_all("PostCompact", cwd, trigger=trigger, compact_summary=summary)
 
     async def _tell_all(self, event: str, cwd: str, **fields: Any) -> TurnWords:

@@ -1,7 +1,7 @@
-"""Variables that hooks leave for the commands after them: a file that they add `export` lines to.
+"""Variables that hooks set for later commands: a file that they add `export` lines to.
 
-A shell reads the file once, when a hook that could write to it has ended. What
-is another value in there than it was is for all commands from then on.
+A shell reads the file once, when a hook that could write to it has ended. Values
+that changed apply to all commands from then on.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _READ: Final = f'set -a; . "${VARIABLE}" >/dev/null 2>&1; exec env -0'
 @named_value
 class EnvFile:
     path: Path
-    """Where no tool may write unasked: what stands there is run."""
+    """No tool may write here without asking: the content is run."""
     take: Callable[[Mapping[str, str]], None]
-    """Given all that is other than before."""
+    """Given all changed variables."""
 
     def create(self) -> str:
-        """The path, of a file that is there. Raises `OSError`."""
+        """The path of an existing file. Raises `OSError`."""
         make_private(self.path.parent)
         os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
         return str(self.path)

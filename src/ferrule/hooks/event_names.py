@@ -1,4 +1,4 @@
-"""The events that hooks are run for, as data, and those that others have."""
+"""The events that hooks run for, as data, and those that only other programs have."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..settings.forbidding import REFUSING_EVENTS
 
 USUAL_SECONDS: Final = 600.0
 PROMPT_SECONDS: Final = 30.0
-"""What a prompt that stands for a hook may take."""
+"""The fields of a hook that is a prompt."""
 AGENT_SECONDS: Final = 60.0
 
 _ANY: Final = frozenset({"command", "python", "http", "mcp_tool", "prompt", "agent"})
@@ -27,7 +27,7 @@ class Moment:
     blocks: bool = False
     """Whether exit code 2 blocks what is about to happen."""
     text_is_context: bool = False
-    """Whether plain text on standard output is told to the model."""
+    """Whether plain text on standard output is passed to the model."""
     seconds: float = USUAL_SECONDS
     types: frozenset[str] = _ANY
 
@@ -70,14 +70,14 @@ NEVER_TOLD: Final = frozenset(
         "WorktreeRemove",
     }
 )
-"""Events that others have and no session here tells of."""
+"""Events of other programs that no session here reports."""
 
 TOOL_EVENTS: Final = frozenset(
     {"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest", "PermissionDenied"}
 )
-"""Those that are about a call, so that a condition can be asked of them."""
+"""Those about a call, to which a condition can apply."""
 PROMPT_GATES: Final = REFUSING_EVENTS
-"""Where to go without a hook would allow more.
+"""Events where continuing without a hook would allow more.
 
 A function, a model, an agent or a server's tool that fails there has refused, unless it is said to fail open.
 """

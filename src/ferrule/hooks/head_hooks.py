@@ -1,4 +1,4 @@
-"""Hooks in the head of an agent's or a skill's file: all of them run, or whatever brings them is not used."""
+"""Hooks in the head of an agent's or a skill's file: all of them run, or the agent or skill is not used."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Brought:
 
     path: str
     given: Any
-    """As the head gives them."""
+    """As written in the head."""
     is_trusted: bool
     without: str
-    """What comes of it where they cannot be run: `greet is not used`."""
+    """The consequence if they cannot be run, for the message: `greet is not used`."""
     by_agent: bool = False
     """Whether it is an agent that stops, so that Stop is SubagentStop."""
     once_counts: bool = False
@@ -38,11 +38,11 @@ class Brought:
 
 
 def hooks_from_head(brought: Brought, workspace: str) -> HookBook:
-    """Raises `ValueError`, with words, where one of them cannot be run."""
+    """Raises `ValueError` with a message if one of them cannot be run."""
     if not brought.is_trusted:
         raise ValueError(
-            f"{brought.path} brings hooks, and its folder is not trusted, so {brought.without}. "
-            "A person can look at it with `ferrule trust --show` and agree with `ferrule trust`."
+            f"{brought.path} contains hooks, and its folder is not trusted, so {brought.without}. "
+            "A person can review it with `ferrule trust --show` and trust it with `ferrule trust`."
         )
     at = SettingsPath(Level.PROJECT, brought.path, SettingsKind.SETTINGS)
     loaded = load_text(at, json.dumps({"hooks": _convert_value(brought.given)}))
@@ -66,12 +66,12 @@ def hooks_from_head(brought: Brought, workspace: str) -> HookBook:
     except HookError as error:
         raise ValueError(f"{brought.without}: {error}") from None
     for fault in (*(note.words for note in loaded.skipped if not note.is_harmless), *hooks.warnings):
-        raise ValueError(f"{brought.path} brings hooks that cannot be run, so {brought.without}: {fault}")
+        raise ValueError(f"{brought.path} contains hooks that cannot be run, so {brought.without}: {fault}")
     return hooks.book
 
 
 def _convert_value(value: Any, key: str = "") -> Any:
-    """The head of a file holds texts; where hooks have numbers and truths, they are made of these."""
+    """The head of a file holds strings; they are converted where hooks have numbers and booleans."""
     match value:
         case dict():
             return {name: _convert_value(inner, name) for name, inner in cast(Mapping[str, Any], value).items()}

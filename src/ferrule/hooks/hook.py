@@ -15,7 +15,7 @@ from .hook_matching import Matches, matcher
 Payload: TypeAlias = Mapping[str, Any]
 """What a hook is given, as JSON."""
 Called: TypeAlias = Callable[[Payload], Any]
-"""A function that is a hook. It gives the JSON of an answer or nothing, at once or as an awaitable."""
+"""A function that is a hook. It returns the JSON of an answer or nothing, directly or as an awaitable."""
 Condition: TypeAlias = Callable[[Proposal], bool]
 
 
@@ -42,12 +42,12 @@ class Function:
 
 @plain_value
 class Service:
-    """Anything else that answers by itself, such as an address."""
+    """Anything else that answers by itself, such as a URL."""
 
     key: str
-    """The same for two that would ask the same."""
+    """Equal for two that would ask the same."""
     ask: Callable[[Payload], Awaitable[str]] = field(compare=False)
-    """Gives the text of an answer. Raises `ServiceFailed`."""
+    """Returns the text of an answer. Raises `ServiceFailed`."""
 
 
 class ServiceFailed(Exception):
@@ -60,9 +60,9 @@ class ModelPrompt:
 
     prompt: str
     model: str = ""
-    """Empty for the one that the session has for small questions."""
+    """Empty for the session's model for small questions."""
     goes_on: bool = False
-    """Whether a no after a call is told to the session's model, instead of ending the turn."""
+    """Whether a no after a call is passed to the session's model instead of ending the turn."""
 
 
 @plain_value
@@ -80,13 +80,13 @@ class ServerTool:
     server: str
     tool: str
     input: str = "{}"
-    """The arguments as JSON; `${...}` in a text of them stands for a part of the event."""
+    """The arguments as JSON; `${...}` in a string is replaced by a part of the event."""
 
 
 Asked: TypeAlias = ModelPrompt | AgentPrompt | ServerTool
-"""What only the session can put to somebody. The hook holds the words, the session knows whom to ask."""
+"""A question that only the session can ask. The hook holds the text, the session knows whom to ask."""
 Answering: TypeAlias = Callable[[Asked, Payload], Awaitable[str]]
-"""Gives the text of an answer. Raises `ServiceFailed`."""
+"""Returns the text of an answer. Raises `ServiceFailed`."""
 
 Work: TypeAlias = Program | Function | Service | Asked
 
@@ -95,21 +95,21 @@ Work: TypeAlias = Program | Function | Service | Asked
 class Hook:
     event: str
     name: str
-    """What people call it: its command, its address, its function."""
+    """Its display name: its command, its URL, its function."""
     matches: Matches
     work: Work
     seconds: float
     origin: str = ""
-    """The file, with line, that it stands in."""
+    """The file and line that define it."""
     condition: Condition | None = None
     fails_closed: bool = False
     may_change_input: bool = True
     beside: bool = False
-    """Whether it runs beside the session and decides nothing."""
+    """Whether it runs in the background and decides nothing."""
     rewakes: bool = False
-    """Whether exit code 2 of one that runs beside is told to the model."""
+    """Whether exit code 2 of a background hook is passed to the model."""
     once: bool = False
-    """Whether it runs no more once it has run."""
+    """Whether it runs only once."""
 
     @property
     def label(self) -> str:
@@ -117,7 +117,7 @@ class Hook:
 
 
 class HookBook:
-    """All hooks by event, in the order in which they count."""
+    """All hooks by event, in order of precedence."""
 
     def __init__(self, hooks: Iterable[Hook] = ()) -> None:
         by_event = dict[str, list[Hook]]()
@@ -139,7 +139,7 @@ class HookBook:
         return HookBook((*more, *self.all))
 
     def without_agents(self) -> HookBook:
-        """For the calls of an agent that is itself a hook, which would else ask another such agent for each of them."""
+        """For the calls of an agent that is itself a hook, which would otherwise each start another such agent."""
         return HookBook(hook for hook in self.all if not isinstance(hook.work, AgentPrompt))
 
     def choose(self, event: str, subject: str, proposal: Proposal | None = None) -> tuple[Hook, ...]:
@@ -185,9 +185,9 @@ def hook(
     'PreToolUse hook `guard`'
     """
     if event in NEVER_TOLD:
-        raise ValueError(f"A hook for {event} would never run: no session tells of that event.")
+        raise ValueError(f"A hook for {event} would never run: this version never reports that event.")
     if event not in MOMENTS:
-        raise ValueError(f"There is no event named {event}. There are: {', '.join(MOMENTS)}.")
+        raise ValueError(f"No event is named {event}. Available: {', '.join(MOMENTS)}.")
     return Hook(
         event=event,
         name=name or getattr(call, "__qualname__", type(call).__name__),

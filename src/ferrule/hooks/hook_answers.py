@@ -1,4 +1,4 @@
-"""Who answers hooks that are questions: a model, an agent that only looks, a tool of a server."""
+"""Who answers hooks that are questions: a model, a read-only agent, a tool of a server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PART: Final = re.compile(r"\$\{([\w-]+(?:\.[\w-]+)*)\}")
 
 
 def fill_prompt(prompt: str, event: str) -> str:
-    """The prompt with the event, which stands below it where the prompt has no place for it.
+    """The prompt with the event, which is appended if the prompt has no placeholder for it.
 
     >>> fill_prompt("Is $ARGUMENTS safe?", "{}"), fill_prompt("Is it safe?", "{}")
     ('Is {} safe?', 'Is it safe?\\n\\n{}')
@@ -63,7 +63,7 @@ def _part(payload: Any, keys: list[str]) -> Any:
 
 
 def _as_text(value: Any) -> str:
-    """What the event does not have is nothing."""
+    """A missing part of the event becomes an empty string."""
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
@@ -78,7 +78,7 @@ class HookAnswers:
     def __init__(
         self, session: Callable[[], Session], small: SmallModel, servers: McpServers | None, models: ModelSource | None
     ) -> None:
-        """`models` gives other models than the session's, by name."""
+        """`models` returns models other than the session's, by name."""
         self._session = session
         self._small = small
         self._servers = servers
@@ -101,7 +101,7 @@ class HookAnswers:
         if asked.model:
             small = small.of(self._model_named(asked.model))
         elif not small.is_there:
-            raise ServiceFailed("there is no model here to ask")
+            raise ServiceFailed("no model is available to ask")
         try:
             system = f"{CHECKING}\n\n{ANSWERING}"
             return await small.answer(system, _about(asked.prompt, payload), MOST_TOKENS, seconds=None)
@@ -112,12 +112,12 @@ class HookAnswers:
         session = self._session()
         model = self._model_named(asked.model) if asked.model else session.provider
         if model is None:
-            raise ServiceFailed("there is no model here that an agent could work with")
+            raise ServiceFailed("no model is available for an agent")
         return await ask_agent(session, model, _about(asked.prompt, payload), payload, next(self._numbers))
 
     async def _of_server(self, asked: ServerTool, payload: Payload) -> str:
         if self._servers is None:
-            raise ServiceFailed(f"there is no server `{asked.server}`, and none at all")
+            raise ServiceFailed(f"the server `{asked.server}` was not found: no servers are configured")
         try:
             connection = self._servers.get(asked.server)
             result = await connection.call(asked.tool, arguments_for(asked, payload), _unheard)
@@ -144,4 +144,4 @@ def _about(prompt: str, payload: Payload) -> str:
 
 
 async def _unheard(progress: float, total: float | None, message: str | None) -> None:
-    """Nobody watches a hook."""
+    """The progress of a hook is not shown."""

@@ -1,8 +1,8 @@
 """PermissionRequest hooks: they may answer in place of the person who would be asked.
 
 They answer what a person could answer, an ask rule included, and nothing else:
-a call that is denied is asked about nowhere. They run where nobody is there to
-ask as well.
+nobody is asked about a denied call. They also run if nobody can be
+asked.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 WAITING: Final = "permission_prompt"
-"""What a notification is called that somebody waits for a permission."""
+"""The type of notification for a pending permission."""
 
 Keep: TypeAlias = Callable[[object], Awaitable[None]]
-"""Makes the `updatedPermissions` of an answer hold. Raises `NotKept`."""
+"""Applies the `updatedPermissions` of an answer. Raises `NotKept`."""
 
 
 Suggest: TypeAlias = Callable[[Proposal], tuple[str, ...]]
-"""The narrowest rules that would allow a call; none where no rule helps."""
+"""The narrowest rules that would allow a call; empty if no rule helps."""
 
 
 class NotKept(ValueError):
-    """What a hook wants cannot be made to hold. The message says why."""
+    """A hook's request cannot be applied. The message says why."""
 
 
 async def keep_nothing(wanted: object) -> None:
@@ -54,9 +54,9 @@ class HookApprover:
         keep: Keep = keep_nothing,
         suggest: Suggest = lambda proposal: (),
     ) -> None:
-        """`is_somebody` says whether the approver keeps a person waiting, which hooks are then told of.
+        """`is_somebody` says whether the approver keeps a person waiting; hooks are then notified.
 
-        `keep` makes what hooks allow hold for longer than the call, for which `suggest` has rules to offer.
+        `keep` applies permissions of hooks beyond the call; `suggest` offers rules for that.
         """
         self._runner = runner
         self._scene = scene
@@ -66,7 +66,7 @@ class HookApprover:
         self._suggest = suggest
 
     def before(self, approver: Approver) -> HookApprover:
-        """The same hooks before somebody else, who announces himself."""
+        """The same hooks before another approver, which sends its own notification."""
         return HookApprover(self._runner, self._scene, approver, keep=self._keep, suggest=self._suggest)
 
     async def approve(self, proposal: Proposal, verdict: Verdict, /) -> Verdict:
@@ -84,7 +84,7 @@ class HookApprover:
         return await self._approver.approve(proposal, verdict)
 
     async def _consent(self, answers: Sequence[HookAnswer]) -> Verdict | None:
-        """By the first that allows and of which all can be done."""
+        """The first that allows and can be applied in full."""
         for answer in answers:
             if answer.permission != "allow":
                 continue
@@ -107,7 +107,7 @@ class HookApprover:
         return None
 
     def _announce(self, proposal: Proposal) -> None:
-        """Beside the question, which waits for no hook."""
+        """In the background: the question does not wait for hooks."""
         if hooks := self._runner.choose("Notification", WAITING, proposal):
             ctx = proposal.ctx
             told = common(self._scene, "Notification", ctx.cwd, ctx.facts.agent)

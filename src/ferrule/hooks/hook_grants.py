@@ -1,4 +1,4 @@
-"""Permissions that a hook gives for longer than one call: for the session, or saved in a settings file."""
+"""Permissions that a hook grants beyond one call: for the session, or saved in a settings file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LEVELS: Final[Mapping[str, Level]] = {
     "userSettings": Level.USER,
 }
 _MODES: Final = frozenset({Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.PLAN, Mode.DONT_ASK})
-"""Those that a session may go to while it lasts; the others are chosen at its start."""
+"""Modes that a session may switch to; the others are chosen at its start."""
 
 
 async def make_hold(wanted: object, state: SessionState, cwd: str, store: TrustStore) -> None:
@@ -53,7 +53,7 @@ def _check(update: Update) -> None:
             except RuleError as error:
                 raise NotKept(str(error)) from None
             if behavior is not Behavior.ALLOW and destination == SESSION:
-                raise NotKept(f"a rule that does not allow needs a file to stand in, such as localSettings: {rule}")
+                raise NotKept(f"a rule that does not allow must be saved in a file, such as localSettings: {rule}")
         case ModeSet(mode):
             if mode not in _MODES:
                 raise NotKept(f"the mode `{mode}` can only be chosen at the start of a session")

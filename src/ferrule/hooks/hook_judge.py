@@ -1,6 +1,6 @@
 """PreToolUse hooks as one judge.
 
-A hook's allow answers where nobody else has an opinion; a rule that denies or
+A hook's allow applies if nothing else decides; a rule that denies or
 asks is stricter and wins. Input that a hook changed is judged as changed, by
 the rules and by all other hooks, but not by the hook that wrote it.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 MOST: Final = 1_000
-"""Calls that are remembered; of one that is refused nobody says that it is over."""
+"""Calls that are remembered: the end of a refused call is not reported."""
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ class Remembered:
 
 
 class CallMemory:
-    """By call. The same id may come again in another message, and is another call then."""
+    """By call. The same id may appear again in another message and is a different call there."""
 
     def __init__(self) -> None:
         self._calls: dict[str, Remembered] = {}
@@ -61,7 +61,7 @@ class CallMemory:
 
 
 class HookDenied:
-    """A judge that says what another one does."""
+    """A judge that repeats another one's verdict."""
 
     def __init__(self, runner: Runner, scene: SessionFacts, judge: Judge) -> None:
         self._runner = runner
@@ -87,7 +87,7 @@ class HookDenied:
 
 
 class HookJudge:
-    """Answers at once where all hooks do."""
+    """Answers immediately if all hooks do."""
 
     def __init__(self, runner: Runner, scene: SessionFacts, memory: CallMemory) -> None:
         self._runner = runner
@@ -127,11 +127,11 @@ class HookJudge:
         return self._rewrite(proposal, fresh) or consent_of(answers)
 
     def _rewrite(self, proposal: Proposal, fresh: Sequence[HookAnswer]) -> Verdict | None:
-        """The last hook that wants another input has it; the others are asked again about what it wrote."""
+        """The last hook that changes the input wins; the others are asked again about its version."""
         wanting = [one for one in fresh if one.changed_input not in (None, proposal.arguments)]
         for answer in wanting:
             if not answer.hook.may_change_input:
-                reason = f"{answer.hook.label} wants another input, and only managed hooks may change one"
+                reason = f"{answer.hook.label} changed the input, and only managed hooks may do that"
                 return Verdict(behavior=Behavior.ASK, source="hook", reason=reason, origin=answer.hook.origin)
         if not wanting:
             return None
@@ -151,7 +151,7 @@ def refusal_of(answers: Sequence[HookAnswer]) -> Verdict | None:
 
 
 def consent_of(answers: Sequence[HookAnswer]) -> Verdict | None:
-    """What is left to say where none refuses."""
+    """The verdict if none refuses."""
     return _opinion(answers, "ask", "allow")
 
 
@@ -182,12 +182,12 @@ def _of(answer: HookAnswer) -> Verdict:
         case "ask":
             return Verdict(behavior=Behavior.ASK, source="hook", reason=quote_hook(answer, "ask first"), origin=origin)
         case "defer":
-            reason = f"{answer.hook.label} puts it off, which this version can only do by ending here"
+            reason = f"{answer.hook.label} deferred it, which this version does not support; the turn ends"
             return Verdict(behavior=Behavior.DENY, source="hook", reason=reason, origin=origin, stops=reason)
         case _:
             return Verdict(behavior=Behavior.DENY, source="hook", reason=quote_hook(answer, "no"), origin=origin)
 
 
 def quote_hook(answer: HookAnswer, otherwise: str) -> str:
-    """Whose words they are, and the words, to stand inside a sentence."""
+    """The hook's label and its reason, for use inside a sentence."""
     return f"{answer.hook.label} says: {(answer.reason or otherwise).rstrip().removesuffix('.')}"

@@ -20,10 +20,10 @@ from .hook import AgentPrompt, Condition, Function, Hook, HookBook, ModelPrompt,
 from .hook_matching import BadMatcher, matcher
 
 MakeService: TypeAlias = Callable[[Mapping[str, Any]], Service]
-"""From a hook as it stands in a file. Raises `HookError`."""
+"""Makes a hook from its entry in a file. Raises `HookError`."""
 
 SESSION_END_SECONDS: Final = 60.0
-"""The most that the end of a session waits for its hooks, whatever they ask for."""
+"""The longest that the end of a session waits for its hooks, whatever their timeouts."""
 _LONGEST_NAME: Final = 80
 _GUARDS: Final = frozenset({"python", "prompt", "agent", "mcp_tool"})
 """Types whose failure refuses at a gate, unless the hook says otherwise. Others fail open, as users know them."""
@@ -35,13 +35,13 @@ class HookError(ValueError):
 
 @named_value
 class Loading:
-    """What hooks are made with."""
+    """What is needed to make hooks."""
 
     workspace: str
     condition: Callable[[str], Condition]
     """What an `if` means. Raises `ValueError` for a rule that cannot be read."""
     services: Mapping[str, MakeService]
-    """What else can be a hook, by type."""
+    """Further kinds of hooks, by type."""
     only_managed_change_input: bool = False
     once_counts: bool = False
     """Whether a hook may say that it runs once in a session, as those of skills may."""
@@ -63,7 +63,7 @@ def load_hooks(found: Iterable[SourcedHook], using: Loading) -> LoadedHooks:
         except HookError as error:
             words = f"{one.source}: the hook for `{one.event}` cannot be run: {error}"
             if one.event in PROMPT_GATES:
-                raise HookError(f"{words} Going on without it could allow more.") from None
+                raise HookError(f"{words} Continuing without it could allow more.") from None
             warnings.append(words)
     return LoadedHooks(book=HookBook(hooks), warnings=tuple(warnings))
 
@@ -73,7 +73,7 @@ def _hook(found: SourcedHook, using: Loading) -> Hook:
     moment = MOMENTS.get(event)
     if moment is None:
         known = event in NEVER_TOLD
-        raise HookError("this version never tells of that event." if known else "there is no such event.")
+        raise HookError("this version never reports that event." if known else "the event does not exist.")
     kind = said["type"]
     if kind not in moment.types:
         raise HookError(f"hooks of the type {kind} are not run for this event.")
@@ -119,10 +119,10 @@ def _work(said: Mapping[str, Any], using: Loading) -> Work:
 def _program(said: Mapping[str, Any]) -> Program:
     shell = said.get("shell", "sh")
     if shell == "powershell":
-        raise HookError("there is no PowerShell here. Give a command for sh or bash.")
+        raise HookError("PowerShell is not available. Give a command for sh or bash.")
     arguments = said.get("args")
     if "\0" in said["command"]:
-        raise HookError("its command holds a NUL character.")
+        raise HookError("its command contains a NUL character.")
     return Program(said["command"], None if arguments is None else tuple(arguments), shell)
 
 
@@ -152,7 +152,7 @@ def _name(said: Mapping[str, Any]) -> str:
 def _import_function(path: str, workspace: str) -> Callable[[Any], Any]:
     """The function, of an installed module.
 
-    A module that lies in the workspace itself is not taken: whoever can write
+    A module inside the workspace is not accepted: whoever can write
     there could then decide what runs inside this process.
     """
     module, _, name = path.partition(":")
@@ -160,7 +160,7 @@ def _import_function(path: str, workspace: str) -> Callable[[Any], Any]:
     try:
         usual, here = PathFinder.find_spec(top), PathFinder.find_spec(top, [workspace])
         if usual is not None and here is not None and usual.origin == here.origin:
-            raise HookError(f"the module {top} lies in the workspace. Install it, and leave it out of there.")
+            raise HookError(f"the module {top} is inside the workspace. Install it outside.")
         value: Any = importlib.import_module(module)
         for part in name.split("."):
             value = getattr(value, part)
@@ -169,5 +169,5 @@ def _import_function(path: str, workspace: str) -> Callable[[Any], Any]:
     except Exception as error:  # importing runs somebody else's code
         raise HookError(f"{path} cannot be loaded: {type(error).__name__}: {error}.") from None
     if not callable(value):
-        raise HookError(f"{path} is no function.")
+        raise HookError(f"{path} is not a function.")
     return value

@@ -1,6 +1,6 @@
 """Which hooks an event is for.
 
-A matcher of letters, digits, `_`, `-`, blanks, commas and bars is a list of
+A matcher of letters, digits, `_`, `-`, spaces, commas and bars is a list of
 whole names. With any other character it is a regular expression that may match
 anywhere: `Edit.*` is for NotebookEdit too, and `mcp__memory` for no tool at all.
 """
@@ -18,11 +18,11 @@ Matches: TypeAlias = Callable[[str], bool]
 _NAMES: Final = re.compile(r"[A-Za-z0-9_\- ,|]+")
 _NAMED_GROUP: Final = re.compile(r"\(\?<(?![=!])")
 LONGEST: Final = 1_000
-"""Characters of a name that a regular expression is asked about: a slow one must not hold up everybody."""
+"""Characters of a name that a regular expression is applied to: a slow one must not block the others."""
 
 
 class BadMatcher(ValueError):
-    """A matcher that is no regular expression. The message says why."""
+    """A matcher that is not a valid regular expression. The message says why."""
 
 
 def everything(_: str) -> bool:
@@ -43,5 +43,5 @@ def matcher(text: str, event: str) -> Matches:
     try:
         pattern = re.compile(_NAMED_GROUP.sub("(?P<", text))
     except (re.error, OverflowError, RecursionError) as error:
-        raise BadMatcher(f"`{text}` is no regular expression: {error}") from None
+        raise BadMatcher(f"`{text}` is not a valid regular expression: {error}") from None
     return lambda name: pattern.search(name[:LONGEST]) is not None

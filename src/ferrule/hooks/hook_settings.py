@@ -31,9 +31,9 @@ def hooks_of(layered: Layered, workspace: str) -> LoadedHooks:
 
 
 def condition(text: str, workspace: str) -> Condition:
-    """An `if` is for the calls that a deny rule of the same text would not let go. Raises `RuleError`.
+    """An `if` applies to the calls that a deny rule of the same text would match. Raises `RuleError`.
 
-    Of a call that is not understood, only the tool has to be the rule's: a guard is not left out by a riddle.
+    If a call cannot be parsed, only the tool has to match, so that nothing unclear skips a guard.
     """
     folder, home = _forms(workspace), _forms(os.path.expanduser("~"))
     places = Places(cwd=folder, home=home, roots=folder)
@@ -65,6 +65,6 @@ def _posting(layered: Layered) -> MakeService:
 
 
 def _texts_of(layered: Layered, key: str) -> tuple[str, ...] | None:
-    """The texts of a list; `None` where no file has one."""
+    """The strings of a list; `None` if no file has one."""
     found = layered.limit(key)
     return None if found is None else tuple(item.value for item in found)

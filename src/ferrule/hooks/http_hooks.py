@@ -1,7 +1,7 @@
-"""A hook that is an address: the event is posted to it, and its answer is JSON.
+"""A hook that is a URL: the event is posted to it, and its answer is JSON.
 
 Only an answer with a status of success decides anything. No redirect is
-followed: the address in the settings is the one that was agreed to.
+followed: only the URL in the settings was trusted.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from .payloads import encode_payload
 LARGEST: Final = 1 << 20
 _LONG: Final = 3600.0
 _TIMEOUTS: Final = Timeouts(connect=15.0, first_byte=_LONG, idle=_LONG)
-"""The hook's own limit is the one that counts."""
+"""The hook's own limit applies."""
 _VARIABLE: Final = re.compile(r"\$(?:\{(\w+)\}|(\w+))", re.ASCII)
 
 
 @named_value
 class Addresses:
-    """What the settings say of addresses, as far as they say anything."""
+    """What the settings say about URLs, if anything."""
 
     allowed: tuple[str, ...] | None = None
-    """Where events may be posted; `*` stands for any text."""
+    """Where events may be posted; `*` matches any text."""
     variables: frozenset[str] | None = None
     """Which variables of the environment may leave in a header."""
 
 
 def posting(said: Mapping[str, Any], addresses: Addresses, environment: Mapping[str, str] = os.environ) -> Service:
-    """From a hook as it stands in a file. Raises `HookError`."""
+    """Makes a hook from its entry in a file. Raises `HookError`."""
     try:
         url = Url.parse(said["url"])
     except BadUrl as error:
-        raise HookError(f"its `url` cannot be asked: {error}.") from None
+        raise HookError(f"its `url` cannot be used: {error}.") from None
     if addresses.allowed is not None and not _is_among(str(url), addresses.allowed):
         raise HookError(f"{url} is not among `allowedHttpHookUrls`.")
     variables = frozenset[str](said.get("allowedEnvVars", ()))
@@ -84,5 +84,5 @@ def _is_among(url: str, patterns: Iterable[str]) -> bool:
 
 
 def _fill(value: str, known: Mapping[str, str]) -> str:
-    """A variable that may not leave is nothing."""
+    """A variable that is not allowed becomes an empty string."""
     return _VARIABLE.sub(lambda found: known.get(found[1] or found[2], ""), value)

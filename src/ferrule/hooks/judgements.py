@@ -1,7 +1,7 @@
-"""What a model says of an event: `{"ok": true}`, or `{"ok": false, "reason": "..."}`, as the JSON of a hook's answer.
+"""What a model says about an event: `{"ok": true}`, or `{"ok": false, "reason": "..."}`, as a hook's JSON answer.
 
-A yes is no objection and permits nothing. A no refuses what is about to happen;
-where nothing is, it ends the turn or is told to the session's model.
+A yes means no objection; it permits nothing. A no refuses what is about to happen;
+where nothing is, it ends the turn or is passed to the session's model.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def judgement(event: str, text: str, *, goes_on: bool = False) -> Mapping[str, A
 
 
 def _strictest(text: str) -> Mapping[str, Any]:
-    """Of all that it says, in case that it thinks aloud before its answer, or quotes an example."""
+    """Of all its text, in case it reasons before its answer or quotes an example."""
     found = [one for one in _objects(text) if isinstance(one.get("ok"), bool)]
     for one in found:
         if not one["ok"]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class HookMoved:
-    """A step after the call. It changes nothing; the next call waits for it, as what hooks leave is for that."""
+    """A step after the call. It changes nothing, but the next call waits for it, to see variables that hooks set."""
 
     def __init__(self, runner: Runner, scene: SessionFacts) -> None:
         self._runner = runner
@@ -39,11 +39,11 @@ class HookMoved:
 
 
 MOST_BLOCKS: Final = 8
-"""How often in a row hooks may send the model back to work before its turn ends all the same."""
+"""How often in a row hooks may send the model back to work before its turn ends anyway."""
 
 
 class Lifecycle:
-    """Each method runs the hooks of one event and gives what they say. Satisfies `core.ports.TurnHooks`."""
+    """Each method runs the hooks of one event and returns what they say. Satisfies `core.ports.TurnHooks`."""
 
     def __init__(self, runner: Runner, scene: SessionFacts, look: Callable[[], None] = lambda: None) -> None:
         """`look` is called before each event, to see whether hooks have changed."""
@@ -63,7 +63,7 @@ class Lifecycle:
     async def prompt_expanding(
         self, cwd: str, prompt: str, *, kind: Literal["slash_command", "mcp_prompt"], name: str, args: str, source: str
     ) -> TurnWords:
-        """What a person has asked for with a slash is about to become a prompt."""
+        """A slash command is about to become a prompt."""
         return await self.tell(
             "UserPromptExpansion",
             cwd,
@@ -75,7 +75,7 @@ class Lifecycle:
         )
 
     async def stopping(self, cwd: str, last: str, *, blocked: int = 0) -> TurnWords:
-        """The model is done. A block sends it back to work, but not for ever: `blocked` counts those before."""
+        """The model is done. A block sends it back to work, but not forever: `blocked` is the number so far."""
         said = await self.tell(
             "Stop",
             cwd,
@@ -127,7 +127,7 @@ class Lifecycle:
         return await self.tell("PostCompact", cwd, trigger=trigger, compact_summary=summary)
 
     async def tell(self, event: str, cwd: str, /, **fields: Any) -> TurnWords:
-        """Any event, with the fields that it has beside those that all have."""
+        """Any event, with its fields in addition to the common ones."""
         self._look()
         subject = str(fields.get(MOMENTS[event].matched_on, ""))
         hooks = self._runner.choose(event, subject, agent=fields.get("agent_id", "main"))

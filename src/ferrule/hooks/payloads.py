@@ -1,4 +1,4 @@
-"""What hooks are told: the JSON of each event."""
+"""What hooks receive: the JSON of each event."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Response: TypeAlias = Callable[[Proposal, ToolOutcome], Any]
 
 @named_value
 class SessionFacts:
-    """What every event tells of the session."""
+    """What every event says about the session."""
 
     session_id: str
     project: str
@@ -54,7 +54,7 @@ def of_call(scene: SessionFacts, event: str, proposal: Proposal) -> dict[str, An
 
 
 def suggestions_of(rules: Iterable[str]) -> list[dict[str, Any]]:
-    """Rules that would allow a call, in the words of `updatedPermissions`, so that a hook can give them back.
+    """Rules that would allow a call, in the form of `updatedPermissions`, so that a hook can return them.
 
     >>> suggestions_of(["Bash(make test)"])[0]["rules"]
     [{'toolName': 'Bash', 'ruleContent': 'make test'}]
@@ -70,7 +70,7 @@ def _rule(tool: str, opening: str, rest: str) -> dict[str, str]:
 
 
 def of_outcome(scene: SessionFacts, proposal: Proposal, outcome: ToolOutcome, response: Response) -> dict[str, Any]:
-    """`PostToolUse` for a call that went well, `PostToolUseFailure` for one that did not."""
+    """`PostToolUse` for a call that succeeded, `PostToolUseFailure` for one that failed."""
     failed = outcome.status is not Status.OK
     told = of_call(scene, "PostToolUseFailure" if failed else "PostToolUse", proposal)
     if failed:
@@ -84,7 +84,7 @@ def of_outcome(scene: SessionFacts, proposal: Proposal, outcome: ToolOutcome, re
 
 
 def encode_payload(payload: Payload) -> bytes:
-    """As one line, for a program or an address. What JSON has no word for is written as its text."""
+    """As one line, for a program or a URL. Values that JSON cannot represent are written as text."""
     return json.dumps(payload, default=str, ensure_ascii=True).encode() + b"\n"
 
 

@@ -1,8 +1,8 @@
 """A hook that is a program: JSON in, an exit code and a little text out, and nothing of it left when its time is up.
 
-It is over when its own process is: what it started may go on, and may keep its
-output open, without anybody waiting for that. Of what it prints, the first
-`LARGEST` bytes are kept and the rest is thrown away as it comes.
+It has ended when its own process has: what it started may continue, and may keep
+its output open, but nothing waits for that. Of what it prints, the first
+`LARGEST` bytes are kept and the rest is discarded.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class _Kept:
 
 
 class _Started:
-    """A program under way."""
+    """A running program."""
 
     def __init__(self, program: Program, given: bytes, around: HookEnvironment) -> None:
         outputs = [os.pipe(), os.pipe()]
@@ -148,7 +148,7 @@ class _Started:
         self._process.wait()
 
     async def _drain(self) -> None:
-        """Read what is there now, and hold the pipes no longer."""
+        """Read what is available now, and close the pipes."""
         loop = asyncio.get_running_loop()
         for reader in self._readers:
             done: asyncio.Future[None] = loop.create_future()
@@ -164,14 +164,14 @@ def _words(program: Program, env: Mapping[str, str]) -> list[str]:
 
 
 def _fill(word: str, env: Mapping[str, str]) -> str:
-    """No shell puts the project's folder in where there is none."""
+    """Without a shell, the project's folder is filled in here."""
     for name in ("CLAUDE_PROJECT_DIR", "FERRULE_PROJECT_DIR"):
         word = word.replace(f"${{{name}}}", env.get(name, ""))
     return word
 
 
 def _stdin(given: bytes) -> int:
-    """A pipe that holds all of it, so that nobody waits for a program that does not read; a file for what is longer."""
+    """A pipe that holds all of it, so that a program that does not read blocks nobody; a file for longer input."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     if hasattr(fcntl, "F_SETPIPE_SZ") and len(given) > _BUFFER:
@@ -194,7 +194,7 @@ def _stdin(given: bytes) -> int:
 
 
 def _handles(pids: list[int]) -> list[int]:
-    """What stands for a process for good: its number may be another's by the time it is used."""
+    """A permanent handle of a process: its number may be reused by another one."""
     handles: list[int] = []
     for pid in pids if hasattr(os, "pidfd_open") else ():
         with suppress(OSError):

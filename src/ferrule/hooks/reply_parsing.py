@@ -1,8 +1,8 @@
-"""What a hook said, read off its exit code, its output or its JSON.
+"""Parses a hook's reply from its exit code, its output or its JSON.
 
-Whatever a hook prints, reading it gives an `HookAnswer` and never an error. What is
-wrong with an answer is kept as its `fault`, for people to see. A refusal counts
-wherever it stands in the JSON; a permission only where it belongs.
+Whatever a hook prints, parsing it gives a `HookAnswer` and never an error. What is
+wrong with an answer is kept as its `fault`, for people to see. A refusal applies
+anywhere in the JSON; a permission only where it belongs.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class Reply:
     stdout: str = ""
     stderr: str = ""
     json: object = None
-    """From a function, which need not write it down."""
+    """From a function, which returns it directly."""
     failure: str = ""
-    """Why there is no answer at all: it ran out of time, could not be started, broke down."""
+    """Why an answer is missing: it timed out, could not be started, or crashed."""
 
 
 @named_value
@@ -51,7 +51,7 @@ class HookAnswer:
     hook: Hook
     permission: Permission | None = None
     blocks: bool = False
-    """On events that are not about a permission: what is about to happen must not, or must go on."""
+    """On events that are not about a permission: block what is about to happen, or continue."""
     reason: str = ""
     stops: str | None = None
     """Why everything is to end, if it is."""
@@ -61,7 +61,7 @@ class HookAnswer:
     """For the person."""
     changed_input: Mapping[str, Any] | None = None
     special: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """All that stands under `hookSpecificOutput`."""
+    """The content of `hookSpecificOutput`."""
     fault: str = ""
 
     @property
@@ -86,16 +86,16 @@ def parse_reply(hook: Hook, reply: Reply, save: Save) -> HookAnswer:
         try:
             value = _parse_json(stdout)
         except (ValueError, RecursionError) as error:
-            return _failure(hook, f"it printed something that is no JSON: {_short(str(error))}")
+            return _failure(hook, f"it printed invalid JSON: {_short(str(error))}")
         return _from_json(hook, value, save)
     if reply.exit_code:
         said = _first_line(reply.stderr) or _first_line(stdout)
         return _failure(hook, f"it ended with exit code {reply.exit_code}" + (f": {said}" if said else ""))
     if "\0" in stdout:
-        return _failure(hook, "it printed something that is no text")
+        return _failure(hook, "it printed binary data")
     takes_text = MOMENTS[hook.event].text_is_context
     if (hook.fails_closed or not takes_text) and _hides_json(stdout):
-        return _failure(hook, "its JSON stands behind other text and was not read. It must print the JSON alone")
+        return _failure(hook, "its JSON follows other output and was ignored. It must print only the JSON")
     if takes_text:
         return HookAnswer(hook=hook, context=_bound(stdout, save))
     return HookAnswer(hook=hook)
@@ -108,7 +108,7 @@ def _hides_json(text: str) -> bool:
 
 
 def _parse_json(text: str) -> object:
-    """Of a key that is there twice, the value that refuses counts."""
+    """For a duplicate key, a value that refuses takes precedence."""
     return json.loads(text, object_pairs_hook=_strictest)
 
 
@@ -137,7 +137,7 @@ def _refuses(value: object) -> bool:
 
 
 def _blocking(hook: Hook, reply: Reply, save: Save) -> HookAnswer:
-    """Exit code 2. No JSON takes it back."""
+    """Exit code 2. JSON cannot override it."""
     said = _bound(reply.stderr.strip(), save) or "it gave no reason"
     if hook.event == "PreToolUse":
         return HookAnswer(hook=hook, permission="deny", reason=said)
@@ -150,7 +150,7 @@ def _blocking(hook: Hook, reply: Reply, save: Save) -> HookAnswer:
 
 
 def _failure(hook: Hook, why: str) -> HookAnswer:
-    """It did not answer. That refuses only where the hook is said to fail closed."""
+    """It did not answer. That refuses only if the hook fails closed."""
     fault = f"{hook.label}: {why}"
     if not hook.fails_closed:
         return HookAnswer(hook=hook, fault=fault)
@@ -172,12 +172,12 @@ def _from_json(hook: Hook, value: object, save: Save) -> HookAnswer:
         return answer
     fault = f"{hook.label}: {'; '.join(reading.faults)}"
     if hook.fails_closed and answer.permission != "deny" and not answer.blocks:
-        return _refusal(hook, f"its answer is not understood ({reading.faults[0]}) and it fails closed", fault=fault)
+        return _refusal(hook, f"its answer is invalid ({reading.faults[0]}) and it fails closed", fault=fault)
     return replace(answer, fault=fault)
 
 
 class _Reading:
-    """One object, looked at key by key. What has the wrong type is a fault and counts as left out."""
+    """Reads one object key by key. A value of the wrong type is a fault and is ignored."""
 
     def __init__(self, hook: Hook, value: Mapping[str, Any], save: Save) -> None:
         self._hook = hook
@@ -196,7 +196,7 @@ class _Reading:
         named = self._special.get("hookEventName", self._hook.event)
         if named == self._hook.event:
             return False
-        self.faults.append(f"`hookEventName` is not {self._hook.event}, so only a refusal in it counts")
+        self.faults.append(f"`hookEventName` is not {self._hook.event}, so only a refusal in it applies")
         return True
 
     def answer(self) -> HookAnswer:
@@ -306,7 +306,7 @@ class _Reading:
 
 
 def _refusing_part(value: object) -> Mapping[str, Any]:
-    """The first object of a list that says no. Nothing else in a list counts."""
+    """The first object of a list that says no. Everything else in a list is ignored."""
     for part in cast(list[Any], value) if isinstance(value, list) else ():
         if isinstance(part, dict) and _refuses(cast(object, part)):
             return cast(Mapping[str, Any], part)
@@ -314,7 +314,7 @@ def _refusing_part(value: object) -> Mapping[str, Any]:
 
 
 def _refusal_word(word: object) -> object:
-    """In small letters where it refuses or asks; any other word must be spelt as it is."""
+    """Lower-cased if it refuses or asks; any other word must match exactly."""
     return word.strip().lower() if isinstance(word, str) and _refuses(word) else word
 
 
@@ -322,7 +322,7 @@ def _bound(text: str, save: Save) -> str:
     if len(text) <= LONGEST_TEXT:
         return text
     place = save(text)
-    where = f"the whole of it is in {place}" if place else "the rest was not kept"
+    where = f"the full text is in {place}" if place else "the rest was not kept"
     return f"{text[:PREVIEW]}\n[... {len(text) - PREVIEW:,} characters left out; {where} ...]"
 
 

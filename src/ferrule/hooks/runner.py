@@ -17,22 +17,22 @@ if TYPE_CHECKING:  # loaded with the first hook that runs
 
 
 class Runner:
-    """Runs hooks for one session. Whoever opens the session closes it, which ends what runs beside."""
+    """Runs hooks for one session. Whoever opens the session closes it, which ends background hooks."""
 
     def __init__(self, book: Books, worker: Callable[[], Worker]) -> None:
         """`book` is asked at each moment, so that hooks may change while the session lasts.
 
-        `worker` gives the same one each time. It is asked for where there is a hook to run.
+        `worker` returns the same one each time. It is called only if a hook is to be run.
         """
         self._book = book
         self._worker = worker
         self._beside = set[asyncio.Task[None]]()
         self._news: list[Note] = []
         self._over = set[Hook]()
-        """Those that run once, and have; shared with the copies for agents that are hooks."""
+        """Hooks that run once and have run; shared with the copies for agents that are hooks."""
 
     def without_agents(self) -> Runner:
-        """The same, but that no hook is an agent. What runs beside the session is this runner's to end."""
+        """The same without hooks that are agents. This runner ends the background hooks."""
         book, other = self._book, copy(self)
 
         def without(agent: str, chain: Sequence[str] | None) -> HookBook:
@@ -44,20 +44,20 @@ class Runner:
     def choose(
         self, event: str, subject: str = "", proposal: Proposal | None = None, *, agent: str = "main"
     ) -> tuple[Hook, ...]:
-        """For a call, or for what else happens to an agent."""
+        """For a call, or for another event of an agent."""
         facts = proposal.ctx.facts if proposal is not None else None
         book = self._book(facts.agent, facts.chain) if facts is not None else self._book(agent, None)
         return book.choose(event, subject, proposal)
 
     def at_once(self, hooks: Sequence[Hook], payload: Payload) -> list[HookAnswer] | None:
-        """The answers, if nothing has to be waited for."""
+        """The answers, if nothing has to be awaited."""
         if not all(isinstance(hook.work, Function) and not hook.work.waits for hook in hooks):
             return None
         called = self._worker().call
         return [called(hook, cast(Function, hook.work), payload) for hook in self._due(hooks)]
 
     async def ask(self, hooks: Sequence[Hook], payload: Payload) -> list[HookAnswer]:
-        """The answers in the order of the hooks, whichever was first. Those that run beside give none."""
+        """The answers in the order of the hooks. Background hooks give none."""
         due = self._due(hooks)
         for hook in due:
             if hook.beside:
@@ -70,12 +70,12 @@ class Runner:
         return [task.result() for task in tasks]
 
     def start(self, hooks: Sequence[Hook], payload: Payload) -> None:
-        """Let them run beside the session, whatever they are: nobody waits for an answer."""
+        """Run them all in the background: nobody waits for an answer."""
         for hook in self._due(hooks):
             self._start_beside(hook, payload)
 
     def _due(self, hooks: Sequence[Hook]) -> Sequence[Hook]:
-        """Without those that run once and have. Those that are left will have, even if another call comes first."""
+        """Without those that run once and have run. The rest are marked now, in case another call comes first."""
         if not any(hook.once for hook in hooks):
             return hooks
         due = [hook for hook in hooks if hook not in self._over]
@@ -84,11 +84,11 @@ class Runner:
 
     @property
     def busy(self) -> bool:
-        """Whether any hook still runs beside the session."""
+        """Whether any hook still runs in the background."""
         return bool(self._beside)
 
     async def notes(self, agent: str, /) -> tuple[Note, ...]:
-        """What hooks that ran beside the session have to say. Satisfies `core.ports.NoteSource`."""
+        """Messages of background hooks. Satisfies `core.ports.NoteSource`."""
         news = tuple(self._news)
         self._news.clear()
         return news

@@ -50,7 +50,7 @@ class HooksOfSkills:
         return tuple(hook for hooks in held for hook in load_hooks(hooks, self._workspace))
 
     def _at_work(self, id: str) -> tuple[str, Sequence[str]]:
-        """Events of an agent name it by the last part of its name, which no other has."""
+        """Events of an agent name it by the last part of its name, which is unique."""
         for name, session in self._sessions.items():
             if name.rpartition("/")[2] == id:
                 return name, session.chain

@@ -1,4 +1,4 @@
-"""What a PermissionRequest hook wants to hold from now on: the `updatedPermissions` of its answer, read."""
+"""Parses the `updatedPermissions` of a PermissionRequest hook's answer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Update: TypeAlias = RuleAdded | ModeSet
 
 
 def updates_of(wanted: object) -> tuple[Update, ...]:
-    """Raises `NotKept` for what is not understood, so that no half of it is done.
+    """Raises `NotKept` for an invalid entry, so that nothing is applied in part.
 
     >>> updates_of([{"type": "setMode", "mode": "acceptEdits", "destination": "session"}])
     (ModeSet(mode='acceptEdits'),)
@@ -58,7 +58,7 @@ def _read(one: object) -> tuple[Update, ...]:
         case "setMode" if isinstance(said.get("mode"), str) and destination == SESSION:
             return (ModeSet(said["mode"]),)
         case kind:
-            raise NotKept(f"`{str(kind)[:40]}` to {destination} cannot be done by a hook")
+            raise NotKept(f"`{str(kind)[:40]}` to {destination} is not supported for a hook")
 
 
 def _behavior(said: Mapping[str, Any]) -> Behavior:

@@ -1,4 +1,4 @@
-"""One hook at work: whatever it is and whatever it does, there is an answer, and it is on record."""
+"""Runs one hook: whatever it does, it has an answer, and the answer is recorded."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ PROJECT_VARIABLES: Final = ("CLAUDE_PROJECT_DIR", "FERRULE_PROJECT_DIR")
 
 
 async def nobody(asked: Asked, payload: Payload) -> str:
-    """Where there is no session to put it to somebody."""
-    raise ServiceFailed("nobody is here who could answer it")
+    """Used without a session that could ask somebody."""
+    raise ServiceFailed("nobody can answer it here")
 
 
 class Worker:
@@ -92,13 +92,13 @@ class Worker:
         try:
             around = replace(around, env={**self._env, ENV_FILE: self._env_file.create()})
         except OSError as error:
-            return Reply(failure=f"there is no place for the variables that it may leave: {error.strerror}")
+            return Reply(failure=f"the file for its variables cannot be created: {error.strerror}")
         reply = await run_program(program, encode_payload(payload), around, hook.seconds)
         await self._env_file.read(around)
         return reply
 
     def call(self, hook: Hook, function: Function, payload: Payload) -> HookAnswer:
-        """Of a function that does not have to be waited for."""
+        """The reply of a function that does not have to be awaited."""
         began = perf_counter()
         try:
             reply = _from_function(function.call(_own(payload)))
@@ -111,7 +111,7 @@ class Worker:
     async def _wait(
         self, hook: Hook, payload: Payload, work: Callable[[Any], Awaitable[Any]], read: Callable[[Any], Reply]
     ) -> Reply:
-        """In a task of its own, which is ended when its time is up, even if it does not want to."""
+        """In a separate task, which is ended when its time is up."""
         try:
             task = in_own_task(work(_own(payload)), contain_exit)
             try:
@@ -147,7 +147,7 @@ def _from_function(value: object) -> Reply:
     if isinstance(value, Awaitable):
         if isinstance(value, Coroutine):
             value.close()  # so that nothing warns of it
-        return Reply(failure="it gave an awaitable; declare it with `async def`")
+        return Reply(failure="it returned an awaitable; declare it with `async def`")
     return Reply() if value is None else Reply(json=value)
 
 
@@ -160,7 +160,7 @@ def _from_model(event: str, work: ModelPrompt | AgentPrompt, text: str) -> Reply
 
 
 def _own(value: Any) -> Any:
-    """A copy that its receiver may change without anybody else noticing."""
+    """A copy that its receiver may change without side effects."""
     match value:
         case dict():
             return {key: _own(one) for key, one in cast(dict[Any, Any], value).items()}

@@ -1,4 +1,4 @@
-"""Arguments held against the schema of a foreign tool. Imported through `lazy_imports.py` only.
+"""Validates arguments against the schema of a server's tool. Imported through `lazy_imports.py` only.
 
 The schema is a stranger's, so checking must end whatever it says: patterns go
 to an engine whose time is linear in the text, and the number of steps has a
@@ -21,7 +21,7 @@ from referencing.exceptions import Unresolvable
 
 MOST_PROBLEMS: Final = 20
 MOST_STEPS: Final = 10_000
-"""Keywords of the schema that are held against some value: a few hundred for ordinary arguments."""
+"""Schema keywords checked against a value: a few hundred for ordinary arguments."""
 LONGEST_PATTERN: Final = 10_000
 """Characters. The engine takes about a millisecond to read that much, and a second for what large counts unfold to."""
 _LARGE_COUNT: Final = re.compile(r"\{\d{0,9}\d{3}[,}]|,\d*\d{3}\}")
@@ -32,7 +32,7 @@ _Keyword = Callable[[Any, Any, Any, Any], "Iterator[ValidationError] | None"]
 
 
 class TooManySteps(Exception):
-    """The check was given up: the schema branches too often."""
+    """The check was aborted: the schema branches too often."""
 
 
 class Checker:
@@ -48,7 +48,7 @@ class Checker:
             self._validator = None
 
     def problems(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-        """What is wrong with them, in words."""
+        """What is wrong with them, as text."""
         if self._validator is None:
             return ()
         self._left = MOST_STEPS
@@ -114,7 +114,7 @@ _SAFE: Final = {
 
 
 def matches(pattern: Any, text: str) -> bool | None:
-    """Whether the pattern is found in the text; `None` where the pattern cannot be tried safely.
+    """Whether the pattern is found in the text; `None` if the pattern cannot be tried safely.
 
     >>> matches("^(a+)+$", "a" * 5_000 + "!"), matches("^x", "xy"), matches("(?=x)x", "x")
     (False, True, None)

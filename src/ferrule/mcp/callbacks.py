@@ -1,4 +1,4 @@
-"""What a connection asks of its owner, and tells it."""
+"""What a connection asks of its owner and reports to it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class OnProgress(Protocol):
 
 
 class SignIn(Protocol):
-    """A person who can be sent to a page and comes back with what it says."""
+    """A person who can be sent to a page and returns with its result."""
 
     @property
     def address(self) -> str:
@@ -31,7 +31,7 @@ class SignIn(Protocol):
     async def send_to(self, url: str, /) -> None: ...
 
     async def answer(self) -> Mapping[str, str]:
-        """The parameters that they came back with."""
+        """The parameters of the redirect."""
         ...
 
 
@@ -58,13 +58,13 @@ class Unhurried:
 class Hooks:
     server: str
     lost: Callable[[str], None]
-    """The connection is over; why, in words."""
+    """The connection has ended; the reason, as text."""
     changed: Callable[[Kind], None]
     tokens: TokenFile
     start: Callable[[Stdio, ErrorLog], Awaitable[ServerProcess]]
     """Starts the program of a server; raises `CannotStart`."""
     elicit: Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]] | None = None
-    """Puts a server's question to a person; `None` where there is nobody."""
+    """Asks a person a server's question; `None` if nobody can be asked."""
     sign_in: SignIn | None = None
     roots: tuple[str, ...] = ()
     negotiation: Literal["auto", "legacy"] = "auto"

@@ -1,4 +1,4 @@
-"""How long a call may take: so long without a sign of life, and never longer than a hard cap."""
+"""How long a call may take: a limit without progress, and a hard cap."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from typing import Final
 
 EXTENDS_TO: Final = 10
-"""Times its limit a call may take that reports progress all along."""
+"""The hard cap of a call that keeps reporting progress, as a multiple of its limit."""
 
 
 class CallClock:
-    """Moves the end of a running time limit. While a person is asked something, nothing runs out."""
+    """Moves the end of a running time limit. While a person is asked something, no time limit runs."""
 
     def __init__(self, timeout: asyncio.Timeout, limit: float) -> None:
         self._timeout = timeout
@@ -27,7 +27,7 @@ class CallClock:
         return self._loop.time() >= self._latest
 
     def extend(self) -> None:
-        """A sign of life: the time starts anew, up to the cap."""
+        """Progress: the time starts again, up to the cap."""
         if self._held_since is None:
             self._reschedule(min(self._loop.time() + self._limit, self._latest))
 
@@ -49,7 +49,7 @@ class CallClock:
 
 @contextmanager
 def hold(clocks: Collection[CallClock]) -> Generator[None]:
-    """While it lasts, none of them runs."""
+    """While it lasts, all time limits are paused."""
     for clock in clocks:
         clock.hold()
     try:

@@ -56,15 +56,15 @@ class ServerConfig:
     name: str
     transport: Transport
     part: str = ""
-    """What stands for it in the names of its tools."""
+    """Its part of the names of its tools."""
     origin: str = ""
     """Where it was configured."""
     timeout: float | None = None
-    """Seconds that one call may take without a sign of life."""
+    """Seconds that one call may take without progress."""
     always_load: bool = False
     """Its tools are never deferred."""
     trusted: bool = False
-    """What it says of its own tools is believed."""
+    """What it says about its own tools is trusted."""
     concurrent: bool = False
     """Its calls may run side by side."""
 
@@ -82,7 +82,7 @@ class ServerConfig:
 
 
 def in_process(**servers: Any) -> tuple[ServerConfig, ...]:
-    """Server objects by name, for programs that bring their own."""
+    """Server objects by name, for programs that define their own."""
     parts = server_parts(servers)
     return tuple(
         ServerConfig(name=name, transport=InProcess(server), part=parts[name], origin="this program")
@@ -91,7 +91,7 @@ def in_process(**servers: Any) -> tuple[ServerConfig, ...]:
 
 
 def endpoint(transport: Transport) -> Iterator[str]:
-    """What makes it another server if it changes. Values of variables and headers may be secrets, and are not in it."""
+    """If it changes, it is another server. Values of variables and headers may be secrets, and are not in it."""
     match transport:
         case Stdio(command, args, env, cwd):
             yield from ("stdio", command, *args, *sorted(env or {}), cwd or "")

@@ -1,9 +1,9 @@
-"""Which servers there are: what stands in the settings, as far as it may be started.
+"""Which servers are configured: those in the settings that may be started.
 
-A server counts as a whole from the highest level that names it. What a project
-brings has passed `settings.trust_items` before it gets here, and every entry the
-checks of `settings.settings_loading`, so it is read as it stands. Every server that is
-left out is named in a warning, with the place where it stands.
+The highest level that names a server defines all of it. A project's entries
+have passed `settings.trust_items` before, and every entry the checks of
+`settings.settings_loading`, so no further checks are made. Every server that is left out
+is named in a warning, with the place that defines it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
 class Expansion:
-    """Puts in the values, and remembers the names that have none and no default: those stay as they are written.
+    """Inserts the values, and remembers names without value and default: those stay as they are written.
 
     >>> expansion = Expansion({"HOST": "a.test"})
     >>> expansion("https://${HOST}:${PORT:-80}/${PATH_TO}"), expansion.unset
@@ -54,7 +54,7 @@ class Expansion:
 
 PROJECT_VARIABLES: Final = ("CLAUDE_PROJECT_DIR", "FERRULE_PROJECT_DIR")
 _GIVEN: Final = (Level.COMMAND_LINE, Level.MANAGED)
-"""Levels that are left when only given servers count."""
+"""Levels that apply when only given servers are used."""
 
 
 @plain_value
@@ -103,7 +103,7 @@ def read_configured(layered: Layered, *, cwd: str, environment: Mapping[str, str
 
 
 def _transport(entry: Mapping[str, Any], expand: Expansion, cwd: str) -> Transport | None:
-    """`None` for a kind that nothing here speaks."""
+    """`None` for an unsupported transport."""
     kind = entry.get("type", "stdio")
     if kind == "stdio":
         args = tuple(expand(argument) for argument in entry.get("args", ()))
@@ -123,7 +123,7 @@ def _transport(entry: Mapping[str, Any], expand: Expansion, cwd: str) -> Transpo
 
 
 def _is_wanted(name: str, found: Sourced[Mapping[str, Any]], layered: Layered, warnings: list[str]) -> bool:
-    """Whether no list of names leaves it out. These lists speak of what stands in .mcp.json only."""
+    """Whether no list of names leaves it out. These lists apply to .mcp.json only."""
     if not found.source.path.endswith(f"/{PROJECT_SERVERS}"):
         return True
     if name in _names(layered, "disabledMcpjsonServers"):

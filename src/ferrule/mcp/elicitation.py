@@ -1,4 +1,4 @@
-"""A server's questions to a person: a form becomes questions, the answers become what the form asks for."""
+"""A server's questions to a person: a form becomes questions, the answers become the form's content."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OPENED, REFUSED = "I have opened it", "No"
 
 
 async def put_to_person(questioner: Questioner, server: str, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer as the protocol has it: what was said, or that the person declined, or that nobody is there."""
+    """The answer as the protocol has it: the content, or that the person declined, or that nobody can be asked."""
     if asked.get("mode") == "url":
         return await _ask_to_open(questioner, server, asked)
     schema = cast(Mapping[str, Any], asked.get("requestedSchema") or {})
@@ -46,7 +46,7 @@ async def _confirm(questioner: Questioner, server: str, message: str) -> dict[st
 
 
 async def _ask_to_open(questioner: Questioner, server: str, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The address is shown and never opened from here: whether to trust it is the person's to say."""
+    """The URL is shown and never opened from here: the person decides whether to trust it."""
     text = f"{asked.get('message', '')}\n{asked.get('url', '')}"
     answers = await questioner.ask((Question(text, choices=(Choice(OPENED), Choice(REFUSED))),), asker=server)
     if isinstance(answers, Unanswered):
@@ -67,7 +67,7 @@ def _question(message: str, name: str, field: Mapping[str, Any]) -> Question:
 
 
 def _show_default(field: Mapping[str, Any]) -> str:
-    """What counts if nothing is said, as a person would say it."""
+    """The default, as a person would write it."""
     default: Any = field["default"]
     values: list[Any] = cast(list[Any], default) if isinstance(default, list) else [default]
     labels = _labels(field)
@@ -75,7 +75,7 @@ def _show_default(field: Mapping[str, Any]) -> str:
 
 
 def _labels(field: Mapping[str, Any]) -> dict[str, Any]:
-    """What can be chosen, each with the value that it stands for."""
+    """The choices, each with its value."""
     if field.get("type") == "boolean":
         return {YES: True, NO: False}
     source = cast(Mapping[str, Any], field.get("items") or {}) if field.get("type") == "array" else field
@@ -91,7 +91,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def _value(field: Mapping[str, Any], answer: Answer) -> Any:
-    """`None` where the answer is none that the field can take."""
+    """`None` if the answer is not valid for the field."""
     labels = _labels(field)
     chosen = [labels[label] for label in answer.chosen if label in labels]
     if field.get("type") == "array":

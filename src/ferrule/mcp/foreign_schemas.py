@@ -1,4 +1,4 @@
-"""Foreign JSON Schemas as a model's service takes them: an object at the root, with its properties."""
+"""Servers' JSON Schemas in the form that model services accept: an object at the root, with its properties."""
 
 from __future__ import annotations
 

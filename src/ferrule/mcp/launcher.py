@@ -33,7 +33,7 @@ class ServerChild(Protocol):
 
     @property
     def trouble(self) -> str:
-        """Why it never was the program it was to be, or was lost; else empty."""
+        """Why the program could not be run, or was lost; otherwise empty."""
         ...
 
     async def ask_to_end(self) -> None:
@@ -51,7 +51,7 @@ class ServerChild(Protocol):
 
 class Launcher(Protocol):
     def can_hold(self) -> bool:
-        """Whether what rules deny of paths can be kept from a server, as far as that was tried."""
+        """Whether paths that rules deny can be hidden from a server, as far as that was tried."""
         ...
 
     async def wanted_hold(self, cwd: str | None, /) -> ProgramHold | None:

@@ -1,4 +1,4 @@
-"""What takes long to load, loaded when a server is first used and in a thread, so that nobody waits for it."""
+"""What takes long to load, loaded in a thread when a server is first used, so that nothing blocks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ..core.threads import in_a_thread
 
 
 async def load_wire():
-    """The module `wire`, with the protocol's package behind it: over a second of work."""
+    """The module `wire`, with the protocol's package: over a second of work."""
     return await in_a_thread(_wire)
 
 

@@ -71,7 +71,7 @@ class ListingCache:
         self._folder = folder
 
     def load(self, server: ServerConfig) -> ServerListing | None:
-        """`None` where nothing is known, or what is there cannot be used."""
+        """`None` if nothing is cached, or the cache cannot be used."""
         path = self._path(server)
         try:
             if path is None or path.stat().st_size > LARGEST:
@@ -81,7 +81,7 @@ class ListingCache:
             return None
 
     def save(self, server: ServerConfig, listing: ServerListing) -> None:
-        """Never fails: without it, the next start knows less."""
+        """Never fails: it is only a cache."""
         path = self._path(server)
         if path is None:
             return
@@ -102,7 +102,7 @@ class ListingCache:
                 draft.unlink()
 
     def was_awaited_in_vain(self, server: ServerConfig) -> bool:
-        """Whether somebody waited for what it offers, and it has not come since."""
+        """Whether a wait for its list was in vain, and the list has not arrived since."""
         path = self._path(server)
         return path is not None and path.with_suffix(IN_VAIN).exists()
 

@@ -1,4 +1,4 @@
-"""A server's tool as one of ours: its name, its schema and its words from the server, all else from the contract."""
+"""A server's tool as one of ours: its name, schema and description from the server, the rest from the contract."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class McpTool(Tool[Mapping[str, Any], ServerAnswer]):
 
     @cached_property
     def cost(self) -> int:
-        """Characters that it takes in a request."""
+        """Its length in a request, in characters."""
         spec = self.spec
         return len(spec.name) + len(spec.description) + len(spec.schema_json())
 
@@ -80,7 +80,7 @@ class McpTool(Tool[Mapping[str, Any], ServerAnswer]):
             raise ToolError(f"{self.name} cannot take these arguments:\n{listed}\nIts schema: {takes}")
 
     def effects(self, input: Mapping[str, Any], ctx: ToolContext) -> Effects:
-        """Unknown, unless a person believes what the server says, or says themselves that calls may run together."""
+        """Unknown, unless a person trusts what the server says, or has allowed parallel calls."""
         config = self._connection.config
         if config.trusted and self.info.read_only:
             return Effects.of(ReadsState(f"mcp:{self.server}"))
@@ -112,7 +112,7 @@ class McpTool(Tool[Mapping[str, Any], ServerAnswer]):
 
 
 class _Progress:
-    """Reports, but not more often than anybody can read."""
+    """Reports, but not more often than a person can read."""
 
     def __init__(self, ctx: ToolContext) -> None:
         self._ctx = ctx
@@ -126,11 +126,11 @@ class _Progress:
 
 
 def _description(info: ToolInfo, server: str) -> str:
-    """Cut where it is too long: a few servers would else fill the window with their manuals."""
+    """Cut where it is too long: otherwise a few servers would fill the window with their manuals."""
     words = info.description.strip()
     if len(words) > LONGEST_DESCRIPTION:
         words = f"{words[: LONGEST_DESCRIPTION - 1]}…"
-    return words or f"The tool `{info.name}` of the server `{server}`, which says nothing about it."
+    return words or f"The tool `{info.name}` of the server `{server}`, which does not describe it."
 
 
 def _result_limit(info: ToolInfo, tokens: int) -> int:

@@ -1,4 +1,4 @@
-"""Names of foreign tools: `mcp__server__tool`, in characters that every model's service takes.
+"""Names of servers' tools: `mcp__server__tool`, in characters that every model's service takes.
 
 A server's part never holds a double underscore, nor begins or ends with one
 underscore, so the first double underscore after the prefix ends it. Where two
@@ -48,7 +48,7 @@ def tool_name(server: str, tool: str, taken: Collection[str] = ()) -> str:
 
 
 def split(name: str) -> tuple[str, str] | None:
-    """The parts of a tool's name; `None` for a name that is no foreign tool's.
+    """The parts of a tool's name; `None` for the name of another tool.
 
     >>> split("mcp__files__read__all"), split("Read")
     (('files', 'read__all'), None)

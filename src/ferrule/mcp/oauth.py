@@ -1,8 +1,8 @@
 """Signing in at a remote server, as the protocol's package offers it. Imported through `lazy_imports.py` only.
 
 The package registers a client, sends the person to the server's page, and
-renews what it got. It forgets with the process when a token ends and where it
-is renewed, so that is kept beside the tokens. Where nobody can be sent to a
+renews what it got. It does not keep when a token expires and where it
+is renewed, so that is stored with the tokens. If nobody can be sent to a
 page, the connection fails and says what to do.
 """
 
@@ -32,19 +32,19 @@ from .token_store import TokenFile
 CLIENT_NAME: Final = "Ferrule"
 NO_ADDRESS: Final = "http://127.0.0.1/callback"
 NOBODY: Final = "nobody"
-"""Stands for the client where there is nobody to sign in: to register one would leave it behind for no use."""
+"""Replaces the client if nobody can sign in: a registered one would stay unused."""
 _EARLY: Final = 30.0
-"""Seconds before its end at which a token is renewed: clocks differ."""
+"""Seconds before its expiry at which a token is renewed: clocks differ."""
 
 M = TypeVar("M", bound=BaseModel)
 
 
 class NeedsSignIn(Exception):
-    """A person has to sign in, and nobody is there to do it."""
+    """A person has to sign in, and nobody can be asked to."""
 
 
 class SignInRefused(Exception):
-    """The person was there and did not agree, or the server did not."""
+    """The person or the server refused the sign-in."""
 
 
 class _Storage:
@@ -71,7 +71,7 @@ class _Storage:
         )
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        """One that was registered for another address to come back to is of no use."""
+        """One that was registered for another redirect address cannot be used."""
         own, found = self._remote.client_id, self._file.get("client") or {}
         fits = self._address is None or self._address in found.get("redirect_uris", ())
         if own is None and found and fits:
@@ -84,7 +84,7 @@ class _Storage:
         self._file.put("client", _as_json(client_info))
 
     def recall(self) -> None:
-        """What an earlier process knew beside the tokens."""
+        """What an earlier process stored with the tokens."""
         context = self._context()
         discovered = self._file.get("discovered") or {}
         context.oauth_metadata = _read(OAuthMetadata, discovered.get("server"))
@@ -93,7 +93,7 @@ class _Storage:
         context.token_expiry_time = ends if isinstance(ends, int | float) else None
 
     def doubt_token(self) -> bool:
-        """The server refuses the token before its end: whether the next try can renew it."""
+        """The server refuses the token before its expiry: whether the next try can renew it."""
         context, kept = self._context(), self._file.get("tokens") or {}
         if not context.can_refresh_token() or not context.is_token_valid():
             return False
@@ -109,7 +109,7 @@ def authorisation(name: str, remote: Remote, tokens: TokenFile, sign_in: SignIn 
         if sign_in is not None:
             await sign_in.send_to(_with_scopes(url, remote.scopes))
         elif storage.doubt_token():
-            raise NeedsSignIn("its token was refused, and will be renewed with the next try")
+            raise NeedsSignIn("its token was refused, and will be renewed on the next try")
         else:
             raise NeedsSignIn(f"a person has to sign in first. Run `ferrule mcp test {name}` in a terminal")
 
@@ -153,7 +153,7 @@ def _with_scopes(url: str, scopes: str | None) -> str:
 
 
 def _read(model: type[M], found: Any) -> M | None:
-    """`None` for what is not there, and for what is no such thing any more."""
+    """`None` for a missing or invalid entry."""
     if not found:
         return None
     try:

@@ -1,4 +1,4 @@
-"""A server's answer as blocks: text as text, pictures as pictures, the rest as files with their place."""
+"""A server's answer as blocks: text as text, pictures as pictures, the rest as files with their paths."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..host.documents.images import BadImage, fit_picture
 from ..host.storage.session_folder import make_private
 
 LONGEST_ENCODED: Final = 1_000
-"""Characters of a text that could be data in base64; longer ones are no use to a model."""
+"""Characters of a text that could be data in base64; longer ones are useless to a model."""
 _ENCODED: Final = re.compile(r"[A-Za-z0-9+/=_-]+")
 
 
@@ -31,7 +31,7 @@ class ServerAnswer:
 
 
 class SavedFiles:
-    """Where a session keeps what no model can read."""
+    """Where a session keeps data that a model cannot read."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -67,7 +67,7 @@ def answer_of(result: Mapping[str, Any], files: SavedFiles) -> ServerAnswer:
 
 
 def _says_more(result: Mapping[str, Any]) -> bool:
-    """Whether there is structured content, and not the same parts once again."""
+    """Whether the structured content differs from the parts."""
     parts = result.get("content")
     return "structuredContent" in result and result["structuredContent"] not in (parts, {"content": parts})
 
@@ -113,11 +113,11 @@ def _describe_link(part: Mapping[str, Any]) -> str:
 
 
 def _data(encoded: str, media_type: str, files: SavedFiles) -> Block:
-    """As a picture where it is one, else as a file."""
+    """As a picture if it is one, otherwise as a file."""
     try:
         data = b64decode(encoded, validate=False)
     except (BadBase64, ValueError):
-        return Text(f"[{media_type or 'data'} that is no valid base64]")
+        return Text(f"[{media_type or 'data'} that is not valid base64]")
     if _is_text(media_type):
         try:
             return Text(data.decode("utf-8"))

@@ -1,8 +1,8 @@
-"""One server: started in the background, started again when it dies, used by whoever holds it.
+"""One server: started in the background, restarted when it dies, used by whoever holds it.
 
 One task owns the connection. It alone enters and leaves the package's contexts,
-because they must be left in the task that entered them. Others wait for it to
-be up, and are told at once if it is not.
+because they must be left in the task that entered them. Others wait until it
+is up, and fail immediately if it is not.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MOST_TRIES: Final = 6
-"""Failures in a row after which a server is tried again only when somebody wants it."""
+"""Consecutive failures after which a server is retried only when it is needed."""
 CLOSES_WITHIN: Final = 8.0
 MOST_RENEWALS: Final = 3
 LULL: Final = 0.05
-"""Seconds; who wakes up much later has found the process busy."""
+"""Seconds; waking up much later means that the process was busy."""
 LISTS_EVERY: Final = 1.0
-"""Seconds between two looks at lists that changed: a server may say so as often as it likes."""
+"""Seconds between two fetches of changed lists: a server may report changes too often."""
 
 
 class ServerConnection:
     """Made without being started; `start`, or the first use, starts it."""
 
     def __init__(self, config: ServerConfig, around: Around, told: Callable[[ServerConnection, Kind], None]) -> None:
-        """`told` hears when what the server offers has changed."""
+        """`told` is called when the server's offers have changed."""
         self.config = config
         self.phase = Phase.IDLE
         self.trouble = ""
@@ -54,7 +54,7 @@ class ServerConnection:
         self._told = told
         self._cache = ListingCache(around.state_folder / "mcp" / "lists")
         self.listing = self._cache.load(config)
-        """`None` as long as nothing is known of what it offers."""
+        """`None` until its offers are known."""
         self._errors = ErrorLog(around.state_folder / "mcp" / "logs" / f"{config.part or config.name}.log")
         self.hold = ServerHold(config)
         self._renewing = False
@@ -77,7 +77,7 @@ class ServerConnection:
             self._owner = asyncio.ensure_future(self._own())
 
     async def call(self, tool: str, arguments: Mapping[str, Any], on_progress: OnProgress) -> dict[str, Any]:
-        """The result as the protocol has it. Raises `ServerTrouble`. If cancelled, the server is told."""
+        """The result as the protocol has it. Raises `ServerTrouble`. If cancelled, the server is notified."""
         try:
             return await self._call(tool, arguments, on_progress)
         except PagesFirst as wanted:
@@ -106,8 +106,8 @@ class ServerConnection:
             over = clock is not None and clock.is_over
             late = f"took longer than {limit * EXTENDS_TO:g} seconds" if over else f"was silent for {limit:g} seconds"
             raise ServerTrouble(
-                f"`{tool}` of the server `{self.config.name}` {late}, and was given up. "
-                "Whether it did anything is not known."
+                f"`{tool}` of the server `{self.config.name}` {late}, and was cancelled. "
+                "Whether it had any effect is unknown."
             ) from None
         except Exception as error:  # whatever the package raises for a server is that server's trouble
             raise await self._explain(f"`{tool}`", error) from error
@@ -134,7 +134,7 @@ class ServerConnection:
         return (await self._up()).protocol
 
     async def close(self) -> None:
-        """Nothing of it runs afterwards."""
+        """None of its processes runs afterwards."""
         self._stopping = True
         owner = self._owner
         if owner is None:
@@ -151,14 +151,14 @@ class ServerConnection:
 
     @property
     def call_limit(self) -> float:
-        """Seconds without a sign of life after which a call is given up."""
+        """Seconds without progress after which a call is cancelled."""
         own = self.config.timeout or self._timing.call
         return own or (300.0 if isinstance(self.config.transport, Remote) else 1800.0)
 
     # Waiting for it
 
     async def _up(self) -> Link:
-        """Up, and kept from all that rules deny by now. Raises `ServerTrouble`."""
+        """Up, and without access to what the rules deny now. Raises `ServerTrouble`."""
         for _ in range(MOST_RENEWALS):
             link = await self._link_when_up()
             if not await self.hold.is_enough():
@@ -171,7 +171,7 @@ class ServerConnection:
         )
 
     def _renew(self) -> None:
-        """End it and start it again, which is no failure of its own."""
+        """Restart it, which is not counted as a failure."""
         if self.phase is Phase.UP and self._lost is None:
             self._renewing = True
             self._lost = "it is started again, as more is kept from it now"
@@ -194,7 +194,7 @@ class ServerConnection:
         pause = max(1, round(self._retry_at - loop.time()))
         raise ServerTrouble(
             f"The server `{name}` is down: {self.trouble}. "
-            f"It is tried again in {pause} second{'s' if pause > 1 else ''}. Go on without it, or try later."
+            f"It will be retried in {pause} second{'s' if pause > 1 else ''}. Continue without it, or try later."
         )
 
     async def _ask(self, what: str, question: Callable[[], Any]) -> Any:
@@ -216,10 +216,10 @@ class ServerConnection:
                 self._lose("the connection ended")
             return ServerTrouble(
                 f"The server `{name}` was lost while it worked on {what}: {self._lost}. "
-                "Whether it did anything is not known. It is being started again."
+                "Whether it had any effect is unknown. It is being restarted."
             )
         if wire.is_stale(error):
-            self._lose("it does not know this session any more")
+            self._lose("it no longer knows this session")
         words = f"The server `{name}` answered {what} with an error: {wire.in_words(error)}."
         if pages := wire.pages_of(error):
             addresses = " and ".join(str(page["url"]) for page in pages)
@@ -246,7 +246,7 @@ class ServerConnection:
             self._move(Phase.CLOSED)
 
     async def _lull(self) -> None:
-        """Wait until nothing has kept this process busy for a while, such as a first request; or somebody wants it."""
+        """Wait until this process was idle for a while (a first request comes first), or the server is needed."""
         loop = asyncio.get_running_loop()
         ends, quiet = loop.time() + self._timing.begin_within, 0.0
         while quiet < self._timing.begin_after and loop.time() < ends and not self._wanted.is_set():
@@ -279,7 +279,7 @@ class ServerConnection:
             self._link = None
 
     async def _serve(self, link: Link) -> None:
-        """Until it is lost or not wanted any more. What has changed is fetched here."""
+        """Until it is lost or no longer needed. Changed lists are fetched here."""
         loop = asyncio.get_running_loop()
         look_at = loop.time()
         while not self._stopping and self._lost is None:
@@ -329,7 +329,7 @@ class ServerConnection:
             await self._wanted.wait()
 
     async def _pause(self, seconds: float) -> None:
-        """All of it, unless the session ends: a server that keeps dying is not to be started at every call."""
+        """The whole pause, unless the session ends: a server that keeps dying must not be started at every call."""
         ends = asyncio.get_running_loop().time() + seconds
         while not self._stopping and (left := ends - asyncio.get_running_loop().time()) > 0:
             await self._until(self._news, left)
@@ -374,7 +374,7 @@ class ServerConnection:
         self._news.set()
 
     async def _elicit(self, asked: Mapping[str, Any]) -> Mapping[str, Any]:
-        assert self._around.questioner is not None, "it is given only where there is somebody"
+        assert self._around.questioner is not None, "only given if somebody can be asked"
         with hold(self._clocks):
             return await put_to_person(self._around.questioner, self.config.name, asked)
 
@@ -394,11 +394,11 @@ class ServerConnection:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether its tools are not known, and it is not one that was waited for in vain."""
+        """Whether its tools are unknown, and no earlier wait for it was in vain."""
         return self.listing is None and not self._cache.was_awaited_in_vain(self.config)
 
     def note_in_vain(self) -> None:
-        """The next start goes on without it at once, until it has come."""
+        """The next start does not wait for it until it has been up."""
         self._cache.note_in_vain(self.config)
 
     def _take(self, listing: ServerListing) -> None:
@@ -413,7 +413,7 @@ class ServerConnection:
 
     def _last_words(self) -> str:
         words = self._errors.last_words
-        return f". Its last words: {words}" if words else ""
+        return f". Its last output: {words}" if words else ""
 
     def _move(self, phase: Phase) -> None:
         self.phase = phase

@@ -1,4 +1,4 @@
-"""What the connections of a session share, and the words for how they stand."""
+"""What the connections of a session share, and the names of their states."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ServerTrouble(Exception):
     def __init__(self, message: str, code: int | None = None) -> None:
         super().__init__(message)
         self.code = code
-        """The protocol's number for it, where the server gave one."""
+        """The protocol's error code, if the server gave one."""
 
 
 class PagesFirst(ServerTrouble):
@@ -45,7 +45,7 @@ class Timing:
     """All in seconds."""
 
     begin_after: float = 0.3
-    """Of quiet: loading the protocol's package takes a processor for a second, which the first request needs more."""
+    """Idle time before the start: the package takes a processor for a second, which the first request needs more."""
     begin_within: float = 3.0
     """However busy it is."""
     start: float = 30.0
@@ -54,7 +54,7 @@ class Timing:
     first_pause: float = 0.5
     longest_pause: float = 60.0
     steady_after: float = 30.0
-    """After so long a server that is up has not failed in a row any more."""
+    """A server that was up for this long has no consecutive failures any more."""
 
 
 def timing_from(environment: Mapping[str, str]) -> Timing:
@@ -67,7 +67,7 @@ def timing_from(environment: Mapping[str, str]) -> Timing:
 
 
 def first_wait(environment: Mapping[str, str]) -> float:
-    """Seconds that a first request waits for servers whose tools nobody knows yet.
+    """Seconds that a first request waits for servers whose tools are not known yet.
 
     >>> first_wait({}), first_wait({"MCP_CONNECT_TIMEOUT_MS": "250"}), first_wait({"MCP_CONNECT_TIMEOUT_MS": "soon"})
     (5.0, 0.25, 5.0)

@@ -1,4 +1,4 @@
-"""What a server is kept from: nothing that rules deny is in reach of a program that a session started for it."""
+"""Keeps servers from denied paths: a server's program cannot reach what the session's rules deny."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ServerHold:
     def __init__(self, config: ServerConfig) -> None:
         self._config = config
         self.launcher: Launcher | None = None
-        """`None` where no session of its own starts it."""
+        """`None` if it is not started by a session of its own."""
         self._hold: ProgramHold | None = None
 
     async def start(self, stdio: Stdio, errors: ErrorLog) -> ServerProcess:
@@ -38,7 +38,7 @@ class ServerHold:
         )
 
     async def is_enough(self) -> bool:
-        """Whether the program is kept from all that rules deny by now. Raises `ServerTrouble`."""
+        """Whether the program has no access to what the rules deny now. Raises `ServerTrouble`."""
         transport = self._config.transport
         if self.launcher is None or not isinstance(transport, Stdio):
             return True
@@ -50,7 +50,7 @@ class ServerHold:
 
     @property
     def keeps_from_paths(self) -> bool:
-        """Whether no file of this machine that rules deny is in its reach, or none will be before its next call."""
+        """Whether it cannot reach files that rules deny, or will not before its next call."""
         match self._config.transport:
             case Stdio():
                 return self.launcher is not None and self.launcher.can_hold()
@@ -61,7 +61,7 @@ class ServerHold:
 
 
 def _is_elsewhere(url: str) -> bool:
-    """Whether the server is on another machine for sure, as far as its address tells.
+    """Whether the server is certainly on another machine, judged by its URL.
 
     >>> _is_elsewhere("https://example.com/mcp"), _is_elsewhere("http://localhost:8000/mcp")
     (True, False)

@@ -1,6 +1,6 @@
-"""A server as a process: lines in, lines out, its complaints in a log, and its whole tree ended with it.
+"""A server as a process: lines in, lines out, its stderr in a log, and its whole process tree ended with it.
 
-What it writes is its own affair. Lines that are too long are thrown away up to
+Its output may be anything. Lines that are too long are thrown away up to
 their end, so a server that never ends a line costs no memory, and text that is
 no message is for the reader to pass over.
 """
@@ -32,7 +32,7 @@ LAST_WORDS: Final = 2_000
 GRACE: Final = 1.0
 """Seconds that a server has to end by itself, and again after it is asked to."""
 TAKEN_WITHIN: Final = 60.0
-"""Seconds in which a server must make room for a message. One that has stopped reading answers nothing any more."""
+"""Seconds in which a server must accept a message. One that has stopped reading no longer answers."""
 CHUNK: Final = 1 << 16
 MARK: Final = "FERRULE_MCP_PROCESS"
 """In the environment of all that a server starts; those that leave its process group are found by it."""
@@ -40,7 +40,7 @@ _ID: Final = re.compile(rb'"id"\s*:\s*(\d{1,18})\b')
 
 
 def request_id(line: bytes) -> int | None:
-    """The request that a line answers which cannot be read, where its beginning says so."""
+    """The request that an unreadable line answers, if its beginning says so."""
     found = _ID.search(line[:300])
     return int(found[1]) if found else None
 
@@ -50,7 +50,7 @@ class NotReading(OSError):
 
 
 class TooLong(Exception):
-    """A line was thrown away. `id` is the request that it answered, where that can be told."""
+    """A line was discarded. `id` is the request that it answered, if known."""
 
     def __init__(self, id: int | None) -> None:
         super().__init__(f"it was longer than {LONGEST_LINE >> 20} MB")
@@ -58,7 +58,7 @@ class TooLong(Exception):
 
 
 class ErrorLog:
-    """What a server writes to its standard error, up to two files of a bounded size. Keeps its last words at hand."""
+    """What a server writes to its standard error, up to two files of a bounded size. Keeps its last lines in memory."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -108,9 +108,9 @@ class ServerProcess:
         launcher: Launcher | None = None,
         hold: ProgramHold | None = None,
     ) -> ServerProcess:
-        """`env` is what it gets beside our own variables, of which our keys are left out. Raises `CannotStart`.
+        """`env` is added to our own variables, without our keys. Raises `CannotStart`.
 
-        Without a launcher it is started here, and nothing is kept from it.
+        Without a launcher it is started here, and nothing is hidden from it.
         """
         environment = {**child_environment(os.environ), **env}
         if launcher is None:
@@ -119,7 +119,7 @@ class ServerProcess:
 
     @property
     def end(self) -> str:
-        """How it ended, in words."""
+        """How it ended, as text."""
         if self._child.trouble:
             return f"it could not be run: {self._child.trouble}"
         code = self._child.returncode
@@ -148,7 +148,7 @@ class ServerProcess:
         await self._wait_for_end()
 
     async def send(self, line: bytes) -> None:
-        """Raises `OSError` where nobody reads any more; `NotReading` for a process that is ended for that."""
+        """Raises `OSError` if the pipe is closed; `NotReading` for a process that is ended because it does not read."""
         stdin = self._child.stdin
         stdin.write(line + b"\n")
         try:
@@ -172,7 +172,7 @@ class ServerProcess:
         self._child.release()
 
     async def _wait_for_end(self) -> None:
-        """Its output is over, so it has ended or soon will; its last words are on their way."""
+        """Its output has ended, so it has exited or soon will; its last lines may still arrive."""
         await _ended_within(self._child, GRACE)
         await asyncio.wait((self._reading_errors,), timeout=0.2)
 
@@ -182,7 +182,7 @@ class ServerProcess:
 
 
 class _OwnChild:
-    """A process that is started here, where there is no session. Satisfies `ServerChild`."""
+    """A process that is started here, without a session. Satisfies `ServerChild`."""
 
     trouble = ""
 

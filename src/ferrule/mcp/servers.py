@@ -1,7 +1,7 @@
 """The servers of one session, and their tools in its pool.
 
-Tools come from the cache of lists at once, from the server when it is up, and
-anew when it says that they changed. Once the schemas of all of them take more
+Tools come from the cache of lists at first, from the server when it is up, and
+again when it says that they changed. Once the schemas of all of them take more
 than a part of the context window, they are deferred, and stay so.
 """
 
@@ -30,7 +30,7 @@ from .server_context import Around, ServerTrouble
 log = logging.getLogger(__name__)
 
 WINDOW: Final = 200_000
-"""Tokens, where nobody says how many the model has."""
+"""Tokens, if the model's window is not known."""
 
 
 @named_value
@@ -63,9 +63,9 @@ class McpServers:
         self._deferred = False
 
     def attach(self, registry: Registry, emit: Emit, folder: Path, launcher: Launcher | None = None) -> None:
-        """To a session: its pool takes the tools that are known, and its folder what no model can read.
+        """To a session: its pool takes the known tools, and its folder data that a model cannot read.
 
-        The launcher is for servers of one session alone: what one session denies is not kept from another's.
+        The launcher is for servers of one session alone: what one session denies is not hidden from another's.
         """
         shared = self._registry is not None
         for connection in self._connections.values():
@@ -82,7 +82,7 @@ class McpServers:
     async def wait_until_known(self, seconds: float) -> None:
         """Wait until each whose tools are not known is up or has failed, but not longer than this.
 
-        One that was waited for in vain is not waited for again.
+        After one wait in vain, a server is not waited for again.
         """
         unknown = [connection for connection in self._connections.values() if connection.is_awaited]
         waiting = [asyncio.ensure_future(_try_connect(connection)) for connection in unknown]
@@ -109,15 +109,15 @@ class McpServers:
         return tuple(self._connections.values())
 
     def get(self, name: str) -> ServerConnection:
-        """By its name, or by what stands for it in the names of tools. Raises `ServerTrouble`."""
+        """By its name, or by its part of the names of tools. Raises `ServerTrouble`."""
         for connection in self._connections.values():
             if name in (connection.config.name, connection.config.part):
                 return connection
-        there = ", ".join(self._connections) or "none at all"
-        raise ServerTrouble(f"There is no server `{name}`. There are: {there}.")
+        there = ", ".join(self._connections) or "none"
+        raise ServerTrouble(f"The server `{name}` was not found. Available: {there}.")
 
     def keeps_from_paths(self, server: str) -> bool:
-        """Whether what rules deny of paths is out of reach for this server, or will be before its next call."""
+        """Whether denied paths are out of reach for this server, or will be before its next call."""
         connection = self._connections.get(server)
         return connection is not None and connection.hold.keeps_from_paths
 
@@ -142,7 +142,7 @@ class McpServers:
             self._emit(ListChanged(kind, tuple(prompts) if kind == "prompts" else (connection.config.name,)))
 
     def _renew(self, connections: Iterable[ServerConnection]) -> None:
-        """Bring the pool up to what these servers offer, as one change."""
+        """Update the pool to what these servers offer, as one change."""
         gone, come = dict[str, McpTool](), dict[str, McpTool]()
         for connection in connections:
             before = self._tools[connection.config.name]
@@ -160,7 +160,7 @@ class McpServers:
             self._registry.replace_remote(gone, come.values())
 
     def _make_tools(self, connection: ServerConnection, before: Mapping[str, McpTool]) -> dict[str, McpTool]:
-        """The tools of a server; one that is as it was is the same object."""
+        """The tools of a server; an unchanged one is the same object."""
         made = dict[str, McpTool]()
         for info in connection.listing.tools if connection.listing is not None else ():
             name = tool_name(connection.config.part, info.name, made)

@@ -22,11 +22,11 @@ from .tolerant_parsing import mend_result
 log = logging.getLogger(__name__)
 
 GARBAGE_TOLD: Final = 5
-"""Lines that are no messages and are told of; further ones are passed over in silence."""
+"""Invalid lines that are logged; further ones are skipped silently."""
 
 
 class _Stream:
-    """What the package expects of a stream beside its one method."""
+    """What the package expects of a stream besides its one method."""
 
     async def aclose(self) -> None:
         """Nothing is held by it."""
@@ -90,7 +90,7 @@ class StdioTransport:
 
 
 class _Incoming(_Stream):
-    """Messages, one for each line; lines that are none are passed over."""
+    """Messages, one for each line; invalid lines are skipped."""
 
     def __init__(self, process: ServerProcess, hooks: Hooks) -> None:
         self._process = process
@@ -128,13 +128,13 @@ class _Incoming(_Stream):
         except ValueError:
             self._garbage += 1
             if self._garbage <= GARBAGE_TOLD:
-                log.warning("%s wrote what is no message: %s", self._hooks.server, _excerpt(line))
+                log.warning("%s wrote an invalid message: %s", self._hooks.server, _excerpt(line))
             return _rescue(line, self._hooks.server)
 
     def _too_long(self, trouble: TooLong) -> None:
-        log.warning("%s: a message was thrown away: %s", self._hooks.server, trouble)
+        log.warning("%s: a message was discarded: %s", self._hooks.server, trouble)
         if trouble.id is not None:
-            self._injected.append(_error_message(trouble.id, f"The answer was thrown away: {trouble}"))
+            self._injected.append(_error_message(trouble.id, f"The answer was discarded: {trouble}"))
 
 
 class _Outgoing(_Stream):
@@ -178,7 +178,7 @@ def _rescue(line: bytes, server: str) -> SessionMessage | None:
         whole = json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace")
         return _mend(SessionMessage(jsonrpc_message_adapter.validate_json(whole, by_name=False)), server)
     except (ValueError, RecursionError):
-        return _error_message(id, f"Its answer is no message of the protocol: {_excerpt(line)}")
+        return _error_message(id, f"Its answer is not a valid message of the protocol: {_excerpt(line)}")
 
 
 def _error_message(id: int | str, words: str) -> SessionMessage:

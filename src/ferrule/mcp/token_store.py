@@ -1,4 +1,4 @@
-"""What a person's sign-in at a server left: kept in a file that only its owner may read."""
+"""The tokens of a sign-in at a server, in a file that only its owner may read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..host.storage.session_folder import make_private
 
 
 class TokenFile:
-    """One for each address. If anybody else may read or write it, it holds nothing."""
+    """One for each address. If anybody else may read or write it, its content is ignored."""
 
     def __init__(self, folder: Path, url: str) -> None:
         self._path = folder / f"{sha256(url.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}.json"

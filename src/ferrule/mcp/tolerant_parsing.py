@@ -1,8 +1,8 @@
-"""Answers that are nearly what the protocol wants. Imported through `lazy_imports.py` only.
+"""Answers that almost follow the protocol. Imported through `lazy_imports.py` only.
 
 The protocol's package refuses an answer as a whole for one wrong entry in it,
 so that a server with one bad tool would have none. Here an entry that can be
-understood is put right, one that cannot is left out, and the log names it.
+understood is corrected, one that cannot is left out, and the log names it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pydantic import ValidationError
 log = logging.getLogger(__name__)
 
 REVISION: Final = "2025-11-25"
-"""Whose shapes are asked for. Members that came later are let be."""
+"""The version whose shapes are checked. Newer members are ignored."""
 CALL: Final = "tools/call"
 _LISTS: Final[Mapping[str, str]] = {
     "tools": "tools/list",
@@ -48,7 +48,7 @@ def _entries(key: str, method: str, entries: list[Any], server: str) -> list[Any
         if _fits(method, {key: [entry]}):
             kept.append(entry)
         else:
-            log.warning("%s: left out of its %s, as it is no such thing: %s", server, key, repr(entry)[:200])
+            log.warning("%s: left out of its %s, because it is invalid: %s", server, key, repr(entry)[:200])
     return kept
 
 
@@ -72,7 +72,7 @@ def _with_schema(entry: Any) -> Any:
 
 
 def _parts(content: Any) -> Any:
-    """What a call came to, as parts that can be shown."""
+    """The result of a call, as parts that can be shown."""
     if content is None or isinstance(content, str):
         return [{"type": "text", "text": content}] if content else []
     if not isinstance(content, list) or _fits(CALL, {"content": content}):

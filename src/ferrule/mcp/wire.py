@@ -36,7 +36,7 @@ SECONDS: Final = 10.0
 
 
 class BadHeaders(Exception):
-    """The command gave none. The message says why."""
+    """The command returned no headers. The message says why."""
 
 
 async def further_headers(remote: Remote) -> dict[str, str]:
@@ -118,7 +118,7 @@ log = logging.getLogger(__name__)
 N = TypeVar("N", types.Tool, types.Prompt)
 
 MOST_PAGES: Final = 100
-"""Of a list; a server that never comes to an end of it is not followed any further."""
+"""The most pages of a list: a server whose list never ends is not followed further."""
 CONNECT_SECONDS: Final = 30.0
 LONGEST_SILENCE: Final = 3 * 3600.0
 """Seconds without a byte of an answer over HTTP. Calls have time limits of their own, which are shorter."""
@@ -185,7 +185,7 @@ class Link:
         return _plain(await self._client.get_prompt(name, dict(arguments)))
 
     async def follow_changes(self, hooks: Hooks) -> None:
-        """Until the server ends it. Older servers tell of changes by themselves."""
+        """Until the server ends it. Older servers report changes by themselves."""
         if self.protocol < "2026-07-28":
             return
         changes = self._client.listen(tools_list_changed=True, prompts_list_changed=True, resources_list_changed=True)
@@ -198,7 +198,7 @@ class Link:
 
 @asynccontextmanager
 async def connect(config: ServerConfig, hooks: Hooks, errors: ErrorLog) -> AsyncGenerator[Link]:
-    """A connection that is through with its greeting. Entered and left in the same task."""
+    """An initialized connection. Entered and left in the same task."""
 
     async def on_message(message: IncomingMessage) -> None:
         match message:
@@ -214,7 +214,7 @@ async def connect(config: ServerConfig, hooks: Hooks, errors: ErrorLog) -> Async
     async def on_elicitation(
         context: ClientRequestContext, params: types.ElicitRequestParams
     ) -> types.ElicitResult | types.ErrorData:
-        assert hooks.elicit is not None, "it is asked only where it is there"
+        assert hooks.elicit is not None, "only asked if it exists"
         answer = await hooks.elicit(params.model_dump(by_alias=True, mode="json", exclude_none=True))
         return types.ElicitResult.model_validate(answer)
 
@@ -241,7 +241,7 @@ async def connect(config: ServerConfig, hooks: Hooks, errors: ErrorLog) -> Async
 
 
 def in_words(error: BaseException) -> str:
-    """What went wrong, without a trace: the first cause of a group, its kind where it has no words."""
+    """What went wrong, without a traceback: the first cause of a group, or its type if it has no message."""
     while isinstance(error, BaseExceptionGroup):
         error = cast(BaseExceptionGroup[BaseException], error).exceptions[0]
     if isinstance(error, httpx2.HTTPStatusError):
@@ -255,12 +255,12 @@ def in_words(error: BaseException) -> str:
 
 
 def code_of(error: BaseException) -> int | None:
-    """The protocol's number for an error that the server gave."""
+    """The protocol's code of a server's error."""
     return error.code if isinstance(error, MCPError) else None
 
 
 def pages_of(error: BaseException) -> tuple[Mapping[str, Any], ...]:
-    """Those that a person has to open first, where that is what the server says."""
+    """Those that a person has to open first, if the server says so."""
     if not isinstance(error, MCPError) or error.code != types.URL_ELICITATION_REQUIRED:
         return ()
     try:
@@ -275,7 +275,7 @@ def is_closed(error: BaseException) -> bool:
 
 
 def is_stale(error: BaseException) -> bool:
-    """Whether a server over HTTP has forgotten the session, as it does when it was started anew."""
+    """Whether a server over HTTP has forgotten the session, as it does after a restart."""
     return code_of(error) == types.INVALID_REQUEST and "Session terminated" in str(error)
 
 
@@ -312,13 +312,13 @@ async def _remote(name: str, remote: Remote, hooks: Hooks) -> AsyncGenerator[Any
 
 @asynccontextmanager
 async def _watch(inner: AbstractAsyncContextManager[Any], hooks: Hooks) -> AsyncGenerator[Any]:
-    """The same streams, and word of the end of what comes in."""
+    """The same streams, with a notification when the input ends."""
     async with inner as (incoming, outgoing):
         yield WatchedStream(incoming, hooks), outgoing
 
 
 def _each_once(named: Iterable[N]) -> Iterator[N]:
-    """By name; the first of several counts, as a call could not tell them apart."""
+    """By name; the first of several is used, because a call could not distinguish them."""
     seen = set[str]()
     for one in named:
         if one.name and one.name not in seen:
@@ -327,7 +327,7 @@ def _each_once(named: Iterable[N]) -> Iterator[N]:
 
 
 def _is_called_plainly(tool: types.Tool) -> bool:
-    """A few tools answer only where a task is made of the call, which is not done here."""
+    """A few tools answer only if the call is made a task, which is not supported here."""
     return tool.execution is None or tool.execution.task_support != "required"
 
 

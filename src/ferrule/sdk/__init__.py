@@ -1,1 +1,1 @@
-"""Ways into Ferrule for other programs: tools of one's own, and our tools in other people's loops."""
+"""Ways into Ferrule for other programs: tools of their own, and our tools in their loops."""

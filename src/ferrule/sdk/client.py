@@ -1,4 +1,4 @@
-"""The way in for programs that want a whole conversation: `query` for one, `FerruleClient` for one that goes on.
+"""The way in for programs that want a whole conversation: `query` for one, `FerruleClient` for an ongoing one.
 
 Everything happens in this process. Neither is a generator: leaving a loop
 early tells the conversation to end, and its own task ends what runs.
@@ -86,7 +86,7 @@ class Messages:
         return conversation
 
     def __del__(self) -> None:
-        """A loop was left early: nobody can read on, so nothing needs to run on."""
+        """A loop was left early: nobody can read further messages, so the conversation ends."""
         if self._conversation is not None:
             self._conversation.end()
 
@@ -94,7 +94,7 @@ class Messages:
 def query(*, prompt: Prompt | Prompts, options: Options | None = None) -> Messages:
     """The messages of a conversation, which ends when all prompts are answered.
 
-    Iterating raises `CannotOpen` where there is nothing to be had as the options want it.
+    Iterating raises `CannotOpen` if the conversation cannot be opened with these options.
     """
     return Messages(prompt, options or Options())
 
@@ -103,7 +103,7 @@ def _conversation(options: Options, mirror: Mirror | None) -> Conversation:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        raise CannotOpen("No event loop of asyncio runs here. Use `asyncio.run`, or anyio with that backend.") from None
+        raise CannotOpen("No asyncio event loop is running. Use `asyncio.run`, or anyio with that backend.") from None
     return Conversation(
         open_for_program(options, mirror),
         partial=options.partial_messages,
@@ -133,12 +133,12 @@ class Responses:
         return message
 
     async def aclose(self) -> None:
-        """Read no further. The conversation goes on, and what was not read stays for the next reader."""
+        """Stop reading. The conversation continues, and unread messages stay for the next reader."""
         self._is_over = True
 
 
 class FerruleClient:
-    """A conversation that goes on as long as somebody has something to say.
+    """An ongoing conversation with any number of prompts.
 
     >>> async def example() -> None:
     ...     async with FerruleClient(Options(mode="plan")) as client:
@@ -161,7 +161,7 @@ class FerruleClient:
         await self.disconnect()
 
     async def connect(self, prompt: Prompt | Prompts | None = None) -> None:
-        """Raises `CannotOpen`. Connecting again ends the conversation that there was."""
+        """Raises `CannotOpen`. Connecting again ends the previous conversation."""
         await self.disconnect()
         many = prompt if isinstance(prompt, AsyncIterable) else None
         first = None if prompt is None or isinstance(prompt, AsyncIterable) else turn_of_prompt(prompt)
@@ -172,7 +172,7 @@ class FerruleClient:
         self._conversation = conversation
 
     async def disconnect(self) -> None:
-        """End what runs and wait for it. Nothing of the conversation is left in this process afterwards."""
+        """End what runs and wait for it. The conversation leaves nothing behind in this process."""
         conversation, self._conversation = self._conversation, None
         if conversation is not None:
             await conversation.wait_closed()
@@ -180,7 +180,7 @@ class FerruleClient:
     # Talking
 
     async def query(self, prompt: Prompt | Prompts) -> None:
-        """Say something; its turn comes when what was said before is answered. Raises `ValueError`."""
+        """Send a prompt; it is handled after the earlier ones. Raises `ValueError`."""
         conversation = self.conversation
         if isinstance(prompt, AsyncIterable):
             async for one in prompt:
@@ -193,11 +193,11 @@ class FerruleClient:
         return Responses(self.conversation, one=False)
 
     def receive_response(self) -> Responses:
-        """The messages up to the next result, with it."""
+        """The messages up to and including the next result."""
         return Responses(self.conversation, one=True)
 
     async def interrupt(self) -> bool:
-        """End the turn that is under way; its result says so, and the conversation goes on. False if there is none."""
+        """End the current turn; its result says so, and the conversation continues. False if no turn is running."""
         return await self.conversation.interrupt()
 
     # Changing and looking
@@ -211,7 +211,7 @@ class FerruleClient:
 
     @property
     def session(self) -> Session:
-        """What carries the conversation out, with its history, its state and its events."""
+        """The session of the conversation, with its history, its state and its events."""
         return self.conversation.session
 
     async def set_permission_mode(self, mode: str) -> None:
@@ -230,7 +230,7 @@ class FerruleClient:
         return self.conversation.servers()
 
     async def reconnect_mcp_server(self, name: str) -> None:
-        """Wait until it is up. Raises `NotDone` where it cannot be had."""
+        """Wait until it is up. Raises `NotDone` if it cannot be connected."""
         opened = self.conversation.opened
         try:
             if name not in opened.own_servers:
@@ -239,7 +239,7 @@ class FerruleClient:
             raise NotDone(str(error)) from None
 
     async def toggle_mcp_server(self, name: str, enabled: bool) -> None:
-        """Whether its tools can be used. Raises `NotDone` for a server that there is not."""
+        """Whether its tools can be used. Raises `NotDone` for an unknown server."""
         registry = self.session.registry
         for tool in self._tools_of(name):
             if enabled:
@@ -254,13 +254,13 @@ class FerruleClient:
             raise NotDone(plain_text(outcome.content))
 
     async def rewind_files(self, user_message_id: str, *, force: bool = False) -> Rewound:
-        """Bring the files that Write, Edit and NotebookEdit changed back to how they were when this message was told.
+        """Restore the files that Write, Edit and NotebookEdit changed to their state at this message.
 
-        What somebody else has changed since is left and named, unless `force` is given. Raises `NotDone`.
+        Files that others have changed since are left and named, unless `force` is given. Raises `NotDone`.
         """
         checkpoints = self.conversation.opened.checkpoints
         if checkpoints is None:
-            raise NotDone("What stood in the files was not kept. Open the conversation with `checkpoints`.")
+            raise NotDone("The previous contents of the files were not kept. Open the conversation with `checkpoints`.")
         try:
             return await in_a_thread(checkpoints.rewind, user_message_id, force=force)
         except NoSuchPoint as error:
@@ -288,7 +288,7 @@ class FerruleClient:
         return ContextUsage(total=total, window=model.facts.window, model=model.name, parts=parts)
 
     async def get_server_info(self) -> Mapping[str, Any]:
-        """What can be chosen and called here."""
+        """The available models, commands and agents."""
         session = self.session
         return {
             "commands": [{"name": name} for name in self.conversation.opened.commands.names()],

@@ -1,8 +1,8 @@
-"""A conversation at work. One task owns it from its first step to its last, whoever reads along.
+"""A running conversation. One task owns it from start to end, whoever reads its messages.
 
-The task enters the session, takes prompts in turn, tells what happens and
+The task enters the session, takes prompts in turn, reports what happens and
 leaves the session again. Whoever holds the conversation may tell it to end and
-wait for that, or tell it and not wait: the task tidies up by itself either way.
+wait for that, or tell it and not wait: the task cleans up by itself either way.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .messages import Message, ServerStatus, message_of
 from .prompts import Prompt, Prompts, Said, turn_of_prompt
 
 MOST_WAITING: Final = 256
-"""Messages that nobody has read yet; beyond that the model waits for its reader."""
+"""The most unread messages; beyond that the model waits for its reader."""
 
 
 class MessageStream:
@@ -43,7 +43,7 @@ class MessageStream:
         self._is_over = False
 
     async def tell(self, message: Message) -> None:
-        """Waits while the reader is far behind. What is told after the end is dropped."""
+        """Waits while the reader is far behind. Messages after the end are dropped."""
         while len(self._waiting) >= self._most and not self._is_over:
             await self._change()
         self.tell_at_once(message)
@@ -54,7 +54,7 @@ class MessageStream:
             self._changed.set()
 
     async def next(self) -> Message | None:
-        """`None` once all was read and nothing more can come."""
+        """`None` once everything was read and no more can arrive."""
         while not self._waiting:
             if self._is_over:
                 return None
@@ -73,7 +73,7 @@ class MessageStream:
 
 
 SERVERS_WITHIN: Final = 10.0
-"""Seconds that the first prompt waits for servers of which nothing is known yet."""
+"""Seconds that the first prompt waits for servers whose tools are not known yet."""
 _GRACE: Final = 10.0
 
 
@@ -118,17 +118,17 @@ class Conversation:
         self._is_ending = False
 
     def start(self, prompts: Prompts | None = None, *, ends: bool = False) -> None:
-        """With prompts that come by and by, if there are any; `ends` when all that were given are answered."""
+        """With further prompts that arrive over time, if any; `ends` when all given ones are answered."""
         if self._owner is None:
             self._owner = asyncio.create_task(self._own(prompts, ends=ends))
 
     def say(self, prompt: Prompt) -> None:
-        """Its turn comes when those before it are answered. Raises `ValueError`."""
+        """Handled after the earlier prompts. Raises `ValueError`."""
         self._prompts.put_nowait(turn_of_prompt(prompt))
         self._unstarted += 1
 
     def say_nothing(self) -> None:
-        """As a prompt about which no model is asked."""
+        """Like a prompt, but without asking a model."""
         self._prompts.put_nowait(())
         self._unstarted += 1
 
@@ -136,7 +136,7 @@ class Conversation:
         self._prompts.put_nowait(None)
 
     async def next(self) -> Message | None:
-        """`None` when it is over. Raises what ended it, if that was an error."""
+        """`None` when it has ended. Raises what ended it, if that was an error."""
         message = await self.told.next()
         if message is None and self._owner is not None:
             await asyncio.wait((self._owner,))
@@ -144,7 +144,7 @@ class Conversation:
         return message
 
     async def interrupt(self) -> bool:
-        """End the turn that is under way, or about to be. False if there is none."""
+        """End the current or the next pending turn. False if there are none."""
         if self._unstarted:
             await self._under_way.wait()
         return self.session.interrupt()
@@ -154,7 +154,7 @@ class Conversation:
         try:
             chosen = Mode(mode)
         except ValueError:
-            raise ValueError(f"There is no mode {mode!r}. There are: {', '.join(Mode)}.") from None
+            raise ValueError(f"{mode!r} is not a mode. Available: {', '.join(Mode)}.") from None
         if chosen is Mode.BYPASS and not self.opened.may_bypass:
             raise ValueError("bypassPermissions must be chosen when the conversation is opened.")
         self.session.state.apply(ModeChanged(str(chosen)))
@@ -164,7 +164,7 @@ class Conversation:
         return self.session.state.mode or str(self.opened.rules().mode)
 
     async def has_told_of(self, call_id: str) -> None:
-        """Return when the message with this call was told, so that a question about it comes after it."""
+        """Return when the message with this call was sent, so that a question about it comes after it."""
         await self._known_calls.setdefault(call_id, asyncio.Event()).wait()
 
     def end(self) -> None:
@@ -234,7 +234,7 @@ class Conversation:
         await self._tell_result(RunAnswer(ending=Ending.SUCCESS))
 
     async def _answer(self, prompt: Said) -> None:
-        """In a task of its own: there a cancellation is an interrupt, and here it is the end."""
+        """In a separate task: there a cancellation is an interrupt, and here it is the end."""
         self.told.tell_at_once(message_of(self._init()))
         prompted = self._describe_prompt(prompt)
         self._mark(prompted)
@@ -268,7 +268,7 @@ class Conversation:
         return self._stream.line("user", message=message, parent_tool_use_id=None, isReplay=True)
 
     def _mark(self, line: Mapping[str, Any]) -> None:
-        """Files can be brought back to how they are when the user, or a result of a call, says something."""
+        """Files can be restored to their state at a message of the user or at a result."""
         if self.opened.checkpoints and line["type"] == "user" and line["parent_tool_use_id"] is None:
             self.opened.checkpoints.mark(line["uuid"])
 

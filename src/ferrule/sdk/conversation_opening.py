@@ -48,10 +48,10 @@ from .tools import SdkServer, SdkTool
 
 
 class OwnServer:
-    """Its tools under the names that models know them by, kept as they change."""
+    """Its tools under the names that models use, updated as they change."""
 
     def __init__(self, server: SdkServer, part: str | None, registry: Registry) -> None:
-        """`part` stands for it in the names of its tools; without one they keep the names they have."""
+        """`part` is its part of the names of its tools; without one they keep their names."""
         self._server = server
         self._part = part
         self._registry = registry
@@ -64,13 +64,13 @@ class OwnServer:
         return tuple(self._tools)
 
     def leave(self) -> None:
-        """Follow its changes no longer."""
+        """Stop following its changes."""
         unlisten, self._unlisten = self._unlisten, None
         if unlisten is not None:
             unlisten()
 
     def _renew(self) -> None:
-        """Each with the tool that it was made of, so that one that is as it was is not replaced."""
+        """Each with the tool that it was made from, so that an unchanged one is not replaced."""
         before, self._tools = self._tools, {}
         for tool in self._server.tools:
             name = tool.name if self._part is None else tool_name(self._part, tool.name, self._tools)
@@ -82,7 +82,7 @@ class OwnServer:
 
 
 class AddedRules:
-    """Satisfies what `Settings.reload` wants: the same object as long as nothing has changed."""
+    """Satisfies `Settings.reload`: the same object as long as nothing has changed."""
 
     def __init__(self, policy: Callable[[], Policy]) -> None:
         self._policy = policy
@@ -118,7 +118,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedConversation:
-    """Everything that one conversation is run with."""
+    """Everything that one conversation runs with."""
 
     session: Session
     found: Found
@@ -137,14 +137,14 @@ class OpenedConversation:
 
     @property
     def commands(self) -> SlashCommands:
-        """What a prompt may ask for with a slash."""
+        """The available slash commands."""
         return self.found.commands
 
 
 WAYS_ON: Final = (
-    "To go on, look at them with `ferrule trust --show`; then trust the folder for this run (`trust=True`, "
-    "`trust_folder=True` of ClaudeAgentOptions, or FERRULE_TRUST=1), agree for good with `ferrule trust`, or leave "
-    "them out with `without_project_hooks=True` or by `setting_sources`."
+    "To continue, review them with `ferrule trust --show`; then trust the folder for this run (`trust=True`, "
+    "`trust_folder=True` of ClaudeAgentOptions, or FERRULE_TRUST=1), trust it permanently with `ferrule trust`, or "
+    "leave them out with `without_project_hooks=True` or by `setting_sources`."
 )
 
 
@@ -163,7 +163,7 @@ def _open(options: Options, mirror: Mirror | None) -> OpenedConversation:
     models = _models(options, settings)
     model = models.leading(options.model if isinstance(options.model, str) else None)
     if options.max_budget_usd is not None and model.facts.input_price is None:
-        raise CannotOpen(f"Nobody knows what {model.name} costs, so no budget can be kept. Leave the budget out.")
+        raise CannotOpen(f"The price of {model.name} is unknown, so a budget cannot be enforced. Leave the budget out.")
     policy = Policy(settings.rules, settings.mode, hooks=settings.hooks)  # as long as nobody reloads it
     rules = AddedRules(settings.reload or (lambda: policy))
     settings = replace(settings, reload=rules, servers=(*settings.servers, *_in_process(options)))
@@ -287,16 +287,16 @@ def _levels(options: Options) -> frozenset[Level]:
     if options.setting_sources is None:
         return EVERY_LEVEL
     if unknown := [name for name in options.setting_sources if name not in LEVELS]:
-        raise CannotOpen(f"`setting_sources`: {unknown[0]} is none of {', '.join(LEVELS)}.")
+        raise CannotOpen(f"`setting_sources`: {unknown[0]} is not one of {', '.join(LEVELS)}.")
     return frozenset(LEVELS[name] for name in options.setting_sources)
 
 
 def _flags(options: Options, cwd: str) -> dict[str, dict[str, Any]]:
-    """As what a settings file would say, under the names that the command line has for it."""
+    """In the form of a settings file, under the names of the command line's flags."""
     try:
         mode = None if options.mode is None else str(Mode(options.mode))
     except ValueError:
-        raise CannotOpen(f"There is no mode {options.mode!r}. There are: {', '.join(Mode)}.") from None
+        raise CannotOpen(f"{options.mode!r} is not a mode. Available: {', '.join(Mode)}.") from None
     base = options.base
     directories = (*(base.added_directories if base else ()), *_directories(options, cwd))
     said: dict[str, dict[str, Any]] = {
@@ -342,7 +342,7 @@ def _sdk_servers(options: Options) -> dict[str, Any]:
 
 
 def _own_servers(options: Options, registry: Registry) -> dict[str, OwnServer]:
-    """Those that `create_sdk_mcp_server` made."""
+    """Servers made by `create_sdk_mcp_server`."""
     servers = _sdk_servers(options)
     parts = server_parts(servers)
     return {
@@ -353,7 +353,7 @@ def _own_servers(options: Options, registry: Registry) -> dict[str, OwnServer]:
 
 
 def _in_process(options: Options) -> Iterator[ServerConfig]:
-    """Server objects of the `mcp` package, which are spoken to as any server is."""
+    """Server objects of the `mcp` package, which are used like any server."""
     servers = _sdk_servers(options)
     parts = server_parts(servers)
     for name, server in servers.items():

@@ -61,13 +61,13 @@ def parse_response(response: Any) -> Heard:
             return _from_anthropic([_plain(block) for block in cast(list[Any], content)])
         return _from_chat(plain)
     raise TypeError(
-        f"{type(response).__name__} is no response that can be read. "
+        f"{type(response).__name__} is not a supported response. "
         "Pass what messages.create, chat.completions.create or responses.create returned, not a stream."
     )
 
 
 def results(dialect: Dialect, outcomes: Sequence[ToolOutcome], said: Iterable[str]) -> list[Wire]:
-    """One result for each outcome, in their order, then what else the model should hear."""
+    """One result for each outcome, in their order, then further notes for the model."""
     words = [*(text for outcome in outcomes for text in outcome.messages), *said]
     match dialect:
         case Dialect.ANTHROPIC:
@@ -111,7 +111,7 @@ def _to_anthropic(outcome: ToolOutcome) -> Wire:
 
 
 def _readable(block: Block) -> Block:
-    """A document of a kind that the service does not take is named instead."""
+    """A document of an unsupported kind is named instead."""
     if isinstance(block, Document) and block.media_type != "application/pdf":
         return Text(f"[{block.media_type}]")
     return block
@@ -140,7 +140,7 @@ def _to_chat(outcome: ToolOutcome) -> Wire:
 
 
 def _pictures(outcomes: Sequence[ToolOutcome]) -> list[Wire]:
-    """A result there is text only, so pictures follow as if the user showed them."""
+    """Results there are text only, so pictures follow as if the user showed them."""
     shown = [
         {"type": "image_url", "image_url": {"url": _data_url(block)}}
         for outcome in outcomes

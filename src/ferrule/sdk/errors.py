@@ -4,11 +4,11 @@ from __future__ import annotations
 
 
 class SdkError(Exception):
-    """The root of these."""
+    """The base class of these errors."""
 
 
 class CannotOpen(SdkError):
-    """A conversation that cannot be had as it was asked for."""
+    """A conversation cannot be opened as requested."""
 
 
 class NotConnected(SdkError):
@@ -16,4 +16,4 @@ class NotConnected(SdkError):
 
 
 class NotDone(SdkError):
-    """Something that was asked of a running conversation and cannot be done."""
+    """A request to a running conversation cannot be carried out."""

@@ -1,8 +1,8 @@
-"""What a program reads of a conversation: messages and their blocks, in the shapes that consumers of streams know.
+"""The messages of a conversation and their blocks, in the shapes that consumers of streams know.
 
 The names and fields are those of the Claude Agent SDK, so that one set serves
-programs written for it and programs written for us. Each message is its
-reader's own, who may change it and look at it with `vars`, as there.
+programs written for it and programs written for us. Each message belongs
+to its reader, who may change it and inspect it with `vars`, as there.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ ContentBlock: TypeAlias = (
 
 @dataclass
 class UserMessage:
-    """Results of calls, and what the model was told beside them. Prompts only where that was asked for."""
+    """Results of calls, and notes for the model. Prompts only if requested."""
 
     content: str | list[ContentBlock]
     uuid: str | None = None
@@ -89,7 +89,7 @@ class AssistantMessage:
 
 @dataclass
 class SystemMessage:
-    """Anything beside the conversation; `data` is the whole of it. `init` comes before each prompt's messages."""
+    """Anything besides the conversation; `data` is all of it. `init` comes before each prompt's messages."""
 
     subtype: str
     data: Wire
@@ -97,7 +97,7 @@ class SystemMessage:
 
 @dataclass
 class HookEventMessage(SystemMessage):
-    """A hook has answered; told only where it was asked for."""
+    """A hook has answered; only sent if requested."""
 
     hook_event_name: str = ""
     session_id: str | None = None
@@ -106,7 +106,7 @@ class HookEventMessage(SystemMessage):
 
 @dataclass
 class MirrorErrorMessage(SystemMessage):
-    """A store did not take what it was given; it is given it again later. The transcript on disk has it."""
+    """A store did not accept entries; they are sent again later. The transcript on disk has them."""
 
     key: dict[str, str] | None = None
     error: str = ""
@@ -114,7 +114,7 @@ class MirrorErrorMessage(SystemMessage):
 
 @dataclass
 class DeferredToolUse:
-    """A call that a hook put off."""
+    """A call that a hook deferred."""
 
     id: str
     name: str
@@ -133,7 +133,7 @@ class ResultMessage:
     session_id: str
     stop_reason: str | None = None
     total_cost_usd: float | None = None
-    """Of the whole conversation; `None` where a model was asked whose price nobody knows."""
+    """Of the whole conversation; `None` if the price of a model is unknown."""
     usage: Wire | None = None
     result: str | None = None
     structured_output: Any = None
@@ -162,7 +162,7 @@ Message: TypeAlias = UserMessage | AssistantMessage | SystemMessage | ResultMess
 
 @named_value
 class ServerStatus:
-    """An MCP server as it stands."""
+    """The status of an MCP server."""
 
     name: str
     status: str
@@ -173,7 +173,7 @@ class ServerStatus:
 
 @named_value
 class ContextUsage:
-    """How full the model's window is. Parts are estimates; the total is what the provider said, if it did."""
+    """How full the model's window is. Parts are estimates; the total is the provider's, if it gave one."""
 
     total: int
     window: int
@@ -250,7 +250,7 @@ def _blocks(content: list[Wire]) -> list[ContentBlock]:
 
 
 def _block(part: Wire) -> ContentBlock | None:
-    """`None` for reasoning that the service does not show, which there is nothing to read of."""
+    """`None` for reasoning that the service does not show."""
     match part:
         case {"type": "text", "text": text}:
             return TextBlock(text)

@@ -1,8 +1,8 @@
-"""Transcripts that are kept elsewhere too: brought from there before a conversation opens, sent there as it goes on.
+"""Transcripts that are also kept elsewhere: fetched before a conversation opens, sent as it continues.
 
 The transcript on disk is what a conversation works with. Each of its lines
-goes to the store in order and none is left out: what the store does not take
-stays first in the line. What it gives twice counts once, by its id.
+goes to the store in order and none is left out: what the store does not accept
+is sent again first. Duplicate entries are used once, by their id.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ log = logging.getLogger(__name__)
 
 MOST_AT_ONCE: Final = 500
 WITHIN: Final = 20.0
-"""Seconds that a store may take for what it is given."""
+"""Seconds that a store may take to accept entries."""
 PAUSES: Final = (0.2, 0.8)
 """Seconds between one try and the next."""
 _FIRST: Final = ("type", "uuid", "parent", "session", "time", "agent")
-"""What a line begins with. A store may give an entry back with its keys in any order."""
+"""The first keys of a line. A store may return an entry with its keys in any order."""
 
 Entry = dict[str, Any]
 
 
 class Mirror:
-    """One conversation's way to a store."""
+    """One conversation's connection to a store."""
 
     def __init__(self, store: SessionStore, project_key: str, *, known: frozenset[str], flush: str = "batched") -> None:
         self._store = store
@@ -48,10 +48,10 @@ class Mirror:
         self._task: asyncio.Task[None] | None = None
         self.key: SessionKey = {"project_key": project_key, "session_id": ""}
         self.failed: Callable[[str], None] = lambda words: None
-        """Told why the store did not take something."""
+        """Called with the reason if the store did not accept entries."""
 
     def begin(self, session_id: str, transcript: str, *, is_fork: bool) -> None:
-        """What stands in the transcript and not in the store goes there first."""
+        """Entries of the transcript that the store does not have are sent first."""
         self.key["session_id"] = session_id
         known = frozenset[str]() if is_fork else self._known
         self._waiting = [entry for entry in _entries(Path(transcript)) if entry.get("uuid") not in known]
@@ -68,7 +68,7 @@ class Mirror:
             while self._waiting:
                 batch = self._waiting[:MOST_AT_ONCE]
                 if words := await self._refusal(batch):
-                    log.warning("the session store did not take %d entries: %s", len(batch), words)
+                    log.warning("the session store did not accept %d entries: %s", len(batch), words)
                     self.failed(words)
                     return
                 del self._waiting[: len(batch)]
@@ -79,7 +79,7 @@ class Mirror:
         await self.flush()
 
     async def _refusal(self, batch: Sequence[Entry]) -> str:
-        """Why the store does not take them; empty when it did."""
+        """Why the store did not accept them; empty if it did."""
         words = ""
         for pause in (0.0, *PAUSES):
             await asyncio.sleep(pause)
@@ -96,7 +96,7 @@ class Mirror:
 
 
 async def fetch_transcript(options: Options) -> tuple[Options, Mirror | None]:
-    """Options that name the conversation by its id, whose transcript is here by then. Raises `CannotOpen`."""
+    """Options that name the conversation by its id; its transcript is local by then. Raises `CannotOpen`."""
     store = options.session_store
     if store is None:
         return options, None
@@ -124,14 +124,14 @@ async def _last(store: SessionStore, project_key: str, options: Options) -> str 
         async with asyncio.timeout(options.load_within):
             listed = sorted(await store.list_sessions(project_key), key=lambda one: one["mtime"])
     except (NotImplementedError, AttributeError):
-        raise CannotOpen("The session store cannot list, so there is no last conversation. Name one.") from None
+        raise CannotOpen("The session store cannot list, so the last conversation is unknown. Name one.") from None
     except Exception as error:  # the program's own code
         raise _no_answer(error) from error
     return listed[-1]["session_id"] if listed else None
 
 
 async def _fetch(store: SessionStore, project_key: str, path: Path, options: Options) -> frozenset[str]:
-    """Put the transcript here if the store knows more of it; the ids of what the store has."""
+    """Save the transcript locally if the store has more of it; returns the ids that the store has."""
     try:
         async with asyncio.timeout(options.load_within):
             loaded = await store.load({"project_key": project_key, "session_id": path.stem})
@@ -143,7 +143,7 @@ async def _fetch(store: SessionStore, project_key: str, path: Path, options: Opt
     if kept and ids[-1] not in here:
         if here and here[-1] not in ids:
             raise CannotOpen(
-                f"The session {path.stem} went on both here and in the store. "
+                f"The session {path.stem} was continued both here and in the store. "
                 f"Resume it without the store, or move {path} away."
             )
         Transcripts(path.parent.parent).replace(path, map(_line, kept))
@@ -151,16 +151,18 @@ async def _fetch(store: SessionStore, project_key: str, path: Path, options: Opt
 
 
 def once(loaded: object) -> list[Entry]:
-    """Each entry once. Raises `CannotOpen` for what no transcript has."""
+    """Each entry once. Raises `CannotOpen` for invalid entries."""
     if not isinstance(loaded, Sequence):
-        raise CannotOpen(f"The session store gave {type(loaded).__name__}, and not a list of entries.")
+        raise CannotOpen(f"The session store returned {type(loaded).__name__}, not a list of entries.")
     entries: dict[str, Entry] = {}
     for entry in cast(Sequence[object], loaded):
         match entry:
             case {"type": str(), "uuid": str(id)}:
                 entries.setdefault(id, cast(Entry, entry))
             case _:
-                raise CannotOpen("The session store gave an entry that no transcript of ours has. Name another.")
+                raise CannotOpen(
+                    "The session store returned an entry that is not valid in a transcript. Name another conversation."
+                )
     return list(entries.values())
 
 
@@ -169,7 +171,7 @@ def _line(entry: Mapping[str, Any]) -> bytes:
 
 
 def _entries(path: Path) -> list[Entry]:
-    """What can be read of a transcript; nothing where there is none."""
+    """The readable part of a transcript; empty if it does not exist."""
     found: list[Entry] = []
     if path.is_file():
         for line in lines_of(path):

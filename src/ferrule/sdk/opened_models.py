@@ -1,4 +1,4 @@
-"""The models that one conversation asks: its own, another that it is switched to, those that agents want."""
+"""The models of one conversation: its own, another that it is switched to, those of agents."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ..providers.model_choice import ModelChoice, choose_model
 log = logging.getLogger(__name__)
 
 MOST_TRIES: Final = 2
-"""How often the first model is asked for a message: whoever has another one does not want to wait long."""
+"""How often the first model is tried for a message: with a fallback, waiting long is not useful."""
 _OF_THE_SERVICE: Final[frozenset[FailureKind]] = frozenset({"limit", "overload", "network"})
-"""What another model may not run into. A request that is refused would be refused again."""
+"""Errors that another model may not have. A refused request would be refused again."""
 
 
 class FallbackModel:
-    """Asks the first model for each message, and the second where the first gave nothing of it."""
+    """Asks the first model for each message, and the second if the first returned nothing."""
 
     def __init__(self, first: ModelProvider, second: ModelProvider) -> None:
         self._first = first
@@ -63,7 +63,7 @@ class FallbackModel:
 
 
 class OpenedModels:
-    """Opens each name once, and closes what it opened. A model that the program brought stands for every name."""
+    """Opens each name once, and closes what it opened. A model object of the program is used for every name."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class OpenedModels:
         return self._opened[name]
 
     def leading(self, name: str | None) -> ModelProvider:
-        """For the conversation itself, with what stands behind it. Raises `ModelError`."""
+        """For the conversation itself, with its fallback. Raises `ModelError`."""
         model = self.open(name)
         if self._fallback is not None and self._given is None:
             model = FallbackModel(model, self.open(self._fallback))
@@ -97,7 +97,7 @@ class OpenedModels:
         return model
 
     def small(self) -> ModelProvider | None:
-        """For small questions; `None` where nobody chose one. Raises `ModelError`."""
+        """For small questions; `None` if none was chosen. Raises `ModelError`."""
         name = self._choice.choose_small_name(self._environ)
         return self.open(name) if name and self._given is None else None
 

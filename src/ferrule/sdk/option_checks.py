@@ -1,4 +1,4 @@
-"""Options of the wrong form, told before anything is opened: a text where a list belongs would protect nothing."""
+"""Checks the form of options before anything is opened: a string instead of a list would protect nothing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _NUMBERS: Final = ("max_turns", "max_budget_usd", "thinking_tokens")
 
 
 def faults_in(options: Options) -> Iterator[str]:
-    """What is wrong, in words, one option at a time."""
+    """What is wrong, as text, one option at a time."""
     for name in _LISTS:
         yield from _faults_of(options, name, _is_list, "a list")
     for name in _OF_TEXTS:
@@ -62,7 +62,7 @@ def _faults_of(options: Options, name: str, fits: Callable[[Any], bool], form: s
 
 
 def _is_list(value: Any) -> bool:
-    """Anything that can be gone through, but for a text and a mapping."""
+    """Any iterable except a string or a mapping."""
     return not isinstance(value, str | bytes | Mapping) and hasattr(value, "__iter__")
 
 

@@ -28,11 +28,11 @@ class Options:
     model: str | ModelProvider | None = None
     """A name, or the model itself, which stays its owner's to close; `None` for what the environment names."""
     fallback_model: str | None = None
-    """Asked where the service of the other cannot answer."""
+    """The fallback if the service of the other model cannot answer."""
     cwd: Folder | None = None
     added_directories: Sequence[Folder] = ()
     system_prompt: str | None = None
-    """In the place of the built-in words."""
+    """Replaces the built-in instructions."""
     append_system_prompt: str | None = None
 
     allow: Sequence[str] = ()
@@ -41,9 +41,9 @@ class Options:
     mode: Mode | str | None = None
     """`None` for what the settings say."""
     ask: Ask | None = None
-    """Asked where a call needs somebody's word: yes, no, or no in words. Without it such a call is refused."""
+    """Called when a call needs approval: yes, no, or no with a reason. Without it such a call is refused."""
     person: Person | None = None
-    """In the place of `ask`: asked one question at a time, with rules for "always"."""
+    """Instead of `ask`: asked one question at a time, with rules for "always"."""
     questioner: Questioner | None = None
     """Who answers the model's own questions."""
     approver_answers: bool = False
@@ -52,34 +52,34 @@ class Options:
     """See `ferrule.hook`."""
 
     tools: Sequence[AnyTool] = ()
-    """Of the program's own: see `ferrule.tool`."""
+    """The program's own tools: see `ferrule.tool`."""
     builtin_tools: Collection[str] | None = None
-    """The built-in ones there are; `None` for all."""
+    """The available built-in tools; `None` for all."""
     mcp_servers: Mapping[str, Mapping[str, Any]] | Folder = field(default_factory=dict[str, Mapping[str, Any]])
-    """By name: what `create_sdk_mcp_server` gives, or an entry as in `.mcp.json`; or such a file."""
+    """By name: what `create_sdk_mcp_server` returns, or an entry as in `.mcp.json`; or such a file."""
     strict_mcp_config: bool = False
     """Whether those are the only servers."""
     agents: Sequence[AgentKind] = ()
 
     skills: Collection[str] | None = None
-    """The skills and commands there are, by name; `None` for all."""
+    """The available skills and commands, by name; `None` for all."""
     plugins: Sequence[Folder] = ()
-    """Folders that bring agents, skills, commands, hooks and servers, which count because they are named here."""
+    """Folders with agents, skills, commands, hooks and servers. They are trusted because they are named here."""
 
     setting_sources: Sequence[str] | None = None
     """Of `user`, `project` and `local`; `None` for all, an empty one for none."""
     settings: str | None = None
-    """A further settings file, or its JSON."""
+    """An additional settings file, or its JSON."""
     trust: bool = False
-    """Whether what the folder itself allows and runs counts although nobody agreed to it."""
+    """Whether to trust what the folder itself allows and runs."""
     without_project_hooks: bool = False
-    """Whether the hooks of the folder are left out, trusted or not."""
+    """Whether to ignore the folder's hooks, trusted or not."""
     base: Settings | None = None
-    """For what has no option here; what the settings files say comes on top of it."""
+    """For settings without an option here; settings files are applied on top."""
     sandbox: Mapping[str, Any] | None = None
     """As `sandbox` in settings."""
     env: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Variables beside those of the process, for choosing the model and its service."""
+    """Variables in addition to those of the process, for choosing the model and its service."""
 
     max_turns: int | None = None
     max_budget_usd: float | None = None
@@ -89,29 +89,29 @@ class Options:
     """A JSON Schema that the answer must fit."""
 
     resume: str | None = None
-    """The id of a conversation to go on with."""
+    """The id of a conversation to resume."""
     continue_last: bool = False
-    """Go on with the one that was used last in the directory."""
+    """Continue the most recent one in the directory."""
     fork: bool = False
-    """Go on under an id of its own, and leave the old one as it is."""
+    """Resume under a new id, and leave the original unchanged."""
     fork_at: str | None = None
     """The id of the last entry of the old transcript that a fork takes over."""
     session_id: str | None = None
     """The id of a new one, or of a fork."""
 
     checkpoints: bool = False
-    """Whether what stood in files before the tools changed them is kept, for `rewind_files` of the client."""
+    """Whether to keep the previous contents of files that tools change, for `rewind_files` of the client."""
 
     session_store: SessionStore | None = None
-    """Where the transcript is kept too, and resumed from; see `sdk/stores.py`."""
+    """Where the transcript is also kept, and resumed from; see `sdk/stores.py`."""
     store_flush: Literal["batched", "eager"] = "batched"
     """When it is sent there: before each result, or at once."""
     load_within: float = 60.0
-    """Seconds that the store may take to give a transcript."""
+    """Seconds that the store may take to return a transcript."""
 
     agent_messages: Literal["all", "calls"] = "all"
-    """What is told of agents: everything, or only their calls with the results. Each names the call that it is for."""
+    """Which messages of agents are sent: all, or only calls and results. Each names the call that it belongs to."""
     prompt_messages: bool = False
-    """Whether prompts are told too, as messages of the user."""
+    """Whether prompts are sent too, as messages of the user."""
     partial_messages: bool = False
     hook_messages: bool = False

@@ -1,7 +1,7 @@
-"""Plugins: folders that bring agents, skills, commands, hooks and servers to one conversation.
+"""Plugins: folders that add agents, skills, commands, hooks and servers to one conversation.
 
-A program that names such a folder has agreed to what stands in it. What a
-plugin brings has its name before its own, so that two can be used together.
+A program that names such a folder trusts its contents. Names are prefixed with
+the plugin's name, so that two plugins can be used together.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .errors import CannotOpen
 
 MANIFEST: Final = os.path.join(".claude-plugin", "plugin.json")
 ROOT: Final = re.compile(r"\$\{(?:CLAUDE|FERRULE)_PLUGIN_ROOT\}")
-"""Stands for the plugin's own folder in its hooks and servers."""
+"""Replaced by the plugin's own folder in its hooks and servers."""
 
 
 @named_value
@@ -44,12 +44,12 @@ class Plugin:
             raise CannotOpen(f"`plugins`: {os.fspath(path)} is not a directory.")
         said = _json(os.path.join(folder, MANIFEST)).get("name") or os.path.basename(folder)
         if not isinstance(said, str) or not NAME.fullmatch(said):
-            raise CannotOpen(f"`plugins`: {said!r} is no name for a plugin. Use letters, digits, `-` and `_`.")
+            raise CannotOpen(f"`plugins`: {said!r} is not a valid name for a plugin. Use letters, digits, `-` and `_`.")
         return cls(name=said, path=folder)
 
     @property
     def line(self) -> dict[str, str]:
-        """For the message that a conversation begins with."""
+        """For the first message of a conversation."""
         return {"name": self.name, "path": self.path}
 
     @property
@@ -57,7 +57,7 @@ class Plugin:
         return (self._shelf(ItemKind.SKILL, "skills"), self._shelf(ItemKind.COMMAND, "commands"))
 
     def agents(self, pages: DefinitionFiles) -> Iterator[AgentKind]:
-        """Raises `CannotOpen` for a file that describes none."""
+        """Raises `CannotOpen` for an invalid file."""
         shelf = self._shelf(ItemKind.AGENT, "agents")
         for path in markdown_below(shelf.path):
             try:
@@ -67,7 +67,7 @@ class Plugin:
             yield replace(kind, name=f"{shelf.prefix}{kind.name}")
 
     def hooks(self) -> Loaded | None:
-        """`None` where it brings none. Raises `CannotOpen`: one that is left out could have forbidden something."""
+        """`None` if it has none. Raises `CannotOpen`: a hook that is left out could have forbidden something."""
         path = os.path.join(self.path, "hooks", "hooks.json")
         said = _json(path)
         if not said:
@@ -78,7 +78,7 @@ class Plugin:
         return loaded
 
     def servers(self) -> str | None:
-        """As the text of an `.mcp.json`; `None` where it brings none."""
+        """As the text of an `.mcp.json`; `None` if it has none."""
         said = _json(os.path.join(self.path, ".mcp.json"))
         entries = said.get("mcpServers", said)
         if not isinstance(entries, Mapping) or not entries:
@@ -95,7 +95,7 @@ class Plugin:
 
 
 def _json(path: str) -> Mapping[str, Any]:
-    """Empty where there is no such file. Raises `CannotOpen` where it is no object."""
+    """Empty if the file does not exist. Raises `CannotOpen` if it is not an object."""
     try:
         said = json.loads(content_of(path))
     except (FileNotFoundError, NotADirectoryError):
@@ -103,5 +103,5 @@ def _json(path: str) -> Mapping[str, Any]:
     except (OSError, NotText, ValueError, RecursionError) as error:
         raise CannotOpen(f"`plugins`: {path} cannot be read: {error}.") from None
     if not isinstance(said, dict):
-        raise CannotOpen(f"`plugins`: {path} holds no object.")
+        raise CannotOpen(f"`plugins`: {path} is not a JSON object.")
     return cast(dict[str, Any], said)

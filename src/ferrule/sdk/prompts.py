@@ -1,4 +1,4 @@
-"""What a program may say to a model: text, blocks, or messages in the form of a stream."""
+"""What a program may send to a model: text, blocks, or messages in the form of a stream."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ Prompts: TypeAlias = AsyncIterable[Prompt]
 
 
 def turn_of_prompt(prompt: Prompt) -> Said:
-    """Raises `ValueError` for what no model can be asked."""
+    """Raises `ValueError` for an invalid prompt."""
     match prompt:
         case str():
             if not prompt.strip():
-                raise ValueError("The prompt is empty. Say what is to be done.")
+                raise ValueError("The prompt is empty. Say what to do.")
             return prompt
         case Mapping():
             return _of_message(prompt)
         case _:
             if not isinstance(prompt, tuple) or not prompt:  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise ValueError(f"{type(prompt).__name__} is no prompt. Give a text, blocks or messages.")
+                raise ValueError(f"{type(prompt).__name__} is not a valid prompt. Give a string, blocks or messages.")
             return prompt
 
 
@@ -34,12 +34,12 @@ def _of_message(message: Mapping[str, Any]) -> Said:
     try:
         line = json.dumps(message, ensure_ascii=True).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"A message of the prompt has no form in JSON: {error}.") from None
+        raise ValueError(f"A message of the prompt cannot be written as JSON: {error}.") from None
     match read_line(line, 2):
         case InputMessage(content):
             return content
         case BadLine(_, reason):
-            raise ValueError(f"A message of the prompt is not taken: {reason}")
+            raise ValueError(f"A message of the prompt is invalid: {reason}")
         case _:
             kind = cast(object, message.get("type"))
             raise ValueError(f"A message of the prompt must be of the type user, not {kind!r}.")

@@ -1,4 +1,4 @@
-"""What a program brings that keeps conversations elsewhere too.
+"""Interface of a program's own store for conversations.
 
 The names and fields are those of the Claude Agent SDK, so that stores which
 were written for it can be used. The entries are those of our transcripts.
@@ -24,7 +24,7 @@ class SessionListSubkeysKey(TypedDict):
 
 
 class SessionStoreEntry(TypedDict, total=False):
-    """A line of a transcript; whatever else stands in it is to be kept as it is."""
+    """A line of a transcript; further keys must be kept unchanged."""
 
     type: Required[str]
     uuid: str
@@ -44,7 +44,7 @@ class SessionSummaryEntry(TypedDict):
 
 
 class SessionStore(Protocol):
-    """`append` and `load` must be there; the others say that they are not by raising `NotImplementedError`."""
+    """`append` and `load` are required; the others may raise `NotImplementedError`."""
 
     async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None: ...
 
@@ -64,7 +64,7 @@ class SessionStore(Protocol):
 
 
 class InMemorySessionStore(SessionStore):
-    """Keeps everything as long as the process lives: for tests, and to try things out."""
+    """Keeps everything in memory: for tests and experiments."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[str, str, str], list[SessionStoreEntry]] = {}

@@ -34,7 +34,7 @@ _WORDS: Final = frozenset({"title", "description"})
 
 @plain_value
 class QuickCheck:
-    """Says yes to most of what fits a schema of plain parameters, in a fraction of the time; its no says nothing."""
+    """Accepts most valid arguments of a plain schema in a fraction of the time; not accepting means nothing."""
 
     required: frozenset[str]
     types: Mapping[str, frozenset[type]]
@@ -46,7 +46,7 @@ class QuickCheck:
 
 
 def quick_check(schema: Mapping[str, Any]) -> QuickCheck | None:
-    """`None` for a schema that says more than which plain types its parameters have.
+    """`None` for a schema that says more than the plain types of its parameters.
 
     >>> quick_check(schema_of({"a": float})).accepts({"a": 1})
     True
@@ -73,12 +73,12 @@ def schema_of(given: Any) -> dict[str, Any]:
         fields = cast(Mapping[str, Any], given)
         return dict(fields) if _is_json_schema(fields) else _object(fields, frozenset(fields))
     raise ToolDefinitionError(
-        f"{given!r} is no input schema. Give a dict of names and types, a TypedDict or a JSON Schema."
+        f"{given!r} is not an input schema. Give a dict of names and types, a TypedDict or a JSON Schema."
     )
 
 
 def _of_typed_dict(given: Any) -> dict[str, Any]:
-    """`NotRequired` is read off each annotation: where those are text, the class itself cannot know of it."""
+    """`NotRequired` is read off each annotation: if those are strings, the class itself does not know it."""
     fields = get_type_hints(given, include_extras=True)
     required = set(cast(frozenset[str], given.__required_keys__))
     for name, kind in fields.items():
@@ -89,7 +89,7 @@ def _of_typed_dict(given: Any) -> dict[str, Any]:
 
 
 def _is_json_schema(given: Mapping[str, Any]) -> bool:
-    """A parameter may be called `type` or `$ref` too; its value is a type then, and not words."""
+    """A parameter may be called `type` or `$ref` too; its value is a type then, not a string."""
     return any(isinstance(given.get(key), str) for key in ("type", "$schema", "$ref")) or "properties" in given
 
 
@@ -102,7 +102,7 @@ def _object(fields: Mapping[str, Any], required: frozenset[str]) -> dict[str, An
 
 
 def _field(kind: Any) -> dict[str, Any]:
-    """What is no type that JSON knows is taken as text."""
+    """Types that JSON does not have are treated as strings."""
     described: dict[str, Any] = {}
     if get_origin(kind) is Annotated:
         words = [mark for mark in get_args(kind)[1:] if isinstance(mark, str)]

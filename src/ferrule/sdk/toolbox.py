@@ -27,7 +27,7 @@ Family: TypeAlias = Literal["anthropic", "openai", "openai-responses"]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A call that needs somebody's word before it runs."""
+    """A call that needs approval before it runs."""
 
     tool: str
     arguments: Mapping[str, Any]
@@ -36,7 +36,7 @@ class Question:
 
 
 Answer: TypeAlias = bool | str
-"""Yes, no, or no with the reason that the model is told."""
+"""Yes, no, or no with a reason for the model."""
 Ask: TypeAlias = Callable[[Question], Answer | Awaitable[Answer]]
 
 
@@ -65,10 +65,10 @@ class Toolbox:
         builtin: bool = True,
         settings: Settings | None = None,
     ) -> None:
-        """`allow` and `deny` are rules as users write them; without `ask`, a call that needs a word is refused.
+        """`allow` and `deny` are rules as users write them; without `ask`, a call that needs approval is refused.
 
-        `settings` is for everything else; what is given beside it wins.
-        Raises `RuleError` for a rule that is not understood.
+        `settings` is for everything else; other arguments take precedence.
+        Raises `RuleError` for an invalid rule.
         """
         base = settings or Settings()
         rules = (*parse_rules(deny, Behavior.DENY, "deny"), *parse_rules(allow, Behavior.ALLOW, "allow"))
@@ -91,11 +91,11 @@ class Toolbox:
         await self.session.close()
 
     def specs(self) -> tuple[ToolSpec, ...]:
-        """What a request should offer now; grows when the model finds deferred tools."""
+        """The tools for the next request; grows when the model finds deferred tools."""
         return self.session.registry.pool.specs_for_request(self.session.state.found_tools)
 
     def definitions(self, family: Family) -> list[dict[str, Any]]:
-        """For the `tools` of the next request. Raises `ValueError` for a name that the service would not take."""
+        """For the `tools` of the next request. Raises `ValueError` for a name that the service would not accept."""
         dialect = Dialect(family)
         specs = self.specs()
         if bad := [spec.name for spec in specs if not _NAME.fullmatch(spec.name)]:
@@ -118,12 +118,12 @@ class Toolbox:
         return [*asked.turns, *results(asked.dialect, outcomes, await self._notes())]
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolOutcome:
-        """One call, for frameworks that take calls apart themselves."""
+        """One call, for frameworks that parse calls themselves."""
         (outcome,) = await self.session.run([ToolCall(f"toolbox-{next(self._numbers)}", name, arguments)])
         return outcome
 
     async def _notes(self) -> Sequence[str]:
-        """Tasks that ended, files that somebody else changed: what our own loop would tell the model too."""
+        """Tasks that ended, files that somebody else changed: notes that our own loop also gives the model."""
         agent = self.session.agent
         return [str(note) for source in self.session.note_sources for note in await source.notes(agent)]
 

@@ -1,4 +1,4 @@
-"""Tools of one's own as an MCP server in the same process: `@tool` and `create_sdk_mcp_server`.
+"""Custom tools as an MCP server in the same process: `@tool` and `create_sdk_mcp_server`.
 
 Names, shapes and semantics are those of the Claude Agent SDK: a handler is
 given a dict and returns `{"content": [...], "is_error": ...}`; whatever goes
@@ -29,7 +29,7 @@ MOST_RESULT_CHARACTERS = 500_000
 
 
 class HandlerResult(TypedDict, total=False):
-    """What a handler returns. `is_error` makes it a failed call, whose text the model is told."""
+    """What a handler returns. `is_error` makes it a failed call, whose text goes to the model."""
 
     content: list[dict[str, Any]]
     """Blocks as MCP has them: text, image, audio, resource, resource_link."""
@@ -47,7 +47,7 @@ ToolHandler: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class SdkMcpTool:
-    """A handler with what is told about it."""
+    """A handler with its description."""
 
     name: str
     description: str
@@ -92,12 +92,12 @@ def tool(
 def create_sdk_mcp_server(
     name: str, version: str = "1.0.0", tools: Iterable[SdkMcpTool] | None = None
 ) -> McpSdkServerConfig:
-    """Raises `ToolDefinitionError` for a tool that nobody could call."""
+    """Raises `ToolDefinitionError` for a tool that cannot be called."""
     return {"type": "sdk", "name": name, "instance": SdkServer(name, version, tools or ())}
 
 
 class SdkServer:
-    """A named set of tools, for sessions of this process or to be served to others. It may change while they last."""
+    """A named set of tools, for sessions of this process or to be served to others. It may change while they run."""
 
     def __init__(self, name: str, version: str, tools: Iterable[SdkMcpTool]) -> None:
         self.name = name
@@ -140,7 +140,7 @@ class SdkServer:
         self._change(lambda: self._disabled.discard(name))
 
     def listen(self, changed: Callable[[], None]) -> Callable[[], None]:
-        """Be told of each change. Gives what ends it."""
+        """Call a function for each change. Returns a function that ends it."""
         self._listeners.append(changed)
         return lambda: self._listeners.remove(changed)
 
@@ -164,7 +164,7 @@ class SdkOutput:
 
 
 class SdkTool(Tool[dict[str, Any], SdkOutput]):
-    """A handler behind the tool contract. Its effects are unknown: annotations are words, not effects."""
+    """Adapts a handler to the tool contract. Its effects are unknown: annotations are not effects."""
 
     def __init__(self, definition: SdkMcpTool, *, name: str | None = None) -> None:
         self.definition = definition
@@ -185,7 +185,7 @@ class SdkTool(Tool[dict[str, Any], SdkOutput]):
         try:
             type(self._validator).check_schema(self._schema)
         except SchemaError as error:
-            raise ToolDefinitionError(f"{self.name} has a schema that is none: {error.message}.") from None
+            raise ToolDefinitionError(f"{self.name} has an invalid schema: {error.message}.") from None
         return super().spec
 
     def guide(self) -> str:
@@ -219,7 +219,7 @@ class SdkTool(Tool[dict[str, Any], SdkOutput]):
         validator = self._output_validator
         problem: ValidationError | None = None if validator is None else next(validator.iter_errors(structured), None)
         if problem is not None:
-            raise ToolError(f"{self.name} gave structured content that does not fit its schema: {_words(problem)}.")
+            raise ToolError(f"{self.name} returned structured content that does not fit its schema: {_words(problem)}.")
 
     def to_model(self, output: SdkOutput) -> tuple[Block, ...]:
         blocks = tuple(block for part in output.wire_content for block in _blocks(part))
@@ -264,7 +264,7 @@ def _takes_context(handler: Callable[..., Any]) -> bool:
 
 
 def _blocks(part: Mapping[str, Any]) -> tuple[Block, ...]:
-    """What a model can be shown of one part; a resource in bytes has no words, and is left out."""
+    """The part of a result that a model can be shown; a binary resource is left out."""
     match part:
         case {"type": "text", "text": str(text)}:
             return (Text(text),)
@@ -280,7 +280,7 @@ def _blocks(part: Mapping[str, Any]) -> tuple[Block, ...]:
             said = (part.get("name"), uri, part.get("description"))
             return (Text("\n".join(str(words) for words in said if words)),)
         case _:
-            raise TypeError(f"a handler returned content that is none: {str(dict(part))[:200]}")
+            raise TypeError(f"a handler returned invalid content: {str(dict(part))[:200]}")
 
 
 def _hints(annotations: Any) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from ..tools.ask_user_question import QuestionInput
 
 
 def form_for(questions: Sequence[QuestionInput]) -> Mapping[str, Any]:
-    """For each question its choices, and a place for words of one's own."""
+    """The choices of each question, and a field for free text."""
     properties: dict[str, Any] = {}
     for number, question in enumerate(questions, 1):
         properties |= _ticks(number, question) if question.multi_select else _choice(number, question)
@@ -23,7 +23,7 @@ def form_for(questions: Sequence[QuestionInput]) -> Mapping[str, Any]:
 
 
 def answers_of(questions: Sequence[QuestionInput], content: Mapping[str, Any]) -> dict[str, str]:
-    """By question, several with commas between. What nobody asked for is left out."""
+    """By question, several comma-separated. Unknown fields are left out."""
     answers: dict[str, str] = {}
     for number, question in enumerate(questions, 1):
         labels = [option.label for option in question.options]

@@ -1,7 +1,7 @@
-"""The client behind a call, for the tool that runs: what it may ask that client, and tell it.
+"""The client behind a call, for the tool that runs: what it may ask that client and report to it.
 
 Up to revision 2025-11-25 a question goes out while the call waits. A client of
-2026-07-28 is asked by the call's end: its next request brings the answers, and
+2026-07-28 is asked by the call's end: its next request contains the answers, and
 the call runs again from its start. So a tool asks before it changes anything,
 and asks the same each time.
 """
@@ -31,7 +31,7 @@ _LEVELS: Final[tuple[types.LoggingLevel, ...]] = get_args(types.LoggingLevel)
 
 
 class NotAnswered(ToolError):
-    """The client cannot be asked, or gives no answer."""
+    """The client cannot be asked, or does not answer."""
 
 
 class Caller(ABC):
@@ -44,7 +44,7 @@ class Caller(ABC):
         self._lacking: Ability | None = None
 
     def can(self, ability: Ability) -> bool:
-        """What the client says of itself. One that elicits and names no way to means forms."""
+        """The client's capabilities. One that supports elicitation without a mode means forms."""
         able = self._ctx.session.client_capabilities
         if able is None:
             return False
@@ -55,7 +55,7 @@ class Caller(ABC):
     async def ask(self, questions: Mapping[str, types.InputRequest]) -> dict[str, types.InputResponse]:
         """The answers by the questions' keys. Raises `NotAnswered`."""
         if not self.is_there:
-            raise NotAnswered("The call is over, so its client cannot be asked any more.")
+            raise NotAnswered("The call has ended, so its client can no longer be asked.")
         for question in questions.values():
             if not self.can(ability := _ability_for(question)):
                 self._lacking = ability
@@ -70,14 +70,14 @@ class Caller(ABC):
         return answer
 
     async def log(self, level: types.LoggingLevel, data: Any, *, logger: str | None = None) -> None:
-        """Does nothing where the client does not want to be told."""
+        """Does nothing if the client does not want notifications."""
         if self._wants(level):
             params = types.LoggingMessageNotificationParams(level=level, data=data, logger=logger)
             note = types.LoggingMessageNotification(params=params)
             await self._ctx.session.send_notification(note, self._ctx.request_id)
 
     async def hang_up(self) -> None:
-        """End the stream that the client waits on, where it can come back for the result: for very long calls."""
+        """End the stream that the client waits on, if it can reconnect for the result: for very long calls."""
         if self._ctx.close_sse_stream is not None:
             await self._ctx.close_sse_stream()
 
@@ -94,7 +94,7 @@ class Connected(Caller):
     waits = True
 
     def __init__(self, ctx: Context, *, level: types.LoggingLevel, answer_seconds: float) -> None:
-        """`level` is the least that the client wants to be told; one that takes longer to answer has not answered."""
+        """`level` is the lowest log level that the client wants; an answer after the timeout is ignored."""
         super().__init__(ctx)
         self._least = _LEVELS.index(level)
         self._answer_seconds = answer_seconds
@@ -114,7 +114,7 @@ class Connected(Caller):
         except MCPError as error:
             raise NotAnswered(f"The client did not answer: {error.message}.") from None
         except ValidationError:
-            raise NotAnswered("The client's answer means nothing.") from None
+            raise NotAnswered("The client's answer is invalid.") from None
 
 
 class Returning(Caller):
@@ -130,9 +130,9 @@ class Returning(Caller):
         self._open: dict[str, types.InputRequest] = {}
 
     def outstanding(self, *, failed: bool) -> types.InputRequiredResult | None:
-        """What the call ends with in the place of its result; `None` where that stands.
+        """What the call returns instead of its result; `None` to keep the result.
 
-        Raises `MCPError` for one that `failed` as the client is not able to answer.
+        Raises `MCPError` if it `failed` because the client cannot answer.
         """
         if failed and self._lacking is not None:
             needed: dict[str, Any] = {"requiredCapabilities": {self._lacking: {}}}
@@ -149,7 +149,7 @@ class Returning(Caller):
         answers = {key: answer for key, answer in found.items() if answer is not None}
         if len(answers) < len(questions):
             self._open.update((key, question) for key, question in questions.items() if key not in answers)
-            raise NotAnswered("It waits for the client's answer.")
+            raise NotAnswered("Waiting for the client's answer.")
         return answers
 
     def _answer(self, key: str, question: types.InputRequest) -> types.InputResponse | None:
@@ -163,16 +163,16 @@ class Returning(Caller):
 
 
 class Callers:
-    """Who made each of the calls that run. What tools of one's own are given to ask and tell their callers."""
+    """Who made each of the calls that run. Given to custom tools, to ask and notify their callers."""
 
     def __init__(self) -> None:
         self._callers: dict[tuple[str, str], Caller] = {}
 
     def of(self, ctx: ToolContext) -> Caller:
-        """Whoever made this call, or the one that it is made inside of. Raises `NotAnswered` for no MCP client."""
+        """The caller of this call, or of the enclosing one. Raises `NotAnswered` without an MCP client."""
         caller = self.find(ctx)
         if caller is None:
-            raise NotAnswered("This needs an MCP client that can be asked, and none made the call.")
+            raise NotAnswered("This needs an MCP client that can be asked, and the call has none.")
         return caller
 
     def find(self, ctx: ToolContext) -> Caller | None:

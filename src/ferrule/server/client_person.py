@@ -24,15 +24,15 @@ ALLOW: Final[Mapping[AnswerScope, str]] = {
     AnswerScope.SAVED: "always allow",
 }
 REFUSE: Final = "refuse"
-UNANSWERED: Final = "the person who was asked gave no answer"
-DECLINED: Final = "the person did not want to answer. Go on without it, or end and say what you would need to know"
+UNANSWERED: Final = "the person did not answer"
+DECLINED: Final = "the person declined to answer. Continue without it, or end and say what you need to know"
 
 
 class ClientPerson:
-    """Satisfies `permissions.approvals.Person`. Where nobody can be asked, nobody allows."""
+    """Satisfies `permissions.approvals.Person`. If nobody can be asked, nothing is allowed."""
 
     def __init__(self, callers: Callers, reaches: Sequence[AnswerScope] = (AnswerScope.ONCE,)) -> None:
-        """`reaches` is how long an answer of this client may hold."""
+        """`reaches` is how long an answer of this client may last."""
         self._callers = callers
         self._reaches = tuple(reaches)
 
@@ -83,7 +83,7 @@ def _form(reaches: Sequence[AnswerScope]) -> Mapping[str, Any]:
 
 
 def _parse_decision(content: Mapping[str, Any] | None, reaches: Sequence[AnswerScope]) -> ApprovalAnswer:
-    """Anything but one of the ways to allow it that were offered is a no."""
+    """Anything but one of the offered ways to allow it is a no."""
     given = content or {}
     for reach in reaches:
         if given.get(DECISION) == ALLOW[reach]:
@@ -94,7 +94,7 @@ def _parse_decision(content: Mapping[str, Any] | None, reaches: Sequence[AnswerS
 
 
 def _key(proposal: Proposal) -> str:
-    """The same for the same call with the same effects only: an answer to one is no answer to another."""
+    """Equal only for the same call with the same effects: an answer to one does not apply to another."""
     touches = [describe_touch(touch) for touch in proposal.effects.touches]
     call = json.dumps([proposal.tool.name, proposal.arguments, touches], sort_keys=True, default=str)
     return f"may-{hashlib.sha256(call.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"

@@ -1,4 +1,4 @@
-"""One client at work: its session, its calls, and what it is told while they run."""
+"""One connected client: its session, its calls, and their progress."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ OpenSession: TypeAlias = Callable[[ClientPerson], Session]
 """The person answers for the client: they approve calls, and may answer the questions of AskUserQuestion."""
 Tell: TypeAlias = Callable[[ServerEvent], Awaitable[None]]
 Report: TypeAlias = Callable[[float, str], Awaitable[None]]
-"""How far a call is: a number that grows, and words."""
+"""The progress of a call: a growing number, and text."""
 
 MOST_REPORTS: Final = 32
-"""Reports that wait for a slow caller; the newest count."""
+"""Pending reports for a slow caller; the newest are kept."""
 
 SETTLING: Final = 5.0
 """Seconds to wait for the tools of other servers before they are listed for the first time."""
@@ -53,7 +53,7 @@ _CHANGED: Final[Mapping[str, ServerEvent]] = {
 
 
 class _Reporting:
-    """Tells one caller how far its call is, at the caller's own pace: nobody else waits for a slow one."""
+    """Reports progress to one caller at its own pace: nobody else waits for a slow one."""
 
     def __init__(self, report: Report) -> None:
         self.finished = asyncio.Event()
@@ -93,7 +93,7 @@ class Client:
         callers: Callers,
         reaches: Sequence[AnswerScope],
     ) -> None:
-        """`reaches` is how long an answer of its person may hold."""
+        """`reaches` is how long an answer of its person may last."""
         self.session = open_session(ClientPerson(callers, reaches))
         self._callers = callers
         self.resources = Resources()
@@ -130,7 +130,7 @@ class Client:
     async def call(
         self, name: str, arguments: Mapping[str, Any], *, caller: Caller, report: Report
     ) -> types.CallToolResult:
-        """Whoever cancels this ends the call, and does not wait for its clean-up."""
+        """Cancelling this ends the call without waiting for its clean-up."""
         call = ToolCall(f"mcp-{next(self._numbers)}", name, arguments)
         found = self.session.registry.pool.get(name)
         reporting = self._reporting[call.id] = _Reporting(report)
@@ -146,7 +146,7 @@ class Client:
         return result_on_wire(found[0] if found else None, outcome)
 
     async def _carry_out(self, call: ToolCall) -> ToolOutcome:
-        """In a task of its own: the protocol's cancellation strikes again at every step, and clean-up needs some."""
+        """In a separate task: the protocol's cancellation is repeated at every await, and clean-up needs some."""
         task = asyncio.create_task(self.session.run([call]))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
@@ -214,7 +214,7 @@ def _may_have_changed_files(outcome: ToolOutcome) -> bool:
 
 
 def _last_line(view: View) -> str:
-    """One line: of a command's output the last one, of anything else what it comes to."""
+    """One line: the last one of a command's output, otherwise a summary."""
     if isinstance(view, Terminal) and view.output.strip():
         return clean(view.output.rstrip().rpartition("\n")[2])
     return summary(view)

@@ -1,4 +1,4 @@
-"""The protocol's requests, answered for whichever client sent them."""
+"""Answers the protocol's requests for each client."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ _KEY, _FOLLOWED, _LEVEL = "ferrule", "ferrule-followed", "ferrule-level"
 class Desk:
     """Answers requests. A client with a connection has a session of its own for as long as that lasts;
 
-    requests that stand alone, as revision 2026-07-28 writes them, share one:
-    nothing in them tells one sender from another.
+    stateless requests, as in revision 2026-07-28, share one:
+    they do not identify their sender.
     """
 
     def __init__(
@@ -58,9 +58,9 @@ class Desk:
         one_client: bool = False,
         answer_seconds: float = ANSWER_SECONDS,
     ) -> None:
-        """`callers` are what tools of one's own ask and tell their clients through.
+        """Custom tools ask and notify their clients through `callers`.
 
-        `one_client` says that whoever speaks here is one and the same, and
+        `one_client` says that all requests come from one client, which
         started us: an "always" of theirs is kept beyond the session. Of
         several clients, one may not answer for another.
         """
@@ -138,7 +138,7 @@ class Desk:
         return client
 
     async def _leave(self, client: Client) -> None:
-        """In a task of its own: the package gives it only so long, and what a client started must end."""
+        """In a separate task: the package limits its time, and what a client started must end."""
         if client in self._clients:
             self._clients.remove(client)
             leaving = asyncio.create_task(client.close())
@@ -213,7 +213,7 @@ class Desk:
         return types.GetPromptResult(messages=list(messages))
 
     async def _complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
-        assert isinstance(self._prompts, Completing), "it is asked only where it is"
+        assert isinstance(self._prompts, Completing), "only asked if it exists"
         values: Sequence[str] = ()
         if isinstance(params.ref, types.PromptReference):
             values = await self._prompts.completions(params.ref.name, params.argument.name, params.argument.value)
@@ -232,7 +232,7 @@ class _Announcing(Server):
 
 
 class _Listener:
-    """Tells a connection what has changed."""
+    """Notifies a connection of changes."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -269,7 +269,7 @@ def _outstanding(caller: Caller, *, failed: bool) -> types.InputRequiredResult |
 
 
 def _input_required(caller: Caller, reason: NotAnswered) -> types.InputRequiredResult:
-    """What was wanted of the client before there is a result. Raises `MCPError` where it has given all it will."""
+    """What the client must answer before a result. Raises `MCPError` if it will not answer more."""
     outstanding = _outstanding(caller, failed=True)
     if outstanding is None:
         raise MCPError(types.INVALID_REQUEST, str(reason)) from None
@@ -277,7 +277,7 @@ def _input_required(caller: Caller, reason: NotAnswered) -> types.InputRequiredR
 
 
 def _report(ctx: Context) -> Report:
-    """Says nothing to a client that did not ask for it."""
+    """Skips a client that did not ask for it."""
 
     async def report(told: float, words: str) -> None:
         await ctx.session.report_progress(told, None, words)

@@ -23,7 +23,7 @@ from .request_guard import RequestGuard
 MOST_EVENTS: Final = 64
 """Messages that are kept for one client; the oldest are forgotten first."""
 RETRY_MILLISECONDS: Final = 1_000
-"""When a client is to come back for the rest of a stream that ended early."""
+"""When a client should reconnect for the rest of a stream that ended early."""
 
 
 class _Sent(NamedTuple):
@@ -33,7 +33,7 @@ class _Sent(NamedTuple):
 
 
 class RecentEvents(EventStore):
-    """Those of one client: a stream is known by the number of its request, which only that client's others lack."""
+    """The messages of one client: a stream is identified by its request id, which is unique for that client only."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
@@ -45,7 +45,7 @@ class RecentEvents(EventStore):
         return str(sent.number)
 
     async def replay_events_after(self, last_event_id: EventId, send_callback: EventCallback) -> StreamId | None:
-        """The stream, if more may come in it."""
+        """The stream, if more may follow."""
         last = next((sent for sent in self._sent if str(sent.number) == last_event_id), None)
         if last is None:
             return None
@@ -58,7 +58,7 @@ class RecentEvents(EventStore):
 
 
 class ResumableSessions(StreamableHTTPSessionManager):
-    """Gives each session a store of its own; in one for all of them, clients with like numbers would get each
+    """Gives each session a store of its own; in a shared one, clients with equal numbers would get each
     other's messages."""
 
     @property
@@ -76,7 +76,7 @@ MOST_BODY: Final = 16 << 20
 """Bytes of one request: what Write may be given, and some more."""
 MOST_CLIENTS: Final = 256
 IDLE_SECONDS: Final = 1_800.0
-"""Seconds without any request after which a client counts as gone."""
+"""Seconds without any request after which a client is considered gone."""
 PATIENCE: Final = 3.0
 """Seconds for open requests to end when the server does."""
 
@@ -88,7 +88,7 @@ _Send: TypeAlias = Callable[[_Message], Awaitable[None]]
 async def serve_http(
     desk: Desk, server: Server, listening: socket.socket, guard: RequestGuard, *, idle_seconds: float = IDLE_SECONDS
 ) -> None:
-    """Until this is cancelled. Then everything has ended."""
+    """Runs until it is cancelled. Everything has ended by then."""
     sessions = ResumableSessions(
         server,
         retry_interval=RETRY_MILLISECONDS,
@@ -122,7 +122,7 @@ async def serve_http(
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Raises `OSError` where the address cannot be had."""
+    """Raises `OSError` if it cannot listen on the address."""
     family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     listening = socket.socket(family, kind, protocol)
     try:
@@ -136,7 +136,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 class _Quiet(uvicorn.Server):
-    """Leaves the signals to whoever runs it."""
+    """Leaves signals to the caller."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -156,9 +156,9 @@ class _Application:
         if turned is not None:
             await _refuse(send, turned.status, turned.words)
         elif scope["path"] != PATH:
-            await _refuse(send, 404, f"The protocol is spoken at {PATH}.")
+            await _refuse(send, 404, f"The protocol is served at {PATH}.")
         elif self.is_ending:
-            await _refuse(send, 503, "The server is ending.")
+            await _refuse(send, 503, "The server is shutting down.")
         else:
             await self._sessions.handle_request(scope, receive, send)
 

@@ -20,7 +20,7 @@ _CONTENT: TypeAdapter[list[types.ContentBlock]] = TypeAdapter(list[types.Content
 
 @runtime_checkable
 class HasWireContent(Protocol):
-    """An output that has the protocol's own form, with kinds of content for which the engine has none."""
+    """An output in the protocol's own form, with kinds of content that the engine does not have."""
 
     @property
     def wire_content(self) -> Sequence[Mapping[str, Any]]: ...
@@ -58,14 +58,14 @@ def _output_schema(tool: AnyTool) -> dict[str, Any] | None:
 
 
 def _annotations(tool: AnyTool) -> types.ToolAnnotations | None:
-    """What holds for every input. Of a tool that may do more in some calls than in others, nothing is said."""
+    """What is true for every input. Nothing is said about tools whose calls differ."""
     if isinstance(tool, HasHints):
         return types.ToolAnnotations.model_validate(tool.hints) if tool.hints else None
     return types.ToolAnnotations(read_only_hint=True, destructive_hint=False) if tool.only_reads else None
 
 
 def result_on_wire(tool: AnyTool | None, outcome: ToolOutcome) -> types.CallToolResult:
-    """`tool` is the one that was called, `None` where there was none of that name."""
+    """`tool` is the one that was called, `None` for an unknown name."""
     return types.CallToolResult(
         content=[*_content(tool, outcome), *(types.TextContent(text=encodable(said)) for said in outcome.messages)],
         structured_content=_structured_output(tool, outcome),
@@ -113,5 +113,5 @@ def _structured_output(tool: AnyTool | None, outcome: ToolOutcome) -> dict[str, 
 
 
 def _stands_as_it_was(tool: AnyTool | None, outcome: ToolOutcome) -> bool:
-    """What was cut for its length, or changed by a step after the call, is not sent behind its back."""
+    """Output that was truncated, or changed by a step after the call, is not sent in full here."""
     return tool is not None and not outcome.is_error and outcome.content == tool.to_model(outcome.output)

@@ -1,4 +1,4 @@
-"""Who may speak to the HTTP server: whoever means this host, comes from no foreign page, and has the token.
+"""Who may use the HTTP server: requests for this host, not from a foreign page, and with the token.
 
 A page in a browser can send requests to any name that it can make lead here
 (DNS rebinding). Its requests name a foreign host, or a foreign origin.
@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 @dataclass(frozen=True, slots=True)
 class Turned:
-    """Away: the status, and words for whoever reads it."""
+    """A refused request: the status and a message."""
 
     status: int
     words: str
@@ -27,7 +27,7 @@ class RequestGuard:
     """The host that the server listens on."""
     port: int
     names: tuple[str, ...] = ()
-    """Further names under which it is reached."""
+    """Additional host names of the server."""
     token: str | None = None
 
     def turns_away(self, headers: Iterable[tuple[bytes, bytes]]) -> Turned | None:
@@ -49,7 +49,7 @@ class RequestGuard:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     def _is_ours(self, authority: str, *, port: int | None) -> bool:
-        """Whether it means this server; a further name may come with any port, as through a proxy."""
+        """Whether it names this server; additional names may have any port, as through a proxy."""
         split = _split(authority)
         if split is None:
             return False
@@ -91,7 +91,7 @@ def _is_any(host: str) -> bool:
 
 
 def _is_address(name: str) -> bool:
-    """No name server can make an address lead elsewhere."""
+    """A literal address cannot be redirected by a name server."""
     try:
         ipaddress.ip_address(name)
     except ValueError:

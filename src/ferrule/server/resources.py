@@ -39,13 +39,13 @@ class _Entry:
 
 
 class Resources:
-    """Grows as calls end. Only what stands here can be read, so an address of one's own leads nowhere."""
+    """Grows as calls end. Only listed resources can be read, so invented addresses fail."""
 
     def __init__(self) -> None:
         self._entries: dict[str, _Entry] = {}
 
     def note(self, outcome: ToolOutcome) -> tuple[bool, tuple[str, ...]]:
-        """Whether the list is longer now, and the addresses of what was there and has changed."""
+        """Whether the list has grown, and the addresses of known resources that changed."""
         new, changed = False, list[str]()
         for entry in _left_by(outcome):
             if self._entries.pop(entry.path, None) is None:
@@ -58,11 +58,11 @@ class Resources:
         return new, tuple(changed)
 
     def list_current(self) -> list[types.Resource]:
-        """Those that are still there, the newest first."""
+        """Those that still exist, the newest first."""
         return [found for entry in reversed(self._entries.values()) if (found := _describe(entry)) is not None]
 
     def read(self, uri: str) -> Contents | None:
-        """`None` where it is none of these. Raises `NoSuchResource` where it can no longer be read."""
+        """`None` if it is not listed. Raises `NoSuchResource` if it can no longer be read."""
         entry = self._entries.get(_path_of(uri))
         if entry is None:
             return None

@@ -19,7 +19,7 @@ ARGUMENTS = "arguments"
 
 
 class SkillPrompts:
-    """Satisfies `PromptSource`. Those that only the model may use, or that bring hooks, are not offered."""
+    """Satisfies `PromptSource`. Those that only the model may use, or that define hooks, are not offered."""
 
     def __init__(self, pages: DefinitionFiles, open_session: Callable[[], Session]) -> None:
         self._pages = pages
@@ -33,7 +33,7 @@ class SkillPrompts:
         skills = Skills(self._pages)
         skill = skills.all.get(name)
         if skill is None or not _is_offered(skill):
-            raise NoSuchPrompt(f"There is no prompt named {name}.")
+            raise NoSuchPrompt(f"No prompt is named {name}.")
         async with self._open() as session:
             try:
                 text = await SlashCommands(session, skills).expand(f"/{name} {_join_arguments(skill, arguments)}")
@@ -44,18 +44,18 @@ class SkillPrompts:
 
 
 def _is_offered(skill: SkillDefinition) -> bool:
-    """A client works where hooks of a skill do not run, so that a guard would be left out."""
+    """Hooks of a skill do not run for a client, so a guard would be missing."""
     return skill.for_user and not skill.hooks
 
 
 def _entry(skill: SkillDefinition) -> types.Prompt:
     named = [types.PromptArgument(name=name) for name in skill.argument_names]
-    rest = types.PromptArgument(name=ARGUMENTS, description=skill.argument_hint or "What the skill is to work on.")
+    rest = types.PromptArgument(name=ARGUMENTS, description=skill.argument_hint or "The arguments of the skill.")
     return types.Prompt(name=skill.name, description=skill.description or None, arguments=named or [rest])
 
 
 def _join_arguments(skill: SkillDefinition, given: Mapping[str, str]) -> str:
-    """As a person would write them behind the name."""
+    """As a person would write them after the name."""
     if not skill.argument_names:
         return given.get(ARGUMENTS, "")
     return " ".join(shlex.quote(given.get(name, "")) for name in skill.argument_names)

@@ -1,7 +1,7 @@
 """Where the prompts and resources that a client may ask for come from, besides what its own calls leave.
 
-Sources are asked anew each time, so what they hold may change. With what is
-wanted goes the client that wants it, which may be asked for more.
+Sources are asked each time, so their contents may change. Each request comes
+with its client, which may be asked for more.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ Contents: TypeAlias = types.TextResourceContents | types.BlobResourceContents
 
 
 class NoSuchPrompt(Exception):
-    """There is no prompt of that name, or it cannot be made of these arguments. The message says why."""
+    """The prompt does not exist, or cannot be made from these arguments. The message says why."""
 
 
 class NoSuchResource(Exception):
-    """Nothing of that address can be read. The message says why."""
+    """The resource cannot be read. The message says why."""
 
 
 class PromptSource(Protocol):
@@ -56,7 +56,7 @@ class NoPrompts:
         return ()
 
     async def prompt(self, name: str, arguments: Mapping[str, str], caller: Caller, /) -> Sequence[types.PromptMessage]:
-        raise NoSuchPrompt(f"There is no prompt named {name}.")
+        raise NoSuchPrompt(f"No prompt is named {name}.")
 
 
 class NoResources:
@@ -67,4 +67,4 @@ class NoResources:
         return ()
 
     async def read(self, uri: str, caller: Caller, /) -> Sequence[Contents]:
-        raise NoSuchResource(f"There is no resource {uri}. List the resources to see which there are.")
+        raise NoSuchResource(f"The resource {uri} was not found. List the resources to see them.")

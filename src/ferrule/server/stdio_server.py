@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 MOST_WAITING: Final = 64
 """Messages that a slow reader may leave unread before whoever sends the next one waits."""
 PATIENCE: Final = 2.0
-"""Seconds for a reader to take what was said last."""
+"""Seconds for a reader to take the last messages."""
 
 
 class Lines(Protocol):
@@ -36,7 +36,7 @@ class MessageSink(Protocol):
 
 
 async def serve_stdio(desk: Desk, server: Server, lines: Lines, output: MessageSink) -> None:
-    """Until the input ends, nobody reads the output any more, or this is cancelled. Then everything has ended."""
+    """Runs until the input ends, the output is closed, or it is cancelled. Everything has ended by then."""
     outgoing = Outgoing(output)
     incoming = Incoming(lines, outgoing)
     writing = asyncio.create_task(outgoing.pump())
@@ -85,7 +85,7 @@ class Outgoing(_Stream):
             self._waiting.put_nowait(text.encode() + b"\n")
 
     async def pump(self) -> None:
-        """Until it is closed and all is said. Raises `OSError` when nobody reads any more."""
+        """Until it is closed and everything is written. Raises `OSError` when the reader is gone."""
         while (data := await self._waiting.get()) is not None:
             await self._output.write(data)
             self._room.release()
@@ -97,7 +97,7 @@ class Outgoing(_Stream):
 
 
 class Incoming(_Stream):
-    """Messages from the client. A line that is none is answered with what is wrong, and the next one is read."""
+    """Messages from the client. An invalid line is answered with an error, and the next one is read."""
 
     def __init__(self, lines: Lines, outgoing: Outgoing) -> None:
         self._lines = lines
@@ -113,7 +113,7 @@ class Incoming(_Stream):
             message = _read(line)
             if not isinstance(message, _NotRead):
                 return SessionMessage(message)
-            log.warning("a line on standard input is no message: %s", message.words)
+            log.warning("a line on standard input is not a valid message: %s", message.words)
             await self._outgoing.send(SessionMessage(message.answer()))
         raise StopAsyncIteration
 
@@ -121,12 +121,12 @@ class Incoming(_Stream):
         return await anext(self)
 
     async def aclose(self) -> None:
-        """Standard input stays open; nobody reads it any more."""
+        """Standard input stays open, but nothing reads it."""
 
 
 @dataclass(frozen=True, slots=True)
 class _NotRead:
-    """What is wrong with a line, and the request that waits for an answer, as far as that can be told."""
+    """What is wrong with a line, and the request that waits for an answer, if known."""
 
     code: int
     words: str
@@ -147,21 +147,21 @@ def _read(line: bytes) -> types.JSONRPCMessage | _NotRead:
 
 
 def _read_closely(line: bytes) -> types.JSONRPCMessage | _NotRead:
-    """As JSON that the quick reader does not take: half of a character that is written as two stands in it."""
+    """For JSON that the fast parser rejects: it contains half of a surrogate pair."""
     try:
         given: object = json.loads(line)
     except (ValueError, RecursionError) as error:
-        return _NotRead(types.PARSE_ERROR, f"The line is no JSON: {error}.")
+        return _NotRead(types.PARSE_ERROR, f"The line is not valid JSON: {error}.")
     if isinstance(given, list):
-        return _NotRead(types.INVALID_REQUEST, "Batches are not taken. Write each message on a line of its own.")
+        return _NotRead(types.INVALID_REQUEST, "Batches are not supported. Write each message on its own line.")
     try:
         return types.jsonrpc_message_adapter.validate_json(encodable(json.dumps(given, ensure_ascii=False)))
     except ValidationError:
-        return _NotRead(types.INVALID_REQUEST, "The line is no JSON-RPC message.", _waiting(given))
+        return _NotRead(types.INVALID_REQUEST, "The line is not a valid JSON-RPC message.", _waiting(given))
 
 
 def _waiting(given: object) -> str | int | None:
-    """The id of a request. That of an answer is one of ours, and means another request to the client."""
+    """The id of a request. That of an answer is one of ours, and refers to a request to the client."""
     match given:
         case {"method": str(), "id": str() | int() as id} if not isinstance(id, bool):
             return id

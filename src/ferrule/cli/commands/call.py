@@ -18,7 +18,7 @@ from ..signals import Interruptible
 from ..stdio import InputLines, StdoutWriter
 
 SERVERS_WITHIN = 30.0
-"""Seconds that a call waits for servers whose tools nobody knows yet."""
+"""Seconds that a call waits for servers whose tools are not known yet."""
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -41,7 +41,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 async def _run(session: Session, chosen: argparse.Namespace, incoming: InputLines | None, out: StdoutWriter) -> int:
-    """Whatever still runs when all is answered is ended, not waited for."""
+    """Whatever still runs after the last answer is ended, not awaited."""
     async with session:
         return await (_many(session, incoming, out) if chosen.jsonl else _one(session, chosen, incoming, out))
 
@@ -79,7 +79,7 @@ async def _answer_line(session: Session, asked: list[CallLine | Rejected], out: 
 
 
 async def _wait_for_tools(session: Session, *calls: ToolCall) -> None:
-    """A tool that nobody knows may be one of a server that was never up before."""
+    """An unknown tool may belong to a server that was never connected before."""
     if any(session.registry.pool.get(call.name) is None for call in calls):
         await session.settled(SERVERS_WITHIN)
 

@@ -65,7 +65,7 @@ def _play_file(name: str) -> int:
 
 
 class _Seen:
-    """What of a play decides about its exit code."""
+    """The parts of a run that determine its exit code."""
 
     def __init__(self) -> None:
         self.reason = "interrupted"

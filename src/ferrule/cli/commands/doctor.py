@@ -1,4 +1,4 @@
-"""`ferrule doctor`: what this machine has for Ferrule to work with."""
+"""`ferrule doctor`: checks this machine for what Ferrule needs."""
 
 from __future__ import annotations
 

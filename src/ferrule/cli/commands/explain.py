@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 _PATHS: Final = ("cwd", "home", "project_root")
 _TOLD: Final = ("project_root", "symlinks", "sandbox")
-"""Keys that make the scene of a line one that is only told of, as its rules or a folder that is not there do."""
+"""Keys that make the context of a line hypothetical, such as rules, or a folder that does not exist."""
 MOST_FOLDERS: Final = 8
 
 
@@ -63,7 +63,7 @@ async def _one(chosen: argparse.Namespace) -> int:
 
 
 def _lint(chosen: argparse.Namespace) -> int:
-    """What a person should know of their rules. Nothing to say is exit code 0."""
+    """Reports problems with the rules. The exit code is 0 if there are none."""
     from ...permissions.lint import lint
     from ...tools import builtin_tools
 
@@ -74,7 +74,7 @@ def _lint(chosen: argparse.Namespace) -> int:
     for remark in remarks:
         print(encodable(str(remark)))
     if not remarks:
-        print(f"Nothing is wrong with the rules. Looked at: {len(rules)}." if rules else "There are no rules.")
+        print(f"No problems found in the rules. Checked: {len(rules)}." if rules else "No rules are set.")
     return FAILED if remarks else OK
 
 
@@ -109,7 +109,7 @@ class LineExplainer:
             await self._open.popitem()[1].close()
 
     async def to(self, line: bytes, number: int) -> dict[str, Any]:
-        """The answer, whatever the line is: those that follow have a right to theirs."""
+        """Always gives an answer, so that a bad line does not stop those after it."""
         try:
             return await self._answer(line, number)
         except Exception as error:  # nothing should get here; if it does, it costs this line alone
@@ -162,7 +162,7 @@ class LineExplainer:
         return tell_scene(replace(settings, mode=Mode(mode)) if mode else settings, **told)
 
     async def _opened(self, cwd: str, mode: str) -> CallScene:
-        """Each holds a process that commands are started from, so only a few are kept."""
+        """Each holds a process that starts commands, so only a few are kept."""
         scene = self._open.get((cwd, mode))
         if scene is None:
             if len(self._open) >= MOST_FOLDERS:
@@ -171,7 +171,7 @@ class LineExplainer:
         return scene
 
     def _read(self, cwd: str) -> Settings:
-        """A folder that is not there has no settings, and only those of the user and the command line count."""
+        """A folder that does not exist has no settings: only those of the user and the command line apply."""
         return settings_from(argparse.Namespace(**{**vars(self._chosen), "cwd": cwd if os.path.isdir(cwd) else None}))
 
 
@@ -186,7 +186,7 @@ def _answers(asked: Mapping[str, Any]) -> Answers:
 
 
 def _fault(asked: Mapping[str, Any]) -> str:
-    """What is wrong with the form of a request; empty if nothing is."""
+    """What is wrong with the form of a request; empty if it is valid."""
     if not isinstance(asked.get("tool"), str):
         return "`tool` must be the name of a tool."
     for key in ("input", "rules", "symlinks", "mcp", "hook"):
@@ -213,7 +213,7 @@ def _fault(asked: Mapping[str, Any]) -> str:
 def _fault_of_rules(rules: Mapping[str, Any]) -> str:
     for kind, texts in rules.items():
         if kind not in KINDS:
-            return f"`rules.{kind}` is none of {', '.join(KINDS)}."
+            return f"`rules.{kind}` is not one of {', '.join(KINDS)}."
         if not isinstance(texts, list | None) or not all(
             isinstance(text, str) for text in cast(list[Any], texts or [])
         ):

@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
 
 MOST = 10_000_000
-"""Bytes of stdin. More does not fit any model's window, and belongs into a file."""
+"""Bytes of stdin. More does not fit any model's context window and belongs in a file."""
 PATIENCE = 3.0
-"""Seconds for a pipe to begin where there is a prompt without it."""
+"""Seconds to wait for piped input to begin when a prompt was given."""
 
 
 async def prompt_from(given: str | None, incoming: InputLines | None) -> str:
-    """Raises `Usage` where there is nothing to ask."""
+    """Raises `Usage` without a prompt."""
     piped = await _read_piped(incoming, wait=not given)
     prompt = "\n\n".join(part for part in (given or "", piped) if part.strip())
     if not prompt:
-        raise UsageError("there is no prompt. Give it as an argument, or pipe it in: `ferrule -p 'What is this?'`.")
+        raise UsageError("the prompt is missing. Give it as an argument, or pipe it in: `ferrule -p 'What is this?'`.")
     return prompt
 
 
@@ -46,7 +46,7 @@ async def _read_piped(incoming: InputLines | None, *, wait: bool) -> str:
     if incoming is None:
         return ""
     if not wait and not await incoming.begins_within(PATIENCE):
-        print("ferrule: nothing came on stdin, so it is left out. Redirect it from /dev/null.", file=sys.stderr)
+        print("ferrule: stdin had no input, so it was ignored. Redirect it from /dev/null.", file=sys.stderr)
         return ""
     return (await incoming.all(MOST)).decode("utf-8", "replace").strip("\n")
 
@@ -59,7 +59,7 @@ def run(chosen: argparse.Namespace) -> int:
     model = open_model(settings.model, settings.model.choose_name(chosen.model, environ), environ)
     small = settings.model.choose_small_name(environ)
     if chosen.max_budget_usd is not None and model.facts.input_price is None:
-        raise UsageError(f"--max-budget-usd: nobody knows what {model.name} costs, so no budget can be kept.")
+        raise UsageError(f"--max-budget-usd: the price of {model.name} is unknown, so a budget cannot be enforced.")
     log_to_file(settings.state_folder)
     small_model = open_model(settings.model, small, environ) if small else None
     incoming = _stdin(chosen)
@@ -123,7 +123,7 @@ def _check(chosen: argparse.Namespace) -> None:
         raise UsageError("--include-partial-messages needs --output-format stream-json.")
     for flag, id in (("--resume", chosen.resume), ("--session-id", chosen.session_id)):
         if id == "":
-            raise UsageError(f"{flag}: the id is empty. `ferrule sessions` lists those there are.")
+            raise UsageError(f"{flag}: the id is empty. `ferrule sessions` lists them.")
     if chosen.resume and chosen.latest:
         raise UsageError("--resume and --continue name two sessions; give one of them.")
     if chosen.fork_session and not (chosen.resume or chosen.latest):
@@ -148,7 +148,7 @@ def _structured_output(schema: str | None) -> StructuredOutput | None:
         try:
             text = Path(schema).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"--json-schema: {schema} is no JSON and cannot be read as a file: {error}.") from None
+            raise UsageError(f"--json-schema: {schema} is neither valid JSON nor a readable file: {error}.") from None
     try:
         return StructuredOutput(read_schema(text))
     except SchemaError as error:
@@ -156,7 +156,7 @@ def _structured_output(schema: str | None) -> StructuredOutput | None:
 
 
 def _stdin(chosen: argparse.Namespace) -> InputLines | None:
-    """`None` where a person sits at it: what they type is not meant for us unless no prompt is given."""
+    """`None` if stdin is a terminal: what is typed there is only read if no prompt is given."""
     if chosen.input_format == "stream-json":
         return InputLines()
     return None if sys.__stdin__ is None or os.isatty(0) else InputLines()

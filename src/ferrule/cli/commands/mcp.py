@@ -1,4 +1,4 @@
-"""`ferrule mcp`: servers listed, added, removed and tried."""
+"""`ferrule mcp`: lists, adds, removes and tests servers."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _list(settings: Settings, chosen: argparse.Namespace) -> int:
     if chosen.json:
         _print(json.dumps(described, indent=2, ensure_ascii=False))
     elif not described:
-        _print("There are no MCP servers. Add one with `ferrule mcp add`.")
+        _print("No MCP servers are configured. Add one with `ferrule mcp add`.")
     else:
         widest = max(len(server.name) for server in settings.servers)
         for server in settings.servers:
@@ -99,7 +99,7 @@ def _find_server(settings: Settings, name: str) -> ServerConfig:
         if server.name == name:
             return server
     there = ", ".join(server.name for server in settings.servers) or "none"
-    raise Failed(f"there is no server `{name}` that may be started. There are: {there}.")
+    raise Failed(f"no server `{name}` may be started. Available: {there}.")
 
 
 def _test(settings: Settings, chosen: argparse.Namespace) -> int:
@@ -125,7 +125,7 @@ async def _try_server(server: ServerConfig, settings: Settings, seconds: float) 
     try:
         protocol = await connection.ready()
         listing = connection.listing
-        assert listing is not None, "a server that is up has told what it offers"
+        assert listing is not None, "a connected server has reported its capabilities"
         return {
             "name": server.name,
             "protocol": protocol,
@@ -167,31 +167,31 @@ def _remove(chosen: argparse.Namespace) -> int:
     except NotSaved as error:
         raise Failed(str(error)) from None
     if found is None:
-        raise Failed(f"there is no server `{chosen.name}` to remove.")
+        raise Failed(f"the server `{chosen.name}` was not found.")
     _tell(f"Removed {chosen.name} from {found}.")
     return OK
 
 
 def _entry(chosen: argparse.Namespace) -> Mapping[str, Any]:
-    """What is saved, checked as it would be when it is read."""
+    """The entry to save, validated the way it will be when it is read."""
     first: str = chosen.target[0]
     rest: list[str] = chosen.target[1:]
     is_url = first.startswith(("http://", "https://"))
     kind = chosen.transport or ("http" if is_url else "stdio")
     entry: dict[str, Any] = {"type": kind}
     if is_url and not urlsplit(first).hostname:
-        raise UsageError(f"{first} has no host. Give the whole address.")
+        raise UsageError(f"{first} has no host. Give the whole URL.")
     if kind == "stdio":
         _check_command(first)
         entry |= {"command": first, "args": rest, "env": _pairs(chosen.env, "=", "--env")}
     elif rest or not is_url:
         raise UsageError(
-            f"a server over {kind} has an address that begins with http:// or https://, and nothing after it."
+            f"a server over {kind} takes one URL that begins with http:// or https://, and no further arguments."
         )
     else:
         entry |= {"url": first, "headers": _pairs(chosen.header, ":", "--header")}
     if (chosen.header and kind == "stdio") or (chosen.env and kind != "stdio"):
-        raise UsageError("--env is for commands, and --header for addresses.")
+        raise UsageError("--env is for commands, and --header for URLs.")
     if chosen.timeout is not None:
         entry["timeout"] = chosen.timeout
     if not chosen.name.strip():
@@ -202,20 +202,20 @@ def _entry(chosen: argparse.Namespace) -> Mapping[str, Any]:
     try:
         _SERVER.validate_python(entry)
     except ValidationError as error:
-        raise UsageError(f"such a server cannot be saved: {error.errors()[0]['msg']}.") from None
+        raise UsageError(f"the server cannot be saved: {error.errors()[0]['msg']}.") from None
     return entry
 
 
 def _check_command(command: str) -> None:
-    """What nobody means as a command, before it is saved as one."""
+    """Rejects what is not meant as a command before it is saved as one."""
     if not command.strip():
-        raise UsageError("a server needs a command, or an address.")
+        raise UsageError("a server needs a command or a URL.")
     if command.startswith(("ws://", "wss://")):
-        raise UsageError("WebSocket servers are not supported. Use an address that begins with http:// or https://.")
+        raise UsageError("WebSocket servers are not supported. Use a URL that begins with http:// or https://.")
     if "://" in command:
-        raise UsageError(f"{command} is an address and no command. Leave --transport out, or give http or sse.")
+        raise UsageError(f"{command} is a URL, not a command. Leave --transport out, or give http or sse.")
     if "=" in command:
-        raise UsageError(f"{command} is no command. Give each variable with a flag of its own: -e {command}.")
+        raise UsageError(f"{command} is not a command. Give each variable its own flag: -e {command}.")
 
 
 def _pairs(texts: list[str], sign: str, flag: str) -> dict[str, str]:
@@ -240,7 +240,7 @@ def _print(line: str) -> None:
 
 
 def _tell(line: str) -> None:
-    """On one line, and without what a terminal would obey: names and words come from servers and projects."""
+    """On one line and without control characters: names and texts come from servers and projects."""
     _print(printable(line))
 
 

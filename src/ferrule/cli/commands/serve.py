@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 TOKEN_VARIABLE: Final = "FERRULE_SERVE_TOKEN"
 STEERING: Final = frozenset({"Agent", "EnterPlanMode", "ExitPlanMode", "ToolSearch"})
-"""Tools that steer a conversation with a model of ours. Here the client has both the model and the conversation."""
+"""Tools that control a conversation with Ferrule's model. Here the client owns the model and the conversation."""
 
 
 def run(chosen: argparse.Namespace) -> int:
     if chosen.http is None and (chosen.token or chosen.no_token or chosen.allowed_host or chosen.idle_timeout):
-        raise UsageError("--token, --no-token, --allowed-host and --idle-timeout belong to --http. Give that too.")
+        raise UsageError("--token, --no-token, --allowed-host and --idle-timeout require --http.")
     address = None if chosen.http is None else _address(chosen.http)
     token = _token(chosen.token)
     chosen.strict_mcp_config = True  # the files that name servers may well name us
@@ -74,7 +74,7 @@ def _over_http(settings: Settings, address: tuple[str, int], token: str | None, 
     try:
         listening = listen(host, port)
     except OSError as error:
-        raise Failed(f"{host} port {port} cannot be listened on: {error.strerror or error}.") from None
+        raise Failed(f"cannot listen on {host}:{port}: {error.strerror or error}.") from None
     with listening:
         bound = listening.getsockname()[1]
         made = secrets.token_urlsafe(32) if token is None and not chosen.no_token else None
@@ -89,7 +89,7 @@ def _over_http(settings: Settings, address: tuple[str, int], token: str | None, 
 
 
 def _log_to_file(settings: Settings) -> None:
-    """Our log, with what the packages of the protocol have to say in it."""
+    """Ferrule's log, including messages of the protocol packages."""
     log_to_file(settings.state_folder)
     for name in ("mcp", "uvicorn"):
         for handler in logging.getLogger("ferrule").handlers:
@@ -98,7 +98,7 @@ def _log_to_file(settings: Settings) -> None:
 
 
 async def _serve_until_stopped(serving: Coroutine[Any, Any, None]) -> int:
-    """Serve until the client leaves or a signal comes; whichever it is, all that was started has ended."""
+    """Serve until the client disconnects or a signal arrives. Everything that was started has ended by then."""
     with Interruptible() as signals:
         try:
             await serving
@@ -134,12 +134,12 @@ def _address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
     if not (port.isascii() and port.isdecimal() and int(port) < 65_536):
-        raise UsageError(f"--http: {text} is no HOST:PORT. Write 127.0.0.1:8000, or port 0 for any that is free.")
+        raise UsageError(f"--http: {text} is not HOST:PORT. Write 127.0.0.1:8000, or port 0 for any free port.")
     return host, int(port)
 
 
 def _token(given: str | None) -> str | None:
-    """Taken out of the environment, so that no command of a client can read it there."""
+    """Removed from the environment, so that no command of a client can read it."""
     from_environment = os.environ.pop(TOKEN_VARIABLE, None)
     token = from_environment if given is None else given
     if token is not None and not (token.isascii() and token.isprintable() and token and " " not in token):

@@ -1,4 +1,4 @@
-"""`ferrule sessions`: the conversations that can be gone on with."""
+"""`ferrule sessions`: lists conversations that can be resumed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _describe(one: ListedSession) -> dict[str, object]:
 def _list(listed: tuple[ListedSession, ...]) -> None:
     style, width = Style.of(sys.stdout, os.environ), width_of(sys.stdout, os.environ)
     if not listed:
-        print("There is none here yet.", file=sys.stderr)
+        print("No conversations here yet.", file=sys.stderr)
     for one in listed:
         lead = f"{one.id}  {_when(one)}  "
         room = max(10, width - len(lead))

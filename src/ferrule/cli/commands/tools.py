@@ -1,4 +1,4 @@
-"""`ferrule tools`: what there is to call."""
+"""`ferrule tools`: lists the available tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ferrule trust`: what a folder brings that can run or widen, and a person's answer to it."""
+"""`ferrule trust`: trusts a folder's hooks, servers and rules."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ def _trust(live: LiveSettings, chosen: argparse.Namespace) -> int:
     if standing.trusted and not standing.new and not standing.gone:
         return OK
     if not chosen.yes and not agrees():
-        print("Nothing is trusted that was not before.", file=sys.stderr)
+        print("Nothing new is trusted.", file=sys.stderr)
         return FAILED
     live.trust(standing.items)
-    _print([f"Trusted, as it is now. A change of it will not count until you trust it again: {live.folder}"])
+    _print([f"Trusted as it is now. Changes do not apply until you trust it again: {live.folder}"])
     return OK
 
 
 def _revoke(live: LiveSettings) -> int:
     there = live.revoke()
-    _print([f"{live.folder} is not trusted any more." if there else f"{live.folder} was not trusted."])
+    _print([f"Trust in {live.folder} was revoked." if there else f"{live.folder} was not trusted."])
     return OK
 
 

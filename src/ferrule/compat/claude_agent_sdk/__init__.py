@@ -1,6 +1,6 @@
 """The Claude Agent SDK's names, shapes and semantics on top of this library: change the import, and the program runs.
 
-Everything happens in this process. docs/sdk.md says what each option comes to,
+Everything happens in this process. docs/sdk.md says what each option does,
 and what is refused.
 """
 

@@ -41,7 +41,7 @@ class _Stderr(logging.Handler):
 
 
 class _Chosen:
-    """Options in our own form, with what has to be told of the conversation once it is open."""
+    """Options in our own form, with the objects that need the conversation once it is open."""
 
     def __init__(self, options: ClaudeAgentOptions) -> None:
         self.person = CallbackPerson(options.can_use_tool) if options.can_use_tool is not None else None
@@ -73,7 +73,7 @@ class _Chosen:
         self._deferred[call.id] = call
 
     def _put_off(self, result: ResultMessage) -> DeferredToolUse | None:
-        """The first call that was put off, if nothing else was decided about it."""
+        """The first deferred call, if nothing else was decided about it."""
         refused = (denial["tool_use_id"] for denial in result.permission_denials or ())
         return next((self._deferred[id] for id in refused if id in self._deferred), None)
 
@@ -110,7 +110,7 @@ def query(
     options: ClaudeAgentOptions | None = None,
     transport: None = None,
 ) -> Messages:
-    """The messages of a conversation, which ends when all prompts are answered. There is nothing to transport."""
+    """The messages of a conversation, which ends when all prompts are answered. A transport is not used."""
     _no_transport(transport)
     return _Query(prompt, _Chosen(options or ClaudeAgentOptions()))
 
@@ -128,7 +128,7 @@ class _Received(Responses):
 
 
 class ClaudeSDKClient:
-    """A conversation that goes on. It can be used from any task of the event loop it was connected in."""
+    """An ongoing conversation. It can be used from any task of the event loop it was connected in."""
 
     def __init__(self, options: ClaudeAgentOptions | None = None, transport: None = None) -> None:
         _no_transport(transport)
@@ -168,7 +168,7 @@ class ClaudeSDKClient:
                 self._chosen.end()
 
     async def query(self, prompt: str | AsyncIterable[dict[str, Any]], session_id: str = "default") -> None:
-        """`session_id` means nothing here: a client has one conversation.
+        """`session_id` is ignored here: a client has one conversation.
 
         With checkpoints, an empty prompt is how programs there open a conversation that they only rewind.
         """
@@ -209,7 +209,7 @@ class ClaudeSDKClient:
             await self._client.stop_task(task_id)
 
     async def rewind_files(self, user_message_id: str, *, force: bool = False) -> None:
-        """Raises `FilesLeft` where somebody else has changed a file since. `force` is ours, and overwrites that too."""
+        """Raises `FilesLeft` if others have changed a file since. `force` is our addition, and overwrites that too."""
         with in_their_words():
             rewound = await self._client.rewind_files(user_message_id, force=force)
         if rewound.left:
@@ -259,4 +259,4 @@ def _status(server: ServerStatus) -> dict[str, Any]:
 
 def _no_transport(transport: object) -> None:
     if transport is not None:
-        raise NotBuilt("`transport`: there is no other process that could be spoken to. Leave it out.")
+        raise NotBuilt("`transport`: not supported, because no other process is used. Leave it out.")

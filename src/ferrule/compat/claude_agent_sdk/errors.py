@@ -1,4 +1,4 @@
-"""The errors that programs catch, and what becomes one of them here."""
+"""The errors that programs catch, and the translation of our own."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from ...sdk.errors import CannotOpen, NotConnected, SdkError
 
 
 class ClaudeSDKError(Exception):
-    """The root of these."""
+    """The base class of these errors."""
 
 
 class CLIConnectionError(ClaudeSDKError):
-    """There is no conversation: it cannot be opened as it was asked for, or nobody has connected."""
+    """No conversation is open: it cannot be opened as requested, or was not connected."""
 
 
 class CLINotFoundError(CLIConnectionError):
-    """Never raised: there is no other program to be found."""
+    """Never raised: no other program is needed."""
 
     def __init__(self, message: str = "Claude Code not found", cli_path: str | None = None) -> None:
         super().__init__(f"{message}: {cli_path}" if cli_path else message)
 
 
 class ProcessError(ClaudeSDKError):
-    """Never raised: there is no other process."""
+    """Never raised: no other process is used."""
 
     def __init__(self, message: str, exit_code: int | None = None, stderr: str | None = None) -> None:
         self.exit_code = exit_code
@@ -34,7 +34,7 @@ class ProcessError(ClaudeSDKError):
 
 
 class ResultError(ProcessError):
-    """Never raised: how a prompt ended is said by its `ResultMessage`."""
+    """Never raised: the `ResultMessage` of a prompt says how it ended."""
 
 
 class CLIJSONDecodeError(ClaudeSDKError):
@@ -51,17 +51,17 @@ class NotBuilt(ClaudeSDKError, NotImplementedError):
 
 
 class FilesLeft(ClaudeSDKError):
-    """Ours: files that `rewind_files` did not touch, each with the reason. All others are as they were."""
+    """Our addition: files that `rewind_files` did not touch, each with the reason. All others are restored."""
 
     def __init__(self, left: Mapping[str, str]) -> None:
         self.left = dict(left)
         files = "\n".join(f"{path}: {why}" for path, why in left.items())
-        super().__init__(f"Some files were left as they are; look at them, or give force=True.\n{files}")
+        super().__init__(f"Some files were not restored; review them, or give force=True.\n{files}")
 
 
 @contextmanager
 def in_their_words() -> Generator[None]:
-    """What our own client raises, as what programs catch."""
+    """Translates the errors of our own client to those that programs catch."""
     try:
         yield
     except (CannotOpen, NotConnected) as error:
@@ -71,10 +71,10 @@ def in_their_words() -> Generator[None]:
 
 
 def not_built(name: str) -> Callable[..., NoReturn]:
-    """A stand-in that can be imported, and says so when it is used."""
+    """A placeholder that can be imported, and raises when it is used."""
 
     def refuse(*args: object, **options: object) -> NoReturn:
-        raise NotBuilt(f"`{name}` is not there in this version. See docs/sdk.md for what is.")
+        raise NotBuilt(f"`{name}` is not available in this version. See docs/sdk.md for what is.")
 
     refuse.__name__ = refuse.__qualname__ = name
     return refuse

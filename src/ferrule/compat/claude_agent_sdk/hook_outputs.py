@@ -30,7 +30,7 @@ class PermissionRequestHookSpecificOutput(TypedDict):
 
 
 class EventHookSpecificOutput(TypedDict):
-    """Of the events whose hooks may add words, and no more."""
+    """For events whose hooks may only add context."""
 
     hookEventName: str
     additionalContext: NotRequired[str]
@@ -66,14 +66,14 @@ HookSpecificOutput: TypeAlias = (
 
 
 class AsyncHookJSONOutput(TypedDict):
-    """The hook goes on beside, and decides nothing."""
+    """The hook continues in the background, and decides nothing."""
 
     async_: Literal[True]
     asyncTimeout: NotRequired[int]
 
 
 class SyncHookJSONOutput(TypedDict, total=False):
-    """`continue_` stands for a word that Python keeps to itself."""
+    """`continue_` is spelled so because `continue` is a Python keyword."""
 
     continue_: bool
     suppressOutput: bool

@@ -28,7 +28,7 @@ HookEvent: TypeAlias = Literal[
 
 class HookContext(TypedDict):
     signal: Any
-    """Always `None`: a hook that is no longer wanted is cancelled."""
+    """Always `None`: a hook that is not needed any more is cancelled."""
 
 
 class BaseHookInput(TypedDict):
@@ -128,7 +128,7 @@ HookInput: TypeAlias = (
 
 
 HookCallback: TypeAlias = Callable[[Any, str | None, HookContext], Awaitable[Any]]
-"""Gives a `HookJSONOutput`."""
+"""Returns a `HookJSONOutput`."""
 
 
 @dataclass
@@ -142,7 +142,7 @@ class HookMatcher:
 def hooks_of(
     given: Mapping[Any, Sequence[HookMatcher]], defer: Callable[[DeferredToolUse], None] = lambda call: None
 ) -> Iterator[Hook]:
-    """`defer` is told of each call that one of them puts off. Raises `ValueError` where an event or a matcher is none.
+    """`defer` gets each call that one of them defers. Raises `ValueError` for an invalid event or matcher.
 
     One that fails, or takes too long, has refused where its event can refuse something.
     """
@@ -174,7 +174,7 @@ def _wrap_callback(
 
 
 def _plain(event: str, said: Mapping[str, Any]) -> dict[str, Any] | None:
-    """With the words that JSON has. One that goes on beside has decided nothing."""
+    """With the names of the JSON form. One that continues in the background has decided nothing."""
     if said.get("async_") is True or said.get("async") is True:
         return None
     plain = {key.removesuffix("_"): value for key, value in said.items()}

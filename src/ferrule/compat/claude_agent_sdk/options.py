@@ -150,11 +150,11 @@ class AgentDefinition:
 
 @dataclass
 class ClaudeAgentOptions:
-    """See docs/sdk.md for what each field comes to here. One that this version cannot honour is refused."""
+    """See docs/sdk.md for what each field does here. One that this version cannot honour is refused."""
 
     tools: list[str] | ToolsPreset | None = None
     allowed_tools: list[str] = field(default_factory=list[str])
-    """Allow rules, not a list of the tools there are: that is `tools`."""
+    """Allow rules, not a list of the available tools: that is `tools`."""
     system_prompt: str | SystemPromptPreset | SystemPromptFile | None = None
     mcp_servers: Mapping[str, McpServerConfig] | str | Path = field(default_factory=dict[str, McpServerConfig])
     strict_mcp_config: bool = False
@@ -204,6 +204,6 @@ class ClaudeAgentOptions:
     task_budget: TaskBudget | None = None
 
     model_provider: ModelProvider | None = None
-    """Ours: the model itself, in the place of a name. For tests, and for models that only the program knows."""
+    """Our addition: the model itself instead of a name. For tests, and for the program's own models."""
     trust_folder: bool = False
-    """Ours: whether what the folder itself allows and runs counts although nobody agreed to it."""
+    """Our addition: whether to trust what the folder itself allows and runs."""

@@ -1,4 +1,4 @@
-"""`can_use_tool`: who is asked, what they are told, and what their answer changes."""
+"""`can_use_tool`: who is asked, with which context, and what the answer changes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class PermissionUpdate:
     destination: PermissionUpdateDestination | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """As it is written in JSON: what its type has no use for is left out."""
+        """In its JSON form: fields that its type does not use are left out."""
         said: dict[str, Any] = {"type": self.type}
         if self.destination is not None:
             said["destination"] = self.destination
@@ -89,7 +89,7 @@ class PermissionUpdate:
 class ToolPermissionContext:
     signal: Any = None
     suggestions: list[PermissionUpdate] = field(default_factory=list[PermissionUpdate])
-    """The narrowest rules that would allow the call from now on, to be given back as `updated_permissions`."""
+    """The narrowest rules that would allow the call from now on, to be returned as `updated_permissions`."""
     tool_use_id: str | None = None
     agent_id: str | None = None
     blocked_path: str | None = None
@@ -121,7 +121,7 @@ CanUseTool: TypeAlias = Callable[[str, dict[str, Any], ToolPermissionContext], A
 
 
 class CallbackPerson:
-    """A `can_use_tool` in the place of a person. Whatever goes wrong with it is a no."""
+    """A `can_use_tool` instead of a person. Any failure of it is a no."""
 
     def __init__(self, can_use_tool: CanUseTool) -> None:
         self._ask = can_use_tool
@@ -144,17 +144,17 @@ class CallbackPerson:
                 return ApprovalAnswer(allowed=False, words=said.message)
             case _:
                 raise TypeError(
-                    f"can_use_tool gave {type(said).__name__}; give PermissionResultAllow or PermissionResultDeny"
+                    f"can_use_tool returned {type(said).__name__}; return PermissionResultAllow or PermissionResultDeny"
                 )
 
     async def _apply(self, update: PermissionUpdate) -> None:
         if self.conversation is None:
-            raise ClaudeSDKError("There is no conversation whose permissions could be changed.")
+            raise ClaudeSDKError("No conversation is open, so permissions cannot be changed.")
         await apply_update(update, self.conversation)
 
 
 async def apply_update(update: PermissionUpdate, conversation: Conversation) -> None:
-    """Raises `ClaudeSDKError` for what cannot be done; nothing of it is done then."""
+    """Raises `ClaudeSDKError` for what cannot be done; then nothing is changed."""
     rules = [_rule(str(one), update) for one in update.rules or ()]
     match update.type:
         case "addRules":
@@ -172,7 +172,9 @@ async def apply_update(update: PermissionUpdate, conversation: Conversation) -> 
             except ValueError as error:
                 raise ClaudeSDKError(str(error)) from None
         case "addDirectories" | "removeDirectories":
-            raise NotBuilt("Working directories cannot change while a conversation lasts. Give `add_dirs` before.")
+            raise NotBuilt(
+                "Working directories cannot change while a conversation lasts. Give `add_dirs` when opening it."
+            )
 
 
 def _context(question: ApprovalQuestion) -> ToolPermissionContext:
@@ -210,7 +212,7 @@ def _for_the_session(update: PermissionUpdate) -> None:
 
 
 async def _save(rules: list[Rule], update: PermissionUpdate, conversation: Conversation) -> None:
-    """A rule for good goes to the file of its level. Raises `NotSaved` or `NotStored`."""
+    """A permanent rule is saved in the file of its level. Raises `NotSaved` or `NotStored`."""
     level = _LEVELS.get(update.destination or "")
     if level is None:
         return

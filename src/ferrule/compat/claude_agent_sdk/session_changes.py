@@ -1,4 +1,4 @@
-"""Changes of conversations that are kept: named, tagged, forked, removed."""
+"""Changes to kept conversations: rename, tag, fork, delete."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .sessions import TAG, TITLE, head_of, path_of, transcripts
 
 
 class NoSuchSession(ClaudeSDKError, FileNotFoundError):
-    """There is no conversation with that id."""
+    """The conversation does not exist."""
 
 
 @dataclass
@@ -30,7 +30,7 @@ def rename_session(session_id: str, title: str, directory: str | os.PathLike[str
 
 
 def tag_session(session_id: str, tag: str | None, directory: str | os.PathLike[str] | None = None) -> None:
-    """`None` takes the tag away. Raises `NoSuchSession`, and `ValueError` for a tag that is empty."""
+    """`None` removes the tag. Raises `NoSuchSession`, and `ValueError` for a tag that is empty."""
     tag = check_tag(tag)
     _add(_find_transcript(session_id, directory), session_id, TAG, tag)
 
@@ -41,7 +41,7 @@ def fork_session(
     up_to_message_id: str | None = None,
     title: str | None = None,
 ) -> ForkSessionResult:
-    """A copy under an id of its own, which can be resumed. Raises `ClaudeSDKError`."""
+    """A copy under a new id, which can be resumed. Raises `ClaudeSDKError`."""
     path = _find_transcript(session_id, directory)
     workspace = str(head_of(path).get("workspace") or os.getcwd())
     forked = new_session_id()
@@ -71,7 +71,7 @@ def check_title(title: str) -> str:
 def check_tag(tag: str | None) -> str | None:
     """Raises `ValueError`."""
     if tag is not None and not tag.strip():
-        raise ValueError("The tag is empty. Give None to take it away.")
+        raise ValueError("The tag is empty. Give None to remove it.")
     return tag if tag is None else tag.strip()
 
 
@@ -83,7 +83,7 @@ def _find_transcript(session_id: str, directory: str | os.PathLike[str] | None) 
 
 
 def no_such(session_id: str) -> NoSuchSession:
-    return NoSuchSession(f"There is no session {session_id}. List those that there are.")
+    return NoSuchSession(f"The session {session_id} was not found. List the sessions to see them.")
 
 
 def _add(path: Path, session_id: str, kind: str, text: str | None) -> None:

@@ -16,7 +16,7 @@ from ...host.storage.transcript_files import ENDING, ListedSession, TranscriptEr
 
 TITLE: Final = "title"
 TAG: Final = "tag"
-"""The kinds of entries that say what people have called a conversation."""
+"""The kinds of entries that hold titles and tags of a conversation."""
 
 
 @dataclass
@@ -51,7 +51,7 @@ def list_sessions(
     offset: int = 0,
     include_worktrees: bool = True,
 ) -> list[SDKSessionInfo]:
-    """The last used one first. Of all directories where none is given; each worktree is a directory of its own."""
+    """The last used one first. Of all directories if none is given; each worktree is a separate directory."""
     folders = [os.fspath(directory)] if directory is not None else list(_folders())
     found = [one for folder in folders for one in transcripts().listing(folder)]
     found.sort(key=lambda one: (-one.last_used, one.id))
@@ -59,14 +59,14 @@ def list_sessions(
 
 
 def get_session_info(session_id: str, directory: str | os.PathLike[str] | None = None) -> SDKSessionInfo | None:
-    """`None` where there is no such conversation."""
+    """`None` if the conversation does not exist."""
     return next((one for one in list_sessions(directory) if one.session_id == session_id), None)
 
 
 def get_session_messages(
     session_id: str, directory: str | os.PathLike[str] | None = None, limit: int | None = None, offset: int = 0
 ) -> list[SessionMessage]:
-    """What was said in it, from the beginning. Empty where there is no such conversation."""
+    """Its messages, from the beginning. Empty if the conversation does not exist."""
     path = path_of(session_id, directory)
     found = [] if path is None else list(messages_in(entries_of(path), session_id))
     return found[offset : None if limit is None else offset + limit]
@@ -79,7 +79,7 @@ def project_key_for_directory(directory: str | os.PathLike[str] | None = None) -
 
 
 def list_subagents(session_id: str, directory: str | os.PathLike[str] | None = None) -> list[str]:
-    """The ids of the agents that worked in a conversation, in the order in which they began."""
+    """The ids of the agents that worked in a conversation, in the order in which they started."""
     path = path_of(session_id, directory)
     return [] if path is None else agents_in(entries_of(path))
 
@@ -91,7 +91,7 @@ def get_subagent_messages(
     limit: int | None = None,
     offset: int = 0,
 ) -> list[SessionMessage]:
-    """What was said with an agent. Empty where there is no such conversation, or no such agent in it."""
+    """The messages of an agent. Empty if the conversation, or the agent in it, does not exist."""
     path = path_of(session_id, directory)
     found = [] if path is None else list(messages_in(entries_of(path), session_id, agent_id))
     return found[offset : None if limit is None else offset + limit]
@@ -106,7 +106,7 @@ def transcripts() -> Transcripts:
 
 
 def _folders() -> Iterator[str]:
-    """Every directory that a transcript was begun in."""
+    """Every directory in which a transcript was started."""
     heads = (head_of(path).get("workspace") for path in sorted(_root().glob(f"*/*{ENDING}")))
     yield from dict.fromkeys(folder for folder in heads if isinstance(folder, str))
 
@@ -150,7 +150,7 @@ def _info(one: ListedSession) -> SDKSessionInfo:
 
 
 def _labels_of(path: Path) -> dict[str, str | None]:
-    """What people have called it: the last word of each kind."""
+    """Its titles and tags: the last one of each kind."""
     kinds = tuple(f'{{"type":"{kind}"'.encode() for kind in (TITLE, TAG))
     said: dict[str, str | None] = {}
     for line in lines_of(path):

@@ -1,4 +1,4 @@
-"""Conversations that are kept in a store of the program's: read, named, forked, removed, brought there."""
+"""Conversations in a store of the program: read, rename, fork, delete, import."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ async def list_sessions_from_store(
 async def get_session_info_from_store(
     session_store: SessionStore, session_id: str, directory: Directory = None
 ) -> SDKSessionInfo | None:
-    """`None` where there is no such conversation."""
+    """`None` if the conversation does not exist."""
     return _info(session_id, await _load_entries(session_store, session_id, directory))
 
 
 async def get_session_messages_from_store(
     session_store: SessionStore, session_id: str, directory: Directory = None, limit: int | None = None, offset: int = 0
 ) -> list[SessionMessage]:
-    """What was said in it, from the beginning. Empty where there is no such conversation."""
+    """Its messages, from the beginning. Empty if the conversation does not exist."""
     found = list(messages_in(await _load_entries(session_store, session_id, directory), session_id))
     return found[offset : None if limit is None else offset + limit]
 
@@ -67,7 +67,7 @@ async def get_session_messages_from_store(
 async def list_subagents_from_store(
     session_store: SessionStore, session_id: str, directory: Directory = None
 ) -> list[str]:
-    """The ids of the agents that worked in a conversation, in the order in which they began."""
+    """The ids of the agents that worked in a conversation, in the order in which they started."""
     return agents_in(await _load_entries(session_store, session_id, directory))
 
 
@@ -79,7 +79,7 @@ async def get_subagent_messages_from_store(
     limit: int | None = None,
     offset: int = 0,
 ) -> list[SessionMessage]:
-    """What was said with an agent. Empty where there is no such conversation, or no such agent in it."""
+    """The messages of an agent. Empty if the conversation, or the agent in it, does not exist."""
     found = list(messages_in(await _load_entries(session_store, session_id, directory), session_id, agent_id))
     return found[offset : None if limit is None else offset + limit]
 
@@ -94,16 +94,16 @@ async def rename_session_via_store(
 async def tag_session_via_store(
     session_store: SessionStore, session_id: str, tag: str | None, directory: Directory = None
 ) -> None:
-    """`None` takes the tag away. Raises `NoSuchSession`, and `ValueError` for a tag that is empty."""
+    """`None` removes the tag. Raises `NoSuchSession`, and `ValueError` for a tag that is empty."""
     await _add(session_store, session_id, directory, TAG, check_tag(tag))
 
 
 async def delete_session_via_store(session_store: SessionStore, session_id: str, directory: Directory = None) -> None:
-    """Raises `ClaudeSDKError` for a store that never removes anything."""
+    """Raises `ClaudeSDKError` for a store that cannot delete."""
     try:
         await session_store.delete(_key(session_id, directory))
     except (NotImplementedError, AttributeError):
-        raise ClaudeSDKError("This store has no `delete`: what it has, it keeps.") from None
+        raise ClaudeSDKError("This store has no `delete`, so the session cannot be removed.") from None
 
 
 async def fork_session_via_store(
@@ -113,12 +113,14 @@ async def fork_session_via_store(
     up_to_message_id: str | None = None,
     title: str | None = None,
 ) -> ForkSessionResult:
-    """A copy under an id of its own, which can be resumed. Raises `ClaudeSDKError`."""
+    """A copy under a new id, which can be resumed. Raises `ClaudeSDKError`."""
     entries = await _existing(session_store, session_id, directory)
     if up_to_message_id is not None:
         ids = [entry["uuid"] for entry in entries]
         if up_to_message_id not in ids:
-            raise ClaudeSDKError(f"There is no message {up_to_message_id} in {session_id}. Take the id of one.")
+            raise ClaudeSDKError(
+                f"The message {up_to_message_id} was not found in {session_id}. Give the id of one of its messages."
+            )
         entries = entries[: ids.index(up_to_message_id) + 1]
     forked = new_session_id()
     meta = {"workspace": entries[0].get("workspace", ""), "forked_from": session_id}
@@ -136,7 +138,7 @@ async def import_session_to_store(
     include_subagents: bool = True,
     batch_size: int = AT_ONCE,
 ) -> None:
-    """Send a transcript of this machine there. What the store has already is not sent again."""
+    """Send a transcript of this machine to the store. Entries that it already has are not sent again."""
     path = path_of(session_id, directory)
     if path is None:
         raise no_such(session_id)
@@ -179,7 +181,7 @@ async def _send(store: SessionStore, key: SessionKey, entries: Iterator[dict[str
 
 
 def _info(session_id: str, entries: Sequence[Mapping[str, Any]], mtime: int | None = None) -> SDKSessionInfo | None:
-    """`None` for a conversation in which nobody said anything."""
+    """`None` for an empty conversation."""
     prompts = (one for one in entries if one.get("type") == "user" and one.get("agent") == "main")
     first = next(prompts, None)
     if first is None:

@@ -39,7 +39,7 @@ _FORMS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
 
 
 def faults_in(options: ClaudeAgentOptions) -> Iterator[str]:
-    """What is wrong, in words, one option at a time."""
+    """What is wrong, as text, one option at a time."""
     for name, (fits, form) in _FORMS.items():
         value: Any = getattr(options, name)
         if value is not None and not fits(value):
@@ -57,12 +57,12 @@ log = logging.getLogger(__name__)
 DEBUG_FLAGS: Final = frozenset({"debug-to-stderr", "debug"})
 REPLAY_FLAG: Final = "replay-user-messages"
 ADAPTIVE_TOKENS: Final = 31_999
-"""For a model that wants to be told a number; others think as they see fit."""
+"""For a model that needs a number; others decide by themselves."""
 _NARROWING: Final = frozenset({"plan", "dontAsk"})
 
 
 class CanUseToolShadowedWarning(UserWarning):
-    """`can_use_tool` is there, and some calls are allowed before it is asked."""
+    """`can_use_tool` is given, and some calls are allowed before it is asked."""
 
 
 def translate_options(
@@ -70,7 +70,7 @@ def translate_options(
     person: CallbackPerson | None,
     defer: Callable[[DeferredToolUse], None] = lambda call: None,
 ) -> Options:
-    """`defer` is told of calls that a hook puts off.
+    """`defer` gets the calls that a hook defers.
 
     Raises `NotBuilt`, `ValueError` for options that contradict each other, `CLIConnectionError` for a bad file.
     """
@@ -138,13 +138,13 @@ def _not_built(options: ClaudeAgentOptions) -> Iterator[tuple[str, str]]:
     }
     for name, value in wanted.items():
         if value:
-            yield name, "this version has nothing of the kind."
+            yield name, "not supported by this version."
     if options.permission_prompt_tool_name and not options.can_use_tool:
         yield "permission_prompt_tool_name", "a program is asked through `can_use_tool`."
     if options.resume_session_at and not options.fork_session:
         yield "resume_session_at", "a transcript is never shortened, so it needs `fork_session`."
     for flag in options.extra_args.keys() - DEBUG_FLAGS - {REPLAY_FLAG}:
-        yield "extra_args", f"there is no command line that could take --{flag}."
+        yield "extra_args", f"no command line is used that could take --{flag}."
 
 
 def _warn_of_shadows(options: ClaudeAgentOptions) -> None:
@@ -175,7 +175,7 @@ def _whole(rule: str) -> str | None:
 
 
 def _system_prompt(options: ClaudeAgentOptions) -> tuple[str | None, str | None]:
-    """What stands in the place of the built-in words, and what is added to them. Nothing given means no words."""
+    """What replaces the built-in instructions, and what is appended to them. Without either, none are used."""
     match options.system_prompt:
         case None:
             return "", None
@@ -188,10 +188,10 @@ def _system_prompt(options: ClaudeAgentOptions) -> tuple[str | None, str | None]
                 raise CLIConnectionError(f"The system prompt {path} cannot be read: {error}.") from None
         case {"type": "preset"} as preset:
             if preset.get("exclude_dynamic_sections"):
-                raise NotBuilt("`exclude_dynamic_sections`: the prompt is always whole. Leave it out.")
+                raise NotBuilt("`exclude_dynamic_sections`: the prompt is always complete. Leave it out.")
             return None, preset.get("append")
         case other:
-            raise TypeError(f"`system_prompt` must be a text, a preset or a file, not {other!r}.")
+            raise TypeError(f"`system_prompt` must be a string, a preset or a file, not {other!r}.")
 
 
 def _thinking(options: ClaudeAgentOptions) -> int | None:
@@ -235,9 +235,9 @@ def _schema(options: ClaudeAgentOptions) -> dict[str, Any] | None:
 def _agent(name: str, given: AgentDefinition) -> AgentKind:
     for part in ("memory", "mcpServers", "initialPrompt", "effort"):
         if getattr(given, part):
-            raise NotBuilt(f"`agents.{name}.{part}`: agents have nothing of the kind. Leave it out.")
+            raise NotBuilt(f"`agents.{name}.{part}`: not supported for agents. Leave it out.")
     if given.permissionMode not in (None, "default", *_NARROWING):
-        log.warning("agents.%s: an agent may do no more than its session; permissionMode is not used", name)
+        log.warning("agents.%s: an agent cannot do more than its session; permissionMode is ignored", name)
     return AgentKind(
         name=name,
         description=given.description,

@@ -1,4 +1,4 @@
-"""Every shape that programs import from there: values, messages, and what annotations name."""
+"""Every type that programs import from there: values, messages, and types for annotations."""
 
 from __future__ import annotations
 

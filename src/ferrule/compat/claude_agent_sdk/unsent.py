@@ -1,4 +1,4 @@
-"""Messages that programs may name and that nothing here sends."""
+"""Messages that programs may name, but that are never sent here."""
 
 from __future__ import annotations
 
