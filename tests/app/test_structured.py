@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ferrule.app.structured import SchemaError, StructuredOutput, read_schema
+from ferrule.app.headless_run import SchemaError, StructuredOutput, read_schema
 
 LIST = {"type": "object", "properties": {"next": {"$ref": "#"}}}
 

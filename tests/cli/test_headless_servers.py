@@ -92,7 +92,7 @@ def test_what_is_no_configuration_ends_the_run_before_it_begins(folder: Path) ->
 OPENING = """
 import sys
 from pathlib import Path
-from ferrule.app.settings_loading_for_session import load_session_settings
+from ferrule.app.settings_sources import load_session_settings
 from ferrule.app.session_opening import open_conversation
 from ferrule.app.session_settings import Settings
 config, state = sys.argv[1:]

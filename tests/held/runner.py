@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from ferrule.app.build import Settings, open_session
-from ferrule.cli.own_arguments import hide_arguments
+from ferrule.cli.main import hide_arguments
 from ferrule.core.calls import Status, ToolCall
 from ferrule.core.content import plain_text
 from ferrule.engine.session import Session

@@ -7,8 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.host.git.git_configs import user_git_files
-from ferrule.host.processes.readable_roots import NEVER_WHOLE, ReadableRoots, Roots, opens_too_much, python_base
+from ferrule.host.processes.readable_roots import (
+    NEVER_WHOLE,
+    ReadableRoots,
+    Roots,
+    opens_too_much,
+    python_base,
+    user_git_files,
+)
 from tests.requirement import requirement
 
 

@@ -18,8 +18,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ferrule.host.search import matched_lines
-from ferrule.host.search.file_search import Query, Search, SearchFailed, SearchPlace
+from ferrule.host.search.file_search import Search, SearchFailed
 from ferrule.host.search.globs import anywhere, compile_glob
+from ferrule.host.search.hits import Query, SearchPlace
 from ferrule.host.search.matched_lines import LineCollector, MatchedLine, clip_line
 from ferrule.host.search.ripgrep import End, find_ripgrep
 from tests.host.slow_ripgrep import HANGING_SECONDS, hanging_after, pid_file

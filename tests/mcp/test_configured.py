@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferrule.app.settings_interpretation import SettingsError, open_layers
-from ferrule.app.settings_loading_for_session import claude_servers, load_given_servers
+from ferrule.app.settings_sources import claude_servers, load_given_servers
 from ferrule.mcp.config import Remote, Stdio
 from ferrule.mcp.configured_servers import Configured, read_configured
 from ferrule.mcp.foreign_schemas import flatten_schema

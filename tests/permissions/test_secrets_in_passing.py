@@ -14,7 +14,8 @@ import pytest
 from ferrule.app.build import Settings, open_session
 from ferrule.core.calls import ToolCall
 from ferrule.core.content import plain_text
-from ferrule.host.search.file_search import Query, Search, SearchFailed, SearchPlace
+from ferrule.host.search.file_search import Search, SearchFailed
+from ferrule.host.search.hits import Query, SearchPlace
 from ferrule.permissions.modes import Mode
 from ferrule.testing import Answering, allow
 from tests.permissions.on_disk import decided_in

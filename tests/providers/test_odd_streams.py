@@ -31,8 +31,7 @@ from ferrule.providers.anthropic_wire import AnthropicReader
 from ferrule.providers.openai_calls import CallsInProgress
 from ferrule.providers.openai_wire import OpenAiBodies, OpenAiReader
 from ferrule.providers.service_errors import Trouble
-from ferrule.providers.service_requests import Pieces
-from ferrule.providers.whole_characters import WholeCharacters
+from ferrule.providers.service_requests import Pieces, WholeCharacters
 from tests.providers.hearing import SERVICE, calls_of, text_of
 from tests.requirement import requirement
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from ferrule.app.live_rules import LiveRules
 from ferrule.app.settings_interpretation import SettingsError, Understood, interpret_settings
-from ferrule.app.settings_loading_for_session import load_configured_servers
+from ferrule.app.settings_sources import load_configured_servers
 from ferrule.core.ports import Proposal
 from ferrule.core.state import SessionState
 from ferrule.core.verdicts import Behavior, Confinement

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferrule.bash_analysis.analysis_lines import explain_analysis
+from ferrule.bash_analysis.analysis import explain_analysis
 from tests.requirement import requirement
 from tests.shell.looking import look
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ferrule.bash_analysis.analysis import explain_analysis
 from ferrule.bash_analysis.analysis_budget import AnalysisBudget
-from ferrule.bash_analysis.analysis_lines import explain_analysis
 from ferrule.bash_analysis.command_effects import ENTRIES
 from tests.drawing import examples
 from tests.requirement import requirement

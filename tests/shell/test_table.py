@@ -6,10 +6,9 @@ import re
 
 import pytest
 
-from ferrule.bash_analysis.command_effects import ENTRIES, READERS
+from ferrule.bash_analysis.command_effects import ENTRIES, READERS, WRITING
 from ferrule.bash_analysis.commands import awk, git, sed
 from ferrule.bash_analysis.commands.machine import ONLY_VERSION
-from ferrule.bash_analysis.commands.writing_programs import WRITING
 from ferrule.bash_analysis.shell_words import Word
 from ferrule.bash_analysis.table import arguments, usage
 from tests.shell import examples

@@ -102,7 +102,7 @@ def open_session(
     registry = _registry(settings, ground, builtin, all_tools)
     servers = ground.servers
     if servers:
-        from .server_launcher import SessionLauncher
+        from .session_services import SessionLauncher
 
         launcher = SessionLauncher(ground.shell, ground.rules)
         servers.attach(registry, ground.emit, ground.folder.path / "mcp", launcher)

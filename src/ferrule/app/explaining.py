@@ -11,7 +11,7 @@ from dataclasses import field, replace
 from functools import lru_cache
 from typing import Any, Final
 
-from ..bash_analysis.analysis_lines import explain_analysis as command_lines
+from ..bash_analysis.analysis import explain_analysis as command_lines
 from ..core.calls import Refusal, ToolCall
 from ..core.context import Facts, ToolContext
 from ..core.effects import Effects, describe_touch

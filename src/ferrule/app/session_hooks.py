@@ -20,11 +20,10 @@ from ..core.values import plain_value
 from ..engine.compaction import Trigger
 from ..engine.session import Session
 from ..hooks.after import HookAfter
-from ..hooks.agents import AgentLifecycle
 from ..hooks.hook import NO_HOOKS, Answering, Asked, Books, Hook, HookBook, Payload
 from ..hooks.hook_approver import HookApprover, Keep, Suggest, keep_nothing
 from ..hooks.hook_judge import CallMemory, HookDenied, HookJudge
-from ..hooks.lifecycle import HookMoved, Lifecycle
+from ..hooks.lifecycle import AgentLifecycle, HookMoved, Lifecycle
 from ..hooks.payloads import SessionFacts
 from ..hooks.runner import Runner
 from ..hooks.skill_hooks import HooksOfSkills

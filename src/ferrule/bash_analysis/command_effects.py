@@ -13,12 +13,40 @@ from .commands import awk, conditions, find, git, jq, network, pagers, sed, tran
 from .commands.machine import MACHINE, ONLY_VERSION
 from .commands.reading_programs import READING
 from .commands.text_programs import TEXT
-from .commands.writing_programs import WRITING
 from .risks import look
 from .shell_state import is_quiet, is_unfamiliar_but_plain
 from .shell_words import Word
 from .syntax import Simple
 from .table import Arguments, ProgramUsage, arguments, usage
+
+WRITING = {
+    "touch": "-acm -d: -r:read -t: -h --no-create --date= --reference=read --time= --no-dereference --version --help"
+    " | writes",
+    "mkdir": "-pv -m: --mode= --parents --verbose --version --help | creates",
+    "rmdir": "-pv --ignore-fail-on-non-empty --parents --verbose --version --help | unlinks",
+    "rm": "-dfiIrRv --force --interactive? --one-file-system --no-preserve-root --preserve-root? --recursive --dir"
+    " --verbose --version --help | unlinks",
+    "unlink": "--version --help | unlinks",
+    "shred": "-fuvxz -n: -s: --force --iterations= --remove? --verbose --exact --zero | deletes",
+    "truncate": "-co -r:read -s: --no-create --io-blocks --reference=read --size= --version --help | writes",
+    "tee": "-aip --append --ignore-interrupts --output-error? --version --help | writes",
+    "chmod": "-cfvRr --changes --quiet --silent --verbose --reference=read --recursive --preserve-root"
+    " --no-preserve-root --version --help | text1 writes | modes",
+    "chown": "-cfhRvHLP --changes --quiet --silent --verbose --dereference --no-dereference --from= --reference=read"
+    " --recursive --preserve-root --no-preserve-root --version --help | text1 writes | follows=-L,-H",
+    "chgrp": "-cfhRvHLP --changes --quiet --silent --verbose --recursive --reference=read --version --help | text1"
+    " writes | follows=-L,-H",
+    "cp": "-abdfiHlLnPprRsTuvxZ -S: -t: --archive --attributes-only --backup? --copy-contents --force"
+    " --interactive --link --dereference --no-clobber --no-dereference --preserve? --no-preserve= --parents --recursive"
+    " --reflink? --remove-destination --sparse= --strip-trailing-slashes --symbolic-link --suffix="
+    " --target-directory= --no-target-directory --update? --verbose --one-file-system --version --help | copies",
+    "mv": "-bfinTuvZ -S: -t: --backup? --force --interactive --no-clobber --strip-trailing-slashes --suffix="
+    " --target-directory= --no-target-directory --update? --verbose --version --help | moves",
+    "ln": "-bdFfiLnPrsTv -S: -t: --backup? --directory --force --interactive --logical --no-dereference --physical"
+    " --relative --symbolic --suffix= --target-directory= --no-target-directory --verbose --version --help |"
+    " links",
+}
+
 
 ENTRIES = {**READING, **TEXT, **MACHINE, **WRITING}
 """The table, by the names of the program and of its subcommand, if it has any."""

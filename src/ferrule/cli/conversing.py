@@ -27,8 +27,8 @@ from .session_flags import parse_levels
 
 if TYPE_CHECKING:
     from ..app.build import Settings
+    from ..app.headless_run import StructuredOutput
     from ..app.slash_commands import SlashCommands
-    from ..app.structured import StructuredOutput
     from ..core.content import Block
     from ..core.events import AgentStarted
     from ..core.model import ModelProvider

@@ -75,7 +75,7 @@ def settings_from(chosen: argparse.Namespace, *, interactive: bool = False, runs
     """
     from ..app.session_settings import Settings
     from ..app.settings_interpretation import SettingsError
-    from ..app.settings_loading_for_session import is_trusted_by, load_session_settings
+    from ..app.settings_sources import is_trusted_by, load_session_settings
     from ..permissions.modes import Mode
     from .trusting import ask_for_trust
 

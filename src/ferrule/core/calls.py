@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from copy import copy
 from enum import StrEnum
@@ -10,10 +11,22 @@ from typing import Any, cast
 
 from .content import Block, Line, Text, View, join_halves
 from .effects import Effects
-from .json_text import parse_json
 from .state import StateChange
 from .values import plain_value
 from .verdicts import Verdict
+
+
+def parse_json(text: str) -> Any:
+    """Uses the fast parser; what that rejects (half a character, written out or escaped) goes to the lenient one.
+
+    Raises `ValueError` for what is not JSON, `RecursionError` for what is nested too deeply.
+    """
+    from pydantic_core import from_json
+
+    try:
+        return from_json(text)
+    except (ValueError, TypeError):  # TypeError: a text that cannot be encoded
+        return json.loads(text)
 
 
 @plain_value

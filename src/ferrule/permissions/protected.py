@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, fields, replace
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
@@ -195,6 +196,24 @@ class PathGuard:
         if path == "/" or is_critical(path, home=self._places.home[0] if self._places.home else "/", workspace=""):
             return True
         return any(is_below(folder, path) for folder in (*self._places.home, *self._places.roots, *self._places.cwd))
+
+
+class SecretPaths:
+    """By the same lists and in the same way as the judge asks about reading. Satisfies `covering.SecretNames`."""
+
+    def __init__(self, places: Places, lists: PathLists = DEFAULT_LISTS) -> None:
+        self._guard = PathGuard(places, lists)
+        names = {name.casefold().rpartition("/")[2] for name in lists.secrets}
+        self._plain = frozenset(name for name in names if not any(sign in name for sign in "*?["))
+        self._patterns = tuple(names - self._plain)
+        self.may_be = lru_cache(maxsize=65_536)(self._may_be)
+
+    def _may_be(self, name: str) -> bool:
+        name = name.casefold()
+        return name in self._plain or any(fnmatchcase(name, pattern) for pattern in self._patterns)
+
+    def is_secret(self, path: str, /) -> bool:
+        return any(concern.secret is not None for concern in self._guard.concerns(Effects.reading(path)))
 
 
 @lru_cache(maxsize=4)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, cast
 
+from ..app.headless_run import SchemaError, StructuredOutput, read_schema
 from ..app.kept_sessions import TranscriptError
 from ..app.live_rules import Policy
 from ..app.session_opening import ModelBriefing, Which, open_conversation
@@ -17,9 +18,8 @@ from ..app.session_opening import OpenedSession as Found
 from ..app.session_services import servers_of
 from ..app.session_settings import SessionParts, Settings
 from ..app.settings_interpretation import LEVELS, SettingsError
-from ..app.settings_loading_for_session import is_trusted_by, load_session_settings
+from ..app.settings_sources import is_trusted_by, load_session_settings
 from ..app.slash_commands import SlashCommands
-from ..app.structured import SchemaError, StructuredOutput, read_schema
 from ..core.model import ModelError
 from ..core.verdicts import Behavior
 from ..engine.pool import Registry

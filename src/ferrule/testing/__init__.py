@@ -11,16 +11,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .doubles import Answering, FixedJudge, Recorder, allow, ask, bare_context, deny
+    from .doubles import Answering, FixedJudge, Recorder, RecordingModel, allow, ask, bare_context, deny
     from .model_server import LoggedRequest, ModelServer
     from .running import run_call, run_calls, well_formed
-    from .scripted import RecordingModel
 
 _HOMES = {
-    "doubles": ("Answering", "FixedJudge", "Recorder", "allow", "ask", "bare_context", "deny"),
+    "doubles": ("Answering", "FixedJudge", "Recorder", "RecordingModel", "allow", "ask", "bare_context", "deny"),
     "model_server": ("LoggedRequest", "ModelServer"),
     "running": ("run_call", "run_calls", "well_formed"),
-    "scripted": ("RecordingModel",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

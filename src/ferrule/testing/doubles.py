@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,8 +13,25 @@ from ..core.content import View
 from ..core.context import Facts, ToolContext
 from ..core.effects import Effects
 from ..core.events import Event
+from ..core.model import ModelEvent, Request, Turn
 from ..core.ports import Proposal
 from ..core.verdicts import Behavior, Verdict
+from ..providers.scripted import ScriptedModel
+
+
+class RecordingModel(ScriptedModel):
+    """`requests` holds each request with the history as it was then."""
+
+    def __init__(self, *messages: Sequence[ModelEvent]) -> None:
+        super().__init__(messages)
+        self.requests: list[tuple[Request, tuple[Turn, ...]]] = []
+
+    @asynccontextmanager
+    async def stream(self, request: Request, /) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
+        self.requests.append((request, tuple(request.history)))
+        async with super().stream(request) as events:
+            yield events
+
 
 EventT = TypeVar("EventT")
 

@@ -12,8 +12,9 @@ from ..core.effects import Effects
 from ..core.inputs import PathText, ToolInput
 from ..core.tool import Alias, Tool, ToolError, load_guide
 from ..core.values import plain_value
-from ..host.search.file_search import Search, SearchFailed, SearchPlace
+from ..host.search.file_search import Search, SearchFailed
 from ..host.search.globs import BadGlob
+from ..host.search.hits import SearchPlace
 from ..text.lines import on_one_line
 
 LIMIT = 100

@@ -18,8 +18,9 @@ from ..core.inputs import PathText, ToolInput
 from ..core.tool import Alias, Tool, ToolError, load_guide
 from ..core.values import plain_value
 from ..host.files.ledger import Ledger, Ledgers, Stamp
-from ..host.search.file_search import End, FileHits, LineHits, MatchedLine, Query, Search, SearchFailed, SearchPlace
+from ..host.search.file_search import End, MatchedLine, Search, SearchFailed
 from ..host.search.globs import BadGlob
+from ..host.search.hits import FileHits, LineHits, Query, SearchPlace
 from ..text.lines import on_one_line
 
 HEAD_LIMIT = 250

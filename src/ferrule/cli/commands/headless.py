@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ...app.build import Settings
-    from ...app.structured import StructuredOutput
+    from ...app.headless_run import StructuredOutput
     from ...providers.model_catalog import OpenedModel
     from ...providers.model_choice import ModelChoice
 
@@ -141,7 +141,7 @@ def _check(chosen: argparse.Namespace) -> None:
 def _structured_output(schema: str | None) -> StructuredOutput | None:
     if schema is None:
         return None
-    from ...app.structured import SchemaError, StructuredOutput, read_schema
+    from ...app.headless_run import SchemaError, StructuredOutput, read_schema
 
     text = schema
     if not schema.lstrip().startswith(("{", "[", '"')):
