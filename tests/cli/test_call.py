@@ -81,7 +81,7 @@ def test_an_error_is_printed_and_is_exit_code_one(tmp_path: Path, tool: str, inp
         (["call", "Read", "{}", "--settings", HOOK], "nowhere_at_all:guard cannot be loaded"),
         (["call", "Read", "{}", "--settings", MASKED], "can deny a file here, not mask it"),
         (["call", "Read", "{}", "--setting-sources", "user,all"], "all is not one of user, project, local"),
-        (["call", "Read", "{}", "--settings", '{"permissions": {"deny": ["Read(../x)"]}}'], "climbs with `..`"),
+        (["call", "Read", "{}", "--settings", '{"permissions": {"deny": ["Read(../x)"]}}'], "goes up with `..`"),
         (
             ["call", "Read", "{}", "--settings", '{"permissions": {"deny": "Read"}}'],
             '`permissions.deny`: expected a list, found "Read"',

@@ -63,7 +63,7 @@ def test_a_missing_id_is_the_line_number_and_duplicates_are_allowed(tmp_path: Pa
 @pytest.mark.parametrize(
     ("line", "id", "words"),
     [
-        (b"nonsense", None, "not JSON"),
+        (b"nonsense", None, "not valid JSON"),
         (b"[1]", None, "must be a JSON object"),
         (b'"text"', None, "must be a JSON object"),
         (b'{"id": "a"}', "a", "`tool` must be the name"),
@@ -74,7 +74,7 @@ def test_a_missing_id_is_the_line_number_and_duplicates_are_allowed(tmp_path: Pa
         (b'{"id": "a", "batch": {}}', "a", "`batch` must be a list"),
         (b'{"batch": [], "tool": "Read"}', None, "`batch` must be a list"),
         (b'{"id": "\xff"}', None, "not UTF-8"),
-        (b"[" * 100_000, None, "not JSON"),
+        (b"[" * 100_000, None, "not valid JSON"),
     ],
 )
 def test_a_line_that_is_no_request_is_answered_and_the_rest_goes_on(

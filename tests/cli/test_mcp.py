@@ -84,7 +84,7 @@ def test_what_cannot_be_done_is_said(
         ("mcp", "add", "--scope", "project", "x", "command"): (1, "was not changed"),
         ("mcp", "remove", "--scope", "user", "x"): (1, "the server `x` was not found"),
         ("mcp", "get", "x", "--strict-mcp-config"): (1, "no server `x` may be started"),
-        ("mcp", "list", "--mcp-config", "missing"): (2, "no such file"),
+        ("mcp", "list", "--mcp-config", "missing"): (2, "the file does not exist"),
     }
 
     for arguments, (code, words) in wrong.items():

@@ -12,7 +12,7 @@ from tests.requirement import requirement
 @requirement("HELD-21")
 def test_arguments_cannot_be_read_by_another_process_and_still_work(tmp_path: Path) -> None:
     words = (
-        "import sys, ferrule.cli.own_arguments as o; o.hide_arguments(); print(sys.argv[1:]); sys.stdout.flush();"
+        "import sys, ferrule.cli.main as o; o.hide_arguments(); print(sys.argv[1:]); sys.stdout.flush();"
         "import subprocess as s, os; print(s.run(['cat', f'/proc/{os.getpid()}/cmdline'], capture_output=True).stdout)"
     )
     program = tmp_path / "program.py"

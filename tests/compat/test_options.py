@@ -270,7 +270,7 @@ async def test_the_log_goes_to_the_callback_for_standard_error(folder: Path) -> 
 async def test_a_connection_that_fails_leaves_no_callback_behind() -> None:
     lines: list[str] = []
 
-    with pytest.raises(CLIConnectionError, match="no session gone"):
+    with pytest.raises(CLIConnectionError, match="Session gone was not found"):
         await ClaudeSDKClient(_options(resume="gone", stderr=lines.append)).connect()
     logging.getLogger("ferrule").warning("for nobody")
 

@@ -93,7 +93,7 @@ async def test_one_that_is_removed_is_gone(folder: Path) -> None:
         delete_session("one")
     with pytest.raises(ClaudeSDKError, match="session one was not found"):
         fork_session("one")
-    with pytest.raises(CLIConnectionError, match="no session one"):
+    with pytest.raises(CLIConnectionError, match="Session one was not found"):
         await _talk("Again.", resume="one")
 
 
@@ -160,7 +160,7 @@ async def test_a_fork_may_end_earlier_and_have_a_name_of_its_own() -> None:
     info = get_session_info(forked)
     assert info is not None
     assert info.custom_title == "A fork"
-    with pytest.raises(ClaudeSDKError, match="no message nothing"):
+    with pytest.raises(ClaudeSDKError, match="Message nothing was not found"):
         fork_session("one", up_to_message_id="nothing")
     assert len(list_sessions()) == 2
 
@@ -180,7 +180,7 @@ async def test_a_conversation_is_gone_on_with_from_an_earlier_message() -> None:
     assert forked != "one"
     with pytest.raises(NotBuilt, match="fork_session"):
         await _talk("x", resume="one", resume_session_at=first_answer)
-    with pytest.raises(CLIConnectionError, match="no message nothing"):
+    with pytest.raises(CLIConnectionError, match="Message nothing was not found"):
         await _talk("x", resume="one", fork_session=True, resume_session_at="nothing")
 
 

@@ -12,24 +12,34 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+CHECKOUT = str(Path(__file__).parents[2])
+
 ROOM = r"""
 set -e
-base=$1 home=$2 python=$3
-shift 3
+base=$1 home=$2 python=$3 checkout=$4
+shift 4
 mount --make-rprivate /
 mount --bind "$base" "$base"
+hide() {  # an empty folder in the place of one, with what is needed of it inside
+    local kept=()
+    for needed in "$python" "$checkout"; do
+        case $needed in "$1"/*)
+            mkdir "$base/kept-${#kept[@]}"
+            mount --bind "$needed" "$base/kept-${#kept[@]}"
+            kept+=("$needed") ;;
+        esac
+    done
+    mount -t tmpfs -o "mode=$2" tmpfs "$1"
+    for at in "${!kept[@]}"; do
+        mkdir -p "${kept[at]}"
+        mount --move "$base/kept-$at" "${kept[at]}"
+        mount -o remount,bind,ro "${kept[at]}"
+        rmdir "$base/kept-$at"
+    done
+}
 mount -t tmpfs -o mode=1777 tmpfs /dev/shm
-mount -t tmpfs -o mode=1777 tmpfs /tmp
-case $python in "$home"/*)
-    mkdir "$base/python"
-    mount --bind "$python" "$base/python"
-    mount -t tmpfs -o mode=755 tmpfs "$home"
-    mkdir -p "$python"
-    mount --move "$base/python" "$python"
-    rmdir "$base/python" ;;
-*)
-    mount -t tmpfs -o mode=755 tmpfs "$home" ;;
-esac
+hide /tmp 1777
+hide "$home" 755
 [ -f /etc/shadow ] && [ -f "$base/shadow" ] && mount --bind "$base/shadow" /etc/shadow
 mount -o remount,bind,ro /
 mount --bind /proc/sys /proc/sys
@@ -46,7 +56,20 @@ def inside(base: Path, command: Sequence[str]) -> list[str]:
     spaces = ["--mount", "--pid", "--net", "--ipc", "--uts", "--fork", "--kill-child", "--mount-proc"]
     rights = [] if os.geteuid() == 0 else ["--map-root-user"]
     home = str(Path.home())
-    return ["unshare", *rights, *spaces, "bash", "-c", ROOM, "room", str(base), home, sys.base_prefix, *command]
+    return [
+        "unshare",
+        *rights,
+        *spaces,
+        "bash",
+        "-c",
+        ROOM,
+        "room",
+        str(base),
+        home,
+        sys.base_prefix,
+        CHECKOUT,
+        *command,
+    ]
 
 
 def can_be_had() -> bool:

@@ -307,7 +307,7 @@ def test_a_machine_that_cannot_confine_says_so(tmp_path: Path) -> None:
     assert nothing.jail(OFF) is None
     assert (jail := no_mounts.jail(READ_ONLY)) is not None
     assert (jail["mounts"], jail["metadata"]) == (False, False)
-    assert nothing.gaps() == ("CommandRunner cannot be confined.",)
+    assert nothing.gaps() == ("Commands cannot be confined.",)
     assert len(no_mounts.gaps()) == 1
 
 

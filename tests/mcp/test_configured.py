@@ -111,7 +111,7 @@ def test_the_command_line_stands_over_the_files_and_can_stand_alone(folder: Path
 
     assert {server.name: str(server.transport) for server in both.servers} == {"a": "new", "b": "b", "c": "c"}
     assert names(found(folder, more=more, strict=True)) == ["a", "c"]
-    with pytest.raises(SettingsError, match="no such file"):
+    with pytest.raises(SettingsError, match="the file does not exist"):
         list(load_given_servers(["missing.json"]))
     with pytest.raises(SettingsError, match="--mcp-config"):
         list(load_given_servers(["{no json"]))

@@ -217,7 +217,7 @@ async def test_a_prompt_that_no_model_can_be_asked_is_refused(tmp_path: Path, pr
         ({"mode": "fast"}, "is not a mode"),
         ({"setting_sources": ["team"]}, "not one of user"),
         ({"allow": ["Bash(ls"]}, "Bash"),
-        ({"resume": "gone"}, "no session gone"),
+        ({"resume": "gone"}, "Session gone was not found"),
         ({"resume": "a", "continue_last": True}, "two conversations"),
         ({"fork": True}, "needs `resume`"),
         ({"max_budget_usd": 1.0}, "The price of scripted"),

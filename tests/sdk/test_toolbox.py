@@ -109,7 +109,7 @@ async def test_a_response_is_carried_out_and_answered_in_its_own_form(tmp_path: 
     (first, one), (second, unknown), (third, invalid) = _told(turns)
     assert (first, second, third) == ("c0", "c1", "c2")
     assert "one" in one
-    assert "no tool named Raed" in unknown
+    assert "No tool is named Raed" in unknown
     assert "`file_path` is missing" in invalid
     assert json.dumps(turns)
 

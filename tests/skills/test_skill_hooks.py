@@ -163,7 +163,11 @@ async def test_a_hook_that_runs_once_runs_once_in_a_session(tmp_path: Path) -> N
         (GUARD, False, "its folder is not trusted"),
         ({"PreToolUse": [{"hooks": [{"type": "command", "command": "x", "shell": "powershell"}]}]}, True, "PowerShell"),
         ({"PreToolUse": [{"hooks": [{"type": "comand", "command": "x"}]}]}, True, "cannot be run"),
-        ({"PreToolUse": [{"matcher": "(", "hooks": [{"type": "command", "command": "x"}]}]}, True, "no regular"),
+        (
+            {"PreToolUse": [{"matcher": "(", "hooks": [{"type": "command", "command": "x"}]}]},
+            True,
+            "not a valid regular",
+        ),
         ("a text", True, "cannot be run"),
     ],
 )

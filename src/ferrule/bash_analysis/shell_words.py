@@ -35,7 +35,7 @@ _INTEGER = re.compile(r"-?[0-9]{1,18}")
 class Word:
     """One word of a command, or what is certain about it.
 
-    >>> Word.known("-la").text
+    >>> Word.of_text("-la").text
     '-la'
     """
 

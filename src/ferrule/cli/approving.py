@@ -88,8 +88,8 @@ def is_at_terminal() -> bool:
 def parse_answer(line: str, *, can_keep: bool) -> ApprovalAnswer | None:
     """The answer that a line means; `None` to ask again. The end of input means no.
 
-    >>> parse_answer("y", can_keep=False), parse_answer("use rg", can_keep=False).words
-    (Answer(allowed=True, reach=<Reach.ONCE: 'once'>, words='', arguments=None), 'the person said no, and: use rg')
+    >>> parse_answer("y", can_keep=False).allowed, parse_answer("use rg", can_keep=False).words
+    (True, 'the person said no, and: use rg')
     """
     said = line.strip()
     if not line or said.lower() in ("n", "no"):

@@ -123,9 +123,9 @@ class ErrorReport:
     @classmethod
     def of_value(cls, value: Any) -> ErrorReport:
         """
-        >>> Said.of_value({"error": {"type": "overloaded_error", "message": "Overloaded"}}).type
+        >>> ErrorReport.of_value({"error": {"type": "overloaded_error", "message": "Overloaded"}}).type
         'overloaded_error'
-        >>> Said.of_value({"error": "model not found"}).message
+        >>> ErrorReport.of_value({"error": "model not found"}).message
         'model not found'
         """
         if not isinstance(value, dict):

@@ -98,8 +98,8 @@ class TextDocument:
     def decode(cls, data: bytes) -> TextDocument:
         """Find the encoding that gives these very bytes back. Raises `NotText`.
 
-        >>> Document.decode(b"\\xef\\xbb\\xbfa\\r\\n")
-        Document(text='a\\r\\n', encoding='utf-8', bom=b'\\xef\\xbb\\xbf', data=b'\\xef\\xbb\\xbfa\\r\\n')
+        >>> TextDocument.decode(b"\\xef\\xbb\\xbfa\\r\\n")
+        TextDocument(text='a\\r\\n', encoding='utf-8', bom=b'\\xef\\xbb\\xbf', data=b'\\xef\\xbb\\xbfa\\r\\n')
         """
         for candidate in _candidates(data):
             if candidate is not None:
