@@ -15,7 +15,7 @@ from ferrule.core.model import ModelProvider, ResultTurn
 from ferrule.permissions.modes import Mode
 from ferrule.providers.scripted import says
 from ferrule.testing import RecordingModel, well_formed
-from tests.host.shell import until
+from tests.host.processes.shell import until
 from tests.requirement import requirement
 
 

@@ -31,7 +31,7 @@ from ferrule.core.model import AssistantTurn, ModelProvider, ResultTurn, UserTur
 from ferrule.permissions.modes import Mode
 from ferrule.providers.scripted import says
 from ferrule.testing import RecordingModel, well_formed
-from tests.host.shell import GENEROUS
+from tests.host.processes.shell import GENEROUS
 from tests.requirement import requirement
 
 

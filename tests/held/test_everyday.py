@@ -20,7 +20,7 @@ from ferrule.app.build import Settings, open_session
 from ferrule.core.calls import Status, ToolCall
 from ferrule.core.content import plain_text
 from ferrule.permissions.modes import Mode
-from tests.host.shell import need_sandbox
+from tests.host.processes.shell import need_sandbox
 from tests.requirement import requirement
 
 from . import guard

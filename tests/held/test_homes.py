@@ -14,7 +14,7 @@ from ferrule.core.calls import Status, ToolCall
 from ferrule.core.content import plain_text
 from ferrule.permissions.modes import Mode
 from ferrule.tools.bash import Analyse
-from tests.host.shell import need_sandbox
+from tests.host.processes.shell import need_sandbox
 from tests.requirement import requirement
 
 from .lying import declaring_read, declaring_write

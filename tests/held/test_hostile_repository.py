@@ -16,7 +16,7 @@ import pytest
 
 from tests.cli.prompting import call
 from tests.cli.running import ferrule
-from tests.host.shell import need_sandbox
+from tests.host.processes.shell import need_sandbox
 from tests.requirement import requirement
 
 from .project import GIT, PLAIN

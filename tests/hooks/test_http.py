@@ -13,7 +13,7 @@ from ferrule.hooks.hook_loading import HookError
 from ferrule.hooks.hook_matching import everything
 from ferrule.hooks.http_hooks import Addresses, posting
 from ferrule.hooks.reply_parsing import HookAnswer
-from tests.host.http_serving import Served, serving
+from tests.host.http.http_serving import Served, serving
 from tests.requirement import requirement
 
 from .scripts import PAYLOAD, answer_of, deciding

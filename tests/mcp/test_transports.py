@@ -15,7 +15,7 @@ from ferrule.core.calls import Status
 from ferrule.mcp.config import InProcess, Remote, in_process
 from ferrule.mcp.server_connection import ServerConnection
 from ferrule.mcp.server_context import ServerTrouble
-from tests.host.forking import Forks, forks
+from tests.host.processes.forking import Forks, forks
 from tests.mcp.running import HANG, config, connected, run, session, text_of, words
 from tests.requirement import requirement
 

@@ -14,7 +14,7 @@ from ferrule.core.ports import Judge
 from ferrule.host.files.workfiles import Workfiles
 from ferrule.permissions.modes import Mode
 from ferrule.tools.notebook_edit import NotebookEdit
-from tests.host.seeing import see
+from tests.host.files.seeing import see
 from tests.text.notebook_strategies import by_nbformat
 
 

@@ -24,7 +24,7 @@ from ferrule.providers.scripted import says
 from ferrule.testing import RecordingModel
 from ferrule.testing.tool_contract import ToolContract
 from ferrule.tools.bash import Bash
-from tests.host.shell import until
+from tests.host.processes.shell import until
 from tests.requirement import requirement
 
 

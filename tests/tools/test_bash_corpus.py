@@ -11,7 +11,7 @@ from typing import Any
 from ferrule.app.build import Settings, open_session
 from ferrule.core.calls import Status, ToolCall, ToolOutcome
 from ferrule.core.content import plain_text
-from tests.host.shell import need_sandbox
+from tests.host.processes.shell import need_sandbox
 from tests.requirement import requirement
 from tests.tools.test_bash import hostile_repository
 

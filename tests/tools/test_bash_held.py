@@ -19,7 +19,7 @@ from ferrule.permissions.classifier import Assessment, ToolStatement
 from ferrule.permissions.modes import Mode
 from ferrule.testing import Answering, allow
 from ferrule.tools.bash import Analyse
-from tests.host.shell import need_mounts, need_sandbox
+from tests.host.processes.shell import need_mounts, need_sandbox
 from tests.permissions.scene import rules_of
 from tests.requirement import requirement
 

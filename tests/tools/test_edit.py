@@ -17,7 +17,7 @@ from ferrule.host.files.ledger import Ledgers
 from ferrule.host.files.workfiles import Workfiles
 from ferrule.testing.tool_contract import ToolContract
 from ferrule.tools.edit import Edit, EditInput, FileEdited
-from tests.host.seeing import see
+from tests.host.files.seeing import see
 from tests.requirement import requirement
 from tests.tools.working import Workplace, words
 

@@ -17,7 +17,7 @@ from ferrule.permissions.modes import Mode
 from ferrule.testing import bare_context, run_call, run_calls
 from ferrule.testing.tool_contract import ToolContract
 from ferrule.tools.glob import Found, Glob, GlobInput
-from tests.host.slow_ripgrep import HANGING_SECONDS, hanging_after
+from tests.host.search.slow_ripgrep import HANGING_SECONDS, hanging_after
 from tests.requirement import requirement
 from tests.tools.test_bash import A_FEW_STEPS
 

@@ -16,7 +16,7 @@ from ferrule.host.search.file_search import Search
 from ferrule.testing import bare_context, run_call, run_calls
 from ferrule.testing.tool_contract import ToolContract
 from ferrule.tools.grep import Grep, GrepInput, MatchCounts, MatchingFiles
-from tests.host.slow_ripgrep import HANGING_SECONDS, hanging_after
+from tests.host.search.slow_ripgrep import HANGING_SECONDS, hanging_after
 from tests.requirement import requirement
 from tests.tools.test_bash import A_FEW_STEPS
 

@@ -17,7 +17,7 @@ from ferrule.core.verdicts import Verdict
 from ferrule.host.files.workfiles import Workfiles
 from ferrule.testing.tool_contract import ToolContract
 from ferrule.tools.notebook_edit import NotebookEdit
-from tests.host.seeing import see
+from tests.host.files.seeing import see
 from tests.requirement import requirement
 from tests.tools.notebooks import WITH_IDS, WITHOUT_IDS, Place, code, notebook, prose
 

@@ -26,7 +26,7 @@ from ferrule.providers.scripted import ScriptedModel, says
 from ferrule.testing import run_call
 from ferrule.testing.doubles import NoPort
 from ferrule.tools.read import REMINDER, Read, ReadInput
-from tests.host.making import pdf, png
+from tests.host.documents.making import pdf, png
 from tests.requirement import requirement
 
 

@@ -18,7 +18,7 @@ from ferrule.host.documents.images import LONG_SIDE
 from ferrule.testing import run_call, run_calls
 from ferrule.testing.tool_contract import ToolContract
 from ferrule.tools.read import REMINDER, Read
-from tests.host.making import pdf, png
+from tests.host.documents.making import pdf, png
 from tests.requirement import requirement
 from tests.tools.test_bash import A_FEW_STEPS
 

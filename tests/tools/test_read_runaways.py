@@ -16,7 +16,7 @@ from ferrule.host.documents.pdfs import PROCESS
 from ferrule.permissions.modes import Mode
 from ferrule.testing import run_call
 from ferrule.tools.read import Read
-from tests.host.making import nested_pdf, pdf
+from tests.host.documents.making import nested_pdf, pdf
 from tests.requirement import requirement
 
 

@@ -24,8 +24,8 @@ from ferrule.permissions.rules import parse_rule
 from ferrule.testing import bare_context, run_call
 from ferrule.testing.tool_contract import ToolContract
 from ferrule.tools.web_fetch import WebFetch, WebFetchInput
-from tests.host.http_serving import Asked, Served, serving, whole
-from tests.host.making import png
+from tests.host.documents.making import png
+from tests.host.http.http_serving import Asked, Served, serving, whole
 from tests.requirement import requirement
 from tests.tools.page_server import page_server
 

@@ -20,7 +20,7 @@ from ferrule.host.web.searching import Backend, WebSearches
 from ferrule.testing import bare_context, run_call
 from ferrule.testing.tool_contract import ToolContract
 from ferrule.tools.web_search import WebSearch, WebSearchInput
-from tests.host.http_serving import serving, whole
+from tests.host.http.http_serving import serving, whole
 from tests.requirement import requirement
 from tests.tools.page_server import page_server
 

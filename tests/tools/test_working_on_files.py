@@ -19,7 +19,7 @@ from ferrule.host.files.workfiles import Workfiles
 from ferrule.testing import bare_context
 from ferrule.tools.edit import Edit, EditInput
 from ferrule.tools.write import Write, WriteInput
-from tests.host.seeing import see, see_lines
+from tests.host.files.seeing import see, see_lines
 from tests.requirement import requirement
 
 WORDS = st.sampled_from(["alpha", "beta", "gamma", "delta"])

@@ -14,7 +14,7 @@ from ferrule.core.content import Code, Diff
 from ferrule.host.files.workfiles import Workfiles
 from ferrule.testing.tool_contract import ToolContract
 from ferrule.tools.write import Write
-from tests.host.seeing import see
+from tests.host.files.seeing import see
 from tests.requirement import requirement
 from tests.tools.working import Workplace, words
 

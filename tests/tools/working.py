@@ -14,7 +14,7 @@ from ferrule.host.files.workfiles import Workfiles
 from ferrule.permissions.modes import Mode
 from ferrule.testing import Answering, allow
 from ferrule.tools import Services, builtin_tools
-from tests.host.seeing import see, see_lines
+from tests.host.files.seeing import see, see_lines
 
 
 class Workplace:
