@@ -223,7 +223,8 @@ async def _stream(at: Turnstile, executor: Executor, message: _Message) -> None:
                     executor.submit(own)
                 case ThoughtReady(thought):
                     message.add(thought)
-                    at.emit(ThoughtFinished(thought))
+                    if thought.text or thought.redacted:  # otherwise it is for the service alone
+                        at.emit(ThoughtFinished(thought))
                 case ThoughtDelta(text):
                     at.emit(ThoughtStreamed(text))
                 case CallDelta(call_id, name, json):
