@@ -135,6 +135,7 @@ def open_session(
             ground.files.close,
         ),
         hooks=hooks.lifecycle if hooks else None,
+        wait_for_report=ground.shell.wait_for_report,
     )
     if hooks:
         tell_of_compactions(session, hooks.lifecycle)
