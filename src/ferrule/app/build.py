@@ -177,7 +177,7 @@ def _build_delegation(settings: Settings, ground: SessionServices, parts: Sessio
         states=states,
     )
     return _Delegated(
-        modes=SessionModes(ground.rules, ground.state),
+        modes=SessionModes(ground.rules, ground.state, approvable=_can_answer(parts)),
         turn_rules=TurnRules(
             states,
             judging_for(ground.places),
@@ -188,6 +188,11 @@ def _build_delegation(settings: Settings, ground: SessionServices, parts: Sessio
         activated=ActivatedSkills(skills, ground.cwd) if skills else None,
         spawner=spawner,
     )
+
+
+def _can_answer(parts: SessionParts) -> bool:
+    """Whether somebody answers questions and approves plans."""
+    return parts.get("questioner") is not None or parts.get("approver_answers", False)
 
 
 def _services(

@@ -395,6 +395,10 @@ class Headless:
                 return Ending.FAILED, ("Interrupted.",)
             case TurnEnded("error", error):
                 return Ending.FAILED, (error,)
+            case TurnEnded("blocked", words):
+                return Ending.FAILED, (f"The prompt was blocked. {words}",)
+            case TurnEnded("stopped", words) if not heard.turns:
+                return Ending.FAILED, (f"The run was stopped. {words}",)  # nothing was asked
             case TurnEnded("refusal"):
                 return Ending.FAILED, ("The model refused to answer.",)
             case _ if self._structured is not None and not self._structured.given:
