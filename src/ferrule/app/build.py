@@ -18,7 +18,7 @@ from ..core.tool import AnyTool
 from ..core.values import named_value
 from ..engine.budget import Budget
 from ..engine.compaction import Compaction, StateNotes
-from ..engine.gate import Gate
+from ..engine.gate import DEFAULT_LIMIT, READING_LIMIT, Gate
 from ..engine.pipeline import Pipeline
 from ..engine.pool import Layer, Registry, available, features, hiding, without
 from ..engine.session import Session
@@ -118,7 +118,7 @@ def open_session(
             only_these_stand=(ground.keep_only, delegated.keep_only),
         ),
         bus=ground.bus,
-        gate=Gate(settings.max_concurrency),
+        gate=_gate(settings.max_concurrency),
         note_sources=(
             ground.shell,
             *((hooks.runner,) if hooks else ()),
@@ -227,6 +227,11 @@ def _web_pages(ground: SessionServices) -> WebPages:
     from ..host.web.web_pages import WebPages
 
     return WebPages(fetcher=Fetcher(local_hosts=ground.rules.names_host), folder=ground.folder.path / "web")
+
+
+def _gate(limit: int) -> Gate:
+    """Calls that only read have lanes of their own, unless somebody has chosen a limit, which is one for all."""
+    return Gate(limit, reading=READING_LIMIT if limit == DEFAULT_LIMIT else None)
 
 
 def _registry(
