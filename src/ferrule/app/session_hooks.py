@@ -28,11 +28,12 @@ from ..hooks.payloads import SessionFacts
 from ..hooks.runner import Runner
 from ..hooks.skill_hooks import HooksOfSkills
 from ..permissions.approvals import NobodyToAsk
+from ..permissions.live_rules import LiveRules, PolicyLost
 from ..providers.small_model import SmallModel
 from ..skills.definition import SkillDefinition
 from ..skills.skill_catalog import Skills
 from .headless_run import shape_if_known
-from .live_rules import LiveRules, PolicyLost
+from .session_settings import SessionRules
 
 if TYPE_CHECKING:
     from ..hooks.reply_parsing import Save
@@ -231,7 +232,7 @@ def suggesting_for(rules: LiveRules, cwd: str) -> Suggest:
 
 
 def session_hooks(
-    make: MakeParts, rules: LiveRules, own: tuple[Hook, ...], skills: HooksOfSkills | None, approver: Approver
+    make: MakeParts, rules: SessionRules, own: tuple[Hook, ...], skills: HooksOfSkills | None, approver: Approver
 ) -> HookParts:
     """The hooks of the settings as `rules` last saw them; before them those of the session itself, and of skills."""
     rules.look()
@@ -268,7 +269,7 @@ def _before(session: Session, lifecycle: Lifecycle | AgentLifecycle) -> Callable
 
 
 class _SessionHooks:
-    def __init__(self, rules: LiveRules, own: tuple[Hook, ...], skills: HooksOfSkills | None) -> None:
+    def __init__(self, rules: SessionRules, own: tuple[Hook, ...], skills: HooksOfSkills | None) -> None:
         self._rules = rules
         self._own = own
         self._skills = skills
