@@ -29,13 +29,13 @@ from ..host.web.search_variables import SEARCH_VARIABLES
 from ..permissions.approvals import NobodyToAsk
 from ..permissions.classifier import ClassifierJudge
 from ..permissions.hiding import hidden_tools
+from ..permissions.live_rules import SessionModes
 from ..providers.small_model import CallReader, PageReader, SmallModel
 from ..settings.trust_store import TrustStore
 from ..skills.activation import ActivatedSkills
 from ..skills.skill_catalog import Skills
-from ..skills.turn_rules import TurnRules
+from ..skills.turn_rules import TurnRules, judging_for
 from ..tools import Services, tools_on_demand
-from .live_rules import SessionModes, judging_for
 from .session_hooks import HookSet, SessionHooks
 from .session_services import SessionServices, build_services
 from .session_settings import SessionParts, Settings
