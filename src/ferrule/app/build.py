@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Unpack
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Unpack
 from ..agents.agent_catalog import Agents
 from ..agents.launcher import AgentLauncher
 from ..core.events import ListChanged
+from ..core.ids import new_uuid
 from ..core.ports import Approver
 from ..core.state import SessionState
 from ..core.tool import AnyTool
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ..host.web.searching import WebSearches
     from ..host.web.web_pages import WebPages
 
-__all__ = ["Settings", "new_session_id", "open_session"]
+__all__ = ["Settings", "open_session"]
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ def open_session(
     a session that is kept and can be resumed see `app.kept_sessions`.
     """
     settings = settings or Settings()
-    ground = build_services(settings, session_id or new_session_id(), parts)
+    ground = build_services(settings, session_id or new_uuid(), parts)
     delegated = _build_delegation(settings, ground, parts)
     small = SmallModel(
         lambda: parts.get("small_model") or session.provider,
@@ -124,10 +124,6 @@ def open_session(
     delegated.spawner.attach(session, session_hooks.parts_for_agent)
     _warn(delegated.spawner.agents, delegated.skills)
     return session
-
-
-def new_session_id() -> str:
-    return f"{time.strftime('%Y%m%d-%H%M%S')}-{os.urandom(4).hex()}"
 
 
 @named_value
