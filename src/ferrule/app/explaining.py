@@ -47,7 +47,7 @@ from .explain_stand_ins import (
     HookThatSaid,
     UnseenSkill,
 )
-from .session_hooks import suggesting_for
+from .session_hooks import suggest_for_call
 from .session_services import LateShell
 
 
@@ -300,7 +300,7 @@ def _suggestions(proposal: Proposal, verdict: Verdict, scene: CallScene) -> tupl
     critical = any(risk.severity == "critical" for risk in verdict.risks)
     if critical or verdict.source in ("tool", "hook"):
         return ()
-    return suggesting_for(scene.rules, scene.cwd)(proposal)
+    return suggest_for_call(proposal, scene.rules, scene.cwd)
 
 
 def _hook_judge(said: Mapping[str, Any], tool: AnyTool, scene: CallScene) -> Judge:
