@@ -42,8 +42,10 @@ MEANS_NO = frozenset({"grep", "egrep", "fgrep", "rg", "diff", "cmp", "test", "["
 SEARCHES = frozenset({"grep", "egrep", "fgrep", "rg", "zgrep"})
 """Programs that skip a file they cannot read, and report it with exit code 2."""
 GIT_MEANS_NO = frozenset({"diff", "grep"})
-NOT_LEFT_ALONE = frozenset({"sleep", "git"})
-"""Programs that a timeout ends: waiting longer gains nothing, or a lock would stay."""
+WAITS = frozenset({"sleep", "echo", "printf", "true", ":", "wait", "date"})
+"""A command of nothing but these only waits: going on with it gains nothing."""
+READS_TASKS = "TaskOutput"
+"""The tool that shows what a command in the background prints."""
 
 
 class Analyse(Protocol):
@@ -224,33 +226,42 @@ class Bash(Tool[BashInput, CommandRan]):
         )
         kept = False
         try:
-            ran = await running.within(seconds)
-            if ran is None and self._can_go_on(input, running, ctx):
+            ran, ended_because = await running.within(seconds), ""
+            if ran is None and not (ended_because := self._why_ended(input, running, ctx)):
                 kept = True
-                return self._move_to_background(input, running, seconds)
+                return self._move_to_background(input, command, running, seconds)
             if ran is None:
                 await running.end(timed_out=True)
                 ran = await running.wait()
         finally:
             if not kept:
                 await asyncio.shield(_end(running))
-        return self._report(input, command, ran, seconds, ctx)
+        return self._report(input, command, ran, ended_because, ctx)
 
-    def _can_go_on(self, input: BashInput, running: Running, ctx: ToolContext) -> bool:
-        """Whether it may keep running: it was understood, does more than wait or lock, and does not flood."""
-        commands = self.analyse(input, ctx).commands
+    def _why_ended(self, input: BashInput, running: Running, ctx: ToolContext) -> str:
+        """Why a command whose time is up does not continue in the background; empty where it does."""
+        ended = f"It was ended after {_milliseconds(input) / 1000:g} s, its time limit"
+        analysis = self.analyse(input, ctx)
+        programs = {os.path.basename(report.argv[0]) for report in analysis.commands if report.argv}
         if running.output.is_capped:
-            return False
-        return bool(commands) and not any(report.argv[:1] and report.argv[0] in NOT_LEFT_ALONE for report in commands)
+            return f"{ended}."
+        if programs and programs <= WAITS and analysis.effects.read_only:
+            return f"{ended}: it only waits."
+        if "git" in programs:
+            return f"{ended}: git in the background would keep its locks. Set a longer `timeout` (milliseconds)."
+        if not any(spec.name == READS_TASKS for spec in ctx.facts.tools):
+            return f"{ended}: nothing runs in the background here. Set a longer `timeout` (milliseconds)."
+        return ""
 
-    def _move_to_background(self, input: BashInput, running: Running, seconds: float) -> CommandRan:
+    def _move_to_background(self, input: BashInput, command: Command, running: Running, seconds: float) -> CommandRan:
         id = self._at.background.adopt(running)
         so_far = running.output.snapshot().text(SHOWN)
         note = f"It was not done after {seconds:g} s and continues. {_in_background(id)}"
-        return CommandRan(input.command, so_far, None, (note,), id)
+        late = ("What it changes is there when it has ended.",) if _works_on_a_layer(command) else ()
+        return CommandRan(input.command, so_far, None, (note, *late), id)
 
     def _report(
-        self, input: BashInput, command: Command, ran: Ran, seconds: float, ctx: ToolContext
+        self, input: BashInput, command: Command, ran: Ran, ended_because: str, ctx: ToolContext
     ) -> Result[CommandRan]:
         moved, stayed = _new_directory(ran, ctx)
         hidden = _left_out(command, ctx)
@@ -267,7 +278,7 @@ class Bash(Tool[BashInput, CommandRan]):
         )
         changes = (moved,) if moved else ()
         if ran.timed_out:
-            raise ToolError(_join(output, f"It was ended after {seconds:g} s, its time limit.", *notes))
+            raise ToolError(_join(output, ended_because, *notes))
         if ran.exit_code is None:
             raise ToolError(_join(output, f"It was ended by {ran.signal}.", *notes), changes=changes)
         if ran.exit_code and not (passed or self._means_no(input, ran.exit_code, ctx, passed_over=bool(hidden))):
@@ -337,6 +348,10 @@ def _holds_something(needed: Confinement) -> bool:
 def _by_person(ctx: ToolContext) -> bool:
     """Whether a person agreed. Where nothing can confine it, that was the question."""
     return ctx.verdict is not None and ctx.verdict.source == "user"
+
+
+def _works_on_a_layer(command: Command) -> bool:
+    return command.jail is not None and command.jail["keep"] == "overlay"
 
 
 async def _end(running: Running) -> None:
