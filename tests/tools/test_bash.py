@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -436,3 +436,27 @@ async def test_bad_input_is_answered_in_words(session: Session, arguments: dict[
 
     assert outcome.is_error
     assert words in said(outcome)
+
+
+@requirement("BUD-1", "SET-5")
+@pytest.mark.parametrize(
+    ("more", "shown"),
+    [
+        ({"result_keep": "tail"}, lambda text: text.startswith("[… ") and "\n20000\n" in text),
+        ({"result_keep": "head"}, lambda text: text.startswith("1\n2\n") and "20000\n" not in text),
+        ({"result_limit": 90_000}, lambda text: len(text) > 80_000),
+        ({"result_limit": 1_000}, lambda text: len(text) <= 1_000),
+    ],
+    ids=str,
+)
+async def test_the_limit_and_the_part_that_settings_choose_apply_and_a_file_has_all_of_it(
+    tmp_path: Path, more: dict[str, Any], shown: Callable[[str], bool]
+) -> None:
+    (work := tmp_path / "work").mkdir()
+    settings = Settings(cwd=str(work), mode=Mode.BYPASS, state_folder=tmp_path / "state", **more)
+    async with open_session(settings) as session:
+        text = said(await bash(session, "seq 1 20000"))
+
+    assert shown(text)
+    (path,) = [word.rstrip(".") for word in text.split() if word.startswith("/")]
+    assert Path(path).read_text() == "".join(f"{number}\n" for number in range(1, 20_001))

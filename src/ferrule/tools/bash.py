@@ -12,14 +12,15 @@ from typing import Protocol
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from ..bash_analysis.analysis import Analysis, analyse
+from ..bash_analysis.analysis import Analysis
+from ..bash_analysis.analysis import analyse as analyse_command
 from ..bash_analysis.git_use import git_use
 from ..core.content import Block, Terminal, Text, View
 from ..core.context import ToolContext
 from ..core.effects import CWD, ChangesState, Effects, Opaque, ReadsState, Touch
 from ..core.inputs import ToolInput
 from ..core.state import MovedTo
-from ..core.tool import Alias, Result, Tool, ToolError, load_guide
+from ..core.tool import Alias, Keep, Result, Tool, ToolError, load_guide
 from ..core.values import plain_value
 from ..core.verdicts import Confinement, Grants, Verdict, of_risks
 from ..host.git.git_places import with_repositories
@@ -34,8 +35,9 @@ from ..host.processes.session_shell import Shell
 
 DEFAULT_MS = 120_000
 MOST_MS = 600_000
-SHOWN = 29_000
-"""Characters of output that the model gets; the rest of its 30,000 is for what is said about it."""
+LIMIT = 30_000
+ABOUT_IT = 1_000
+"""Characters of the limit that are for what is said about the output."""
 MOVERS = frozenset({"cd", "pushd", "popd"})
 MEANS_NO = frozenset({"grep", "egrep", "fgrep", "rg", "diff", "cmp", "test", "[", "[[", "pgrep", "zgrep"})
 """Programs whose exit code 1 is an answer, not a failure."""
@@ -92,24 +94,30 @@ class Bash(Tool[BashInput, CommandRan]):
     hint = "run a shell command"
     input_model = BashInput
     aliases = (Alias("run_shell", scale={"timeout": 1000}),)
-    result_limit = 30_000
+    result_limit = LIMIT
 
     def __init__(
         self,
         shell: Shell | None = None,
         *,
         home: str | None = None,
-        analyse: Analyse = analyse,
+        analyse: Analyse | None = None,
         follow_git: Callable[[Sequence[Touch]], Iterable[Touch]] = with_repositories,
+        limit: int = LIMIT,
+        keep: Keep = "both",
     ) -> None:
         """`analyse` may be replaced: its result is never trusted where nobody approved the command.
+
+        The model gets at most `limit` characters, of the output both ends or one; a file has all of it.
 
         `follow_git` adds to the touches of commands what git reads that lies elsewhere.
         """
         self._shell = shell
         self._follow_git = follow_git
+        self._shown = max(limit // 2, limit - ABOUT_IT)
+        self._keep: Keep = keep
         home = home or os.path.expanduser("~")
-        self._analysed = lru_cache(maxsize=64)(partial(analyse, home=home))
+        self._analysed = lru_cache(maxsize=64)(partial(analyse or analyse_command, home=home))
 
     def unavailable(self) -> str | None:
         return None if self._shell else "no shell is available"
@@ -134,7 +142,7 @@ class Bash(Tool[BashInput, CommandRan]):
 
     async def call(self, input: BashInput, ctx: ToolContext) -> CommandRan | Result[CommandRan]:
         try:
-            command = await self._command(input, ctx)
+            command = replace(await self._command(input, ctx), kept_if_over=self._shown)
             if input.run_in_background:
                 return await self._left_to_run(input, command)
             return await self._ran(input, command, ctx)
@@ -255,7 +263,7 @@ class Bash(Tool[BashInput, CommandRan]):
 
     def _move_to_background(self, input: BashInput, command: Command, running: Running, seconds: float) -> CommandRan:
         id = self._at.background.adopt(running)
-        so_far = running.output.snapshot().text(SHOWN)
+        so_far = running.output.snapshot(keep_if_over=self._shown).text(self._shown, self._keep)
         note = f"It was not done after {seconds:g} s and continues. {_in_background(id)}"
         late = ("What it changes is there when it has ended.",) if _works_on_a_layer(command) else ()
         return CommandRan(input.command, so_far, None, (note, *late), id)
@@ -265,7 +273,7 @@ class Bash(Tool[BashInput, CommandRan]):
     ) -> Result[CommandRan]:
         moved, stayed = _new_directory(ran, ctx)
         hidden = _left_out(command, ctx)
-        output = ran.output.text(SHOWN).rstrip("\n")
+        output = ran.output.text(self._shown, self._keep).rstrip("\n")
         said = _without_refusals(output, hidden) if hidden else output
         passed, output = said != output, said
         notes = (
