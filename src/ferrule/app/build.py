@@ -35,7 +35,7 @@ from ..settings.trust_store import TrustStore
 from ..skills.activation import ActivatedSkills
 from ..skills.skill_catalog import Skills
 from ..skills.turn_rules import TurnRules, judging_for
-from ..tools import Services, tools_on_demand
+from ..tools import BASH_LIMIT, Services, tools_on_demand
 from .session_hooks import HookSet, SessionHooks
 from .session_services import SessionServices, build_services
 from .session_settings import SessionParts, Settings
@@ -182,6 +182,8 @@ def _services(
         search=Search(hidden=ground.rules.hides, secrets=ground.rules.secrets),
         shell=ground.shell.get,
         analyse=parts.get("analyse"),
+        bash_limit=_bash_limit(settings),
+        bash_keep=settings.result_keep or "both",
         mcp=ground.servers,
         parts_folder=folder / "parts",
         read_tokens=settings.read_tokens,
@@ -321,6 +323,12 @@ def _searches(environ: Mapping[str, str]) -> WebSearches | None:
     from ..host.web.backends import load_searches
 
     return load_searches(environ)
+
+
+def _bash_limit(settings: Settings) -> int:
+    """Bash cuts its own output, because only the command's file has all of it."""
+    limit = settings.result_limits.get("Bash", settings.result_limit or BASH_LIMIT)
+    return BASH_LIMIT if limit is None else limit
 
 
 def _limits(settings: Settings, tools: Iterable[AnyTool]) -> Mapping[str, int | None]:
