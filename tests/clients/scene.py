@@ -26,19 +26,7 @@ from claude_agent_sdk import (  # pyright: ignore[reportMissingImports]
 from ferrule.testing import ModelServer
 
 from .conftest import CLI
-
-MODEL = "claude-sonnet-4-5"
-QUIET = {
-    "DISABLE_TELEMETRY": "1",
-    "DISABLE_AUTOUPDATER": "1",
-    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-    "CLAUDE_AGENT_SDK_SKIP_VERSION_CHECK": "1",
-    "IS_SANDBOX": "1",
-}
-
-
-def call(name: str, id: str | None = None, **input: Any) -> dict[str, Any]:
-    return {"name": name, "input": input, **({"id": id} if id else {})}
+from .environment import MODEL, QUIET
 
 
 @dataclass

@@ -22,7 +22,8 @@ from claude_agent_sdk import (  # pyright: ignore[reportMissingImports]
 
 from ..requirement import requirement
 from .conftest import IS_FERRULE
-from .scene import Scene, call, kinds, last, playing, results
+from .environment import call
+from .scene import Scene, kinds, last, playing, results
 from .test_python_query import ECHO_SERVER
 
 HANG = 60

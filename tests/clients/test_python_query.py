@@ -22,7 +22,8 @@ from claude_agent_sdk import (  # pyright: ignore[reportMissingImports]
 from claude_agent_sdk.types import HookEventMessage, StreamEvent  # pyright: ignore[reportMissingImports]
 
 from ..requirement import requirement
-from .scene import call, kinds, last, playing, results, said
+from .environment import call
+from .scene import kinds, last, playing, results, said
 
 PLAIN = ["init", "assistant", "result"]
 ONE_CALL = ["init", "assistant", "user", "assistant", "result"]
@@ -429,7 +430,7 @@ async def test_a_program_that_leaves_early_leaves_nothing_running(tmp_path: Path
     slow = {"text": "word " * 200, "fault": {"slow": 0.05}}
     async with playing(tmp_path, slow) as scene, asyncio.timeout(60):
         task = asyncio.create_task(scene.ask())
-        while not scene.asked:
+        while not scene.asked:  # noqa: ASYNC110 - another process asks
             await asyncio.sleep(0.02)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
