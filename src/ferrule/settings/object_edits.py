@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, cast
 
 from ..text.json_layout import Layout, encode_string
-from ..text.json_spans import Object, Value
+from ..text.json_reader import NotJson, Object, Value, read_json, strict_reader
 from ..text.lines import LF, dominant_ending
 from ..text.matching import Span, TextEdit
 
@@ -15,6 +15,17 @@ UNIT: Final = "  "
 
 class NotEdited(ValueError):
     """The file cannot take this change. The message says what is wrong with it."""
+
+
+def read_root(text: str) -> Value:
+    """All of the file, which must be an object. Raises `NotEdited`."""
+    try:
+        root = read_json(text, strict_reader())
+    except NotJson as error:
+        raise NotEdited(f"it is invalid: {error}") from None
+    if not isinstance(root.value, Object):
+        raise NotEdited("it holds no object.")
+    return root
 
 
 class ObjectText:

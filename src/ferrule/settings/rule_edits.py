@@ -11,11 +11,10 @@ from typing import Final
 
 from ..core.verdicts import Behavior
 from ..text.json_layout import Layout, encode_string, escapes
-from ..text.json_spans import Array, BadJson, Object, Value, array_at, object_at, whole
+from ..text.json_reader import Array, Value
 from ..text.lines import LF, dominant_ending
 from ..text.matching import Span, TextEdit
-from .object_edits import UNIT, NotEdited, ObjectText, layout_of_root
-from .strict_json import NotJson, parse
+from .object_edits import UNIT, NotEdited, ObjectText, layout_of_root, read_root
 
 KEYS: Final[Mapping[Behavior, str]] = {Behavior.ALLOW: "allow", Behavior.ASK: "ask", Behavior.DENY: "deny"}
 
@@ -24,7 +23,8 @@ def adding(text: str, behavior: Behavior, rule: str) -> tuple[TextEdit, ...]:
     """The edits that add the rule; none if it is already there. Raises `NotEdited`."""
     if not text.strip():
         return (TextEdit(0, len(text), _new_text(text, behavior, rule)),)
-    root, unit = _root(text), _unit(text)
+    root = read_root(text)
+    unit = layout_of_root(text, root).indent or UNIT  # of the root's members; all below them uses multiples of it
     quoted = encode_string(rule, ascii_only=escapes(text) is True)
     top = ObjectText(text, root, layout_of_root(text, root), unit)
     permissions = top.member("permissions")
@@ -46,30 +46,10 @@ def adding(text: str, behavior: Behavior, rule: str) -> tuple[TextEdit, ...]:
     return (TextEdit(items[-1].end, items[-1].end, layout.separator + quoted),)
 
 
-def _root(text: str) -> Value:
-    try:
-        parse(text)
-        root = whole(text, lambda text, at: object_at(text, at, {"permissions": _permissions}))
-    except (NotJson, BadJson) as error:
-        raise NotEdited(f"it is invalid: {error}") from None
-    if not isinstance(root.value, Object):
-        raise NotEdited("it holds no object.")
-    return root
-
-
-def _permissions(text: str, at: int) -> Value:
-    return object_at(text, at, dict.fromkeys(KEYS.values(), array_at))
-
-
 def _items(found: Value, behavior: Behavior) -> tuple[Value, ...]:
     if not isinstance(found.value, Array):
         raise NotEdited(f"`permissions.{KEYS[behavior]}` is not a list.")
     return found.value.items
-
-
-def _unit(text: str) -> str:
-    """The indentation of the root's members; everything below them uses multiples of it."""
-    return layout_of_root(text, _root(text)).indent or UNIT
 
 
 def _new_text(text: str, behavior: Behavior, rule: str) -> str:

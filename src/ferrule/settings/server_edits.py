@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from ..text.json_layout import without
-from ..text.json_spans import BadJson, Object, Value, object_at, whole
+from ..text.json_reader import Object, Value
 from ..text.lines import LF, dominant_ending
 from ..text.matching import Span, TextEdit
-from .object_edits import UNIT, NotEdited, ObjectText, layout_of_root
-from .strict_json import NotJson, parse
+from .object_edits import UNIT, ObjectText, layout_of_root, read_root
 
 KEY: Final = "mcpServers"
 
@@ -22,7 +21,7 @@ def adding_server(text: str, name: str, entry: Mapping[str, Any]) -> tuple[TextE
     if not text.strip():
         new = json.dumps({KEY: {name: entry}}, indent=2, ensure_ascii=False) + "\n"
         return (TextEdit(0, len(text), new.replace("\n", ending)),)
-    root = _root(text)
+    root = read_root(text)
     top = ObjectText(text, root, layout_of_root(text, root), _unit(text, root))
     servers = top.member(KEY)
     if servers is None:
@@ -39,7 +38,7 @@ def removing_server(text: str, name: str) -> tuple[TextEdit, ...]:
     """The edits that remove it; none if it is not there. Raises `NotEdited`."""
     if not text.strip():
         return ()
-    found = cast(Object, _root(text).value).get(KEY)
+    found = cast(Object, read_root(text).value).get(KEY)
     if found is None or not isinstance(found.value.value, Object):
         return ()
     members = found.value.value.members
@@ -54,17 +53,6 @@ def _write_value(value: Mapping[str, Any], around: ObjectText, text: str, root: 
     ending = dominant_ending(text) or LF
     lines = json.dumps(value, indent=_unit(text, root), ensure_ascii=False).split("\n")
     return f"{ending}{around.layout.indent}".join(lines)
-
-
-def _root(text: str) -> Value:
-    try:
-        parse(text)
-        root = whole(text, lambda text, at: object_at(text, at, {KEY: object_at}))
-    except (NotJson, BadJson) as error:
-        raise NotEdited(f"it is invalid: {error}") from None
-    if not isinstance(root.value, Object):
-        raise NotEdited("it holds no object.")
-    return root
 
 
 def _unit(text: str, root: Value) -> str:
