@@ -260,7 +260,7 @@ def test_a_refusal_says_what_to_do_and_changes_nothing(place: Place, arguments: 
         ("{", "a.ipynb cannot be changed as a notebook: it is invalid JSON"),
         (
             '{"cells": [1, ]}',
-            "column 15: expected a value, found `]`. Remove the comma before it. Until it is one, change its text with Edit.",
+            "found `]`. Remove the comma before it. Until it is one, change its text with Edit.",
         ),
         ('{"nbformat": 3, "worksheets": []}', "a.ipynb cannot be changed as a notebook: it is in format 3"),
         (notebook(), 'a.ipynb has no cell "x": it has no cells. Insert one at the start, without `cell_id`.'),
