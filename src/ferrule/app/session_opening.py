@@ -129,7 +129,7 @@ def open_conversation(
         )
 
     tell()
-    commands = SlashCommands(session, skills, servers)
+    commands = SlashCommands(session, skills, servers, objection=door.objection, open_model=parts.get("models"))
     return OpenedSession(
         session=session,
         servers=servers,
