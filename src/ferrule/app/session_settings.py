@@ -34,9 +34,9 @@ from ..skills.skill_catalog import Skills
 from .live_rules import Policy
 
 if TYPE_CHECKING:
+    from ..bash_analysis.analysis import Analyse
     from ..host.files.checkpoints import Checkpoints
     from ..mcp.servers import McpServers
-    from ..tools.bash import Analyse
 
 CONCURRENCY_VARIABLES = (
     "FERRULE_MAX_TOOL_CONCURRENCY",

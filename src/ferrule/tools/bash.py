@@ -7,19 +7,19 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Protocol
+from typing import Self
 
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from ..bash_analysis.analysis import Analysis, analyse
+from ..bash_analysis.analysis import Analyse, Analysis, analyse
 from ..bash_analysis.git_use import git_use
 from ..core.content import Block, Terminal, Text, View
 from ..core.context import ToolContext
 from ..core.effects import CWD, ChangesState, Effects, Opaque, ReadsState, Touch
 from ..core.inputs import ToolInput
 from ..core.state import MovedTo
-from ..core.tool import Alias, Result, Tool, ToolError, load_guide
+from ..core.tool import Alias, Result, ToolError, load_guide
 from ..core.values import plain_value
 from ..core.verdicts import Confinement, Grants, Verdict, of_risks
 from ..host.git.git_places import with_repositories
@@ -31,6 +31,7 @@ from ..host.processes.line_filter import BadPattern
 from ..host.processes.running_command import Running
 from ..host.processes.sandbox import CannotConfine
 from ..host.processes.session_shell import Shell
+from . import NO_SHELL, BuiltinTool, Services
 
 DEFAULT_MS = 120_000
 MOST_MS = 600_000
@@ -44,12 +45,6 @@ SEARCHES = frozenset({"grep", "egrep", "fgrep", "rg", "zgrep"})
 GIT_MEANS_NO = frozenset({"diff", "grep"})
 NOT_LEFT_ALONE = frozenset({"sleep", "git"})
 """Programs that a timeout ends: waiting longer gains nothing, or a lock would stay."""
-
-
-class Analyse(Protocol):
-    """Reads off a command's text what it would do."""
-
-    def __call__(self, command: str, /, *, cwd: str, home: str) -> Analysis: ...
 
 
 class BashInput(ToolInput):
@@ -84,11 +79,12 @@ class CommandRan:
     """The id under which it continues."""
 
 
-class Bash(Tool[BashInput, CommandRan]):
+class Bash(BuiltinTool[BashInput, CommandRan]):
     name = "Bash"
     description = load_guide(__file__)
     hint = "run a shell command"
     input_model = BashInput
+    needs = "shell"
     aliases = (Alias("run_shell", scale={"timeout": 1000}),)
     result_limit = 30_000
 
@@ -109,8 +105,13 @@ class Bash(Tool[BashInput, CommandRan]):
         home = home or os.path.expanduser("~")
         self._analysed = lru_cache(maxsize=64)(partial(analyse, home=home))
 
+    @classmethod
+    def from_services(cls, services: Services) -> Self:
+        shell = services.get_shell()
+        return cls(shell, analyse=services.analyse) if services.analyse else cls(shell)
+
     def unavailable(self) -> str | None:
-        return None if self._shell else "no shell is available"
+        return None if self._shell else NO_SHELL
 
     def effects(self, input: BashInput, ctx: ToolContext) -> Effects:
         analysis = self.analyse(input, ctx)

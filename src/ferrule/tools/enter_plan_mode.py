@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from ..core.content import Block, Line, Text, View
 from ..core.context import ToolContext
 from ..core.effects import MODE, ChangesState, Effects
 from ..core.inputs import ToolInput
 from ..core.ports import Modes
 from ..core.state import ModeChanged
-from ..core.tool import Exposure, Result, Tool, ToolError, load_guide
+from ..core.tool import Exposure, Result, ToolError, load_guide
 from ..core.values import plain_value
+from . import NO_MODES, BuiltinTool, Services
 
 PLAN = "plan"
 
@@ -23,18 +26,23 @@ class PlanModeEntered:
     pass
 
 
-class EnterPlanMode(Tool[EnterPlanModeInput, PlanModeEntered]):
+class EnterPlanMode(BuiltinTool[EnterPlanModeInput, PlanModeEntered]):
     name = "EnterPlanMode"
     description = load_guide(__file__)
     hint = "plan before changing anything"
     input_model = EnterPlanModeInput
+    needs = "modes"
     exposure = Exposure.DEFERRED
 
     def __init__(self, modes: Modes | None = None) -> None:
         self._modes = modes
 
+    @classmethod
+    def from_services(cls, services: Services) -> Self:
+        return cls(services.modes)
+
     def unavailable(self) -> str | None:
-        return None if self._modes else "this session has no permission modes"
+        return None if self._modes else NO_MODES
 
     def effects(self, input: EnterPlanModeInput, ctx: ToolContext) -> Effects:
         return Effects.of(ChangesState(MODE))
