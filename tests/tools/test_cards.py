@@ -24,6 +24,7 @@ from ferrule.skills.skill_catalog import Skills
 from ferrule.tools import CARDS, Need, Services, builtin_tools, render_cards, tools_on_demand
 from tests.agents.test_agent_files import pages, put
 from tests.mcp.running import config
+from tests.tools.answering import Person
 from tests.tools.test_plan_mode import ModesOf
 
 TOLD = ("name", "title", "hint", "aliases", "exposure", "feature", "server")
@@ -48,6 +49,7 @@ def _equipped(folder: Path) -> Services:
         skills=Skills(pages(folder)),
         mcp=McpServers([config(Stdio("/nonexistent"))], Around(roots=(), state_folder=folder)),
         modes=ModesOf(),
+        questioner=Person(),
         searches=WebSearches(backend=Brave("key")),
     )
 

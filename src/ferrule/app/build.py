@@ -18,7 +18,7 @@ from ..core.tool import AnyTool
 from ..core.values import named_value
 from ..engine.budget import Budget
 from ..engine.compaction import Compaction, StateNotes
-from ..engine.gate import Gate
+from ..engine.gate import DEFAULT_LIMIT, READING_LIMIT, Gate
 from ..engine.pipeline import Pipeline
 from ..engine.pool import Layer, Registry, available, features, hiding, without
 from ..engine.session import Session
@@ -101,7 +101,7 @@ def open_session(
             only_these_stand=(ground.keep_only, delegated.keep_only),
         ),
         bus=ground.bus,
-        gate=Gate(settings.max_concurrency),
+        gate=_gate(settings.max_concurrency),
         note_sources=(
             ground.shell,
             *((hooks.runner,) if hooks else ()),
@@ -118,6 +118,7 @@ def open_session(
             ground.files.close,
         ),
         hooks=hooks.lifecycle if hooks else None,
+        wait_for_report=ground.shell.wait_for_report,
     )
     session_hooks.attach(session)
     delegated.spawner.attach(session, session_hooks.parts_for_agent)
@@ -158,7 +159,7 @@ def _build_delegation(settings: Settings, ground: SessionServices, parts: Sessio
         states=states,
     )
     return _Delegated(
-        modes=SessionModes(ground.rules, ground.state),
+        modes=SessionModes(ground.rules, ground.state, approvable=_can_answer(parts)),
         turn_rules=TurnRules(
             states,
             judging_for(ground.places),
@@ -169,6 +170,11 @@ def _build_delegation(settings: Settings, ground: SessionServices, parts: Sessio
         activated=ActivatedSkills(skills, ground.cwd) if skills else None,
         spawner=spawner,
     )
+
+
+def _can_answer(parts: SessionParts) -> bool:
+    """Whether somebody answers questions and approves plans."""
+    return parts.get("questioner") is not None or parts.get("approver_answers", False)
 
 
 def _services(
@@ -203,6 +209,11 @@ def _web_pages(ground: SessionServices) -> WebPages:
     from ..host.web.web_pages import WebPages
 
     return WebPages(fetcher=Fetcher(local_hosts=ground.rules.names_host), folder=ground.folder.path / "web")
+
+
+def _gate(limit: int) -> Gate:
+    """Calls that only read have lanes of their own, unless somebody has chosen a limit, which is one for all."""
+    return Gate(limit, reading=READING_LIMIT if limit == DEFAULT_LIMIT else None)
 
 
 def _registry(

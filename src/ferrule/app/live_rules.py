@@ -29,15 +29,21 @@ PLANNING = (
     "Plan mode is on: look around and ask, but change nothing. When you know how the work is to be done, "
     "call ExitPlanMode with the plan (find it with ToolSearch if you cannot see it)."
 )
+PLANNING_ALONE = (
+    "Plan mode is on: look around, but change nothing. Nobody is there to answer questions or to approve a plan, so "
+    "the plan is your answer: when you know how the work is to be done, write it down and end."
+)
 WORKING = "Plan mode is off: from now on you may change things, as far as the permissions go."
 
 
 class SessionModes:
     """Satisfies `core.ports.Modes`, and `core.ports.NoteSource`: the model learns when planning begins and ends."""
 
-    def __init__(self, rules: LiveRules, state: SessionState) -> None:
+    def __init__(self, rules: LiveRules, state: SessionState, *, approvable: bool = True) -> None:
+        """`approvable` says whether somebody can approve a plan."""
         self._rules = rules
         self._state = state
+        self._planning = PLANNING if approvable else PLANNING_ALONE
         self._told = False
 
     def current(self) -> str:
@@ -59,7 +65,7 @@ class SessionModes:
         told, self._told = self._told, planning
         if planning == told:
             return ()
-        return (Note("plan_mode", PLANNING if planning else WORKING),)
+        return (Note("plan_mode", self._planning if planning else WORKING),)
 
 
 def judging_for(places: Places) -> MakeJudge:

@@ -140,6 +140,9 @@ class LateShell:
     async def notes(self, agent: str) -> tuple[Note, ...]:
         return await self._made.finished.notes(agent) if self._made else ()
 
+    async def wait_for_report(self, seconds: float) -> bool:
+        return self._made is not None and await self._made.background.wait_for_report(seconds)
+
     def lasting(self, agent: str) -> tuple[Note, ...]:
         return self._made.open_tasks.lasting(agent) if self._made else ()
 

@@ -77,6 +77,7 @@ class Settings:
     state_folder: Path = field(default_factory=state_folder)
     cleanup_days: int = DEFAULT_CLEANUP_DAYS
     max_concurrency: int = field(default_factory=lambda: concurrency_from(os.environ))
+    """How many calls run at once. Where it is the default, many more of those that only read do."""
     result_limits: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
     result_limit: int | None = None
     """The default for every tool with a limit that is not in `result_limits`."""

@@ -43,13 +43,15 @@ from ..core.model import (
 )
 from ..core.ports import Note
 from .executor import Executor
-from .message_history import MessageHistory
+from .message_history import CUT_ANSWER, MessageHistory
 from .spending import NOTHING
 
 TRIES = 3
 """How often a message is requested again if nothing complete arrives, or only part of a call."""
 CUT_SHORT = ("cut", "answer")
 """Failures after which complete parts stay usable, and the same request may be repeated."""
+CONTINUATIONS = 3
+"""How often an answer that the length limit cut off is continued."""
 HALF_A_CALL = (
     "Your message reached the length limit in the middle of a call of {}, so that call was not made. "
     "Make it again with less in it, or do it in several calls."
@@ -99,6 +101,10 @@ class TurnPort(Protocol):
         """Shorten the conversation if it is near the end of the window, or if it was found to be beyond it."""
         ...
 
+    async def wait_for_news(self) -> bool:
+        """Called when the model has answered: whether there is something new that it has to hear of."""
+        ...
+
 
 async def run_turn(at: TurnPort, model: ModelProvider) -> TurnEnded:
     """Extend the conversation until the model answers without a call.
@@ -107,16 +113,23 @@ async def run_turn(at: TurnPort, model: ModelProvider) -> TurnEnded:
     """
     messages = 0
     while True:
-        ended = at.end_if_due(model, messages) or await _answer_once(at, model)
-        if ended:
+        ended = at.end_if_due(model, messages) or await _answer_once(at, model, messages)
+        if ended and not await _has_news(at, ended):
             return ended
         messages += 1
 
 
-async def _answer_once(at: TurnPort, model: ModelProvider) -> TurnEnded | None:
+async def _has_news(at: TurnPort, ended: TurnEnded) -> bool:
+    """Whether the model, which is done, has to hear of something first."""
+    if ended.reason not in ("end", "max_tokens") or at.is_stopped():
+        return False
+    return await at.wait_for_news()
+
+
+async def _answer_once(at: TurnPort, model: ModelProvider, messages: int) -> TurnEnded | None:
     """One message with the results of its calls, or the end of the turn."""
     await at.make_room(model, overflowed=False)
-    attempt = 1
+    attempt, continued = 1, 0
     while True:
         _tell(at, await at.collect_notes())
         message = await _message(at, model)
@@ -126,6 +139,11 @@ async def _answer_once(at: TurnPort, model: ModelProvider) -> TurnEnded | None:
             return TurnEnded("end")
         if message.goes_on():
             return await at.end_after_calls(message.outcomes)
+        if message.is_cut_answer() and continued < CONTINUATIONS and not at.end_if_due(model, messages):
+            continued += 1
+            await at.make_room(model, overflowed=False)
+            _tell(at, (CUT_ANSWER,))
+            continue
         if message.failure is None and not message.half:
             return TurnEnded("end" if message.stopped == "tool_use" else message.stopped)
         if attempt == TRIES or not await _may_ask_again(at, model, message, attempt):
@@ -188,6 +206,16 @@ class _Message:
             return False
         return self.turn is not None and bool(self.turn.calls)
 
+    def is_cut_answer(self) -> bool:
+        """Whether it is text that the length limit cut off. Reasoning alone would only be cut off again."""
+        return (
+            self.failure is None
+            and self.stopped == "max_tokens"
+            and not self.half
+            and self.turn is not None
+            and bool(self.turn.text)
+        )
+
     def close(self) -> None:
         """Nothing more will come. What stays is complete, and none of it would prevent a next message."""
         self.close_text()
@@ -243,7 +271,8 @@ async def _stream(at: TurnPort, model: ModelProvider, executor: Executor, messag
                     executor.submit(own)
                 case ThoughtReady(thought):
                     message.add(thought)
-                    at.emit(ThoughtFinished(thought))
+                    if thought.text or thought.redacted:  # otherwise it is for the service alone
+                        at.emit(ThoughtFinished(thought))
                 case ThoughtDelta(text):
                     at.emit(ThoughtStreamed(text))
                 case CallDelta(call_id, name, json):

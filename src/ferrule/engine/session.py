@@ -24,7 +24,7 @@ from .error_outcomes import end
 from .executor import Executor
 from .gate import Gate, Ticket
 from .loop import run_turn
-from .message_history import MessageHistory
+from .message_history import MessageHistory, last_answer
 from .pipeline import Pipeline
 from .pool import Registry, ToolPool
 from .spending import NOTHING, Spending, TurnLimits
@@ -108,6 +108,10 @@ class Session:
     """Ways to wait for it, each for at most that many seconds."""
     closing: tuple[Callable[[], Awaitable[None]], ...] = ()
     """What to do when nobody works in the session any more."""
+    wait_for_report: Callable[[float], Awaitable[bool]] | None = None
+    """Waits at most that many seconds for the next agent in the background: whether there is something to tell."""
+    patience: Callable[[], float] = lambda: 0.0
+    """How long the end of a turn waits for them: zero where somebody can be told later."""
     agents: tuple[str, ...] = ()
     """The kinds of agents that calls of this session may start."""
     transcript_path: str = ""
@@ -250,7 +254,7 @@ class Session:
             ended = await run_turn(self, model)
             if self.hooks is None or ended.reason != "end" or self.state.stopped:
                 return ended
-            said = await self.hooks.stopping(self.state.cwd, _last_words(self.history), blocked=blocked)
+            said = await self.hooks.stopping(self.state.cwd, last_answer(self.history), blocked=blocked)
             if said.stops or not said.blocks:
                 return TurnEnded("stopped", said.stops) if said.stops else ended
             blocked += 1
@@ -267,6 +271,10 @@ class Session:
             if said.stops:
                 return said
         return await self.hooks.prompt_submitted(self.state.cwd, prompt)
+
+    async def wait_for_news(self) -> bool:
+        seconds = self.patience()
+        return self.wait_for_report is not None and seconds > 0 and await self.wait_for_report(seconds)
 
     def _current_facts(self, pool: ToolPool) -> Facts:
         """Made anew only when one of them has changed."""
@@ -414,11 +422,6 @@ class Session:
         self._add_spending(model, usage)
         if self.transcript and usage != NOTHING:
             self.transcript.note_usage(model.name, usage)
-
-
-def _last_words(history: Sequence[Turn]) -> str:
-    last = history[-1] if history else None
-    return last.text if isinstance(last, AssistantTurn) else ""
 
 
 def _what_moved(last: Request, request: Request) -> Literal["tool_found", "tools_changed", "system_changed"]:

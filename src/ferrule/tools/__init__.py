@@ -41,9 +41,11 @@ NO_MODES: Final = "this session has no permission modes"
 NO_SERVERS: Final = "no MCP server is configured"
 NO_SHELL: Final = "no shell is available"
 NO_SKILLS: Final = "no skills are available"
+NOBODY_ANSWERS: Final = "nobody is there to answer, so decide yourself and say what you assumed"
+NOBODY_APPROVES: Final = "nobody is there to approve a plan, so give it as your answer"
 
-Need: TypeAlias = Literal["mcp", "modes", "search", "searches", "shell", "skills", "spawner"]
-"""A service that a session may lack."""
+Need: TypeAlias = Literal["answers", "mcp", "planning", "search", "searches", "shell", "skills", "spawner"]
+"""Something that a session may lack."""
 
 
 def _web_pages() -> WebPages:
@@ -90,16 +92,25 @@ class Services:
     spawner: AgentLauncher | None = None
     """What starts agents."""
 
+    @property
+    def has_person(self) -> bool:
+        """Whether somebody can answer a question or approve a plan."""
+        return self.questioner is not None or self.approver_answers
+
     def get_shell(self) -> Shell | None:
         return self.shell() if self.shell else None
 
     def why_missing(self, need: Need) -> str | None:
         """Why this session lacks a service; `None` if it has it."""
         match need:
+            case "answers":
+                return None if self.has_person else NOBODY_ANSWERS
             case "mcp":
                 return None if self.mcp and self.mcp.names else NO_SERVERS
-            case "modes":
-                return None if self.modes else NO_MODES
+            case "planning":
+                if self.modes is None:
+                    return NO_MODES
+                return None if self.has_person else NOBODY_APPROVES
             case "search":
                 return self.search.unavailable()
             case "searches":

@@ -15,7 +15,7 @@ from ..core.ports import Answer, Choice, Question, Questioner, Unanswered
 from ..core.tool import ToolError, load_guide
 from ..core.values import plain_value
 from ..core.verdicts import Behavior, Verdict
-from . import BuiltinTool, Services
+from . import NOBODY_ANSWERS, BuiltinTool, Services
 
 NOBODY = (
     "Nobody is there to answer. Decide yourself based on what is known, say in your answer what you assumed, "
@@ -54,6 +54,7 @@ class AskUserQuestion(BuiltinTool[AskUserQuestionInput, QuestionsAnswered]):
     description = load_guide(__file__)
     hint = "ask the person a question"
     input_model = AskUserQuestionInput
+    needs = "answers"
 
     _UNSEEN: ClassVar = Verdict(behavior=Behavior.ASK, source="tool", reason="the person has to answer it")
 
@@ -65,6 +66,9 @@ class AskUserQuestion(BuiltinTool[AskUserQuestionInput, QuestionsAnswered]):
     @classmethod
     def from_services(cls, services: Services) -> Self:
         return cls(services.questioner, by_approver=services.approver_answers)
+
+    def unavailable(self) -> str | None:
+        return None if self._questioner or self._by_approver else NOBODY_ANSWERS
 
     def effects(self, input: AskUserQuestionInput, ctx: ToolContext) -> Effects:
         return Effects.of()

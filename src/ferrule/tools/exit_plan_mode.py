@@ -16,7 +16,7 @@ from ..core.state import ModeChanged, StateChange, StateSet, TurnStopped
 from ..core.tool import Exposure, Result, ToolError, load_guide
 from ..core.values import plain_value
 from ..core.verdicts import Behavior, Verdict
-from . import NO_MODES, BuiltinTool, Services
+from . import NO_MODES, NOBODY_APPROVES, BuiltinTool, Services
 
 PLAN = "plan"
 """The name of the mode, and the state key of the plan that was approved."""
@@ -53,7 +53,7 @@ class ExitPlanMode(BuiltinTool[ExitPlanModeInput, PlanAnswer]):
     description = load_guide(__file__)
     hint = "show the plan for approval"
     input_model = ExitPlanModeInput
-    needs = "modes"
+    needs = "planning"
     exposure = Exposure.DEFERRED
 
     _UNSEEN: ClassVar = Verdict(behavior=Behavior.ASK, source="tool", reason="the person has to approve the plan")
@@ -71,7 +71,9 @@ class ExitPlanMode(BuiltinTool[ExitPlanModeInput, PlanAnswer]):
         return cls(services.modes, services.questioner, by_approver=services.approver_answers)
 
     def unavailable(self) -> str | None:
-        return None if self._modes else NO_MODES
+        if self._modes is None:
+            return NO_MODES
+        return None if self._questioner or self._by_approver else NOBODY_APPROVES
 
     def effects(self, input: ExitPlanModeInput, ctx: ToolContext) -> Effects:
         return Effects.of(ChangesState(MODE), ChangesState(PLAN), ChangesState("turn"))
