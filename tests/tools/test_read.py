@@ -16,7 +16,7 @@ from ferrule.core.calls import Status, ToolCall
 from ferrule.core.content import Code, Text
 from ferrule.core.effects import Effects
 from ferrule.core.tool import ToolError
-from ferrule.host.documents.page_filling import LINE_CHARS
+from ferrule.host.documents.text_pages import LINE_CHARS
 from ferrule.testing import bare_context, run_call, run_calls
 from ferrule.testing.tool_contract import ToolContract
 from ferrule.tools.read import REMINDER, Read, ReadInput

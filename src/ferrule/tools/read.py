@@ -26,9 +26,8 @@ from ..host.documents.file_reader import FileReader, NotPaged, ReadRequest
 from ..host.documents.images import BadImage
 from ..host.documents.images import FittedPicture as Shrunk
 from ..host.documents.notebook_cells import ShownCell
-from ..host.documents.page_filling import NUMBER_WIDTH
 from ..host.documents.pdfs import MOST_UNASKED, BadPages, BadPdf, TooManyPages, parse_pages
-from ..host.documents.text_pages import REMINDER, TOKENS
+from ..host.documents.text_pages import NUMBER_WIDTH, REMINDER, TOKENS
 from ..host.files.held_folders import ChangedMeanwhile
 from ..host.files.ledger import Ledgers
 from ..host.files.text_files import NotText
