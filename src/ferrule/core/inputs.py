@@ -9,12 +9,18 @@ declared: in a list, in a nested model, beside other types in a union.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Final, TypeAlias, cast, get_args
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
 from pydantic_core import CoreSchema, core_schema
+
+from .calls import Refusal, Status
+from .input_errors import explain
+from .schemas import lean
 
 
 def _whole_number(value: Any) -> Any:
@@ -165,3 +171,22 @@ def _require_inputs(name: str, annotation: Any) -> None:
 
 def _mentions_path(annotation: Any) -> bool:
     return any(isinstance(part, IsPath) or _mentions_path(part) for part in get_args(annotation))
+
+
+def schema_of(model: Any) -> Mapping[str, Any] | None:
+    """The schema of an input model; `None` if it is not one."""
+    return json.loads(_schema_json(model)) if isinstance(model, type) and issubclass(model, ToolInput) else None
+
+
+@lru_cache(maxsize=512)
+def _schema_json(model: type[ToolInput]) -> str:
+    """Made once for each class, as it takes a millisecond and every session has every tool."""
+    return json.dumps(lean(model.model_json_schema()))
+
+
+def parse_input(tool: str, model: type[ToolInput], arguments: Mapping[str, Any]) -> ToolInput:
+    """Raises `Refusal(INVALID)` that names each bad field."""
+    try:
+        return model.__pydantic_validator__.validate_python(arguments)
+    except ValidationError as error:
+        raise Refusal(Status.INVALID, explain(tool, error, model)) from None
