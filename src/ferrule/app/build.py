@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Unpack
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Unpack
 from ..agents.agent_catalog import Agents
 from ..agents.launcher import AgentLauncher
 from ..core.events import ListChanged
+from ..core.ids import new_uuid
 from ..core.ports import Approver
 from ..core.state import SessionState
 from ..core.tool import AnyTool
@@ -29,13 +29,13 @@ from ..host.web.search_variables import SEARCH_VARIABLES
 from ..permissions.approvals import NobodyToAsk
 from ..permissions.classifier import ClassifierJudge
 from ..permissions.hiding import hidden_tools
+from ..permissions.live_rules import SessionModes
 from ..providers.small_model import CallReader, PageReader, SmallModel
 from ..settings.trust_store import TrustStore
 from ..skills.activation import ActivatedSkills
 from ..skills.skill_catalog import Skills
-from ..skills.turn_rules import TurnRules
-from ..tools import Services, tools_on_demand
-from .live_rules import SessionModes, judging_for
+from ..skills.turn_rules import TurnRules, judging_for
+from ..tools import BASH_LIMIT, Services, tools_on_demand
 from .session_hooks import HookSet, SessionHooks
 from .session_services import SessionServices, build_services
 from .session_settings import SessionParts, Settings
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ..host.web.searching import WebSearches
     from ..host.web.web_pages import WebPages
 
-__all__ = ["Settings", "new_session_id", "open_session"]
+__all__ = ["Settings", "open_session"]
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ def open_session(
     a session that is kept and can be resumed see `app.kept_sessions`.
     """
     settings = settings or Settings()
-    ground = build_services(settings, session_id or new_session_id(), parts)
+    ground = build_services(settings, session_id or new_uuid(), parts)
     delegated = _build_delegation(settings, ground, parts)
     small = SmallModel(
         lambda: parts.get("small_model") or session.provider,
@@ -126,10 +126,6 @@ def open_session(
     return session
 
 
-def new_session_id() -> str:
-    return f"{time.strftime('%Y%m%d-%H%M%S')}-{os.urandom(4).hex()}"
-
-
 @named_value
 class _Delegated:
     """What other agents, skills and modes share with the session."""
@@ -186,6 +182,8 @@ def _services(
         search=Search(hidden=ground.rules.hides, secrets=ground.rules.secrets),
         shell=ground.shell.get,
         analyse=parts.get("analyse"),
+        bash_limit=_bash_limit(settings),
+        bash_keep=settings.result_keep or "both",
         mcp=ground.servers,
         parts_folder=folder / "parts",
         read_tokens=settings.read_tokens,
@@ -325,6 +323,12 @@ def _searches(environ: Mapping[str, str]) -> WebSearches | None:
     from ..host.web.backends import load_searches
 
     return load_searches(environ)
+
+
+def _bash_limit(settings: Settings) -> int:
+    """Bash cuts its own output, because only the command's file has all of it."""
+    limit = settings.result_limits.get("Bash", settings.result_limit or BASH_LIMIT)
+    return BASH_LIMIT if limit is None else limit
 
 
 def _limits(settings: Settings, tools: Iterable[AnyTool]) -> Mapping[str, int | None]:

@@ -31,6 +31,7 @@ from ..host.web.url_guard import Explained, explain_fetch
 from ..host.web.web_pages import WebPages
 from ..permissions.approvals import NobodyToAsk
 from ..permissions.path_patterns import is_below
+from ..permissions.reading_door import NoCall
 from ..permissions.rule_forms import NAMED_BY, PRIMARY
 from ..tools import builtin_tools
 from ..tools.bash import Bash
@@ -44,7 +45,6 @@ from .explain_stand_ins import (
     Fetching,
     Foreign,
     HookThatSaid,
-    Nobody,
     UnseenSkill,
 )
 from .session_hooks import suggest_for_call
@@ -236,7 +236,7 @@ async def explain(
     except (Refusal, ToolDefinitionError) as refusal:
         raise CannotExplain(str(refusal)) from None
     facts = Facts(workspace=scene.workspace, added_directories=scene.directories)
-    ctx = ToolContext("explain", scene.cwd, facts, Nobody())
+    ctx = ToolContext("explain", scene.cwd, facts, NoCall())
     judges = (scene.rules, *((_hook_judge(hook, tool, scene),) if hook else ()))
     pipeline = Pipeline(paths=scene.paths, approver=NobodyToAsk(), emit=lambda event: None, judges=judges)
     try:

@@ -25,13 +25,13 @@ from ..hooks.payloads import SessionFacts
 from ..hooks.runner import Runner
 from ..hooks.skill_hooks import HooksOfSkills
 from ..permissions.approvals import NobodyToAsk
+from ..permissions.live_rules import LiveRules, PolicyLost
 from ..providers.small_model import SmallModel
 from ..skills.definition import SkillDefinition
 from ..skills.skill_catalog import Skills
 from .headless_run import shape_if_known
-from .live_rules import LiveRules, PolicyLost
 from .session_services import SessionServices
-from .session_settings import Settings
+from .session_settings import SessionRules, Settings
 
 if TYPE_CHECKING:
     from ..hooks.hook_answers import HookAnswers
@@ -208,7 +208,7 @@ def suggest_for_call(proposal: Proposal, rules: LiveRules, cwd: str) -> tuple[st
 class _CurrentBook:
     """The hooks of a moment: those of the settings may change while the session lasts."""
 
-    def __init__(self, rules: LiveRules, own: Sequence[Hook], skills: HooksOfSkills | None) -> None:
+    def __init__(self, rules: SessionRules, own: Sequence[Hook], skills: HooksOfSkills | None) -> None:
         self._rules = rules
         self._own = own
         self._skills = skills

@@ -19,7 +19,7 @@ from ..core.model import AssistantTurn, Effort, ModelProvider, Request, StopReas
 from ..core.ports import Note, NoteSource, TurnHooks, TurnWords
 from ..core.state import SessionState
 from .bus import Bus, Subscription
-from .compaction import Compaction, Shortened, Trigger, shorten, standing
+from .compaction import Compaction, Extent, Shortened, Trigger, shorten, standing, without_turns
 from .error_outcomes import end
 from .executor import Executor
 from .gate import Gate, Ticket
@@ -197,11 +197,20 @@ class Session:
         """Tell the model something before its next message."""
         self._untold = (*self._untold, note)
 
-    async def compact(self, model: ModelProvider, instructions: str = "") -> bool:
-        """Shorten the conversation now. False if little would be gained, or a hook prevents it."""
+    async def compact(self, model: ModelProvider, instructions: str = "", *, entirely: bool = False) -> bool:
+        """Shorten the conversation now, `entirely` to nothing but a summary.
+
+        False if little would be gained, a hook prevents it, or the model writes no summary.
+        """
         if self.is_answering:
             raise RuntimeError("This session is answering a prompt. Wait for it, then compact.")
-        return await self._compact(model, "manual", instructions=instructions)
+        extent = "entirely" if entirely else "older"
+        return await self._compact(model, "manual", instructions=instructions, extent=extent)
+
+    def clear(self, model: ModelProvider) -> None:
+        """Forget the conversation so far. Files that were read there count as not read."""
+        if self.history:
+            self._adopt(without_turns(), model, self.compaction.meter.measure(self._request()))
 
     def executor(self) -> Executor:
         """For the calls of one message, with the tools and the facts of this moment."""
@@ -375,19 +384,27 @@ class Session:
     async def make_room(self, model: ModelProvider, *, overflowed: bool) -> bool:
         compaction = self.compaction
         if overflowed:
-            return compaction.may_follow_overflow() and await self._compact(model, "auto", overflowed=True)
+            return compaction.may_follow_overflow() and await self._compact(model, "auto", extent="overflowed")
         return compaction.is_due(self._request(), model.facts) and await self._compact(model, "auto")
 
     async def _compact(
-        self, model: ModelProvider, trigger: Trigger, *, instructions: str = "", overflowed: bool = False
+        self, model: ModelProvider, trigger: Trigger, *, instructions: str = "", extent: Extent = "older"
     ) -> bool:
         compaction, request = self.compaction, self._request()
         before = compaction.meter.measure(request)
         reason = await compaction.before(trigger, instructions) if compaction.before else None
-        made = None if reason else await self._shorten(request, model, instructions, overflowed=overflowed)
+        made = None if reason else await self._shorten(request, model, instructions, extent)
         if made is None:
             compaction.put_off(model.facts)
             return False
+        self._adopt(made, model, before)
+        if compaction.after:
+            await compaction.after(trigger, made.summary)
+        return True
+
+    def _adopt(self, made: Shortened, model: ModelProvider, before: int) -> None:
+        """Go on with the conversation in its new form."""
+        compaction = self.compaction
         self.conversation.replace(made.turns)
         self._facts = None
         after = compaction.measure_result(self._request(), model.facts)
@@ -396,14 +413,11 @@ class Session:
         if self.transcript:
             self.transcript.compaction(made.summary, kept=made.kept, whole=made.whole, before=before, after=after)
         self.emit(Compacted(before, after, made.how))
-        if compaction.after:
-            await compaction.after(trigger, made.summary)
-        return True
 
     async def _shorten(
-        self, request: Request, model: ModelProvider, instructions: str, *, overflowed: bool
+        self, request: Request, model: ModelProvider, instructions: str, extent: Extent
     ) -> Shortened | None:
-        if overflowed:
+        if extent == "overflowed":
             self.emit(PrefixMoved("compaction"))  # the summary is asked for without older results
         try:
             return await shorten(
@@ -411,7 +425,7 @@ class Session:
                 model,
                 notes=self.compaction.notes(self.agent),
                 instructions=instructions,
-                overflowed=overflowed,
+                extent=extent,
                 used=partial(self._add_side_spending, model),
             )
         finally:  # whatever comes of it, what is asked next does not begin with the question for a summary

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeAlias
 from ..agents.launcher import AgentLauncher
 from ..core.on_demand import Card, OnDemand
 from ..core.ports import Extractor, Modes, Questioner
-from ..core.tool import AnyTool, InT, OutT, Tool, ToolDefinitionError, guide_listing, load_guide
+from ..core.tool import AnyTool, InT, Keep, OutT, Tool, ToolDefinitionError, guide_listing, load_guide
 from ..core.values import named_value
 from ..host.documents.text_pages import REMINDER, TOKENS
 from ..host.files.workfiles import Workfiles
@@ -43,6 +43,7 @@ NO_SHELL: Final = "no shell is available"
 NO_SKILLS: Final = "no skills are available"
 NOBODY_ANSWERS: Final = "nobody is there to answer, so decide yourself and say what you assumed"
 NOBODY_APPROVES: Final = "nobody is there to approve a plan, so give it as your answer"
+BASH_LIMIT: Final = 30_000
 
 Need: TypeAlias = Literal["answers", "mcp", "planning", "search", "searches", "shell", "skills", "spawner"]
 """Something that a session may lack."""
@@ -66,6 +67,9 @@ class Services:
     """Makes the place where commands run, when one is to; without it the tools for that are off."""
     analyse: Analyse | None = None
     """Says what a command would do, instead of Ferrule's own analysis."""
+    bash_limit: int = BASH_LIMIT
+    """Characters that the model gets of a command, and of its output both ends or one."""
+    bash_keep: Keep = "both"
     mcp: McpServers | None = None
     """The MCP servers; without any, the tools for them are off."""
     read_tokens: int = TOKENS
