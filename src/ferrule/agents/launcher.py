@@ -249,6 +249,7 @@ class AgentLauncher:
             max_tokens=parent.max_tokens,
             thinking_tokens=parent.thinking_tokens,
             effort=parent.effort,
+            is_planning=parent.is_planning,
             limits=TurnLimits(max_turns=kind.max_turns or self.caps.turns, max_budget=parent.limits.max_budget),
             spending=SharedSpending(of_session=of_session),
             note_sources=self._note_sources,

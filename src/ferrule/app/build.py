@@ -29,6 +29,7 @@ from ..host.web.search_variables import SEARCH_VARIABLES
 from ..permissions.approvals import NobodyToAsk
 from ..permissions.classifier import ClassifierJudge
 from ..permissions.hiding import hidden_tools
+from ..permissions.modes import Mode
 from ..providers.small_model import CallReader, PageReader, SmallModel
 from ..settings.trust_store import TrustStore
 from ..skills.activation import ActivatedSkills
@@ -135,6 +136,7 @@ def open_session(
             ground.files.close,
         ),
         hooks=hooks.lifecycle if hooks else None,
+        is_planning=lambda: ground.rules.last_mode is Mode.PLAN,
     )
     if hooks:
         tell_of_compactions(session, hooks.lifecycle)

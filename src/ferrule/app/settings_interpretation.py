@@ -54,7 +54,9 @@ _USED: Final = frozenset(
         "model",
         "smallModel",
         "apiKey",
+        "apiKeyHelper",
         "customApiUrl",
+        "statusLine",
     }
 )
 _HTTPS: Final = (("permissions", "auto_approve_https"), ("permissions", "pre_approval", "auto_approve_https"))
@@ -311,8 +313,9 @@ def _approves_https(layered: Layered) -> bool:
 
 
 def _model(layered: Layered) -> ModelChoice:
-    name, small, key, url = (_value(layered, key) or "" for key in ("model", "smallModel", "apiKey", "customApiUrl"))
-    return ModelChoice(name=name, small=small, api_key=key, api_url=url)
+    keys = ("model", "smallModel", "apiKey", "customApiUrl", "apiKeyHelper")
+    name, small, key, url, helper = (_value(layered, key) or "" for key in keys)
+    return ModelChoice(name=name, small=small, api_key=key, api_url=url, key_helper=helper)
 
 
 def _value(layered: Layered, *key: str) -> Any:

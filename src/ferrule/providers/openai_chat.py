@@ -45,4 +45,5 @@ class OpenAiModel(ServiceModel):
             retries=retries,
             body=OpenAiBodies(model, limit_name="max_completion_tokens" if is_openai else "max_tokens").body,
             reader=lambda: OpenAiReader(service, CallsInProgress(ids)),
+            key_source="OPENAI_API_KEY" if api_key else "none",
         )
