@@ -12,8 +12,10 @@ import pytest
 from ferrule import Settings, ToolCall
 from ferrule.app.session_opening import open_conversation
 from ferrule.app.slash_commands import SlashCommands
+from ferrule.core.content import Text
 from ferrule.core.model import ModelFacts, ResultTurn
 from ferrule.engine.session import Session
+from ferrule.engine.transcript_entries import kind_of, user_turn
 from ferrule.permissions.modes import Mode
 from ferrule.providers.scripted import ScriptedModel, says
 from ferrule.skills.skill_catalog import Skills
@@ -37,8 +39,8 @@ def prompt_of(folder: Path) -> str:
     """What the model was asked, by the transcript."""
     (path,) = (folder / "xdg-state/ferrule/projects").rglob("*.jsonl")
     entries = [json.loads(line) for line in path.read_bytes().splitlines()]
-    (asked,) = [entry for entry in entries if entry["type"] == "user"]
-    return "\n".join(block["text"] for block in asked["content"])
+    (asked,) = [entry for entry in entries if kind_of(entry) == "user"]
+    return "\n".join(block.text for block in user_turn(asked).content if isinstance(block, Text))
 
 
 @requirement("TASK-2", "CLI-1")

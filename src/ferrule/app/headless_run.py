@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from .._version import __version__
+from ..agents.caps import report_wait
 from ..core.calls import Refusal, Status, ToolOutcome
 from ..core.context import ToolContext
 from ..core.effects import Effects
-from ..core.events import Envelope, Event, MessageEnded, MessageStarted, TextStreamed, ToolFinished, TurnEnded
+from ..core.events import (
+    Envelope,
+    Event,
+    MessageEnded,
+    MessageStarted,
+    NoteAdded,
+    TextStreamed,
+    ToolFinished,
+    TurnEnded,
+)
 from ..core.model import ModelFacts, StopReason, Usage
 from ..core.tool import Tool
+from ..engine.message_history import CUT_ANSWER
 from ..engine.session import Session
 from ..engine.spending import add_usage
 from ..output.run_answer import Denial, Ending, RunAnswer, Spent
@@ -203,6 +215,8 @@ class _Heard:
     """The events of one prompt so far."""
 
     text: list[str] = field(default_factory=list[str])
+    is_continued: bool = False
+    """Whether the next message is the rest of an answer that was cut off."""
     denials: list[Denial] = field(default_factory=list[Denial])
     stopped: StopReason | None = None
     ended: TurnEnded | None = None
@@ -214,8 +228,12 @@ class _Heard:
             self._hear_agent(envelope.event)
             return
         match envelope.event:
+            case NoteAdded(CUT_ANSWER.kind):
+                self.is_continued = True
             case MessageStarted():
-                self.text.clear()
+                if not self.is_continued:
+                    self.text.clear()
+                self.is_continued = False
             case TextStreamed(text):
                 self.text.append(text)
             case MessageEnded(reason, turn, usage):
@@ -270,6 +288,7 @@ class Headless:
         self._free = asyncio.Event()
         self._free.set()
         model.ready = self._reader_is_free
+        session.patience = self._patience
         if structured is not None:
             model.is_finished = lambda: structured.given or structured.refused >= MOST_TRIES
 
@@ -319,6 +338,10 @@ class Headless:
                 async for envelope in events:  # closed by now: what is there, and no waiting
                     heard.hear(envelope)
                     self._watch_last(envelope)
+
+    def _patience(self) -> float:
+        """Seconds that the end of an answer waits for agents in the background."""
+        return 0.0 if self._model.is_finished() else report_wait(os.environ)
 
     async def _reader_is_free(self) -> None:
         """The watcher comes first, so that the model is never far ahead of what is written."""
@@ -383,6 +406,10 @@ class Headless:
                 return Ending.FAILED, ("Interrupted.",)
             case TurnEnded("error", error):
                 return Ending.FAILED, (error,)
+            case TurnEnded("blocked", words):
+                return Ending.FAILED, (f"The prompt was blocked. {words}",)
+            case TurnEnded("stopped", words) if not heard.turns:
+                return Ending.FAILED, (f"The run was stopped. {words}",)  # nothing was asked
             case TurnEnded("refusal"):
                 return Ending.FAILED, ("The model refused to answer.",)
             case _ if self._structured is not None and not self._structured.given:

@@ -91,8 +91,8 @@ def _part(part: AssistantPart) -> int:
     match part:
         case Text(text):
             return len(text)
-        case Thought(text, signature, redacted):
-            return len(text) + len(signature) + len(redacted)
+        case Thought(text, signature, redacted, extras):
+            return len(text) + len(signature) + len(redacted) + (_value(extras.fields) if extras else 0)
         case ToolCall():
             return len(part.name) + _value(part.arguments) + len(part.malformed or "")
         case _:

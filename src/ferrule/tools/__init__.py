@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from ..mcp.servers import McpServers
     from .bash import Analyse
 
+NOBODY_ANSWERS: Final = "nobody is there to answer, so decide yourself and say what you assumed"
+NOBODY_APPROVES: Final = "nobody is there to approve a plan, so give it as your answer"
 CARDS: Final = Path(__file__).with_name("cards.json")
 
 
@@ -126,8 +128,12 @@ def _why_off(name: str, at: Services) -> str | None:
             return None if at.shell else "no shell is available"
         case "CallMcpTool" | "ListMcpResources" | "ReadMcpResource":
             return None if at.mcp and at.mcp.names else "no MCP server is configured"
+        case "AskUserQuestion":
+            return None if at.questioner or at.approver_answers else NOBODY_ANSWERS
         case "EnterPlanMode" | "ExitPlanMode":
-            return None if at.modes else "this session has no permission modes"
+            if at.modes is None:
+                return "this session has no permission modes"
+            return None if at.questioner or at.approver_answers else NOBODY_APPROVES
         case "Glob" | "Grep":
             return at.search.unavailable()
         case "Skill":
@@ -172,7 +178,7 @@ def builtin_tools(services: Services | None = None) -> tuple[AnyTool, ...]:
         Bash(shell, analyse=at.analyse) if at.analyse else Bash(shell),
         CallMcpTool(at.mcp),
         Edit(at.files),
-        EnterPlanMode(at.modes),
+        EnterPlanMode(at.modes, has_approver=at.questioner is not None or at.approver_answers),
         ExitPlanMode(at.modes, at.questioner, by_approver=at.approver_answers),
         Glob(at.search),
         Grep(at.search, at.files.ledgers),
