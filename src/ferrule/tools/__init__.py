@@ -26,6 +26,7 @@ from ..skills.skill_catalog import Skills
 from ..skills.turn_rules import TurnRules
 
 if TYPE_CHECKING:
+    from ..host.processes.command_limits import CommandLimits
     from ..host.processes.session_shell import Shell
     from ..host.web.searching import WebSearches
     from ..host.web.web_pages import WebPages
@@ -55,6 +56,8 @@ class Services:
     """Makes the place where commands run, when one is to; without it the tools for that are off."""
     analyse: Analyse | None = None
     """Says what a command would do, instead of Ferrule's own analysis."""
+    command_limits: CommandLimits | None = None
+    """For Bash, where they are not the usual ones."""
     mcp: McpServers | None = None
     """The MCP servers; without any, the tools for them are off."""
     read_tokens: int = TOKENS
@@ -114,6 +117,9 @@ def _guide(card: Card, at: Services) -> str:
     guide = load_guide(str(CARDS.with_name(card.file)))
     if card.name == "Agent" and at.spawner:
         return guide_listing(guide, "Kinds of agents", at.spawner.agents.list_for_model())
+    if card.name == "Bash" and (limits := at.command_limits):
+        seconds = f"{limits.usual_ms / 1000:g} seconds by default and {limits.most_ms / 1000:g} at most"
+        return f"{guide}\n\nIn this session the time limit is {seconds}, whatever is said above."
     if card.name == "Skill" and at.skills:
         return guide_listing(guide, "Skills", at.skills.list_for_model())
     return guide
@@ -175,7 +181,7 @@ def builtin_tools(services: Services | None = None) -> tuple[AnyTool, ...]:
     return (
         Agent(at.spawner, background),
         AskUserQuestion(at.questioner, by_approver=at.approver_answers),
-        Bash(shell, analyse=at.analyse) if at.analyse else Bash(shell),
+        Bash(shell, analyse=at.analyse, limits=at.command_limits),
         CallMcpTool(at.mcp),
         Edit(at.files),
         EnterPlanMode(at.modes, has_approver=at.questioner is not None or at.approver_answers),

@@ -12,7 +12,8 @@ from typing import Protocol
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from ..bash_analysis.analysis import Analysis, analyse
+from ..bash_analysis.analysis import Analysis
+from ..bash_analysis.analysis import analyse as analyse_command
 from ..bash_analysis.git_use import git_use
 from ..core.content import Block, Terminal, Text, View
 from ..core.context import ToolContext
@@ -26,16 +27,15 @@ from ..host.git.git_places import with_repositories
 from ..host.processes.background_tasks import TaskState
 from ..host.processes.change_words import describe_changes, name_some
 from ..host.processes.command import Command, CommandFailed, LeftBehind, Ran
+from ..host.processes.command_limits import CommandLimits
 from ..host.processes.declared_writes import hidden_in_passing
 from ..host.processes.line_filter import BadPattern
 from ..host.processes.running_command import Running
 from ..host.processes.sandbox import CannotConfine
 from ..host.processes.session_shell import Shell
 
-DEFAULT_MS = 120_000
-MOST_MS = 600_000
-SHOWN = 29_000
-"""Characters of output that the model gets; the rest of its 30,000 is for what is said about it."""
+USUAL = CommandLimits()
+"""The rest of the 30,000 characters of a result is for what is said about the output."""
 MOVERS = frozenset({"cd", "pushd", "popd"})
 MEANS_NO = frozenset({"grep", "egrep", "fgrep", "rg", "diff", "cmp", "test", "[", "[[", "pgrep", "zgrep"})
 """Programs whose exit code 1 is an answer, not a failure."""
@@ -57,7 +57,7 @@ class BashInput(ToolInput):
     timeout: int | None = Field(
         default=None,
         ge=1,
-        description=f"Time limit in milliseconds: {DEFAULT_MS:,} by default, at most {MOST_MS:,}.",
+        description=f"Time limit in milliseconds: {USUAL.usual_ms:,} by default, at most {USUAL.most_ms:,}.",
     )
     description: str | None = Field(default=None, description="What it does, in five to ten words.")
     run_in_background: bool = Field(
@@ -97,8 +97,9 @@ class Bash(Tool[BashInput, CommandRan]):
         shell: Shell | None = None,
         *,
         home: str | None = None,
-        analyse: Analyse = analyse,
+        analyse: Analyse | None = None,
         follow_git: Callable[[Sequence[Touch]], Iterable[Touch]] = with_repositories,
+        limits: CommandLimits | None = None,
     ) -> None:
         """`analyse` may be replaced: its result is never trusted where nobody approved the command.
 
@@ -106,8 +107,9 @@ class Bash(Tool[BashInput, CommandRan]):
         """
         self._shell = shell
         self._follow_git = follow_git
+        self._limits = limits or USUAL
         home = home or os.path.expanduser("~")
-        self._analysed = lru_cache(maxsize=64)(partial(analyse, home=home))
+        self._analysed = lru_cache(maxsize=64)(partial(analyse or analyse_command, home=home))
 
     def unavailable(self) -> str | None:
         return None if self._shell else "no shell is available"
@@ -206,7 +208,7 @@ class Bash(Tool[BashInput, CommandRan]):
         id = await background.start(command)
         if input.ready_pattern is None:
             return CommandRan(input.command, "", None, (_in_background(id),), id)
-        seconds = _milliseconds(input) / 1000
+        seconds = self._seconds(input)
         line = await background.ready(id, input.ready_pattern, seconds)
         news = await background.output(id)
         if news.status.state is not TaskState.RUNNING:
@@ -218,7 +220,7 @@ class Bash(Tool[BashInput, CommandRan]):
     # In the conversation
 
     async def _ran(self, input: BashInput, command: Command, ctx: ToolContext) -> CommandRan | Result[CommandRan]:
-        seconds = _milliseconds(input) / 1000
+        seconds = self._seconds(input)
         running = await self._at.commands.start(
             command, on_output=lambda text: ctx.report(Terminal(input.command, text))
         )
@@ -236,6 +238,9 @@ class Bash(Tool[BashInput, CommandRan]):
                 await asyncio.shield(_end(running))
         return self._report(input, command, ran, seconds, ctx)
 
+    def _seconds(self, input: BashInput) -> float:
+        return min(input.timeout or self._limits.usual_ms, self._limits.most_ms) / 1000
+
     def _can_go_on(self, input: BashInput, running: Running, ctx: ToolContext) -> bool:
         """Whether it may keep running: it was understood, does more than wait or lock, and does not flood."""
         commands = self.analyse(input, ctx).commands
@@ -245,7 +250,7 @@ class Bash(Tool[BashInput, CommandRan]):
 
     def _move_to_background(self, input: BashInput, running: Running, seconds: float) -> CommandRan:
         id = self._at.background.adopt(running)
-        so_far = running.output.snapshot().text(SHOWN)
+        so_far = running.output.snapshot().text(self._limits.shown)
         note = f"It was not done after {seconds:g} s and continues. {_in_background(id)}"
         return CommandRan(input.command, so_far, None, (note,), id)
 
@@ -254,7 +259,7 @@ class Bash(Tool[BashInput, CommandRan]):
     ) -> Result[CommandRan]:
         moved, stayed = _new_directory(ran, ctx)
         hidden = _left_out(command, ctx)
-        output = ran.output.text(SHOWN).rstrip("\n")
+        output = ran.output.text(self._limits.shown).rstrip("\n")
         said = _without_refusals(output, hidden) if hidden else output
         passed, output = said != output, said
         notes = (
@@ -343,10 +348,6 @@ async def _end(running: Running) -> None:
     if not running.done:
         await running.end()
     running.output.close()
-
-
-def _milliseconds(input: BashInput) -> int:
-    return min(input.timeout or DEFAULT_MS, MOST_MS)
 
 
 def _new_directory(ran: Ran, ctx: ToolContext) -> tuple[MovedTo | None, tuple[str, ...]]:
