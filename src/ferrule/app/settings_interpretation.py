@@ -341,5 +341,5 @@ def _describe_untrusted(standing: Standing) -> Iterator[str]:
         more = f" and {len(new) - MOST_NAMED} more" if len(new) > MOST_NAMED else ""
         yield (
             f"not trusted, and so ignored: {named}{more}. "
-            "See `ferrule trust --show`; `ferrule trust` trusts it permanently, --trust for one run."
+            "See `ferrule trust --show`; `ferrule trust` trusts it permanently, --trust or FERRULE_TRUST=1 for one run."
         )
