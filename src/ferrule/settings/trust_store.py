@@ -87,17 +87,15 @@ def weigh_entries(
 ) -> tuple[Weighed, ...]:
     """Each entry with its item. Computed once, so that all later steps use the same items."""
     digests = dict[str, str | None]()
-    enabled = servers_enabled_by_user(entries)
-    return tuple(
-        (
-            entry,
-            None if _needs_no_trust(entry, entries, default_mode, enabled) else item_of_entry(entry, ground, digests),
-        )
-        for entry in entries
-    )
+    is_enabled = _servers_enabled_by_user(entries)
+
+    def needs_none(entry: Entry) -> bool:
+        return is_enabled(entry) or _is_stricter_mode(entry, entries, default_mode)
+
+    return tuple((entry, None if needs_none(entry) else item_of_entry(entry, ground, digests)) for entry in entries)
 
 
-def servers_enabled_by_user(entries: Iterable[Entry]) -> Callable[[Entry], bool]:
+def _servers_enabled_by_user(entries: Iterable[Entry]) -> Callable[[Entry], bool]:
     """Whether an entry is a server of `.mcp.json` that the settings outside of the folder enable."""
     every, names = False, set[str]()
     for entry in entries:
