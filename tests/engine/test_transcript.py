@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ferrule.core.calls import ToolCall
+from ferrule.core.calls import ServiceFields, ToolCall
 from ferrule.core.content import Document, Image, Text
 from ferrule.core.context import ToolContext
 from ferrule.core.model import (
@@ -276,8 +276,11 @@ blocks = st.lists(
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | texts, lambda inner: st.lists(inner) | st.dictionaries(texts, inner)
 )
-calls = st.builds(ToolCall, texts, texts, st.dictionaries(texts, json_values, max_size=3), st.none() | texts)
-parts = st.lists(st.builds(Text, texts) | st.builds(Thought, texts, texts, texts) | calls, max_size=4).map(tuple)
+fields = st.dictionaries(texts, json_values, max_size=3)
+extras = st.none() | st.builds(ServiceFields, texts, fields)
+calls = st.builds(ToolCall, texts, texts, fields, st.none() | texts, extras)
+thoughts = st.builds(Thought, texts, texts, texts, extras)
+parts = st.lists(st.builds(Text, texts) | thoughts | calls, max_size=4).map(tuple)
 results = st.builds(
     ResultTurn,
     st.lists(st.builds(ToolResult, texts, blocks, st.booleans()), max_size=3).map(tuple),

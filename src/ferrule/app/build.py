@@ -37,7 +37,7 @@ from ..settings.trust_store import TrustStore
 from ..skills.activation import ActivatedSkills
 from ..skills.skill_catalog import Skills
 from ..skills.turn_rules import TurnRules, judging_for
-from ..tools import Services, tools_on_demand
+from ..tools import BASH_LIMIT, Services, tools_on_demand
 from .session_hooks import HookSet, SessionHooks
 from .session_services import SessionServices, build_services
 from .session_settings import SessionParts, Settings
@@ -189,6 +189,8 @@ def _services(
         shell=ground.shell.get,
         analyse=parts.get("analyse"),
         command_limits=_command_limits(settings),
+        bash_limit=_bash_limit(settings),
+        bash_keep=settings.result_keep or "both",
         mcp=ground.servers,
         parts_folder=folder / "parts",
         read_tokens=settings.read_tokens,
@@ -330,12 +332,18 @@ def _searches(environ: Mapping[str, str]) -> WebSearches | None:
     return load_searches(environ)
 
 
+def _bash_limit(settings: Settings) -> int:
+    """Bash cuts its own output, because only the command's file has all of it."""
+    own = _command_limits(settings)
+    usual = own.output + ABOUT_OUTPUT if own and own.output else BASH_LIMIT
+    limit = settings.result_limits.get("Bash", settings.result_limit or usual)
+    return usual if limit is None else limit
+
+
 def _limits(settings: Settings, tools: Iterable[AnyTool]) -> Mapping[str, int | None]:
-    limited: dict[str, int | None] = {}
+    limited: dict[str, int | None] = {"Bash": _bash_limit(settings)}
     if settings.result_limit is not None:
         limited = {tool.name: settings.result_limit for tool in tools if tool.result_limit is not None}
-    elif (commands := _command_limits(settings)) is not None:
-        limited = dict.fromkeys(("Bash", "TaskOutput"), commands.shown + ABOUT_OUTPUT)
     return {**limited, **settings.result_limits}
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from typing import Any, assert_never, cast
 
-from ..core.calls import ToolCall
+from ..core.calls import ServiceFields, ToolCall
 from ..core.content import Block, Document, Image, Text
 from ..core.ids import new_uuid
 from ..core.model import AssistantPart, AssistantTurn, ResultTurn, StopReason, Thought, ToolResult, Usage, UserTurn
@@ -140,16 +140,20 @@ def _part(part: AssistantPart) -> dict[str, Any]:
     match part:
         case Text(text):
             return {"type": "text", "text": text}
-        case Thought(text, signature, ""):
-            return {"type": "thinking", "thinking": text, "signature": signature}
-        case Thought(text, signature, redacted):
+        case Thought(text, signature, "", extras):
+            return {"type": "thinking", "thinking": text, "signature": signature, **_extras(extras)}
+        case Thought(text, signature, redacted, extras):
             open_part = {"thinking": text, "signature": signature} if text or signature else {}
-            return {"type": "redacted_thinking", "data": redacted, **open_part}
-        case ToolCall(id, name, arguments, malformed):
-            call = {"type": "tool_use", "id": id, "name": name, "input": arguments}
+            return {"type": "redacted_thinking", "data": redacted, **open_part, **_extras(extras)}
+        case ToolCall(id, name, arguments, malformed, extras):
+            call = {"type": "tool_use", "id": id, "name": name, "input": arguments, **_extras(extras)}
             return call if malformed is None else {**call, "malformed": malformed}
         case _:
             assert_never(part)
+
+
+def _extras(extras: ServiceFields | None) -> dict[str, Any]:
+    return {"extras": {"origin": extras.origin, "fields": extras.fields}} if extras else {}
 
 
 # And back
@@ -217,18 +221,30 @@ def _read_part(part: Mapping[str, Any]) -> AssistantPart:
         case "text":
             return Text(_text(part, "text"))
         case "thinking":
-            return Thought(_text(part, "thinking"), _text(part, "signature"))
+            return Thought(_text(part, "thinking"), _text(part, "signature"), extras=_read_extras(part))
         case "redacted_thinking":
             text, signature = (_text(part, key) if key in part else "" for key in ("thinking", "signature"))
-            return Thought(text, signature, _text(part, "data"))
+            return Thought(text, signature, _text(part, "data"), _read_extras(part))
         case "tool_use":
             arguments = part.get("input")
             if not isinstance(arguments, dict):
                 raise UnreadableEntry("a call without arguments")
             malformed = _text(part, "malformed") if "malformed" in part else None
-            return ToolCall(_text(part, "id"), _text(part, "name"), cast(dict[str, Any], arguments), malformed)
+            id, name, extras = _text(part, "id"), _text(part, "name"), _read_extras(part)
+            return ToolCall(id, name, cast(dict[str, Any], arguments), malformed, extras)
         case other:
             raise UnreadableEntry(f"not a part that is known: {other}")
+
+
+def _read_extras(part: Mapping[str, Any]) -> ServiceFields | None:
+    """Without those that cannot be read: the service then gets a turn without them."""
+    extras = part.get("extras")
+    if not isinstance(extras, dict):
+        return None
+    origin, fields = (cast(dict[str, Any], extras).get(key) for key in ("origin", "fields"))
+    if not isinstance(origin, str) or not isinstance(fields, dict):
+        return None
+    return ServiceFields(origin, cast(dict[str, Any], fields))
 
 
 def _text(fields: Mapping[str, Any], key: str) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..agents.launcher import AgentLauncher
 from ..core.on_demand import Card, OnDemand
 from ..core.ports import Extractor, Modes, Questioner
-from ..core.tool import AnyTool, guide_listing, load_guide
+from ..core.tool import AnyTool, Keep, guide_listing, load_guide
 from ..core.values import named_value
 from ..host.documents.text_pages import REMINDER, TOKENS
 from ..host.files.workfiles import Workfiles
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 NOBODY_ANSWERS: Final = "nobody is there to answer, so decide yourself and say what you assumed"
 NOBODY_APPROVES: Final = "nobody is there to approve a plan, so give it as your answer"
+BASH_LIMIT: Final = 30_000
 CARDS: Final = Path(__file__).with_name("cards.json")
 
 
@@ -58,6 +59,9 @@ class Services:
     """Says what a command would do, instead of Ferrule's own analysis."""
     command_limits: CommandLimits | None = None
     """For Bash, where they are not the usual ones."""
+    bash_limit: int = BASH_LIMIT
+    """Characters that the model gets of a command, and of its output both ends or one."""
+    bash_keep: Keep = "both"
     mcp: McpServers | None = None
     """The MCP servers; without any, the tools for them are off."""
     read_tokens: int = TOKENS
@@ -181,7 +185,7 @@ def builtin_tools(services: Services | None = None) -> tuple[AnyTool, ...]:
     return (
         Agent(at.spawner, background),
         AskUserQuestion(at.questioner, by_approver=at.approver_answers),
-        Bash(shell, analyse=at.analyse, limits=at.command_limits),
+        Bash(shell, analyse=at.analyse, limits=at.command_limits, limit=at.bash_limit, keep=at.bash_keep),
         CallMcpTool(at.mcp),
         Edit(at.files),
         EnterPlanMode(at.modes, has_approver=at.questioner is not None or at.approver_answers),

@@ -18,15 +18,15 @@ class CommandLimits:
     usual_ms: int = 120_000
     """Where the call does not say."""
     most_ms: int = 600_000
-    shown: int = 29_000
-    """Characters; what is said about the output comes on top."""
+    output: int | None = None
+    """Characters, where that is set; what is said about the output comes on top."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> CommandLimits:
         """A bad or zero value means the default.
 
         >>> CommandLimits.from_environment({"BASH_DEFAULT_TIMEOUT_MS": "900000", "BASH_MAX_OUTPUT_LENGTH": "x"})
-        CommandLimits(usual_ms=900000, most_ms=900000, shown=29000)
+        CommandLimits(usual_ms=900000, most_ms=900000, output=None)
         """
         own = cls()
         usual, most, shown = (_number(environment.get(name, "")) for name in LIMIT_VARIABLES)
@@ -34,7 +34,7 @@ class CommandLimits:
         return cls(
             usual_ms=usual,
             most_ms=max(most or own.most_ms, usual),
-            shown=min(shown, LONGEST_SHOWN) or own.shown,
+            output=min(shown, LONGEST_SHOWN) or None,
         )
 
 
