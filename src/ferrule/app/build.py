@@ -139,7 +139,8 @@ def open_session(
     if hooks:
         tell_of_compactions(session, hooks.lifecycle)
     delegated.spawner.attach(session, agent_hooks(hooks, make, scene, delegated.skills))
-    _warn(delegated.spawner.agents, delegated.skills)
+    if "agents" not in parts:  # whoever made them has their warnings
+        _warn(delegated.spawner.agents, delegated.skills)
     return session
 
 
@@ -167,7 +168,7 @@ def _build_delegation(settings: Settings, ground: SessionServices, parts: Sessio
     states: dict[str, SessionState] = {}
     skills = parts.get("skills") or (Skills(settings.pages) if settings.pages else None)
     spawner = AgentLauncher(
-        Agents(settings.pages, settings.agents),
+        parts.get("agents") or Agents(settings.pages, settings.agents),
         caps=settings.agent_caps,
         models=parts.get("models"),
         brief=parts.get("brief", lambda kind: ""),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import date
 from typing import TYPE_CHECKING, Unpack
 
+from ..agents.agent_catalog import Agents
 from ..agents.agent_kinds import AgentKind
 from ..core.values import named_value
 from ..engine.session import Session
@@ -68,7 +69,7 @@ class OpenedSession:
     tell: Callable[[], None]
     """Tell the model what is available now: tools of servers may have come since the session was opened."""
     warnings: tuple[str, ...]
-    """For a person: instructions and skills that were left out, and why."""
+    """For a person: instructions, skills and agents that were left out, and why."""
 
     @property
     def connections(self) -> tuple[ServerConnection, ...]:
@@ -100,6 +101,7 @@ def open_conversation(
     nested = NestedInstructions(settings.cwd, reader, telling.levels, [one for one in found if one.paths])
     servers = parts.get("mcp") or servers_if_any(settings, parts.get("questioner"))
     skills = parts.get("skills") or (Skills(settings.pages) if settings.pages else None)
+    agents = Agents(settings.pages, settings.agents)
     always = [one for one in found if not one.paths]
     today = date.today()
     surrounding = environment(settings.cwd, settings.added_directories, today)
@@ -114,6 +116,7 @@ def open_conversation(
         "mcp": servers,
         "brief": brief,
         "skills": skills,
+        "agents": agents,
     }
     session = _session(settings, which or Which(), own)
     door.follow(session.state)
@@ -136,7 +139,7 @@ def open_conversation(
         servers=servers,
         commands=commands,
         tell=tell,
-        warnings=(*reader.warnings, *(skills.warnings if skills else ())),
+        warnings=(*reader.warnings, *(skills.warnings if skills else ()), *agents.warnings),
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
+from ..agents.agent_catalog import Agents
 from ..agents.agent_kinds import AgentKind
 from ..agents.caps import Caps
 from ..agents.launcher import Brief, ModelSource
@@ -133,6 +134,8 @@ class SessionParts(TypedDict, total=False):
     """Judges what no rule decides. Without one a small model does, in the mode `auto` alone."""
     skills: Skills | None
     """Replaces those of the settings, for programs that need access to them."""
+    agents: Agents
+    """Replaces those of the settings, for programs that need access to them, or to their warnings."""
     analyse: Analyse | None
     """Says what a command would do, instead of Ferrule's own analysis."""
     mcp: McpServers | None

@@ -157,6 +157,7 @@ def load_session_settings(
             surroundings(base.cwd, os.environ),
             lambda item: live.current().standing.counts(item),  # noqa: PLW0108 - of the moment it is asked
             levels=levels,
+            at_one_moment=live.at_one_moment,
         ),
     )
     if made.pages is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from typing import Final
 
@@ -25,6 +26,7 @@ from .trust_items import Item, ItemKind, ProjectFolder, is_below, printable
 from .trust_store import ground_of
 
 _NAMES: Final = {ItemKind.AGENT: "agents", ItemKind.SKILL: "skills", ItemKind.COMMAND: "commands"}
+_MOST_NAMED: Final = 3
 _SHARED: Final = ".agents"
 """Where other programs look for skills too."""
 
@@ -59,6 +61,16 @@ class WrittenPage:
         return name if self.counts or name in FAMILIES else ""
 
 
+def describe_faults(written: Iterable[WrittenPage]) -> Iterator[str]:
+    """One warning for all files whose heads are not valid YAML."""
+    faulty = [page for page in written if page.page.fault]
+    if not faulty:
+        return
+    named = "; ".join(f"{printable(page.path)}: {page.page.fault}" for page in faulty[:_MOST_NAMED])
+    more = f"; and {len(faulty) - _MOST_NAMED} more" if len(faulty) > _MOST_NAMED else ""
+    yield f"Not valid YAML, and so read line by line: the head of {named}{more}. Put such values in quotes."
+
+
 class DefinitionFiles:
     """Reads such files for one session."""
 
@@ -68,8 +80,11 @@ class DefinitionFiles:
         trusts: Callable[[Item], bool] = lambda item: False,
         *,
         levels: frozenset[Level] = frozenset(Level),
+        at_one_moment: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         """`trusts` tells whether what a file of the folder defines applies; files from elsewhere are the user's own.
+
+        Inside `at_one_moment` it is asked for many files, and answers as of its beginning.
 
         An administrator's files always apply, whatever the `levels`.
         """
@@ -77,6 +92,7 @@ class DefinitionFiles:
         self._levels = levels | {Level.MANAGED}
         self._ground: ProjectFolder = ground_of(around)
         self._trusts = trusts
+        self.at_one_moment: Final = at_one_moment
         self._more: tuple[DefinitionFolder, ...] = ()
         self._door: Door | None = None
 

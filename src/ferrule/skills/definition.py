@@ -58,9 +58,9 @@ def skill_of(written: WrittenPage, name: str) -> SkillDefinition:
         raise BadPage(f"{written.path!r} is skipped: {name!r} is not a valid name. Use letters, digits, `-` and `_`")
     words = " ".join(filter(None, (text_of(head, "description"), text_of(head, "when_to_use"))))
     is_command = written.shelf.kind is ItemKind.COMMAND
-    description = words or (_first_line(written.page.body) if is_command else "")
+    description = words or _first_line(written.page.body)
     if not description:
-        raise BadPage(f"{written.path} is skipped: it has no `description`, so the model cannot tell when to use it")
+        raise BadPage(f"{written.path} is skipped: it has neither a `description` nor a text")
     return SkillDefinition(
         name=name,
         description=description[:LONGEST_DESCRIPTION],

@@ -1,0 +1,27 @@
+"""What real set-ups hold, through the command line: odd heads, styles, plugins, servers that wait."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.agents.test_agent_files import put
+from tests.cli.prompting import ask, lines_of
+from tests.cli.running import ferrule
+from tests.requirement import requirement
+
+
+@requirement("TASK-1", "TASK-2", "CLI-1")
+def test_odd_heads_are_used_and_a_warning_names_each_kind_of_file(tmp_path: Path) -> None:
+    put(tmp_path / ".claude/agents/star.md", "---\nname: star\ndescription: d\ntools: *\n---\nDo it.")
+    put(tmp_path / ".claude/agents/none.md", "---\ndescription: d\n---\nDo it.")
+    put(tmp_path / ".claude/commands/deploy.md", "---\nallowed-tools: *\n---\nDeploy.")
+
+    asked = ask(tmp_path, [{"text": "Well."}], "Hello", "--trust", "--output-format", "stream-json", "--verbose")
+    listed = ferrule(tmp_path, "tools", "--trust")
+
+    first = lines_of(asked)[0]
+    assert "star" in first["agents"]
+    assert first["slash_commands"] == ["deploy"]
+    for done in (asked, listed):
+        for words in (b"agents/star.md: a value begins with", b"commands/deploy.md: a value", b"none.md is skipped"):
+            assert done.stderr.count(words) == 1
