@@ -25,3 +25,17 @@ def test_odd_heads_are_used_and_a_warning_names_each_kind_of_file(tmp_path: Path
     for done in (asked, listed):
         for words in (b"agents/star.md: a value begins with", b"commands/deploy.md: a value", b"none.md is skipped"):
             assert done.stderr.count(words) == 1
+
+
+@requirement("CLI-1", "SET-4")
+def test_an_output_style_of_the_folder_is_in_the_init_line_once_it_is_trusted(tmp_path: Path) -> None:
+    put(tmp_path / ".claude/output-styles/house.md", "---\ndescription: Ours.\n---\nBe brief.")
+    put(tmp_path / ".claude/settings.json", '{"outputStyle": "house"}')
+    flags = ("Hello", "--output-format", "stream-json", "--verbose")
+
+    trusted = ask(tmp_path, [{"text": "Well."}], *flags, "--trust")
+    untrusted = ask(tmp_path, [{"text": "Well."}], *flags)
+
+    assert lines_of(trusted)[0]["output_style"] == "house"
+    assert lines_of(untrusted)[0]["output_style"] == "default"
+    assert b"outputStyle" in untrusted.stderr

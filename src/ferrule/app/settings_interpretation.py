@@ -55,6 +55,7 @@ _USED: Final = frozenset(
         "smallModel",
         "apiKey",
         "customApiUrl",
+        "outputStyle",
     }
 )
 _HTTPS: Final = (("permissions", "auto_approve_https"), ("permissions", "pre_approval", "auto_approve_https"))
@@ -83,6 +84,7 @@ class Understood:
     hooks: HookBook = NO_HOOKS
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     model: ModelChoice = field(default_factory=ModelChoice)
+    output_style: str = ""
     approves_https: bool = False
     """Whether any page may be fetched over https without a question."""
     sandbox: SandboxPolicy | None = None
@@ -152,6 +154,7 @@ def interpret_settings(current: Current, workspace: str | None = None) -> Unders
         hooks=hooks,
         environment={name: one.value for name, one in layered.environment.items()},
         model=_model(layered),
+        output_style=_value(layered, "outputStyle") or "",
         approves_https=_approves_https(layered),
         sandbox=_sandbox(layered, workspace),
         readable=allowed_reads(layered, workspace),

@@ -151,6 +151,7 @@ def load_session_settings(
         hooks=found.hooks,
         environment=found.environment,
         model=found.model,
+        output_style=found.output_style or base.output_style,
         pre_approval=replace(base.pre_approval, https=found.approves_https),
         reload=ReloadedPolicy(live, base.mode, base.cwd),
         pages=DefinitionFiles(

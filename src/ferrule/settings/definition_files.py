@@ -25,7 +25,9 @@ from .settings_loading import content_of
 from .trust_items import Item, ItemKind, ProjectFolder, is_below, printable
 from .trust_store import ground_of
 
-_NAMES: Final = {ItemKind.AGENT: "agents", ItemKind.SKILL: "skills", ItemKind.COMMAND: "commands"}
+_NAMES: Final = {ItemKind.AGENT: "agents", ItemKind.SKILL: "skills", ItemKind.COMMAND: "commands"} | {
+    ItemKind.STYLE: "output-styles"
+}
 _MOST_NAMED: Final = 3
 _SHARED: Final = ".agents"
 """Where other programs look for skills too."""
@@ -145,7 +147,7 @@ class DefinitionFiles:
         return WrittenPage(shelf=shelf, path=path, page=page, counts=self._counts(shelf, path, content))
 
     def _counts(self, shelf: DefinitionFolder, path: str, content: bytes) -> bool:
-        if shelf.level is not Level.PROJECT:
+        if shelf.level is not Level.PROJECT or shelf.kind is ItemKind.STYLE:
             return True
         item = item_of_file(shelf.kind, path, content, self._ground)
         return item is None or self._trusts(item)

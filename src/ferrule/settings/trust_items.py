@@ -47,6 +47,8 @@ class ItemKind(StrEnum):
     AGENT = "agent"
     SKILL = "skill"
     COMMAND = "command"
+    STYLE = "output style"
+    """A file that only has words: never an item."""
     DENY = "deny rule"
     ASK = "ask rule"
 
