@@ -39,3 +39,24 @@ def test_an_output_style_of_the_folder_is_in_the_init_line_once_it_is_trusted(tm
     assert lines_of(trusted)[0]["output_style"] == "house"
     assert lines_of(untrusted)[0]["output_style"] == "default"
     assert b"outputStyle" in untrusted.stderr
+
+
+@requirement("CLI-1", "TASK-2", "HOOK-1")
+def test_an_enabled_plugin_is_in_the_init_line_and_its_hook_refuses(tmp_path: Path) -> None:
+    plugin = tmp_path / "home/.claude/plugins/marketplaces/market/demo"
+    put(plugin.parent / ".claude-plugin/marketplace.json", '{"plugins": [{"name": "demo", "source": "./demo"}]}')
+    put(plugin / "commands/greet.md", "Greet $ARGUMENTS.")
+    hook = 'test -d \\"$CLAUDE_PLUGIN_ROOT\\" && echo not here >&2; exit 2'
+    group = f'[{{"matcher": "Bash", "hooks": [{{"type": "command", "command": "{hook}"}}]}}]'
+    put(plugin / "hooks/hooks.json", f'{{"description": "x", "hooks": {{"PreToolUse": {group}}}}}')
+    put(tmp_path / "home/.claude/settings.json", '{"enabledPlugins": {"demo@market": true, "gone@market": true}}')
+    touch = {"name": "Bash", "input": {"command": "touch gone"}}
+
+    done = ask(tmp_path, [{"calls": [touch]}, {"text": "."}], "/demo:greet Ann", "--output-format", "stream-json")
+
+    lines = lines_of(done)
+    assert lines[0]["plugins"] == [{"name": "demo", "path": str(plugin)}]
+    assert "demo:greet" in lines[0]["slash_commands"]
+    assert any("not here" in str(line) for line in lines if line["type"] == "user")
+    assert not (tmp_path / "gone").exists()
+    assert b"the plugin gone@market is not loaded" in done.stderr

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import cached_property
 from typing import Final
 
 from ..settings.definition_files import BadPage, DefinitionFiles, WrittenPage, describe_faults
-from ..settings.folder_items import markdown_below
 from ..settings.trust_items import ItemKind
 from .agent_kinds import BUILT_IN, AgentKind, kind_of
 
@@ -68,12 +68,13 @@ class Agents:
         if pages is None:
             return
         for shelf in pages.shelves(ItemKind.AGENT):
-            for path in markdown_below(shelf.path):
+            for path, _ in shelf.files():
                 if os.path.basename(path).lower() == "readme.md":
                     continue  # about the folder, and for people
                 try:
                     written = pages.read(shelf, path)
                     kind = kind_of(written)
+                    kind = replace(kind, name=shelf.prefix + kind.name) if shelf.prefix else kind
                 except BadPage as reason:
                     warnings.append(str(reason))
                     continue

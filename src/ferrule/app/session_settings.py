@@ -37,6 +37,7 @@ from .live_rules import Policy
 if TYPE_CHECKING:
     from ..host.files.checkpoints import Checkpoints
     from ..mcp.servers import McpServers
+    from ..settings.plugins import Plugin
     from ..tools.bash import Analyse
 
 CONCURRENCY_VARIABLES = (
@@ -102,6 +103,8 @@ class Settings:
     """Where skills and agents are read from; without it only the built-in ones exist."""
     agents: tuple[AgentKind, ...] = ()
     """Kinds of agents that a program defines; they take precedence over those from files."""
+    plugins: tuple[Plugin, ...] = ()
+    """What they contain is in the other settings already; these are for whoever asks which there are."""
     output_style: str = ""
     """The name of one; empty for the default."""
     agent_caps: Caps = field(default_factory=lambda: Caps.from_environment(os.environ))

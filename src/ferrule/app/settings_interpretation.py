@@ -56,6 +56,8 @@ _USED: Final = frozenset(
         "apiKey",
         "customApiUrl",
         "outputStyle",
+        "enabledPlugins",
+        "extraKnownMarketplaces",
     }
 )
 _HTTPS: Final = (("permissions", "auto_approve_https"), ("permissions", "pre_approval", "auto_approve_https"))

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from ..core.values import named_value
 from ..mcp.config import ServerConfig
@@ -20,6 +20,9 @@ from ..settings.settings_loading import Loaded, load, load_text
 from .reading_door import ReadingDoor
 from .session_settings import Settings
 from .settings_interpretation import ReloadedPolicy, SettingsError, interpret_settings, open_layers, require_guards
+
+if TYPE_CHECKING:
+    from ..settings.plugins import Plugin
 
 FLAG: Final = "--mcp-config"
 CLAUDE_FILE: Final = ".claude.json"
@@ -107,7 +110,7 @@ def load_session_settings(
     trusting: bool = False,
     server_sources: Iterable[str] = (),
     strict_servers: bool = False,
-    more: Iterable[Loaded] = (),
+    plugin_folders: Iterable[str | os.PathLike[str]] = (),
     look: Callable[[LiveSettings], None] | None = None,
     project_hooks: bool = True,
     ways_on: str | None = None,
@@ -115,7 +118,8 @@ def load_session_settings(
     """`base` with what the settings of its directory say. Raises `SettingsError`.
 
     `settings` and `server_sources` are files or their JSON; `flags` are
-    settings by the name of whatever gave them; `more` was read already.
+    settings by the name of whatever gave them; `plugin_folders` are those of
+    plugins besides the enabled ones.
     `look` may ask a person to trust the folder before its contents apply.
     `ways_on` is what to do where hooks of the folder could refuse something
     and are not trusted; without it the session continues without them.
@@ -130,10 +134,11 @@ def load_session_settings(
         trusting=trusting,
         mode=base.mode,
         project_hooks=project_hooks,
-        more=(*own, *load_given_servers(server_sources), *more),
+        more=(*own, *load_given_servers(server_sources)),
     )
     if look is not None:
         look(live)
+    plugins, plugin_notes = _add_plugins(live, base.cwd, tuple(plugin_folders))
     if ways_on is not None:
         require_guards(live.current(), ways_on)
     found = interpret_settings(live.current(), base.cwd)
@@ -159,8 +164,29 @@ def load_session_settings(
             lambda item: live.current().standing.counts(item),  # noqa: PLW0108 - of the moment it is asked
             levels=levels,
             at_one_moment=live.at_one_moment,
-        ),
+        ).join(shelf for plugin in plugins for shelf in plugin.shelves),
+        plugins=plugins,
     )
     if made.pages is not None:
         made = replace(made, pages=made.pages.behind(ReadingDoor(made)))
-    return Gathered(settings=made, given_rules=found.given_rules, warnings=(*found.warnings, *notes))
+    return Gathered(settings=made, given_rules=found.given_rules, warnings=(*found.warnings, *plugin_notes, *notes))
+
+
+def _add_plugins(
+    live: LiveSettings, cwd: str, folders: tuple[str | os.PathLike[str], ...]
+) -> tuple[tuple[Plugin, ...], tuple[str, ...]]:
+    """What the settings enable and what was given, with their hooks and servers among the settings."""
+    layered = live.current().layered
+    if not folders and not any(key[0] == "enabledPlugins" for key in (*layered.values, *layered.lists)):
+        return (), ()
+    from ..settings.marketplaces import find_enabled
+    from ..settings.plugins import PluginError, entries_of_plugins, load_plugins
+
+    config_folder = surroundings(cwd, os.environ).config_folder
+    enabled = find_enabled(layered, cwd=cwd, config_folder=config_folder)
+    try:
+        plugins, warnings = load_plugins(folders, enabled.found)
+        live.add(entries_of_plugins(plugins, cwd))
+    except PluginError as error:
+        raise SettingsError(str(error)) from None
+    return plugins, (*enabled.warnings, *warnings)

@@ -203,6 +203,7 @@ class Conversing:
             servers=[_standing(server) for server in opened.connections],
             commands=opened.commands.names(),
             skills=[skill.name for skill in opened.commands.skills()],
+            plugins=[plugin.line for plugin in self._settings.plugins],
             output_style=opened.style,
         )
 

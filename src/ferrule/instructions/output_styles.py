@@ -15,7 +15,6 @@ from typing import Final
 
 from ..core.values import named_value
 from ..settings.definition_files import BadPage, DefinitionFiles, WrittenPage, describe_faults
-from ..settings.folder_items import markdown_below
 from ..settings.heads import text_of, truth_of
 from ..settings.levels import Level
 from ..settings.trust_items import ItemKind
@@ -105,7 +104,7 @@ class OutputStyles:
         """Each with whether the user or an administrator wrote it."""
         pages = self._pages
         shelves = tuple(pages.shelves(ItemKind.STYLE)) if pages else ()
-        files = ((shelf, path) for shelf in shelves for path in markdown_below(shelf.path))
+        files = ((shelf, path) for shelf in shelves for path, _ in shelf.files())
         for shelf, path in (one for _, one in zip(range(MOST), files, strict=False)):
             assert pages is not None
             try:

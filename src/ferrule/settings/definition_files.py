@@ -8,6 +8,7 @@ administrator may link to anywhere.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
@@ -15,9 +16,10 @@ from typing import Final
 
 from ..core.ports import Door
 from ..core.values import named_value, plain_value
+from ..host.files.open_files import digest_of
 from ..host.files.text_files import NotText
 from ..host.storage.front_matter import BadHead, HeadedText, split_head
-from .folder_items import FAMILIES, item_of_file
+from .folder_items import FAMILIES, SKILL_FILE, item_of_file, markdown_below, skills_in
 from .heads import text_of
 from .levels import Level, SettingsContext
 from .settings_files import FOLDERS
@@ -33,6 +35,9 @@ _SHARED: Final = ".agents"
 """Where other programs look for skills too."""
 
 
+_PLUGIN_ROOT: Final = re.compile(r"\$\{(?:CLAUDE|FERRULE)_PLUGIN_ROOT\}")
+
+
 class BadPage(ValueError):
     """The file cannot be used. The message names it and says why."""
 
@@ -46,6 +51,23 @@ class DefinitionFolder:
     path: str
     prefix: str = ""
     """Prefix for the names of what is found there."""
+    root: str = ""
+    """The folder of the plugin that it belongs to."""
+
+    def files(self) -> Iterator[tuple[str, str]]:
+        """Each file with the name it gives; a command in a folder of its own has that folder's name before it.
+
+        Plugins also name single files, and single folders of skills.
+        """
+        if self.kind is ItemKind.SKILL:
+            own = os.path.join(self.path, SKILL_FILE)
+            alone = [(os.path.basename(self.path), own)] if self.root and os.path.isfile(own) else None
+            yield from ((path, self.prefix + name) for name, path in alone or skills_in(self.path))
+        elif self.root and os.path.isfile(self.path):
+            yield self.path, self.prefix + _stem(os.path.basename(self.path))
+        else:
+            for path in markdown_below(self.path):
+                yield path, self.prefix + _stem(os.path.relpath(path, self.path)).replace(os.sep, ":")
 
 
 @named_value
@@ -61,6 +83,10 @@ class WrittenPage:
         """As its head names it; a file of an untrusted folder cannot choose where requests go."""
         name = text_of(self.page.head, "model")
         return name if self.counts or name in FAMILIES else ""
+
+
+def _stem(name: str) -> str:
+    return os.path.splitext(name)[0]
 
 
 def describe_faults(written: Iterable[WrittenPage]) -> Iterator[str]:
@@ -97,6 +123,8 @@ class DefinitionFiles:
         self.at_one_moment: Final = at_one_moment
         self._more: tuple[DefinitionFolder, ...] = ()
         self._door: Door | None = None
+        self._of_plugins = dict[str, str]()
+        """The digests of the files of plugins as they were first read: what is written there later is only words."""
 
     def join(self, more: Iterable[DefinitionFolder]) -> DefinitionFiles:
         """With further shelves after these, whatever the levels."""
@@ -137,7 +165,8 @@ class DefinitionFiles:
             raise BadPage(f"{shown} is skipped: {objection}")
         try:
             content = content_of(path)
-            page = split_head(content.decode())
+            text = content.decode()
+            page = split_head(_PLUGIN_ROOT.sub(lambda _: shelf.root, text) if shelf.root else text)
         except OSError as error:
             raise BadPage(f"{shown} is skipped: {error.strerror or error}") from None
         except UnicodeDecodeError:
@@ -147,6 +176,9 @@ class DefinitionFiles:
         return WrittenPage(shelf=shelf, path=path, page=page, counts=self._counts(shelf, path, content))
 
     def _counts(self, shelf: DefinitionFolder, path: str, content: bytes) -> bool:
+        if shelf.root:
+            digest = digest_of(content)
+            return self._of_plugins.setdefault(path, digest) == digest
         if shelf.level is not Level.PROJECT or shelf.kind is ItemKind.STYLE:
             return True
         item = item_of_file(shelf.kind, path, content, self._ground)

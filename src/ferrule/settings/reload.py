@@ -104,6 +104,11 @@ class LiveSettings:
         finally:
             self._is_held -= 1
 
+    def add(self, more: tuple[Loaded, ...]) -> None:
+        """Further files, which were found by what these settings say."""
+        self._given = (*self._given, *more)
+        self._current = self._load()
+
     def current(self) -> Current:
         if not self._is_held and self.may_have_changed():
             new = self._load()

@@ -21,6 +21,7 @@ from ..host.files.open_files import digest_of, open_for_reading
 from ..host.files.text_files import NotText
 from .command_files import paths_named, uncovered_parts
 from .layers import ALLOW, ASK, DENY, DIRECTORIES, MODE, canonical
+from .marketplaces import MARKETPLACES, digests_of_marketplace
 from .settings_entries import Entry, Key
 from .settings_loading import content_of
 from .untrusted_keys import narrows
@@ -149,7 +150,9 @@ def item_of_entry(entry: Entry, ground: ProjectFolder, digests: dict[str, str | 
     if kind is None:
         return None
     file = ground.name_of(entry.source.path)
-    named = digest_named_files(_commands_of(entry, kind), (ground.cwd,), ground, digests)
+    named: Any = digest_named_files(_commands_of(entry, kind), (ground.cwd,), ground, digests)
+    if entry.key[0] == MARKETPLACES:
+        named = {ground.name_of(path): digest for path, digest in digests_of_marketplace(entry.value, ground.cwd)}
     digest = digest_for(kind, file, [list(entry.key), entry.value, named])
     uncovered = uncovered_by(_command_lines(entry, kind), ground)
     return Item(kind=kind, file=file, words=_words(kind, entry), digest=digest, uncovered=uncovered)

@@ -10,15 +10,12 @@ from typing import Any, Final
 
 from ..core.values import named_value
 from ..settings.definition_files import BadPage, WrittenPage
-from ..settings.heads import names_of, text_of, truth_of
+from ..settings.heads import NAME, names_of, text_of, truth_of
 from ..settings.levels import Level
 from ..settings.trust_items import ItemKind
 
 LONGEST_DESCRIPTION: Final = 1536
 """Characters of a description that are listed."""
-
-NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,62}[A-Za-z0-9_])?")
-"""The valid names of a skill, or of a plugin with skills."""
 
 _FOLDER: Final = re.compile(r"\$\{(?:CLAUDE|FERRULE)_SKILL_DIR\}")
 

@@ -9,7 +9,6 @@ from typing import Final
 
 from ..host.search.globs import BadGlob, anywhere
 from ..settings.definition_files import BadPage, DefinitionFiles, DefinitionFolder, WrittenPage, describe_faults
-from ..settings.folder_items import markdown_below, skills_in
 from ..settings.levels import Level
 from ..settings.trust_items import ItemKind
 from .definition import SkillDefinition, skill_of
@@ -95,16 +94,7 @@ class Skills:
     def _files(self) -> Iterator[tuple[DefinitionFolder, str, str]]:
         shelves = (*self._pages.shelves(ItemKind.SKILL), *self._pages.shelves(ItemKind.COMMAND))
         for shelf in sorted(shelves, key=lambda shelf: (shelf.kind is ItemKind.COMMAND, _ORDER.index(shelf.level))):
-            if shelf.kind is ItemKind.SKILL:
-                yield from ((shelf, path, shelf.prefix + name) for name, path in skills_in(shelf.path))
-            else:
-                yield from _commands_in(shelf)
-
-
-def _commands_in(shelf: DefinitionFolder) -> Iterator[tuple[DefinitionFolder, str, str]]:
-    """A command in a folder of its own has the name of that folder before it."""
-    for path in markdown_below(shelf.path):
-        yield shelf, path, shelf.prefix + os.path.relpath(path, shelf.path)[: -len(".md")].replace(os.sep, ":")
+            yield from ((shelf, path, name) for path, name in shelf.files())
 
 
 def _is_about(skill: SkillDefinition, relative: str) -> bool:
