@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,11 @@ import pytest
 
 from ferrule import Settings
 from ferrule.agents.agent_catalog import Agents
-from ferrule.app.live_rules import Policy
-from ferrule.app.settings_interpretation import SettingsError, open_layers
-from ferrule.app.settings_sources import Gathered, load_session_settings
+from ferrule.app.session_settings import SessionPolicy
+from ferrule.app.settings_interpretation import load_session_settings
 from ferrule.instructions.output_styles import OutputStyles
 from ferrule.mcp.config import Stdio
+from ferrule.settings.settings_sources import SettingsError, open_layers
 from ferrule.skills.skill_catalog import Skills
 from tests.agents.test_agent_files import put
 from tests.requirement import requirement
@@ -55,14 +56,19 @@ def _market(folder: Path, *entries: dict[str, Any], **more: Any) -> Path:
     return folder
 
 
+@dataclass(frozen=True)
+class Gathered:
+    settings: Settings
+    policy: SessionPolicy
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return self.policy.warnings
+
+
 def _gather(project: Path, *folders: Path, trusting: bool = False) -> Gathered:
     base = Settings(cwd=str(project), state_folder=project.parent / "state")
-    return load_session_settings(base, plugin_folders=folders, trusting=trusting)
-
-
-def _policy(found: Gathered) -> Policy:
-    assert found.settings.reload is not None
-    return found.settings.reload()
+    return Gathered(*load_session_settings(base, plugin_folders=folders, trusting=trusting))
 
 
 def _skills(found: Gathered) -> Skills:
@@ -185,7 +191,7 @@ def test_a_plugin_inside_of_the_workspace_is_protected_and_counts_as_it_was_at_t
 
     assert skills.read("demo:tidy").allowed == ()
     assert not skills.read("demo:tidy").may_run
-    assert str(plugin) in _policy(found).more_paths.protected
+    assert str(plugin) in found.policy.more_paths.protected
 
 
 def test_what_is_not_there_is_named_and_the_rest_is_loaded(project: Path) -> None:
@@ -249,7 +255,7 @@ def test_hooks_that_cannot_be_read_are_an_error_or_leave_nothing_allowed(project
     put(plugin / "hooks/hooks.json", "{")
     _write(home / ".claude/settings.json", ON)
 
-    assert "hooks.json cannot be read" in (_policy(_gather(project)).lost or "")
+    assert "hooks.json cannot be read" in (_gather(project).policy.lost or "")
     with pytest.raises(SettingsError, match="cannot be read"):
         _gather(project.parent, plugin)
 
@@ -267,7 +273,8 @@ def test_an_administrators_choice_of_marketplaces_leaves_none(project: Path) -> 
 
 def test_without_plugins_nothing_is_loaded_for_them(project: Path) -> None:
     program = (
-        "import sys; from ferrule import Settings; from ferrule.app.settings_sources import load_session_settings;"
+        "import sys; from ferrule import Settings;"
+        "from ferrule.app.settings_interpretation import load_session_settings;"
         f"load_session_settings(Settings(cwd={str(project)!r})); print('ferrule.settings.plugins' in sys.modules)"
     )
 

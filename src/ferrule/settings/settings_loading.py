@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 from ..core.values import plain_value
 from ..host.files.open_files import digest_of, kind_of, open_for_reading
 from ..host.files.text_files import NotText
-from .json_places import as_in_file, without, write_place
+from ..text.json_reader import NotJson
+from .json_places import Parsed, Place, as_in_file, parse, without, write_place
 from .levels import SettingsPath, Source
 from .plain_servers import is_plain
 from .settings_files import SettingsKind
-from .strict_json import NotJson, Parsed, Place, parse
 
 if TYPE_CHECKING:
     from .faults import Fault

