@@ -219,7 +219,7 @@ def _with_root(said: Any, root: str) -> Any:
             return [_with_root(one, root) for one in cast(list[Any], said)]
         case dict():
             held = {key: _with_root(one, root) for key, one in cast(dict[str, Any], said).items()}
-            if isinstance(command := held.get("command"), str) and "args" not in held:
+            if isinstance(command := held.get("command"), str) and not {"args", "shell"} & held.keys():
                 held["command"] = f"export CLAUDE_PLUGIN_ROOT={shlex.quote(root)}; {command}"
             return held
         case _:
