@@ -127,7 +127,8 @@ def open_session(
     )
     session_hooks.attach(session)
     delegated.spawner.attach(session, session_hooks.parts_for_agent)
-    _warn(delegated.spawner.agents, delegated.skills)
+    if "agents" not in parts:  # whoever made them has their warnings
+        _warn(delegated.spawner.agents, delegated.skills)
     return session
 
 
@@ -151,7 +152,7 @@ def _build_delegation(settings: Settings, ground: SessionServices, parts: Sessio
     states: dict[str, SessionState] = {}
     skills = parts.get("skills") or (Skills(settings.pages) if settings.pages else None)
     spawner = AgentLauncher(
-        Agents(settings.pages, settings.agents),
+        parts.get("agents") or Agents(settings.pages, settings.agents),
         caps=settings.agent_caps,
         models=parts.get("models"),
         model={**os.environ, **settings.environment}.get(MODEL_VARIABLE, ""),
