@@ -141,7 +141,7 @@ def test_a_prompt_that_the_filter_of_a_log_has_taken_is_named() -> None:
 
 @requirement("PROG-1")
 def test_no_key_is_a_failure_and_not_wrong_usage(tmp_path: Path) -> None:
-    keys = dict.fromkeys(("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL"), "")
+    keys = {"ANTHROPIC_API_KEY": "", "ANTHROPIC_AUTH_TOKEN": "", "ANTHROPIC_BASE_URL": ""}
 
     done = ferrule(tmp_path, "-p", "Hi", "--model", "claude-opus-4-8", env=keys)
 
@@ -180,6 +180,19 @@ def test_flags_that_mean_something_together_are_settled(line: list[str], fork: b
     check_prompt(chosen)
 
     assert (chosen.fork_session, chosen.permission_prompt_tool) == (fork, tool)
+
+
+def test_rules_that_allow_nothing_and_folders_that_do_not_exist_are_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = parse_prompt(
+        ["Hi", "--cwd", str(tmp_path), "--allow", "Read,*", "Edit(a b) Fo*", "mcp__a__*", "--add-dir", ".", "no"]
+    )
+
+    check_prompt(chosen)
+
+    assert (chosen.allow, chosen.add_dir) == (["Read", "Edit(a b)", "mcp__a__*"], ["."])
+    assert capsys.readouterr().err.count("\n") == 3
 
 
 def test_agents_are_read_as_json() -> None:
