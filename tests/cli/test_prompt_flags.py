@@ -14,6 +14,7 @@ from ferrule.cli.exits import UsageError
 from ferrule.cli.logs import log_more
 from ferrule.cli.parser import parse_prompt
 from ferrule.cli.prompt_checks import check_prompt, missing_prompt
+from ferrule.cli.session_flags import settings_from
 from ferrule.testing.model_server import ModelServer
 from tests.cli.prompting import ask, call, script
 from tests.cli.running import FERRULE, HANG, environment, ferrule
@@ -183,15 +184,28 @@ def test_flags_that_mean_something_together_are_settled(line: list[str], fork: b
 
 
 def test_rules_that_allow_nothing_and_folders_that_do_not_exist_are_left_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     chosen = parse_prompt(
-        ["Hi", "--cwd", str(tmp_path), "--allow", "Read,*", "Edit(a b) Fo*", "mcp__a__*", "--add-dir", ".", "no"]
+        [
+            "Hi",
+            "--cwd",
+            str(tmp_path),
+            "--setting-sources=",
+            "--allow",
+            "Read,*",
+            "Edit(a b) Fo*",
+            "--add-dir",
+            ".",
+            "no",
+        ]
     )
 
-    check_prompt(chosen)
+    settings = settings_from(chosen)
 
-    assert (chosen.allow, chosen.add_dir) == (["Read", "Edit(a b)", "mcp__a__*"], ["."])
+    assert [rule.text for rule in settings.rules] == ["Read", "Edit(a b)"]
+    assert settings.added_directories == (str(tmp_path),)
     assert capsys.readouterr().err.count("\n") == 3
 
 

@@ -6,13 +6,12 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
 from .exits import UsageError
 from .prompt_flags import NOT_YET, UNUSED
-from .session_flags import split_rules
 
 THINKING_TOKENS = 31_999
 """For a model that needs a number; others decide by themselves."""
@@ -26,8 +25,6 @@ def check_prompt(chosen: argparse.Namespace) -> None:
     chosen.system_prompt = _text_or_file(chosen, "system-prompt")
     chosen.append_system_prompt = _text_or_file(chosen, "append-system-prompt")
     chosen.agents = None if chosen.agents is None else _parse_agents(chosen.agents)
-    chosen.allow = list(_usable_rules(chosen.allow))
-    chosen.add_dir = list(_existing_directories(chosen.add_dir, chosen.cwd or ""))
     if chosen.bare:
         chosen.strict_mcp_config = True
     for warning in _warnings_about(chosen):
@@ -110,41 +107,6 @@ def _parse_agents(text: str) -> Mapping[str, Mapping[str, Any]]:
         if not isinstance(agent, dict) or not all(isinstance(agent.get(key), str) for key in ("description", "prompt")):  # pyright: ignore[reportUnknownMemberType]
             raise UsageError(f"--agents: `{name}` needs a description and a prompt: {form}.")
     return agents
-
-
-_WITHOUT_PATHS = frozenset({"Write", "NotebookEdit", "MultiEdit", "Glob"})
-"""Tools whose paths are those of Edit and Read."""
-
-
-def _usable_rules(texts: Iterable[str]) -> Iterator[str]:
-    """Without those that Claude Code leaves out with a warning. They allow nothing, so no more is allowed."""
-    for rule in (rule for text in texts for rule in split_rules(text)):
-        name, _, path = rule.partition("(")
-        fault = _fault_of_allow(rule) if "*" in name or (path and name in _WITHOUT_PATHS) else None
-        if fault is None:
-            yield rule
-        else:
-            print(f"ferrule: {fault} It allows nothing.", file=sys.stderr)
-
-
-def _fault_of_allow(rule: str) -> str | None:
-    from ..core.verdicts import Behavior
-    from ..permissions.rules import RuleError, parse_rule
-
-    try:
-        parse_rule(rule, Behavior.ALLOW, "--allow")
-    except RuleError as error:
-        return str(error)
-    return None
-
-
-def _existing_directories(given: Iterable[str], cwd: str) -> Iterator[str]:
-    for directory in given:
-        if directory and os.path.isdir(os.path.join(cwd, os.path.expanduser(directory))):
-            yield directory
-        else:
-            name = directory or "an empty name"
-            print(f"ferrule: --add-dir: {name} is not a directory, so it was left out.", file=sys.stderr)
 
 
 def _warnings_about(chosen: argparse.Namespace) -> Iterator[str]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 MODES = ("default", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions")
 EVERY_TOOL = "default"
 """The value of `--tools` that means all of them."""
+_WITHOUT_PATHS = frozenset({"Write", "NotebookEdit", "MultiEdit", "Glob"})
+"""Tools whose paths are those of Edit and Read."""
 _OF_ADMINISTRATORS = frozenset(
     {"allowManagedPermissionRulesOnly", "allowManagedHooksOnly", "allowManagedMcpServersOnly"}
 )
@@ -120,7 +122,7 @@ def _as_settings(chosen: argparse.Namespace, cwd: str) -> dict[str, dict[str, An
             raise UsageError(f"--dangerously-skip-permissions and --permission-mode {mode} contradict each other.")
         mode = "bypassPermissions"
     flags = {
-        "--allow": {"allow": [rule for text in chosen.allow for rule in split_rules(text)]},
+        "--allow": {"allow": list(_usable_allows(rule for text in chosen.allow for rule in split_rules(text)))},
         "--deny": {"deny": [rule for text in chosen.deny for rule in split_rules(text)]},
         "--permission-mode": {"defaultMode": mode},
         "--add-dir": {"additionalDirectories": list(_directories(chosen.add_dir, cwd))},
@@ -131,6 +133,25 @@ def _as_settings(chosen: argparse.Namespace, cwd: str) -> dict[str, dict[str, An
     if getattr(chosen, "bare", False):
         given["--bare"] = {"disableAllHooks": True}
     return given
+
+
+def _usable_allows(rules: Iterable[str]) -> Iterator[str]:
+    """Without those that name no tool in full or a path of the wrong one: Claude Code warns of them and goes on.
+
+    They allow nothing, so leaving one out allows no more.
+    """
+    from ..core.verdicts import Behavior
+    from ..permissions.rules import RuleError, parse_rule
+
+    for rule in rules:
+        name, _, path = rule.partition("(")
+        if "*" in name or (path and name in _WITHOUT_PATHS):
+            try:
+                parse_rule(rule, Behavior.ALLOW, "--allow")
+            except RuleError as error:
+                print(f"ferrule: {error} It allows nothing.", file=sys.stderr)
+                continue
+        yield rule
 
 
 def _load_managed(text: str | None) -> Iterator[Loaded]:
@@ -168,9 +189,11 @@ def split_rules(text: str) -> list[str]:
 def _directories(given: Iterable[str], cwd: str) -> Iterator[str]:
     for directory in given:
         path = os.path.abspath(os.path.join(cwd, os.path.expanduser(directory)))
-        if not directory or not os.path.isdir(path):
-            raise UsageError(f"--add-dir: {directory or 'an empty name'} is not a directory.")
-        yield path
+        if directory and os.path.isdir(path):
+            yield path
+        else:
+            name = directory or "an empty name"
+            print(f"ferrule: --add-dir: {name} is not a directory, so it was left out.", file=sys.stderr)
 
 
 def _only_tools(given: list[str] | None) -> frozenset[str] | None:
