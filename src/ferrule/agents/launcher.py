@@ -11,17 +11,17 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Final, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from ..core.context import ToolContext
 from ..core.events import AgentStarted, TurnEnded
-from ..core.model import AssistantTurn, ModelFacts, ModelProvider, Turn, Usage
+from ..core.model import AssistantTurn, ModelFacts, ModelProvider, Usage
 from ..core.ports import AfterCall, Approver, Judge, NoteSource, TurnHooks
 from ..core.state import SessionState
 from ..core.values import named_value
 from ..engine.compaction import Compaction
 from ..engine.gate import Ticket
-from ..engine.message_history import MessageHistory
+from ..engine.message_history import MessageHistory, last_answer
 from ..engine.pool import Registry
 from ..engine.session import Session
 from ..engine.spending import Spending, TurnLimits
@@ -29,8 +29,6 @@ from .agent_catalog import Agents
 from .agent_kinds import AgentKind
 from .caps import COUNT_VARIABLE, DEPTH_VARIABLES, Caps
 from .narrowing import AsksNobody, OnlyLooks, tools_of
-
-LONGEST_TITLE: Final = 80
 
 
 class NotStarted(Exception):
@@ -195,7 +193,7 @@ class AgentLauncher:
         return AgentReport(
             id=child.agent.rpartition("/")[2],
             kind=errand.kind.name,
-            text=_last_words(child.history),
+            text=last_answer(child.history).strip(),
             ended=ended,
             usage=child.spending.usage,
             calls=sum(len(turn.calls) for turn in child.history if isinstance(turn, AssistantTurn)),
@@ -284,9 +282,3 @@ def _registry(parent: Session, kind: AgentKind, *, deepest: bool) -> Registry:
     if not len(registry.pool):
         raise NotStarted(f"None of the tools of {kind.name} can be used here: {', '.join(kind.tools or ())}.")
     return registry
-
-
-def _last_words(history: list[Turn]) -> str:
-    """Of the last message that has any."""
-    texts = (turn.text.strip() for turn in reversed(history) if isinstance(turn, AssistantTurn))
-    return next(filter(None, texts), "")

@@ -4,35 +4,31 @@ from __future__ import annotations
 
 import json
 import os
-import posixpath
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import Any, Final, Never, cast
 
-from ..core.calls import ToolOutcome
-from ..core.content import View
 from ..core.context import ToolContext
 from ..core.effects import Change, Effects, ReadsPath, Touch, WritesPath
 from ..core.inputs import PathText, ToolInput
 from ..core.ports import Paths
 from ..core.state import SessionState
 from ..core.tool import Tool, ToolError
-from ..core.values import named_value, plain_value
-from ..core.verdicts import Behavior, Confinement, Verdict
+from ..core.values import named_value
+from ..core.verdicts import Behavior
 from ..hooks.hook import Hook, HookBook, Payload, Program
 from ..hooks.hook_matching import everything
 from ..hooks.reply_parsing import OLDER_DECISIONS, PERMISSIONS, HookAnswer, Reply, parse_reply
 from ..hooks.runner import Runner
-from ..host.files.links import part_matches, parts_of
+from ..permissions.described_machine import AbleBox, PathsAsWritten
 from ..permissions.domains import PreApproval
 from ..permissions.modes import Mode
 from ..permissions.path_patterns import Places
-from ..permissions.rules import Origin, read_rules
+from ..permissions.rules import Origin, parse_valid_rules
 from ..tools.skill import Skill, SkillInput
 from ..tools.web_fetch import WebFetch, WebFetchInput
-from .live_rules import LiveRules, Policy
 from .session_services import LateShell, build_policy, sessions_folder
-from .session_settings import Settings
+from .session_settings import SessionRules, Settings
 
 KINDS: Final = {"allow": Behavior.ALLOW, "ask": Behavior.ASK, "deny": Behavior.DENY}
 
@@ -45,7 +41,7 @@ class CallScene:
     home: str
     workspace: str
     paths: Paths
-    rules: LiveRules
+    rules: SessionRules
     directories: tuple[str, ...] = ()
     shell: LateShell | None = None
     """This machine's; `None` in a hypothetical scene, for which no file is read."""
@@ -85,16 +81,12 @@ def tell_scene(
     could make safe is asked about, unless `sandbox` says that one is available.
     """
     root, paths = project_root or cwd, PathsAsWritten(home, symlinks or {})
-
-    def forms(*folders: str) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(form for one in folders for form in (one, paths.resolve(one)[0])))
-
-    policy = settings.reload() if settings.reload else Policy(settings.rules, settings.mode, hooks=settings.hooks)
+    policy = settings.policy_source()()
     policy = policy if policy.mode is settings.mode else replace(policy, mode=settings.mode)
     added = settings.added_directories
-    rules = LiveRules(
+    rules = SessionRules(
         lambda: policy,
-        Places(cwd=forms(cwd), home=forms(home), roots=forms(root, *added)),
+        Places.resolve(paths, cwd=cwd, home=home, roots=(root, *added)),
         SessionState(cwd, added_directories=added),
         lists=settings.path_lists,
         domains=settings.pre_approval,
@@ -115,10 +107,7 @@ def described(
 ) -> CallScene:
     """A hypothetical scene, with its rules. Only these apply, and invalid rules are skipped."""
     origin = Origin("rules", base=project_root or cwd)
-    parsed = (
-        read_rules([(text, origin) for text in rules.get(kind) or ()], behavior).rules
-        for kind, behavior in KINDS.items()
-    )
+    parsed = (parse_valid_rules(rules.get(kind) or (), behavior, origin) for kind, behavior in KINDS.items())
     settings = Settings(
         cwd=cwd,
         rules=tuple(rule for some in parsed for rule in some),
@@ -187,75 +176,6 @@ ELSEWHERE: Final[Mapping[str, Callable[[str], Touch]]] = {
 }
 
 
-@plain_value
-class PathsAsWritten:
-    """Satisfies `core.ports.Paths` without disk access; the only links are the given ones."""
-
-    home: str
-    links: Mapping[str, str] = field(default_factory=dict[str, str])
-
-    def anchor(self, path: str, cwd: str, /) -> str:
-        path = posixpath.join(cwd, self.home + path[1:] if path == "~" or path.startswith("~/") else path)
-        done = "/"
-        for part in path.split("/"):
-            if part == "..":
-                done = posixpath.dirname(self.resolve(done)[0])
-            elif part not in ("", "."):
-                done = posixpath.join(done, part)
-        return done
-
-    def resolve(self, path: str, /) -> tuple[str, tuple[str, ...]]:
-        if not self.links:
-            return path, ()
-        links: list[str] = []
-        done = "/"
-        ahead = path.split("/")[::-1]
-        while ahead:
-            part = ahead.pop()
-            if part == "..":
-                done = posixpath.dirname(done)
-            elif part not in ("", "."):
-                done = posixpath.join(done, part)
-                if done in self.links and len(links) < 40:
-                    links.append(done)
-                    ahead += self.links[done].split("/")[::-1]
-                    done = "/" if self.links[done].startswith("/") else posixpath.dirname(done)
-        return done, tuple(links)
-
-    def is_folder(self, path: str, /) -> bool | None:
-        return None
-
-    def through_links(self, folder: str, names: str, /) -> tuple[str, ...] | None:
-        below = f"{folder.rstrip('/')}/"
-        parts = parts_of(names)
-        found: list[str] = []
-        for link in (link for link in self.links if link.startswith(below)):
-            steps = link.removeprefix(below).split("/")
-            if parts == ("**",):
-                found.append(link)
-            elif len(steps) <= len(parts) and all(map(part_matches, parts, steps)):
-                found.append("/".join((link, *parts[len(steps) :])))
-        return tuple(found)
-
-    def notable_entries(self, folder: str, /) -> tuple[str, ...] | None:
-        return ()
-
-
-class AbleBox:
-    """A sandbox that can enforce everything, for a scene that says its machine has one. Satisfies `live_rules.Box`."""
-
-    is_tried = True
-
-    async def try_it(self) -> None:
-        """Nothing is left to try."""
-
-    def confines(self, needed: Confinement, /) -> bool:
-        return True
-
-    def why_unheld(self) -> str:
-        return ""
-
-
 class HookThatSaid(Runner):
     """One PreToolUse hook whose reply is known. `complete` fills in what a changed input leaves out."""
 
@@ -299,19 +219,3 @@ def _reply_of(said: Mapping[str, Any]) -> Reply:
 
 def _no_worker() -> Never:
     raise AssertionError("a hook whose reply is known is not run")
-
-
-class Nobody:
-    """The engine's end of a call that is never made."""
-
-    kept: Any = None
-    cancelled = False
-    effects: Effects | None = None
-    verdict: Verdict | None = None
-    place: Any = None
-
-    def report(self, view: View, /) -> None:
-        """Nobody watches."""
-
-    async def invoke(self, name: str, arguments: Mapping[str, Any], /) -> ToolOutcome:
-        raise ToolError("A call that is only explained makes no other calls.")

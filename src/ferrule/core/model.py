@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, overload
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
-from .calls import ToolCall
+from .calls import ServiceFields, ToolCall
 from .content import Block, Text
 from .values import named_value, plain_value
 
@@ -31,6 +31,8 @@ class Thought:
     signature: str = ""
     redacted: str = ""
     """A placeholder for reasoning that the provider does not show."""
+    extras: ServiceFields | None = None
+    """What else belongs to it. Without any text, what a service sent with the message as a whole."""
 
 
 AssistantPart: TypeAlias = Text | Thought | ToolCall
@@ -199,27 +201,3 @@ class ModelError(Exception):
     def __init__(self, message: str, kind: FailureKind = "answer") -> None:
         super().__init__(message)
         self.kind: FailureKind = kind
-
-
-class Prefix(Sequence[Turn]):
-    """The first turns of a growing conversation, without a copy."""
-
-    __slots__ = ("_length", "_turns")
-
-    def __init__(self, turns: Sequence[Turn]) -> None:
-        self._turns = turns
-        self._length = len(turns)
-
-    def __len__(self) -> int:
-        return self._length
-
-    @overload
-    def __getitem__(self, index: int) -> Turn: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Turn]: ...
-    def __getitem__(self, index: int | slice) -> Turn | Sequence[Turn]:
-        if isinstance(index, slice):
-            return self._turns[: self._length][index]
-        if not -self._length <= index < self._length:
-            raise IndexError(index)
-        return self._turns[index % self._length]

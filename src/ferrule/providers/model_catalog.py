@@ -53,7 +53,7 @@ def open_model(
         return opened(bare, environ, client, retries)
     except BadUrl as error:
         variable = f"{service.upper()}_BASE_URL"
-        raise ModelError(f"{variable} is not a usable URL: {error}. Correct it, or unset it.", "request") from None
+        raise ModelError(f"{variable} is not a usable URL: it {error}. Correct it, or unset it.", "request") from None
 
 
 def is_short(name: str) -> bool:
@@ -136,8 +136,7 @@ def _openai(model: str, environ: Mapping[str, str], client: HttpClient, retries:
 
 
 def _open_scripted(file: str) -> OpenedModel:
-    from .script import BadScript, load_script
-    from .scripted_file import ScriptFileModel
+    from .script import BadScript, ScriptFileModel, load_script
 
     try:
         return ScriptFileModel(load_script(file), f"{SCRIPTED}{file}")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from ..core.content import Block, Line, Text, View
 from ..core.context import ToolContext
 from ..core.effects import MODE, ChangesState, Effects
 from ..core.inputs import ToolInput
 from ..core.ports import Modes
 from ..core.state import ModeChanged
-from ..core.tool import Exposure, Result, Tool, ToolError, load_guide
+from ..core.tool import Exposure, Result, ToolError, load_guide
 from ..core.values import plain_value
+from . import NO_MODES, NOBODY_APPROVES, BuiltinTool, Services
 
 PLAN = "plan"
 
@@ -23,18 +26,27 @@ class PlanModeEntered:
     pass
 
 
-class EnterPlanMode(Tool[EnterPlanModeInput, PlanModeEntered]):
+class EnterPlanMode(BuiltinTool[EnterPlanModeInput, PlanModeEntered]):
     name = "EnterPlanMode"
     description = load_guide(__file__)
     hint = "plan before changing anything"
     input_model = EnterPlanModeInput
+    needs = "planning"
     exposure = Exposure.DEFERRED
 
-    def __init__(self, modes: Modes | None = None) -> None:
+    def __init__(self, modes: Modes | None = None, *, has_approver: bool = False) -> None:
+        """`has_approver` says whether somebody can approve a plan: without, nobody would ever end the planning."""
         self._modes = modes
+        self._has_approver = has_approver
+
+    @classmethod
+    def from_services(cls, services: Services) -> Self:
+        return cls(services.modes, has_approver=services.has_person)
 
     def unavailable(self) -> str | None:
-        return None if self._modes else "this session has no permission modes"
+        if self._modes is None:
+            return NO_MODES
+        return None if self._has_approver else NOBODY_APPROVES
 
     def effects(self, input: EnterPlanModeInput, ctx: ToolContext) -> Effects:
         return Effects.of(ChangesState(MODE))
