@@ -76,7 +76,6 @@ NOT_YET: Final[Mapping[str, str]] = {
     "fallback_model": "--fallback-model",
     "agents": "--agents",
     "agent": "--agent",
-    "plugin_dir": "--plugin-dir",
     "plugin_dir_no_mcp": "--plugin-dir-no-mcp",
     "include_hook_events": "--include-hook-events",
     "replay_user_messages": "--replay-user-messages",
