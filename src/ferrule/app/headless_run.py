@@ -178,11 +178,13 @@ def init_line(
     session: Session,
     *,
     model: str,
+    key_source: str,
     mode: str,
     servers: Sequence[dict[str, str]] = (),
     commands: Iterable[str] = (),
     skills: Iterable[str] = (),
     plugins: Sequence[dict[str, str]] = (),
+    output_style: str = "default",
 ) -> dict[str, Any]:
     """`servers` are `{"name": ..., "status": ...}`, `plugins` are `{"name": ..., "path": ...}`."""
     return stream.line(
@@ -194,8 +196,8 @@ def init_line(
         model=model,
         permissionMode=mode,
         slash_commands=list(commands),
-        apiKeySource="none",
-        output_style="default",
+        apiKeySource=key_source,
+        output_style=output_style,
         agents=list(session.agents),
         skills=list(skills),
         plugins=list(plugins),

@@ -309,11 +309,13 @@ class Conversation:
             self._stream,
             self.session,
             model=self.opened.model.name,
+            key_source=self.opened.model.key_source,
             mode=self.mode,
             servers=servers,
             commands=commands.names(),
             skills=[skill.name for skill in commands.skills()],
             plugins=[plugin.line for plugin in self.opened.plugins],
+            output_style=self.opened.found.style,
         )
 
     def servers(self) -> tuple[ServerStatus, ...]:
