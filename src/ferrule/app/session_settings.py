@@ -133,6 +133,8 @@ class Settings:
     """Where skills and agents are read from; without it only the built-in ones exist."""
     agents: tuple[AgentKind, ...] = ()
     """Kinds of agents that a program defines; they take precedence over those from files."""
+    servers_of_agent: Callable[[AgentKind], tuple[ServerConfig, ...]] | None = None
+    """The servers that the file of an agent defines, as far as settings let them be started; without it none are."""
     agent_caps: Caps = field(default_factory=lambda: Caps.from_environment(os.environ))
     reload: Callable[[], Policy] | None = None
     """Asked before each decision; `rules`, `mode` and `hooks` are what it says at the start."""
