@@ -70,7 +70,7 @@ class Scene:
         seen: list[Message] = []
         try:
             async for message in query(prompt=prompt, options=self.options(**more)):
-                seen.append(message)
+                seen.append(message)  # noqa: PERF401 - those before an error count
         except ClaudeSDKError as error:
             return seen, error
         return seen, None
@@ -124,9 +124,8 @@ def results(messages: list[Message]) -> list[tuple[str, bool]]:
     found: list[tuple[str, bool]] = []
     for one in messages:
         if isinstance(one, UserMessage) and isinstance(one.content, list):
-            for block in one.content:
-                if isinstance(block, ToolResultBlock):
-                    found.append((_text(block.content), bool(block.is_error)))
+            blocks = [block for block in one.content if isinstance(block, ToolResultBlock)]
+            found += [(_text(block.content), bool(block.is_error)) for block in blocks]
     return found
 
 

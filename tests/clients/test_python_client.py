@@ -44,9 +44,11 @@ async def until_asked(scene: Scene, count: int) -> None:
 
 @requirement("SDK-1")
 async def test_prompts_are_one_conversation(tmp_path: Path) -> None:
-    async with playing(tmp_path, {"text": "One."}, {"text": "Two."}) as scene:
-        async with ClaudeSDKClient(scene.options()) as client:
-            first, second = await asked(client, "first"), await asked(client, "second")
+    async with (
+        playing(tmp_path, {"text": "One."}, {"text": "Two."}) as scene,
+        ClaudeSDKClient(scene.options()) as client,
+    ):
+        first, second = await asked(client, "first"), await asked(client, "second")
 
     assert (last(first).result, last(second).result) == ("One.", "Two.")
     assert last(first).session_id == last(second).session_id
@@ -74,11 +76,13 @@ async def test_the_mode_changes_in_the_middle(tmp_path: Path) -> None:
     def write(name: str) -> Mapping[str, Any]:
         return {"calls": [call("Write", file_path=str(tmp_path / "project" / name), content="x\n")]}
 
-    async with playing(tmp_path, write("a"), DONE, write("b"), DONE) as scene:
-        async with ClaudeSDKClient(scene.options()) as client:
-            refused = await asked(client, "go")
-            await client.set_permission_mode("acceptEdits")
-            allowed = await asked(client, "again")
+    async with (
+        playing(tmp_path, write("a"), DONE, write("b"), DONE) as scene,
+        ClaudeSDKClient(scene.options()) as client,
+    ):
+        refused = await asked(client, "go")
+        await client.set_permission_mode("acceptEdits")
+        allowed = await asked(client, "again")
 
     assert [[is_error for _, is_error in results(messages)] for messages in (refused, allowed)] == [[True], [False]]
     assert (scene.project / "b").exists()
@@ -133,10 +137,12 @@ async def _status(client: ClaudeSDKClient, wanted: str) -> str:
 
 
 async def test_how_full_the_context_is_is_told(tmp_path: Path) -> None:
-    async with playing(tmp_path, {"text": "Hi.", "usage": {"input_tokens": 5000, "output_tokens": 10}}) as scene:
-        async with ClaudeSDKClient(scene.options()) as client:
-            await asked(client, "go")
-            usage = await client.get_context_usage()
+    async with (
+        playing(tmp_path, {"text": "Hi.", "usage": {"input_tokens": 5000, "output_tokens": 10}}) as scene,
+        ClaudeSDKClient(scene.options()) as client,
+    ):
+        await asked(client, "go")
+        usage = await client.get_context_usage()
 
     assert usage["totalTokens"] > 0
     assert usage["maxTokens"] >= usage["totalTokens"]
@@ -146,11 +152,13 @@ async def test_how_full_the_context_is_is_told(tmp_path: Path) -> None:
 
 async def test_a_task_in_the_background_is_stopped(tmp_path: Path) -> None:
     start = {"calls": [call("Bash", command="sleep 300", run_in_background=True)]}
-    async with playing(tmp_path, start, *[DONE] * 4) as scene:
-        async with ClaudeSDKClient(scene.options(allowed_tools=["Bash"])) as client:
-            messages = await asked(client, "go")
-            (task,) = [one.task_id for one in messages if isinstance(one, TaskStartedMessage)]
-            await client.stop_task(task)
+    async with (
+        playing(tmp_path, start, *[DONE] * 4) as scene,
+        ClaudeSDKClient(scene.options(allowed_tools=["Bash"])) as client,
+    ):
+        messages = await asked(client, "go")
+        (task,) = [one.task_id for one in messages if isinstance(one, TaskStartedMessage)]
+        await client.stop_task(task)
 
     assert last(messages).result == "Done."
 

@@ -37,7 +37,6 @@ from .narrowing import AsksNobody, OnlyLooks, tools_of
 if TYPE_CHECKING:
     from ..host.git.worktrees import Worktree
 
-LONGEST_TITLE: Final = 80
 SERVERS_WITHIN: Final = 10.0
 """Seconds that an agent waits for servers of its own."""
 _IN_WORKTREE: Final = """\

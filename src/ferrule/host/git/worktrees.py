@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from ...core.values import named_value
-from ..files.checkouts import checkout_of
 from ..processes.child_environment import child_environment
+from .checkouts import checkout_of
 from .git_environment import CannotList, reading_environment
 
 FOLDER: Final = ".claude/worktrees"
