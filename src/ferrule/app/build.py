@@ -129,7 +129,8 @@ def open_session(
     )
     session_hooks.attach(session)
     delegated.spawner.attach(session, _with_own_servers(session_hooks.parts_for_agent, settings, ground, parts))
-    _warn(delegated.spawner.agents, delegated.skills)
+    if "agents" not in parts:  # whoever made them has their warnings
+        _warn(delegated.spawner.agents, delegated.skills)
     return session
 
 
@@ -153,7 +154,7 @@ def _build_delegation(settings: Settings, ground: SessionServices, parts: Sessio
     states: dict[str, SessionState] = {}
     skills = parts.get("skills") or (Skills(settings.pages) if settings.pages else None)
     spawner = AgentLauncher(
-        Agents(settings.pages, settings.agents),
+        parts.get("agents") or Agents(settings.pages, settings.agents),
         caps=settings.agent_caps,
         models=parts.get("models"),
         model={**os.environ, **settings.environment}.get(MODEL_VARIABLE, ""),

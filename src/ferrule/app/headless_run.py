@@ -184,6 +184,7 @@ def init_line(
     commands: Iterable[str] = (),
     skills: Iterable[str] = (),
     plugins: Sequence[dict[str, str]] = (),
+    output_style: str = "default",
 ) -> dict[str, Any]:
     """`servers` are `{"name": ..., "status": ...}`, `plugins` are `{"name": ..., "path": ...}`."""
     return stream.line(
@@ -196,7 +197,7 @@ def init_line(
         permissionMode=mode,
         slash_commands=list(commands),
         apiKeySource=key_source,
-        output_style="default",
+        output_style=output_style,
         agents=list(session.agents),
         skills=list(skills),
         plugins=list(plugins),

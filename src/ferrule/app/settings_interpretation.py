@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..agents.agent_kinds import AgentKind
 from ..core.tool import Keep
@@ -34,7 +34,7 @@ from ..settings.levels import Level, SettingsPath, Source, surroundings
 from ..settings.reload import EVERY_LEVEL, Current, LiveSettings
 from ..settings.settings_entries import entries_of
 from ..settings.settings_files import SettingsKind
-from ..settings.settings_loading import Loaded, Skipped, load_text
+from ..settings.settings_loading import Skipped, load_text
 from ..settings.settings_sources import (
     LONGEST,
     MOST_NAMED,
@@ -47,6 +47,9 @@ from ..settings.settings_sources import (
 from ..settings.trust_items import ItemKind, printable, shorten
 from ..settings.trust_store import Standing
 from .session_settings import SessionPolicy, Settings, reading_door
+
+if TYPE_CHECKING:
+    from ..settings.plugins import Plugin
 
 log = logging.getLogger(__name__)
 
@@ -71,6 +74,9 @@ _USED: Final = frozenset(
         "apiKeyHelper",
         "customApiUrl",
         "statusLine",
+        "outputStyle",
+        "enabledPlugins",
+        "extraKnownMarketplaces",
     }
 )
 _HTTPS: Final = (("permissions", "auto_approve_https"), ("permissions", "pre_approval", "auto_approve_https"))
@@ -86,7 +92,7 @@ def load_session_settings(
     trusting: bool = False,
     server_sources: Iterable[str] = (),
     strict_servers: bool = False,
-    more: Iterable[Loaded] = (),
+    plugin_folders: Iterable[str | os.PathLike[str]] = (),
     look: Callable[[LiveSettings], None] | None = None,
     project_hooks: bool = True,
     ways_on: str | None = None,
@@ -94,7 +100,8 @@ def load_session_settings(
     """`base` with what the settings of its directory say, and that itself. Raises `SettingsError`.
 
     `settings` and `server_sources` are files or their JSON; `flags` are
-    settings by the name of whatever gave them; `more` was read already.
+    settings by the name of whatever gave them; `plugin_folders` are those of
+    plugins besides the enabled ones.
     `look` may ask a person to trust the folder before its contents apply.
     `ways_on` is what to do where hooks of the folder could refuse something
     and are not trusted; without it the session continues without them.
@@ -109,10 +116,11 @@ def load_session_settings(
         trusting=trusting,
         mode=base.mode,
         project_hooks=project_hooks,
-        more=(*own, *load_given_servers(server_sources), *more),
+        more=(*own, *load_given_servers(server_sources)),
     )
     if look is not None:
         look(live)
+    plugins, plugin_notes = _add_plugins(live, base.cwd, tuple(plugin_folders))
     current = live.current()
     if ways_on is not None:
         require_guards(current, ways_on)
@@ -136,6 +144,8 @@ def load_session_settings(
         hooks=found.hooks,
         environment=found.environment,
         model=found.model,
+        output_style=found.output_style or base.output_style,
+        plugins=plugins,
         pre_approval=replace(base.pre_approval, https=found.approves_https),
         servers_of_agent=None if strict_servers else servers_of_agent,
         reload=reload,
@@ -144,9 +154,30 @@ def load_session_settings(
         surroundings(base.cwd, os.environ),
         lambda item: live.current().standing.counts(item),  # noqa: PLW0108 - of the moment it is asked
         levels=levels,
-    )
+        at_one_moment=live.at_one_moment,
+    ).join(shelf for plugin in plugins for shelf in plugin.shelves)
     made = replace(made, pages=pages.behind(reading_door(made)))
-    return made, replace(found, warnings=(*found.warnings, *notes))
+    return made, replace(found, warnings=(*found.warnings, *plugin_notes, *notes))
+
+
+def _add_plugins(
+    live: LiveSettings, cwd: str, folders: tuple[str | os.PathLike[str], ...]
+) -> tuple[tuple[Plugin, ...], tuple[str, ...]]:
+    """What the settings enable and what was given, with their hooks and servers among the settings."""
+    layered = live.current()
+    if not folders and not any(key[0] == "enabledPlugins" for key in (*layered.values, *layered.lists)):
+        return (), ()
+    from ..settings.marketplaces import find_enabled
+    from ..settings.plugins import PluginError, entries_of_plugins, load_plugins
+
+    config_folder = surroundings(cwd, os.environ).config_folder
+    enabled = find_enabled(layered, cwd=cwd, config_folder=config_folder)
+    try:
+        plugins, warnings = load_plugins(folders, enabled.found)
+        live.add(entries_of_plugins(plugins, cwd))
+    except PluginError as error:
+        raise SettingsError(str(error)) from None
+    return plugins, (*enabled.warnings, *warnings)
 
 
 def load_configured_servers(
@@ -204,6 +235,7 @@ def interpret_settings(layered: Current, workspace: str | None = None, mode: Mod
         results_folder=_folder(layered),
         environment={name: one.value for name, one in layered.environment.items()},
         model=_model(layered),
+        output_style=_value(layered, "outputStyle") or "",
         approves_https=_approves_https(layered),
         given_rules=tuple(rule for rule, level in rules if level is Level.COMMAND_LINE),
         warnings=(*warnings, *_unused_keys(layered), *_describe_untrusted(layered.standing)),

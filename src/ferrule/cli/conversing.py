@@ -68,6 +68,7 @@ class Conversing:
         self._of_agents = AgentModels({**os.environ, **settings.environment}, settings.model, own=model)
         self._session: Session | None = None
         self._commands: SlashCommands | None = None
+        self._opened: OpenedSession | None = None
 
     async def close(self) -> None:
         await self._of_agents.close()
@@ -158,7 +159,7 @@ class Conversing:
         for warning in opened.warnings:
             print(f"ferrule: {warning}", file=sys.stderr)
         opened.session.thinking_tokens = settings.model.thinking({**os.environ, **settings.environment})
-        self._session, self._commands = opened.session, opened.commands
+        self._session, self._commands, self._opened = opened.session, opened.commands, opened
         return opened
 
     def _say_if_not_kept(self, session: Session) -> None:
@@ -203,6 +204,8 @@ class Conversing:
             servers=[_standing(server) for server in opened.connections],
             commands=opened.commands.names(),
             skills=[skill.name for skill in opened.commands.skills()],
+            plugins=[plugin.line for plugin in self._settings.plugins],
+            output_style=opened.style,
         )
 
     async def _say(self, line: dict[str, Any]) -> None:
@@ -227,8 +230,8 @@ class Conversing:
         commands = self._commands.describe_all() if self._commands else ()
         return {
             "commands": [{"name": name, "description": words, "argumentHint": hint} for name, words, hint in commands],
-            "output_style": "default",
-            "available_output_styles": ["default"],
+            "output_style": self._opened.style if self._opened else "default",
+            "available_output_styles": list(self._opened.styles) if self._opened else ["default"],
             "models": [],
         }
 

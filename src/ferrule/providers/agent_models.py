@@ -17,7 +17,7 @@ class AgentModels:
     """Satisfies `agents.launcher.ModelSource`."""
 
     def __init__(self, environ: Mapping[str, str], choice: ModelChoice, *, own: ModelProvider) -> None:
-        """`own` is the session's model, the fallback for a short name whose service is not available."""
+        """`own` is the session's model, the fallback for a Claude model whose service is not available."""
         self._environ = environ
         self._choice = choice
         self._own = own
@@ -39,5 +39,12 @@ class AgentModels:
 
 
 def is_out_of_reach(name: str, environ: Mapping[str, str], choice: ModelChoice) -> bool:
-    """Whether it is a short name, as agents of other programs use them, of a service that is not available here."""
-    return is_short(name) and not speaks_anthropic(choice.reaching(name, environ))
+    """Whether it is a Claude model, as agents of other programs name them, whose service is not available here.
+
+    >>> is_out_of_reach("claude-opus-4-7", {"OPENAI_API_KEY": "k"}, ModelChoice())
+    True
+    """
+    reached = choice.reaching(name, environ)
+    if speaks_anthropic(reached):
+        return False
+    return is_short(name) or (name.startswith("claude-") and not reached.get("OPENAI_BASE_URL"))  # it may have it

@@ -292,8 +292,8 @@ class FerruleClient:
         session = self.session
         return {
             "commands": [{"name": name} for name in self.conversation.opened.commands.names()],
-            "output_style": "default",
-            "available_output_styles": ["default"],
+            "output_style": self.conversation.opened.found.style,
+            "available_output_styles": list(self.conversation.opened.found.styles),
             "models": [],
             "agents": list(session.agents),
             "tools": [tool.name for tool in session.registry.pool],

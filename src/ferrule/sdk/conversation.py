@@ -315,6 +315,7 @@ class Conversation:
             commands=commands.names(),
             skills=[skill.name for skill in commands.skills()],
             plugins=[plugin.line for plugin in self.opened.plugins],
+            output_style=self.opened.found.style,
         )
 
     def servers(self) -> tuple[ServerStatus, ...]:

@@ -32,6 +32,7 @@ from ..permissions.modes import Mode
 from ..permissions.rules import Rule, RuleError
 from ..providers.asked_model import AskedModel
 from ..settings.levels import Level, SettingsPath
+from ..settings.plugins import Plugin
 from ..settings.reload import EVERY_LEVEL
 from ..settings.settings_files import SettingsKind
 from ..settings.settings_loading import load_text
@@ -42,7 +43,6 @@ from .mirroring import Mirror
 from .opened_models import OpenedModels
 from .option_checks import faults_in
 from .options import Options
-from .plugins import Plugin
 from .toolbox import AskingApprover
 from .tools import SdkServer, SdkTool
 
@@ -158,8 +158,7 @@ def open_for_program(options: Options, mirror: Mirror | None = None) -> OpenedCo
 
 def _open(options: Options, mirror: Mirror | None) -> OpenedConversation:
     _check(options)
-    plugins = tuple(Plugin.at(path) for path in options.plugins)
-    settings, levels = _settings(options, plugins)
+    settings, levels = _settings(options)
     models = _models(options, settings)
     model = models.leading(options.model if isinstance(options.model, str) else None)
     if options.max_budget_usd is not None and model.facts.input_price is None:
@@ -206,7 +205,7 @@ def _open(options: Options, mirror: Mirror | None) -> OpenedConversation:
     return OpenedConversation(
         session=found.session,
         found=found,
-        plugins=plugins,
+        plugins=settings.plugins,
         model=AskedModel(model),
         models=models,
         structured=structured,
@@ -241,7 +240,7 @@ def _models(options: Options, settings: Settings) -> OpenedModels:
     return OpenedModels(given, environ, settings.model, fallback=options.fallback_model)
 
 
-def _settings(options: Options, plugins: tuple[Plugin, ...]) -> tuple[Settings, frozenset[Level]]:
+def _settings(options: Options) -> tuple[Settings, frozenset[Level]]:
     base = options.base or Settings()
     cwd = base.cwd if options.cwd is None else os.path.abspath(options.cwd)
     if not os.path.isdir(cwd):
@@ -254,15 +253,15 @@ def _settings(options: Options, plugins: tuple[Plugin, ...]) -> tuple[Settings, 
         flags=_flags(options, cwd),
         levels=levels,
         trusting=_trusts(options),
-        server_sources=(*_server_sources(options), *(one for plugin in plugins if (one := plugin.servers()))),
-        more=[one for plugin in plugins if (one := plugin.hooks())],
+        server_sources=_server_sources(options),
+        plugin_folders=options.plugins,
         strict_servers=options.strict_mcp_config,
         project_hooks=not options.without_project_hooks,
         ways_on=WAYS_ON,
     )
     for warning in found.warnings:
         log.warning("%s", warning)
-    return _with_pages(settings, options, plugins), levels
+    return settings, levels
 
 
 def _telling(options: Options, levels: frozenset[Level]) -> ModelBriefing:
@@ -272,14 +271,6 @@ def _telling(options: Options, levels: frozenset[Level]) -> ModelBriefing:
 
 def _trusts(options: Options) -> bool:
     return options.trust or is_trusted_by(os.environ)
-
-
-def _with_pages(settings: Settings, options: Options, plugins: tuple[Plugin, ...]) -> Settings:
-    pages = settings.pages
-    assert pages is not None, "settings that were gathered have them"
-    agents = (kind for plugin in plugins for kind in plugin.agents(pages))
-    more = (shelf for plugin in plugins for shelf in plugin.shelves)
-    return replace(settings, pages=pages.join(more), agents=(*settings.agents, *agents))
 
 
 def _levels(options: Options) -> frozenset[Level]:

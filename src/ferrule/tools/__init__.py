@@ -133,9 +133,15 @@ class Services:
 
     def list_choices(self, need: Need | None) -> str:
         """What a service offers by name, for the guide of a tool that needs it."""
-        if need == "spawner" and self.spawner:
-            return self.spawner.agents.list_for_model()
-        return self.skills.list_for_model() if need == "skills" and self.skills else ""
+        match need:
+            case "spawner" if self.spawner:
+                return self.spawner.agents.list_for_model()
+            case "skills" if self.skills:
+                return self.skills.list_for_model()
+            case "shell" if self.command_limits:
+                return str(self.command_limits)
+            case _:
+                return ""
 
 
 class BuiltinTool(Tool[InT, OutT]):

@@ -20,13 +20,13 @@ from ..core.context import ToolContext
 from ..core.effects import CWD, ChangesState, Effects, Opaque, ReadsState, Touch
 from ..core.inputs import ToolInput
 from ..core.state import MovedTo
-from ..core.tool import Alias, Keep, Result, ToolError, load_guide
+from ..core.tool import Alias, Keep, Result, ToolError, guide_listing, load_guide
 from ..core.values import plain_value
 from ..core.verdicts import Confinement, Grants, Verdict, of_risks
 from ..host.git.git_places import with_repositories
 from ..host.processes.background_tasks import TaskState
 from ..host.processes.change_words import describe_changes, name_some
-from ..host.processes.command import Command, CommandFailed, LeftBehind, Ran
+from ..host.processes.command import Command, CommandFailed, Ran, describe_left
 from ..host.processes.command_limits import CommandLimits
 from ..host.processes.declared_writes import hidden_in_passing
 from ..host.processes.line_filter import BadPattern
@@ -88,6 +88,7 @@ class Bash(BuiltinTool[BashInput, CommandRan]):
     hint = "run a shell command"
     input_model = BashInput
     needs = "shell"
+    choices = "Time limits in this session, which replace those above"
     aliases = (Alias("run_shell", scale={"timeout": 1000}),)
     result_limit = BASH_LIMIT
 
@@ -118,12 +119,19 @@ class Bash(BuiltinTool[BashInput, CommandRan]):
 
     @classmethod
     def from_services(cls, services: Services) -> Self:
-        own = services
-        limits, limit = own.command_limits, own.bash_limit
-        return cls(own.get_shell(), analyse=own.analyse, limits=limits, limit=limit, keep=own.bash_keep)
+        return cls(
+            services.get_shell(),
+            analyse=services.analyse,
+            limits=services.command_limits,
+            limit=services.bash_limit,
+            keep=services.bash_keep,
+        )
 
     def unavailable(self) -> str | None:
         return None if self._shell else NO_SHELL
+
+    def guide(self) -> str:
+        return guide_listing(self.description, self.choices, "" if self._limits is USUAL else str(self._limits))
 
     def effects(self, input: BashInput, ctx: ToolContext) -> Effects:
         analysis = self.analyse(input, ctx)
@@ -284,7 +292,7 @@ class Bash(BuiltinTool[BashInput, CommandRan]):
         passed, output = said != output, said
         notes = (
             *_about_output(ran),
-            *_about_left(ran.left),
+            *describe_left(ran.left),
             *describe_changes(ran.changes),
             *(command.notes or _about_hidden(hidden, ctx)),
             *(_explain_blocked(command, ran, ctx) if not hidden or "Permission denied" in output else ()),
@@ -390,13 +398,6 @@ def _about_output(ran: Ran) -> Iterator[str]:
         yield f"The first part of its {output.total:,} bytes is in {output.saved}."
     elif output.saved:
         yield f"All of its {output.total:,} bytes are in {output.saved}."
-
-
-def _about_left(left: tuple[LeftBehind, ...]) -> Iterator[str]:
-    if left:
-        names = ", ".join(f"{one.name} ({one.pid})" for one in left[:5])
-        more = f" and {len(left) - 5} more" if len(left) > 5 else ""
-        yield f"Still running: {names}{more}. What it prints now is lost; it ends with the session."
 
 
 def _left_out(command: Command, ctx: ToolContext) -> tuple[str, ...]:

@@ -21,6 +21,9 @@ class CommandLimits:
     output: int | None = None
     """Characters, where that is set; what is said about the output comes on top."""
 
+    def __str__(self) -> str:
+        return f"{self.usual_ms / 1000:g} seconds by default, {self.most_ms / 1000:g} at most"
+
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> CommandLimits:
         """A bad or zero value means the default.
