@@ -119,13 +119,8 @@ class Bash(BuiltinTool[BashInput, CommandRan]):
 
     @classmethod
     def from_services(cls, services: Services) -> Self:
-        return cls(
-            services.get_shell(),
-            analyse=services.analyse,
-            limits=services.command_limits,
-            limit=services.bash_limit,
-            keep=services.bash_keep,
-        )
+        shell, limits = services.get_shell(), services.command_limits
+        return cls(shell, analyse=services.analyse, limits=limits, limit=services.bash_limit, keep=services.bash_keep)
 
     def unavailable(self) -> str | None:
         return None if self._shell else NO_SHELL
