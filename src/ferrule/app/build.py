@@ -243,7 +243,7 @@ def _approver(settings: Settings, ground: SessionServices, parts: SessionParts) 
         from .questions import make_approver
 
         return make_approver(person, ground.rules, ground.state, ground.cwd, TrustStore(settings.state_folder))
-    return approver or NobodyToAsk()
+    return approver or NobodyToAsk(suggesting_for(ground.rules, ground.cwd))
 
 
 def _hooks(

@@ -172,6 +172,7 @@ def init_line(
     commands: Iterable[str] = (),
     skills: Iterable[str] = (),
     plugins: Sequence[dict[str, str]] = (),
+    key_source: str = "none",
 ) -> dict[str, Any]:
     """`servers` are `{"name": ..., "status": ...}`, `plugins` are `{"name": ..., "path": ...}`."""
     return stream.line(
@@ -183,7 +184,7 @@ def init_line(
         model=model,
         permissionMode=mode,
         slash_commands=list(commands),
-        apiKeySource="none",
+        apiKeySource=key_source,
         output_style="default",
         agents=list(session.agents),
         skills=list(skills),
@@ -242,7 +243,8 @@ class _Heard:
 
     def _note_denial(self, outcome: ToolOutcome) -> None:
         verdict = outcome.record.verdict if outcome.record else None
-        self.denials.append(Denial(outcome.call, verdict.reason if verdict else ""))
+        known = (verdict.reason, verdict.allowed_by) if verdict else ("", ())
+        self.denials.append(Denial(outcome.call, *known))
 
 
 class Headless:

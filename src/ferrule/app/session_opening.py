@@ -20,6 +20,7 @@ from ..instructions.prompt import surroundings as told_around
 from ..settings.levels import Level, surroundings
 from ..settings.reload import EVERY_LEVEL
 from ..skills.skill_catalog import Skills
+from .build import open_session
 from .kept_sessions import begin_session, last_session, resume_session
 from .reading_door import ReadingDoor
 from .session_services import servers_if_any
@@ -57,6 +58,8 @@ class Which:
     """The id of a new one, or of a fork."""
     fork_at: str | None = None
     """The id of the last entry that a fork takes over; `None` for all of them."""
+    is_kept: bool = True
+    """Whether a new one is written to disk, so that it can be resumed."""
 
 
 @named_value
@@ -141,6 +144,8 @@ def open_conversation(
 
 
 def _session(settings: Settings, which: Which, parts: SessionParts) -> Session:
+    if not which.is_kept:
+        return open_session(settings, session_id=which.session_id, **parts)
     if which.resume is None and not which.latest:
         return begin_session(settings, session_id=which.session_id, **parts)
     kept = which.resume or last_session(settings)

@@ -80,7 +80,7 @@ def settings_from(chosen: argparse.Namespace, *, interactive: bool = False, runs
     from .trusting import ask_for_trust
 
     chosen.trust = chosen.trust or is_trusted_by(os.environ)
-    base = Settings(cwd=working_directory(chosen.cwd), only_tools=_only_tools(chosen.tools))
+    base = Settings(cwd=working_directory(chosen.cwd), only_tools=chosen_tools(chosen.tools))
     try:
         found = load_session_settings(
             base,
@@ -96,27 +96,38 @@ def settings_from(chosen: argparse.Namespace, *, interactive: bool = False, runs
         )
     except SettingsError as error:
         raise UsageError(str(error)) from None
-    for warning in (*found.warnings, *_rules_for_no_tool(found.given_rules)):
+    for warning in (*found.warnings, *rules_for_no_tool(found.given_rules)):
         print(f"ferrule: {warning}", file=sys.stderr)
-    if found.settings.mode is Mode.BYPASS and hasattr(os, "geteuid") and os.geteuid() == 0:
-        print("ferrule: bypassPermissions as root: any call may change anything on this machine.", file=sys.stderr)
+    if found.settings.mode is Mode.BYPASS:
+        warn_of_root()
     return found.settings
+
+
+def warn_of_root() -> None:
+    """Where everything is allowed."""
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        print("ferrule: bypassPermissions as root: any call may change anything on this machine.", file=sys.stderr)
 
 
 def _as_settings(chosen: argparse.Namespace, cwd: str) -> dict[str, dict[str, Any]]:
     """The flags in the form of a settings file, so that one set of rules decides what applies."""
-    mode = chosen.permission_mode
-    if chosen.dangerously_skip_permissions:
-        if mode not in (None, "bypassPermissions"):
-            raise UsageError(f"--dangerously-skip-permissions and --permission-mode {mode} contradict each other.")
-        mode = "bypassPermissions"
     flags = {
         "--allow": {"allow": [rule for text in chosen.allow for rule in split_rules(text)]},
         "--deny": {"deny": [rule for text in chosen.deny for rule in split_rules(text)]},
-        "--permission-mode": {"defaultMode": mode},
-        "--add-dir": {"additionalDirectories": list(_directories(chosen.add_dir, cwd))},
+        "--permission-mode": {"defaultMode": chosen_mode(chosen)},
+        "--add-dir": {"additionalDirectories": list(existing_directories(chosen.add_dir, cwd))},
     }
     return {flag: {"permissions": said} for flag, said in flags.items() if any(said.values())}
+
+
+def chosen_mode(chosen: argparse.Namespace) -> str | None:
+    """`None` for what the settings say."""
+    mode = chosen.permission_mode
+    if not chosen.dangerously_skip_permissions:
+        return mode
+    if mode not in (None, "bypassPermissions"):
+        raise UsageError(f"--dangerously-skip-permissions and --permission-mode {mode} contradict each other.")
+    return "bypassPermissions"
 
 
 def split_rules(text: str) -> list[str]:
@@ -135,7 +146,7 @@ def split_rules(text: str) -> list[str]:
     return [rule for rule in rules if rule]
 
 
-def _directories(given: Iterable[str], cwd: str) -> Iterator[str]:
+def existing_directories(given: Iterable[str], cwd: str) -> Iterator[str]:
     for directory in given:
         path = os.path.abspath(os.path.join(cwd, os.path.expanduser(directory)))
         if not directory or not os.path.isdir(path):
@@ -143,7 +154,7 @@ def _directories(given: Iterable[str], cwd: str) -> Iterator[str]:
         yield path
 
 
-def _only_tools(names: str | None) -> frozenset[str] | None:
+def chosen_tools(names: str | None) -> frozenset[str] | None:
     if names is None or names.strip() == EVERY_TOOL:
         return None
     chosen = [name.strip() for name in names.split(",") if name.strip()]
@@ -175,7 +186,7 @@ def working_directory(given: str | None) -> str:
     return cwd
 
 
-def _rules_for_no_tool(rules: tuple[Rule, ...]) -> Iterator[str]:
+def rules_for_no_tool(rules: tuple[Rule, ...]) -> Iterator[str]:
     """A rule for an unknown tool is most likely a typo, and a typo in a deny rule allows."""
     for rule in rules:
         for warning in _unknown([rule.tool]):

@@ -40,6 +40,8 @@ class Spent:
 class Denial:
     call: ToolCall
     reason: str
+    allowed_by: tuple[str, ...] = ()
+    """Rules that would have allowed it."""
 
 
 @named_value

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, assert_never, cast
 
@@ -330,7 +330,7 @@ class StreamJson:
                 yield self.line("stream_event", event=event, parent_tool_use_id=self._parent)
 
 
-def encode_json_line(line: dict[str, Any] | list[dict[str, Any]]) -> bytes:
+def encode_json_line(line: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> bytes:
     """One line, whatever it contains: JSON escapes line breaks, and half a character becomes a replacement."""
     try:
         text = json.dumps(line, ensure_ascii=False, allow_nan=False)

@@ -8,10 +8,8 @@ to its reader, who may change it and inspect it with `vars`, as there.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
-
-from ..core.values import named_value
 
 Wire: TypeAlias = dict[str, Any]
 
@@ -158,27 +156,6 @@ class StreamEvent:
 
 
 Message: TypeAlias = UserMessage | AssistantMessage | SystemMessage | ResultMessage | StreamEvent
-
-
-@named_value
-class ServerStatus:
-    """The status of an MCP server."""
-
-    name: str
-    status: str
-    """`connected`, `pending`, `failed` or `disabled`."""
-    error: str = ""
-    tools: tuple[str, ...] = ()
-
-
-@named_value
-class ContextUsage:
-    """How full the model's window is. Parts are estimates; the total is the provider's, if it gave one."""
-
-    total: int
-    window: int
-    model: str
-    parts: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 def message_of(line: Mapping[str, Any]) -> Message:

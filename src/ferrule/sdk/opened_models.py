@@ -9,7 +9,7 @@ from typing import Final
 
 from ..core.model import FailureKind, ModelError, ModelEvent, ModelFacts, ModelProvider, Request, Retrying
 from ..providers.agent_models import is_out_of_reach
-from ..providers.model_catalog import OpenedModel
+from ..providers.model_catalog import OpenedModel, service_of
 from ..providers.model_choice import ModelChoice, choose_model
 
 log = logging.getLogger(__name__)
@@ -71,9 +71,12 @@ class OpenedModels:
         environ: Mapping[str, str],
         choice: ModelChoice,
         *,
+        name: str | None = None,
         fallback: str | None = None,
     ) -> None:
+        """`name` is that of the model which the conversation begins with."""
         self._given = given
+        self._name = name
         self._fallback = fallback
         self._environ = environ
         self._choice = choice
@@ -88,13 +91,26 @@ class OpenedModels:
             self._opened[name] = choose_model(name, self._environ, self._choice)
         return self._opened[name]
 
-    def leading(self, name: str | None) -> ModelProvider:
-        """For the conversation itself, with its fallback. Raises `ModelError`."""
-        model = self.open(name)
+    def leading(self, name: str | None = None) -> ModelProvider:
+        """For the conversation itself, with its fallback; by default the one that it begins with.
+
+        Raises `ModelError`.
+        """
+        model = self.open(name or self._name)
         if self._fallback is not None and self._given is None:
             model = FallbackModel(model, self.open(self._fallback))
         self._leading = model
         return model
+
+    @property
+    def key_source(self) -> str:
+        """The variable that the key of the Anthropic API comes from, or `none`: what consumers of streams know."""
+        if self._given is None:
+            name = self._choice.choose_name(self._name, self._environ)
+            service = service_of(name or "", self._choice.reaching(name, self._environ))
+            if service == "anthropic" and self._environ.get("ANTHROPIC_API_KEY", "").strip():
+                return "ANTHROPIC_API_KEY"
+        return "none"
 
     def small(self) -> ModelProvider | None:
         """For small questions; `None` if none was chosen. Raises `ModelError`."""

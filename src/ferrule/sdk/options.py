@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..agents.agent_kinds import AgentKind
 from ..app.session_settings import Settings
 from ..core.model import Effort, ModelProvider
 from ..core.ports import Questioner
 from ..core.tool import AnyTool
+from ..core.values import frozen_named_value
 from ..hooks.hook import Hook
 from ..permissions.approvals import Person
 from ..permissions.modes import Mode
-from .stores import SessionStore
-from .toolbox import Ask
+
+if TYPE_CHECKING:
+    from .stores import SessionStore
+    from .toolbox import Ask
 
 Folder: TypeAlias = str | os.PathLike[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_named_value
 class Options:
     """Every default is what `ferrule -p` does without a flag."""
 
@@ -57,6 +60,8 @@ class Options:
     """The available built-in tools; `None` for all."""
     mcp_servers: Mapping[str, Mapping[str, Any]] | Folder = field(default_factory=dict[str, Mapping[str, Any]])
     """By name: what `create_sdk_mcp_server` returns, or an entry as in `.mcp.json`; or such a file."""
+    mcp_configs: Sequence[str] = ()
+    """Further files like `.mcp.json`, or their JSON."""
     strict_mcp_config: bool = False
     """Whether those are the only servers."""
     agents: Sequence[AgentKind] = ()
@@ -84,6 +89,7 @@ class Options:
     max_turns: int | None = None
     max_budget_usd: float | None = None
     thinking_tokens: int | None = None
+    """How much of an answer may be reasoning, 0 for none; `None` for what the environment says."""
     effort: Effort | None = None
     output_schema: Mapping[str, Any] | None = None
     """A JSON Schema that the answer must fit."""
@@ -98,6 +104,8 @@ class Options:
     """The id of the last entry of the old transcript that a fork takes over."""
     session_id: str | None = None
     """The id of a new one, or of a fork."""
+    persist: bool = True
+    """Whether the conversation is kept on disk, and can be resumed."""
 
     checkpoints: bool = False
     """Whether to keep the previous contents of files that tools change, for `rewind_files` of the client."""
