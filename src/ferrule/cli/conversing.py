@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from ..app.headless_run import SchemaError
 from ..core.model import ModelError
 from ..output.run_answer import DENIED, Ending, RunAnswer
 from ..sdk.conversation import Conversation
@@ -77,7 +78,8 @@ def open_run(options: Options) -> OpenedConversation:
     except CannotOpen as error:
         if isinstance(error.__cause__, ModelError) and error.__cause__.kind == "key":
             raise NoModel(str(error)) from None
-        raise UsageError(str(error)) from None
+        flag = "--json-schema: " if isinstance(error.__cause__, SchemaError) else ""
+        raise UsageError(f"{flag}{error}") from None
     for warning in rules_for_no_tool(opened.given_rules):
         say(warning)
     if opened.may_bypass:
