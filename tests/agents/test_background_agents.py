@@ -7,7 +7,8 @@ from pathlib import Path
 
 from ferrule.core.calls import ToolCall
 from ferrule.core.content import plain_text
-from ferrule.core.events import NoteAdded
+from ferrule.core.events import NoteAdded, TurnEnded
+from ferrule.engine.message_history import last_answer
 from ferrule.engine.session import Session
 from ferrule.host.processes.background_tasks import Background, TaskState
 from ferrule.providers.scripted import says
@@ -52,7 +53,55 @@ async def test_one_that_nobody_looked_at_leaves_a_note_for_the_next_turn(tmp_pat
         notes = [one.event.text async for one in events if isinstance(one.event, NoteAdded)]
 
     assert len(notes) == 1
-    assert notes[0].startswith("general-purpose_1 completed")
+    assert notes[0].startswith("The agent general-purpose_1 is done")
+    assert "<agent_report>\nAll done.\n</agent_report>" in notes[0]
+    await session.close()
+
+
+@requirement("TASK-1", "CLI-1")
+async def test_where_nobody_can_be_told_later_the_end_of_the_turn_waits_for_agents_and_hands_over_each_report(
+    tmp_path: Path,
+) -> None:
+    command = ToolCall("b", "Bash", {"command": "sleep 0.3"})
+    model = Cast(
+        main=[
+            says("", hire("1", "quick", run_in_background=True), hire("2", "slow", run_in_background=True)),
+            says("I report as soon as they are done."),
+            says("One is done."),
+            says("Both are done."),
+        ],
+        quick=[says("The first report.")],
+        slow=[says("", command), says("The second report.")],
+    )
+    session = opened(tmp_path)
+    session.patience = lambda: 60.0
+
+    async with session.ask("main", model) as events:
+        seen = [one.event async for one in events]
+
+    notes = [event.text for event in seen if isinstance(event, NoteAdded) and event.kind == "finished_tasks"]
+    assert "The first report." in "".join(notes)
+    assert "The second report." in "".join(notes)
+    assert seen[-1] == TurnEnded("end")
+    assert last_answer(session.history) in ("One is done.", "Both are done.")
+    await session.close()
+
+
+async def test_an_agent_that_takes_too_long_is_given_up_and_the_model_answers_without_it(tmp_path: Path) -> None:
+    command = ToolCall("b", "Bash", {"command": "sleep 300"})
+    model = Cast(
+        main=[says("", hire("1", "slow", run_in_background=True)), says("Waiting."), says("Without it.")],
+        slow=[says("", command), says("")],
+    )
+    session = opened(tmp_path)
+    session.patience = lambda: 0.2
+
+    async with asyncio.timeout(30), session.ask("main", model) as events:
+        notes = [one.event async for one in events if isinstance(one.event, NoteAdded)]
+
+    assert [note.kind for note in notes] == ["running_tasks"]
+    assert "is not waited for any longer" in notes[0].text
+    assert last_answer(session.history) == "Without it."
     await session.close()
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,9 @@ import pytest
 from ferrule import Settings, ToolCall, open_session
 from ferrule.app.session_settings import concurrency_from
 from ferrule.core.calls import Status
+from ferrule.core.context import ToolContext
 from ferrule.testing import Answering, FixedJudge, allow, deny
+from tests.engine.stage import Act, Given
 from tests.requirement import requirement
 
 
@@ -36,6 +39,28 @@ def test_a_session_takes_the_cap_from_the_environment(monkeypatch: pytest.Monkey
     monkeypatch.setenv("FERRULE_MAX_TOOL_CONCURRENCY", "3")
 
     assert Settings().max_concurrency == 3
+
+
+@requirement("SCHED-2")
+async def test_calls_that_only_read_run_beside_each_other_beyond_the_cap(tmp_path: Path) -> None:
+    together = 0
+    all_there = asyncio.Event()
+
+    async def meet(input: Given, ctx: ToolContext) -> str:
+        nonlocal together
+        together += 1
+        if together == 40:
+            all_there.set()
+        async with asyncio.timeout(30):  # a bound on a hang: with fewer lanes they would never all be there
+            await all_there.wait()
+        return "met"
+
+    settings = Settings(cwd=str(tmp_path), state_folder=tmp_path / "state", max_concurrency=10)
+    session = open_session(settings, tools=[Act("Meet", meet)])
+
+    outcomes = await session.run(ToolCall(str(number), "Meet", {}) for number in range(40))
+
+    assert {outcome.status for outcome in outcomes} == {Status.OK}
 
 
 @requirement("PERM-13")

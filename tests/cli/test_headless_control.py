@@ -150,7 +150,8 @@ def test_the_mode_that_is_set_last_counts_whoever_set_the_one_before(tmp_path: P
     write = {"calls": [call("Write", "w", file_path="a.txt", content="a")]}
     plan = {"calls": [call("EnterPlanMode")]}
 
-    with program(tmp_path, plan, {"text": "Planning."}, write, {"text": "Done."}, write, {"text": "No."}) as other:
+    turns = (plan, {"text": "Planning."}, write, {"text": "Done."}, write, {"text": "No."})
+    with program(tmp_path, *turns, flags=("--permission-prompt-tool", "stdio")) as other:
         other.say("plan it")
         other.until("result/success")
         other.request("1", "set_permission_mode", mode="acceptEdits")

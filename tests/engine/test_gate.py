@@ -128,6 +128,33 @@ async def test_one_that_waits_for_another_takes_no_lane() -> None:
     assert [may_run(blocked), may_run(free)] == [False, True]
 
 
+@requirement("SCHED-2")
+async def test_calls_that_only_read_have_lanes_of_their_own() -> None:
+    gate = Gate(limit=1, reading=2)
+
+    writing = [gate.enter(WRITES_A), gate.enter(WRITES_B)]
+    reading = [gate.enter(NOTHING) for _ in range(3)]
+
+    assert list(map(may_run, writing)) == [True, False]
+    assert list(map(may_run, reading)) == [True, True, False]
+    gate.leave(writing[0])
+    assert may_run(writing[1])
+    assert not may_run(reading[2])
+
+
+@requirement("SCHED-2", "SCHED-3")
+async def test_one_that_turns_out_to_write_needs_the_other_kind_of_lane() -> None:
+    gate = Gate(limit=1, reading=1)
+    running, ticket, queued = admitted(gate, WRITES_B), gate.enter(NOTHING), gate.enter(NOTHING)
+
+    confirmed = gate.confirm(ticket, WRITES_A)
+
+    assert not confirmed
+    assert may_run(queued)
+    gate.leave(running)
+    assert gate.confirm(ticket, WRITES_A)
+
+
 # The second statement
 
 
@@ -478,3 +505,20 @@ class AnyOrder(RuleBasedStateMachine):
 
 AnyOrder.TestCase.settings = settings(examples(60), stateful_step_count=25)
 TestAnyOrder = pytest.mark.requirement("SCHED-1", "SCHED-2", "PIPE-4")(AnyOrder.TestCase)
+
+
+class AnyOrderWithLanesForReading(AnyOrder):
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = Gate(limit=2, reading=1)
+
+    @invariant()
+    def no_more_than_the_limit_run(self) -> None:
+        """But for those that a nested call waits for, which run in any case."""
+        counted = [one for one in self.running() if one.parent is None and not one.ticket.urgent]
+        reading = sum(one.footprint.only_reads for one in counted)
+        assert (reading <= 1, len(counted) - reading <= 2) == (True, True)
+
+
+AnyOrderWithLanesForReading.TestCase.settings = settings(examples(60), stateful_step_count=25)
+TestAnyOrderWithLanesForReading = pytest.mark.requirement("SCHED-2", "PIPE-4")(AnyOrderWithLanesForReading.TestCase)

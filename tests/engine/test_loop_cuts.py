@@ -8,7 +8,7 @@ from ferrule.core.calls import ToolCall
 from ferrule.core.content import Text
 from ferrule.core.context import ToolContext
 from ferrule.core.effects import Effects, WritesPath
-from ferrule.core.events import MessageEnded, Retried, TurnEnded
+from ferrule.core.events import MessageEnded, NoteAdded, Retried, TurnEnded
 from ferrule.core.model import (
     AssistantTurn,
     CallDelta,
@@ -23,6 +23,7 @@ from ferrule.core.model import (
     ThoughtReady,
     UserTurn,
 )
+from ferrule.engine.message_history import last_answer
 from ferrule.providers.scripted import says
 from ferrule.testing import well_formed
 from tests.requirement import requirement
@@ -176,10 +177,35 @@ async def test_half_calls_again_and_again_end_the_turn() -> None:
     assert well_formed(at.session.history)
 
 
-async def test_text_alone_at_the_limit_of_length_ends_the_turn() -> None:
-    at = stage(Act())
+CUT_OFF = Stopped("max_tokens")
 
-    events = await ask(at, "go", Faulty([TextDelta("a long story"), Stopped("max_tokens")]))
+
+@requirement("SCHED-4")
+async def test_an_answer_that_the_length_limit_cut_off_is_continued_and_read_as_one() -> None:
+    at = stage(Act())
+    model = Faulty([TextDelta("It is in a"), CUT_OFF], [TextDelta(".py, li"), CUT_OFF], says("ne 3."))
+
+    events = await ask(at, "go", model)
+
+    assert events[-1] == TurnEnded("end")
+    assert last_answer(at.session.history) == "It is in a.py, line 3."
+    assert [event.kind for event in events if isinstance(event, NoteAdded)] == ["unfinished_answer"] * 2
+    assert well_formed(at.session.history)
+
+
+async def test_an_answer_without_end_is_continued_three_times_and_no_more() -> None:
+    at = stage(Act())
+    model = Faulty(*([TextDelta(f"{number} "), CUT_OFF] for number in range(4)))
+
+    events = await ask(at, "go", model)
 
     assert events[-1] == TurnEnded("max_tokens")
-    assert at.session.history[-1] == AssistantTurn((Text("a long story"),))
+    assert last_answer(at.session.history) == "0 1 2 3 "
+
+
+async def test_reasoning_that_uses_up_the_length_limit_is_not_asked_for_again() -> None:
+    at = stage(Act())
+
+    events = await ask(at, "go", Faulty([ThoughtReady(Thought("hm", "s")), CUT_OFF]))
+
+    assert events[-1] == TurnEnded("max_tokens")

@@ -6,7 +6,8 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -209,7 +210,7 @@ async def test_a_long_output_shows_both_ends_and_its_file(session: Session) -> N
 async def test_its_old_name_takes_seconds(session: Session) -> None:
     (outcome,) = await session.run([ToolCall("1", "run_shell", {"command": "sleep 20", "timeout": 0.2})])
 
-    assert said(outcome) == "It was ended after 0.2 s, its time limit."
+    assert said(outcome) == "It was ended after 0.2 s, its time limit: it only waits."
 
 
 # Time
@@ -220,7 +221,7 @@ async def test_a_command_that_only_waits_is_ended_when_its_time_is_up(session: S
     outcome = await bash(session, "echo first; sleep 60", timeout=400)
 
     assert outcome.status is Status.FAILED
-    assert said(outcome) == "first\nIt was ended after 0.4 s, its time limit."
+    assert said(outcome) == "first\nIt was ended after 0.4 s, its time limit: it only waits."
 
 
 @requirement("BASH-7")
@@ -232,6 +233,31 @@ async def test_a_command_that_works_goes_on_in_the_background(session: Session) 
 
     assert "2\n" in news
     assert "bash_1 completed, exit code 0" in news
+
+
+@requirement("BASH-7")
+async def test_what_a_held_command_changes_after_its_time_is_up_is_there_when_it_has_ended(tmp_path: Path) -> None:
+    async with at(tmp_path, Mode.ACCEPT_EDITS) as session:
+        outcome = await bash(session, "for i in 1 2 3 4; do sleep 0.2; echo $i >> log.txt; done", timeout=300)
+        assert "It runs in the background as bash_1." in said(outcome)
+
+        news = said(await call(session, "TaskOutput", task_id="bash_1"))
+
+    assert "bash_1 completed, exit code 0" in news
+    assert (tmp_path / "log.txt").read_text() == "1\n2\n3\n4\n"
+
+
+@requirement("BASH-4")
+async def test_a_command_that_cannot_go_on_in_the_background_is_ended_and_the_reason_is_given(
+    tmp_path: Path, session: Session
+) -> None:
+    settings = Settings(cwd=str(tmp_path), state_folder=tmp_path / "state", mode=Mode.BYPASS)
+    async with open_session(replace(settings, only_tools=frozenset({"Bash"}))) as alone:
+        nowhere = await bash(alone, "tail -f /dev/null", timeout=200)
+    locked = await bash(session, "git --version; tail -f /dev/null", timeout=200)
+
+    assert "nothing runs in the background here" in said(nowhere)
+    assert "git in the background would keep its locks" in said(locked)
 
 
 @requirement("BASH-4", "BUD-4")
@@ -410,3 +436,27 @@ async def test_bad_input_is_answered_in_words(session: Session, arguments: dict[
 
     assert outcome.is_error
     assert words in said(outcome)
+
+
+@requirement("BUD-1", "SET-5")
+@pytest.mark.parametrize(
+    ("more", "shown"),
+    [
+        ({"result_keep": "tail"}, lambda text: text.startswith("[… ") and "\n20000\n" in text),
+        ({"result_keep": "head"}, lambda text: text.startswith("1\n2\n") and "20000\n" not in text),
+        ({"result_limit": 90_000}, lambda text: len(text) > 80_000),
+        ({"result_limit": 1_000}, lambda text: len(text) <= 1_000),
+    ],
+    ids=str,
+)
+async def test_the_limit_and_the_part_that_settings_choose_apply_and_a_file_has_all_of_it(
+    tmp_path: Path, more: dict[str, Any], shown: Callable[[str], bool]
+) -> None:
+    (work := tmp_path / "work").mkdir()
+    settings = Settings(cwd=str(work), mode=Mode.BYPASS, state_folder=tmp_path / "state", **more)
+    async with open_session(settings) as session:
+        text = said(await bash(session, "seq 1 20000"))
+
+    assert shown(text)
+    (path,) = [word.rstrip(".") for word in text.split() if word.startswith("/")]
+    assert Path(path).read_text() == "".join(f"{number}\n" for number in range(1, 20_001))

@@ -45,7 +45,7 @@ class TestEnterPlanModeContract(ToolContract):
     samples = ({},)
 
     def make(self) -> EnterPlanMode:
-        return EnterPlanMode(ModesOf())
+        return EnterPlanMode(ModesOf(), has_approver=True)
 
 
 class TestExitPlanModeContract(ToolContract):
@@ -58,7 +58,7 @@ class TestExitPlanModeContract(ToolContract):
 def _session(tmp_path: Path, person: Person | None, *, mode: str = "") -> Session:
     modes = ModesOf()
     settings = Settings(cwd=str(tmp_path), mode=Mode.BYPASS, state_folder=tmp_path / "state")
-    session = open_session(settings, tools=[EnterPlanMode(modes), ExitPlanMode(modes, person)])
+    session = open_session(settings, tools=[EnterPlanMode(modes, has_approver=True), ExitPlanMode(modes, person)])
     modes.state = session.state
     session.state.mode = mode
     return session
@@ -136,13 +136,29 @@ async def test_leaving_plan_mode_outside_of_it_is_an_error(tmp_path: Path) -> No
 
 @requirement("TASK-3")
 async def test_with_nobody_there_plan_mode_stays_on(tmp_path: Path) -> None:
-    for person in (None, Person(refusing=Unanswered("nobody"))):
-        session = _session(tmp_path, person, mode="plan")
+    session = _session(tmp_path, Person(refusing=Unanswered("nobody")), mode="plan")
 
-        (outcome,) = await session.run([_exit()])
+    (outcome,) = await session.run([_exit()])
 
-        assert (outcome.status, plain_text(outcome.content)) == (Status.FAILED, NOBODY)
-        assert session.state.mode == "plan"
+    assert (outcome.status, plain_text(outcome.content)) == (Status.FAILED, NOBODY)
+    assert session.state.mode == "plan"
+
+
+@requirement("TASK-3", "TASK-5", "CLI-1")
+async def test_where_nobody_can_answer_no_tool_that_needs_an_answer_is_offered_and_the_plan_is_the_answer(
+    tmp_path: Path,
+) -> None:
+    settings = Settings(cwd=str(tmp_path), mode=Mode.PLAN, state_folder=tmp_path / "state")
+    alone, accompanied = open_session(settings), open_session(settings, questioner=Person(YES))
+    model = RecordingModel(says("1. Look\n2. Change"))
+
+    async with alone.ask("Plan it", model) as events:
+        notes = [one.event.text async for one in events if isinstance(one.event, NoteAdded)]
+
+    missing = {tool.name for tool in accompanied.registry.pool} - {tool.name for tool in alone.registry.pool}
+    assert missing == {"AskUserQuestion", "EnterPlanMode", "ExitPlanMode"}
+    assert "the plan is your answer" in notes[0]
+    assert "ExitPlanMode" not in notes[0]
 
 
 @requirement("TASK-3")
@@ -158,7 +174,7 @@ async def test_a_change_of_mode_keeps_its_place_among_the_calls_of_a_message(tmp
 
 
 async def test_entering_twice_is_an_error(tmp_path: Path) -> None:
-    session = _session(tmp_path, None)
+    session = _session(tmp_path, Person(YES))
 
     outcomes = await session.run([ToolCall("1", "EnterPlanMode", {}), ToolCall("2", "EnterPlanMode", {})])
 

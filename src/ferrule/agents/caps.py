@@ -10,6 +10,7 @@ from ..core.values import named_value
 DEPTH_VARIABLES: Final = ("FERRULE_MAX_AGENT_DEPTH", "CLAUDE_CODE_MAX_SUBAGENT_SPAWN_DEPTH")
 COUNT_VARIABLE: Final = "FERRULE_MAX_AGENTS"
 TURNS_VARIABLE: Final = "FERRULE_MAX_AGENT_TURNS"
+WAIT_VARIABLES: Final = ("FERRULE_BACKGROUND_WAIT_MS", "CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS")
 
 
 @named_value
@@ -37,3 +38,13 @@ class Caps:
 def _first(environment: Mapping[str, str], names: tuple[str, ...], usual: int) -> int:
     text = next((environment[name].strip() for name in names if name in environment), "")
     return int(text) if text.isascii() and text.isdecimal() and 0 < len(text) < 5 and int(text) else usual
+
+
+def report_wait(environment: Mapping[str, str], usual: float = 600.0) -> float:
+    """Seconds that a run whose model is done waits for the next agent in the background; zero for not at all.
+
+    >>> report_wait({"FERRULE_BACKGROUND_WAIT_MS": "1500"}), report_wait({})
+    (1.5, 600.0)
+    """
+    text = next((environment[name].strip() for name in WAIT_VARIABLES if name in environment), "")
+    return int(text) / 1000 if text.isascii() and text.isdecimal() and len(text) < 12 else usual

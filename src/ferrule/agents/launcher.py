@@ -15,13 +15,13 @@ from typing import Final, Protocol, TypeAlias
 
 from ..core.context import ToolContext
 from ..core.events import AgentStarted, TurnEnded
-from ..core.model import AssistantTurn, ModelFacts, ModelProvider, Turn, Usage
+from ..core.model import AssistantTurn, ModelFacts, ModelProvider, Usage
 from ..core.ports import AfterCall, Approver, Judge, NoteSource, TurnHooks
 from ..core.state import SessionState
 from ..core.values import named_value
 from ..engine.compaction import Compaction
 from ..engine.gate import Ticket
-from ..engine.message_history import MessageHistory
+from ..engine.message_history import MessageHistory, last_answer
 from ..engine.pool import Registry
 from ..engine.session import Session
 from ..engine.spending import Spending, TurnLimits
@@ -195,7 +195,7 @@ class AgentLauncher:
         return AgentReport(
             id=child.agent.rpartition("/")[2],
             kind=errand.kind.name,
-            text=_last_words(child.history),
+            text=last_answer(child.history).strip(),
             ended=ended,
             usage=child.spending.usage,
             calls=sum(len(turn.calls) for turn in child.history if isinstance(turn, AssistantTurn)),
@@ -284,9 +284,3 @@ def _registry(parent: Session, kind: AgentKind, *, deepest: bool) -> Registry:
     if not len(registry.pool):
         raise NotStarted(f"None of the tools of {kind.name} can be used here: {', '.join(kind.tools or ())}.")
     return registry
-
-
-def _last_words(history: list[Turn]) -> str:
-    """Of the last message that has any."""
-    texts = (turn.text.strip() for turn in reversed(history) if isinstance(turn, AssistantTurn))
-    return next(filter(None, texts), "")

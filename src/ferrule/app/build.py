@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Unpack
@@ -12,13 +11,14 @@ from typing import TYPE_CHECKING, Unpack
 from ..agents.agent_catalog import Agents
 from ..agents.launcher import AgentLauncher
 from ..core.events import ListChanged
+from ..core.ids import new_uuid
 from ..core.ports import Approver
 from ..core.state import SessionState
 from ..core.tool import AnyTool
 from ..core.values import named_value
 from ..engine.budget import Budget
 from ..engine.compaction import Compaction, StateNotes
-from ..engine.gate import Gate
+from ..engine.gate import DEFAULT_LIMIT, READING_LIMIT, Gate
 from ..engine.pipeline import Pipeline
 from ..engine.pool import Layer, Registry, available, features, hiding, without
 from ..engine.session import Session
@@ -29,23 +29,14 @@ from ..host.web.search_variables import SEARCH_VARIABLES
 from ..permissions.approvals import NobodyToAsk
 from ..permissions.classifier import ClassifierJudge
 from ..permissions.hiding import hidden_tools
+from ..permissions.live_rules import SessionModes
 from ..providers.small_model import CallReader, PageReader, SmallModel
 from ..settings.trust_store import TrustStore
 from ..skills.activation import ActivatedSkills
 from ..skills.skill_catalog import Skills
-from ..skills.turn_rules import TurnRules
-from ..tools import Services, tools_on_demand
-from .live_rules import SessionModes, judging_for
-from .session_hooks import (
-    HookParts,
-    MakeParts,
-    agent_hooks,
-    answering_for,
-    keeping_for,
-    session_hooks,
-    suggesting_for,
-    tell_of_compactions,
-)
+from ..skills.turn_rules import TurnRules, judging_for
+from ..tools import BASH_LIMIT, Services, tools_on_demand
+from .session_hooks import HookSet, SessionHooks
 from .session_services import SessionServices, build_services
 from .session_settings import SessionParts, Settings
 
@@ -53,7 +44,7 @@ if TYPE_CHECKING:
     from ..host.web.searching import WebSearches
     from ..host.web.web_pages import WebPages
 
-__all__ = ["Settings", "new_session_id", "open_session"]
+__all__ = ["Settings", "open_session"]
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +61,7 @@ def open_session(
     a session that is kept and can be resumed see `app.kept_sessions`.
     """
     settings = settings or Settings()
-    ground = build_services(settings, session_id or new_session_id(), parts)
+    ground = build_services(settings, session_id or new_uuid(), parts)
     delegated = _build_delegation(settings, ground, parts)
     small = SmallModel(
         lambda: parts.get("small_model") or session.provider,
@@ -80,25 +71,17 @@ def open_session(
         tools_on_demand(_services(settings, ground, delegated, small, parts)) if parts.get("builtin", True) else ()
     )
     all_tools = (*builtin, *parts.get("tools", ()))
-    scene = SessionFacts(
+    facts = SessionFacts(
         session_id=ground.session_id,
         project=ground.cwd,
         transcript=lambda: session.transcript_path,
         mode=lambda: str(ground.rules.last_mode),
         kind=delegated.spawner.kind_of,
     )
-    make = MakeParts(
-        scene,
-        ground.emit,
-        ground.folder,
-        {**os.environ, **settings.environment},
-        answering=answering_for(lambda: session, small, ground.servers, parts.get("models")),
-        keep=keeping_for(ground.state, ground.cwd, settings.state_folder),
-        suggest=suggesting_for(ground.rules, ground.cwd),
-        variables=settings.state_folder / "variables" / f"{os.urandom(8).hex()}.sh",
-        take=ground.shell.take,
+    session_hooks = SessionHooks(
+        settings, ground, facts, small=small, models=parts.get("models"), skills=delegated.skills
     )
-    hooks = _hooks(settings, ground, delegated, parts, make)
+    hooks = _hooks(settings, ground, delegated, parts, session_hooks)
     registry = _registry(settings, ground, builtin, all_tools)
     servers = ground.servers
     if servers:
@@ -118,7 +101,7 @@ def open_session(
             only_these_stand=(ground.keep_only, delegated.keep_only),
         ),
         bus=ground.bus,
-        gate=Gate(settings.max_concurrency),
+        gate=_gate(settings.max_concurrency),
         note_sources=(
             ground.shell,
             *((hooks.runner,) if hooks else ()),
@@ -131,20 +114,16 @@ def open_session(
             *((hooks.runner.close,) if hooks else ()),
             *((servers.close,) if servers else ()),
             ground.shell.close,  # it ends the programs of servers, which are first asked to end
-            make.close,
+            session_hooks.close,
             ground.files.close,
         ),
         hooks=hooks.lifecycle if hooks else None,
+        wait_for_report=ground.shell.wait_for_report,
     )
-    if hooks:
-        tell_of_compactions(session, hooks.lifecycle)
-    delegated.spawner.attach(session, agent_hooks(hooks, make, scene, delegated.skills))
+    session_hooks.attach(session)
+    delegated.spawner.attach(session, session_hooks.parts_for_agent)
     _warn(delegated.spawner.agents, delegated.skills)
     return session
-
-
-def new_session_id() -> str:
-    return f"{time.strftime('%Y%m%d-%H%M%S')}-{os.urandom(4).hex()}"
 
 
 @named_value
@@ -176,7 +155,7 @@ def _build_delegation(settings: Settings, ground: SessionServices, parts: Sessio
         states=states,
     )
     return _Delegated(
-        modes=SessionModes(ground.rules, ground.state),
+        modes=SessionModes(ground.rules, ground.state, approvable=_can_answer(parts)),
         turn_rules=TurnRules(
             states,
             judging_for(ground.places),
@@ -189,6 +168,11 @@ def _build_delegation(settings: Settings, ground: SessionServices, parts: Sessio
     )
 
 
+def _can_answer(parts: SessionParts) -> bool:
+    """Whether somebody answers questions and approves plans."""
+    return parts.get("questioner") is not None or parts.get("approver_answers", False)
+
+
 def _services(
     settings: Settings, ground: SessionServices, delegated: _Delegated, small: SmallModel, parts: SessionParts
 ) -> Services:
@@ -198,6 +182,8 @@ def _services(
         search=Search(hidden=ground.rules.hides, secrets=ground.rules.secrets),
         shell=ground.shell.get,
         analyse=parts.get("analyse"),
+        bash_limit=_bash_limit(settings),
+        bash_keep=settings.result_keep or "both",
         mcp=ground.servers,
         parts_folder=folder / "parts",
         read_tokens=settings.read_tokens,
@@ -221,6 +207,11 @@ def _web_pages(ground: SessionServices) -> WebPages:
     from ..host.web.web_pages import WebPages
 
     return WebPages(fetcher=Fetcher(local_hosts=ground.rules.names_host), folder=ground.folder.path / "web")
+
+
+def _gate(limit: int) -> Gate:
+    """Calls that only read have lanes of their own, unless somebody has chosen a limit, which is one for all."""
+    return Gate(limit, reading=READING_LIMIT if limit == DEFAULT_LIMIT else None)
 
 
 def _registry(
@@ -247,21 +238,21 @@ def _approver(settings: Settings, ground: SessionServices, parts: SessionParts) 
 
 
 def _hooks(
-    settings: Settings, ground: SessionServices, delegated: _Delegated, parts: SessionParts, make: MakeParts
-) -> HookParts | None:
+    settings: Settings, ground: SessionServices, delegated: _Delegated, parts: SessionParts, session_hooks: SessionHooks
+) -> HookSet | None:
     """If none are configured, none can appear later, so they cost nothing."""
     own = tuple(parts.get("hooks", ()))
     if not (own or settings.hooks or settings.reload or delegated.skills):
         return None
     of_skills = HooksOfSkills(delegated.turn_rules, delegated.spawner.at_work, ground.cwd) if delegated.skills else None
-    return session_hooks(make, ground.rules, own, of_skills, _approver(settings, ground, parts))
+    return session_hooks.make_set(own, of_skills, _approver(settings, ground, parts))
 
 
 def _pipeline(
     settings: Settings,
     ground: SessionServices,
     delegated: _Delegated,
-    hooks: HookParts | None,
+    hooks: HookSet | None,
     classifier: ClassifierJudge,
     tools: Iterable[AnyTool],
     parts: SessionParts,
@@ -273,7 +264,7 @@ def _pipeline(
             ground.rules,
             *((delegated.turn_rules,) if delegated.skills else ()),
             *((hooks.judge,) if hooks else ()),
-            hooks.over(classifier) if hooks else classifier,
+            hooks.reporting(classifier) if hooks else classifier,
             *parts.get("judges", ()),
         ),
         approver=hooks.approver if hooks else _approver(settings, ground, parts),
@@ -332,6 +323,12 @@ def _searches(environ: Mapping[str, str]) -> WebSearches | None:
     from ..host.web.backends import load_searches
 
     return load_searches(environ)
+
+
+def _bash_limit(settings: Settings) -> int:
+    """Bash cuts its own output, because only the command's file has all of it."""
+    limit = settings.result_limits.get("Bash", settings.result_limit or BASH_LIMIT)
+    return BASH_LIMIT if limit is None else limit
 
 
 def _limits(settings: Settings, tools: Iterable[AnyTool]) -> Mapping[str, int | None]:

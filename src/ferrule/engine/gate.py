@@ -19,10 +19,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
 
 from .footprint import Footprint
 
 DEFAULT_LIMIT = 10
+READING_LIMIT = 64
+"""Calls that only read and run at once, where no limit was chosen: they mostly wait, and change nothing meanwhile."""
 
 
 class Deadlock(Exception):
@@ -36,7 +39,7 @@ class Ticket:
         "_wake",
         "dependents",
         "footprint",
-        "has_lane",
+        "lane",
         "movers",
         "order",
         "parent",
@@ -63,8 +66,13 @@ class Ticket:
         """A nested call waits for this one while its ancestor holds a lane: it runs without one if it must."""
         self.rides = parent is not None and parent.has_lane
         """On the lane of an ancestor."""
-        self.has_lane = self.rides
+        self.lane: _Lanes | None = None
+        """Where its own lane came from."""
         self._wake: asyncio.Future[None] | None = None
+
+    @property
+    def has_lane(self) -> bool:
+        return self.rides or self.lane is not None
 
     def ancestors(self) -> Iterator[Ticket]:
         ticket = self.parent
@@ -87,18 +95,29 @@ class Ticket:
             self._wake.set_result(None)
 
 
-class Gate:
-    """One per session: the calls of its subagents pass it too. `limit` calls run at once; nested ones ride along."""
+@dataclass(slots=True, eq=False)
+class _Lanes:
+    """How many more calls of a kind may run at once, and who waits for it."""
 
-    def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
+    free: int
+    queue: deque[Ticket] = field(default_factory=deque["Ticket"])
+
+
+class Gate:
+    """One per session: the calls of its subagents pass it too. Nested calls ride along with the one they are in.
+
+    `limit` calls run at once, and `reading` of those that only read; without it they share the first.
+    """
+
+    def __init__(self, limit: int = DEFAULT_LIMIT, *, reading: int | None = None) -> None:
         self._open: dict[Ticket, None] = {}
         self._writers: dict[Ticket, None] = {}
         """Those of the open ones that do more than read."""
         self._unsettled: dict[Ticket, None] = {}
         """Those of the open ones whose paths a mover may still move."""
         self._taken = 0
-        self._lanes = limit if limit > 0 else DEFAULT_LIMIT
-        self._queue: deque[Ticket] = deque()
+        self._lanes = _Lanes(limit if limit > 0 else DEFAULT_LIMIT)
+        self._reading_lanes = self._lanes if reading is None else _Lanes(reading if reading > 0 else READING_LIMIT)
 
     def enter(self, footprint: Footprint, parent: Ticket | None = None) -> Ticket:
         """Take the next place in the order. Raises `Deadlock` for a nested call that could never run."""
@@ -133,6 +152,9 @@ class Gate:
             self._hold_back_later_ones(ticket)
             if ticket.parent and self._would_deadlock(ticket):
                 raise Deadlock
+            if not ticket.rides and ticket.lane is not self._lanes_for(ticket):
+                self._give_up_lane(ticket)
+                self._seek_lane(ticket)
         ticket.running = ticket.has_lane and not ticket.waits_for
         if ticket.waits_for:
             self._give_up_lane(ticket)
@@ -216,7 +238,7 @@ class Gate:
             if not other.urgent:
                 other.urgent = True
                 ahead += other.waits_for
-                if other in self._queue:
+                if other in self._lanes_for(other).queue:
                     self._seek_lane(other)
 
     def _note_moved(self, ticket: Ticket, by: Ticket) -> None:
@@ -301,24 +323,28 @@ class Gate:
                 ahead += (nested for nested in self._open if nested.parent is other)
         return False
 
+    def _lanes_for(self, ticket: Ticket) -> _Lanes:
+        return self._reading_lanes if ticket.footprint.only_reads else self._lanes
+
     def _seek_lane(self, ticket: Ticket) -> None:
         if ticket.waits_for:
             return
         if not ticket.has_lane:
-            if self._lanes <= 0 and not ticket.urgent:
-                self._queue.append(ticket)
+            lanes = self._lanes_for(ticket)
+            if lanes.free <= 0 and not ticket.urgent:
+                lanes.queue.append(ticket)
                 return
-            self._lanes -= 1
-            ticket.has_lane = True
+            lanes.free -= 1
+            ticket.lane = lanes
         ticket.wake()
 
     def _give_up_lane(self, ticket: Ticket) -> None:
-        if ticket.rides or not ticket.has_lane:
+        lanes, ticket.lane = ticket.lane, None
+        if lanes is None:
             return
-        ticket.has_lane = False
-        self._lanes += 1
-        while self._queue and self._lanes > 0:
-            following = self._queue.popleft()
+        lanes.free += 1
+        while lanes.queue and lanes.free > 0:
+            following = lanes.queue.popleft()
             if following in self._open and not following.has_lane:
                 self._seek_lane(following)
 

@@ -13,6 +13,12 @@ from .transcript import Transcript
 
 GO_ON = "Your last message was cut off. Continue from where it ends, and do not repeat it."
 
+CUT_ANSWER = Note(
+    "unfinished_answer",
+    "Your message reached the length limit. Continue exactly where it ends, in the middle of a sentence if need be: "
+    "both parts are joined for whoever reads them. Repeat nothing and do not comment on the cut.",
+)
+
 
 class MessageHistory:
     """What is sent to the model, and recorded in the transcript before that."""
@@ -76,3 +82,28 @@ def append_notes(last: Turn, texts: tuple[str, ...]) -> tuple[Turn, ...]:
             return (ResultTurn(results, (*messages, *texts)),)
         case AssistantTurn():
             return (last, UserTurn(tuple(map(Text, texts))))
+
+
+def last_answer(turns: Sequence[Turn]) -> str:
+    """The text of the last message that has any, whole if the length limit cut it into several.
+
+    >>> last_answer([AssistantTurn((Text("It is in a"),)), UserTurn.saying(str(CUT_ANSWER)),
+    ...              AssistantTurn((Text(".py."),))])
+    'It is in a.py.'
+    """
+    at = next((i for i in range(len(turns) - 1, -1, -1) if _text_of(turns[i]).strip()), None)
+    if at is None:
+        return ""
+    parts = [_text_of(turns[at])]
+    while at >= 2 and _is_continuation(turns[at - 1]) and (before := _text_of(turns[at - 2])):
+        parts.insert(0, before)
+        at -= 2
+    return "".join(parts)
+
+
+def _text_of(turn: Turn) -> str:
+    return turn.text if isinstance(turn, AssistantTurn) else ""
+
+
+def _is_continuation(turn: Turn) -> bool:
+    return isinstance(turn, UserTurn) and Text(str(CUT_ANSWER)) in turn.content

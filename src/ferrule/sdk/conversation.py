@@ -106,7 +106,7 @@ class Conversation:
             watch=self._watch,
             watch_last=self._watch_last,
             structured=opened.structured,
-            expand=opened.commands.expand,
+            prepare=opened.commands.prepare,
         )
         self._prompts: asyncio.Queue[_Queued | None] = asyncio.Queue()
         self._unstarted = 0

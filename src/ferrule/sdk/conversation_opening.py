@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from ..app.headless_run import SchemaError, StructuredOutput, read_schema
 from ..app.kept_sessions import TranscriptError
-from ..app.live_rules import Policy
 from ..app.session_opening import ModelBriefing, Which, open_conversation
 from ..app.session_opening import OpenedSession as Found
 from ..app.session_services import servers_if_any
 from ..app.session_settings import SessionParts, Settings
-from ..app.settings_interpretation import LEVELS, SettingsError
-from ..app.settings_sources import Gathered, is_trusted_by, load_session_settings
+from ..app.settings_interpretation import load_session_settings
 from ..app.slash_commands import SlashCommands
 from ..core.model import ModelError
 from ..core.values import named_value
@@ -27,6 +25,7 @@ from ..engine.session import Session
 from ..engine.spending import TurnLimits
 from ..host.files.checkpoints import Checkpoints
 from ..mcp.server_context import ServerTrouble
+from ..permissions.live_rules import Policy
 from ..permissions.modes import Mode
 from ..permissions.rules import Rule, RuleError
 from ..providers.asked_model import AskedModel
@@ -34,6 +33,7 @@ from ..settings.levels import Level, SettingsPath
 from ..settings.reload import EVERY_LEVEL
 from ..settings.settings_files import SettingsKind
 from ..settings.settings_loading import load_text
+from ..settings.settings_sources import LEVELS, SettingsError, is_trusted_by
 from ..skills.skill_catalog import Skills
 from .errors import CannotOpen
 from .opened_models import OpenedModels
@@ -154,14 +154,12 @@ def open_for_program(
 def _open(options: Options, mirror: Mirror | None, words: OpeningWords) -> OpenedConversation:
     _check(options)
     plugins = _plugins(options)
-    found, levels = _settings(options, plugins, words)
-    settings = found.settings
+    settings, given_rules, levels = _settings(options, plugins, words)
     models = _models(options, settings)
     model = models.leading()
     if options.max_budget_usd is not None and model.facts.input_price is None:
         raise CannotOpen(f"The price of {model.name} is unknown, so a budget cannot be enforced. Leave the budget out.")
-    policy = Policy(settings.rules, settings.mode, hooks=settings.hooks)  # as long as nobody reloads it
-    rules = AddedRules(settings.reload or (lambda: policy))
+    rules = AddedRules(settings.policy_source())
     settings = replace(settings, reload=rules, servers=(*settings.servers, *_in_process(options)))
     structured = StructuredOutput(read_schema(json.dumps(options.output_schema))) if options.output_schema else None
     checkpoints = Checkpoints() if options.checkpoints else None
@@ -189,7 +187,7 @@ def _open(options: Options, mirror: Mirror | None, words: OpeningWords) -> Opene
         models=models,
         structured=structured,
         rules=rules,
-        given_rules=found.given_rules,
+        given_rules=given_rules,
         servers=parts.get("mcp"),
         own_servers=_own_servers(options, session),
         state_folder=settings.state_folder,
@@ -273,14 +271,16 @@ def _plugins(options: Options) -> tuple[Plugin, ...]:
     return tuple(Plugin.at(path) for path in options.plugins)
 
 
-def _settings(options: Options, plugins: tuple[Plugin, ...], words: OpeningWords) -> tuple[Gathered, frozenset[Level]]:
+def _settings(
+    options: Options, plugins: tuple[Plugin, ...], words: OpeningWords
+) -> tuple[Settings, tuple[Rule, ...], frozenset[Level]]:
     base = options.base or Settings()
     cwd = base.cwd if options.cwd is None else os.path.abspath(options.cwd)
     if not os.path.isdir(cwd):
         raise CannotOpen(f"{cwd} is not a directory. Give another `cwd`.")
     only = base.only_tools if options.builtin_tools is None else frozenset(options.builtin_tools)
     levels = _levels(options)
-    found = load_session_settings(
+    settings, found = load_session_settings(
         replace(base, cwd=cwd, only_tools=only, agents=(*base.agents, *options.agents)),
         settings=options.settings,
         flags=_flags(options, cwd),
@@ -294,7 +294,7 @@ def _settings(options: Options, plugins: tuple[Plugin, ...], words: OpeningWords
     )
     for warning in found.warnings:
         words.warn(warning)
-    return replace(found, settings=_with_pages(found.settings, options, plugins)), levels
+    return _with_pages(settings, options, plugins), found.given_rules, levels
 
 
 def _telling(options: Options, levels: frozenset[Level]) -> ModelBriefing:

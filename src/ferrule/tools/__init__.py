@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..agents.launcher import AgentLauncher
 from ..core.on_demand import Card, OnDemand
 from ..core.ports import Extractor, Modes, Questioner
-from ..core.tool import AnyTool, guide_listing, load_guide
+from ..core.tool import AnyTool, Keep, guide_listing, load_guide
 from ..core.values import named_value
 from ..host.documents.text_pages import REMINDER, TOKENS
 from ..host.files.workfiles import Workfiles
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from ..mcp.servers import McpServers
     from .bash import Analyse
 
+NOBODY_ANSWERS: Final = "nobody is there to answer, so decide yourself and say what you assumed"
+NOBODY_APPROVES: Final = "nobody is there to approve a plan, so give it as your answer"
+BASH_LIMIT: Final = 30_000
 CARDS: Final = Path(__file__).with_name("cards.json")
 
 
@@ -53,6 +56,9 @@ class Services:
     """Makes the place where commands run, when one is to; without it the tools for that are off."""
     analyse: Analyse | None = None
     """Says what a command would do, instead of Ferrule's own analysis."""
+    bash_limit: int = BASH_LIMIT
+    """Characters that the model gets of a command, and of its output both ends or one."""
+    bash_keep: Keep = "both"
     mcp: McpServers | None = None
     """The MCP servers; without any, the tools for them are off."""
     read_tokens: int = TOKENS
@@ -126,8 +132,12 @@ def _why_off(name: str, at: Services) -> str | None:
             return None if at.shell else "no shell is available"
         case "CallMcpTool" | "ListMcpResources" | "ReadMcpResource":
             return None if at.mcp and at.mcp.names else "no MCP server is configured"
+        case "AskUserQuestion":
+            return None if at.questioner or at.approver_answers else NOBODY_ANSWERS
         case "EnterPlanMode" | "ExitPlanMode":
-            return None if at.modes else "this session has no permission modes"
+            if at.modes is None:
+                return "this session has no permission modes"
+            return None if at.questioner or at.approver_answers else NOBODY_APPROVES
         case "Glob" | "Grep":
             return at.search.unavailable()
         case "Skill":
@@ -169,10 +179,10 @@ def builtin_tools(services: Services | None = None) -> tuple[AnyTool, ...]:
     return (
         Agent(at.spawner, background),
         AskUserQuestion(at.questioner, by_approver=at.approver_answers),
-        Bash(shell, analyse=at.analyse) if at.analyse else Bash(shell),
+        Bash(shell, analyse=at.analyse, limit=at.bash_limit, keep=at.bash_keep),
         CallMcpTool(at.mcp),
         Edit(at.files),
-        EnterPlanMode(at.modes),
+        EnterPlanMode(at.modes, has_approver=at.questioner is not None or at.approver_answers),
         ExitPlanMode(at.modes, at.questioner, by_approver=at.approver_answers),
         Glob(at.search),
         Grep(at.search, at.files.ledgers),

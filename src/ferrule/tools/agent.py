@@ -133,8 +133,8 @@ class Agent(Tool[AgentInput, AgentOutput]):
         child = spawner.open_session_for(errand, ctx, inside=False)
         id = child.agent.rpartition("/")[2]
         work = AgentAtWork(spawner.carry_out(errand, child), frame_report, lambda: spawner.dismiss(child))
-        self._background.follow(id, work, f"{errand.kind.name}: {errand.title}")
-        words = f"The agent {id} works in the background. You are notified when it ends; TaskOutput has its report."
+        self._background.follow(id, work, f"{errand.kind.name}: {errand.title}", reports=True)
+        words = f"The agent {id} works in the background. When it ends you are given its report."
         return AgentOutput("async_launched", id, words)
 
     def _kind(self, input: AgentInput, spawner: AgentLauncher) -> AgentKind:

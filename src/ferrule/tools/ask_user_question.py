@@ -61,6 +61,13 @@ class AskUserQuestion(Tool[AskUserQuestionInput, QuestionsAnswered]):
         self._questioner = questioner
         self._by_approver = by_approver and questioner is None
 
+    def unavailable(self) -> str | None:
+        return (
+            None
+            if self._questioner or self._by_approver
+            else ("nobody is there to answer, so decide yourself and say what you assumed")
+        )
+
     def effects(self, input: AskUserQuestionInput, ctx: ToolContext) -> Effects:
         return Effects.of()
 

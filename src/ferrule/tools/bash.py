@@ -12,14 +12,15 @@ from typing import Protocol
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from ..bash_analysis.analysis import Analysis, analyse
+from ..bash_analysis.analysis import Analysis
+from ..bash_analysis.analysis import analyse as analyse_command
 from ..bash_analysis.git_use import git_use
 from ..core.content import Block, Terminal, Text, View
 from ..core.context import ToolContext
 from ..core.effects import CWD, ChangesState, Effects, Opaque, ReadsState, Touch
 from ..core.inputs import ToolInput
 from ..core.state import MovedTo
-from ..core.tool import Alias, Result, Tool, ToolError, load_guide
+from ..core.tool import Alias, Keep, Result, Tool, ToolError, load_guide
 from ..core.values import plain_value
 from ..core.verdicts import Confinement, Grants, Verdict, of_risks
 from ..host.git.git_places import with_repositories
@@ -34,16 +35,19 @@ from ..host.processes.session_shell import Shell
 
 DEFAULT_MS = 120_000
 MOST_MS = 600_000
-SHOWN = 29_000
-"""Characters of output that the model gets; the rest of its 30,000 is for what is said about it."""
+LIMIT = 30_000
+ABOUT_IT = 1_000
+"""Characters of the limit that are for what is said about the output."""
 MOVERS = frozenset({"cd", "pushd", "popd"})
 MEANS_NO = frozenset({"grep", "egrep", "fgrep", "rg", "diff", "cmp", "test", "[", "[[", "pgrep", "zgrep"})
 """Programs whose exit code 1 is an answer, not a failure."""
 SEARCHES = frozenset({"grep", "egrep", "fgrep", "rg", "zgrep"})
 """Programs that skip a file they cannot read, and report it with exit code 2."""
 GIT_MEANS_NO = frozenset({"diff", "grep"})
-NOT_LEFT_ALONE = frozenset({"sleep", "git"})
-"""Programs that a timeout ends: waiting longer gains nothing, or a lock would stay."""
+WAITS = frozenset({"sleep", "echo", "printf", "true", ":", "wait", "date"})
+"""A command of nothing but these only waits: going on with it gains nothing."""
+READS_TASKS = "TaskOutput"
+"""The tool that shows what a command in the background prints."""
 
 
 class Analyse(Protocol):
@@ -90,24 +94,30 @@ class Bash(Tool[BashInput, CommandRan]):
     hint = "run a shell command"
     input_model = BashInput
     aliases = (Alias("run_shell", scale={"timeout": 1000}),)
-    result_limit = 30_000
+    result_limit = LIMIT
 
     def __init__(
         self,
         shell: Shell | None = None,
         *,
         home: str | None = None,
-        analyse: Analyse = analyse,
+        analyse: Analyse | None = None,
         follow_git: Callable[[Sequence[Touch]], Iterable[Touch]] = with_repositories,
+        limit: int = LIMIT,
+        keep: Keep = "both",
     ) -> None:
         """`analyse` may be replaced: its result is never trusted where nobody approved the command.
+
+        The model gets at most `limit` characters, of the output both ends or one; a file has all of it.
 
         `follow_git` adds to the touches of commands what git reads that lies elsewhere.
         """
         self._shell = shell
         self._follow_git = follow_git
+        self._shown = max(limit // 2, limit - ABOUT_IT)
+        self._keep: Keep = keep
         home = home or os.path.expanduser("~")
-        self._analysed = lru_cache(maxsize=64)(partial(analyse, home=home))
+        self._analysed = lru_cache(maxsize=64)(partial(analyse or analyse_command, home=home))
 
     def unavailable(self) -> str | None:
         return None if self._shell else "no shell is available"
@@ -132,7 +142,7 @@ class Bash(Tool[BashInput, CommandRan]):
 
     async def call(self, input: BashInput, ctx: ToolContext) -> CommandRan | Result[CommandRan]:
         try:
-            command = await self._command(input, ctx)
+            command = replace(await self._command(input, ctx), kept_if_over=self._shown)
             if input.run_in_background:
                 return await self._left_to_run(input, command)
             return await self._ran(input, command, ctx)
@@ -224,37 +234,46 @@ class Bash(Tool[BashInput, CommandRan]):
         )
         kept = False
         try:
-            ran = await running.within(seconds)
-            if ran is None and self._can_go_on(input, running, ctx):
+            ran, ended_because = await running.within(seconds), ""
+            if ran is None and not (ended_because := self._why_ended(input, running, ctx)):
                 kept = True
-                return self._move_to_background(input, running, seconds)
+                return self._move_to_background(input, command, running, seconds)
             if ran is None:
                 await running.end(timed_out=True)
                 ran = await running.wait()
         finally:
             if not kept:
                 await asyncio.shield(_end(running))
-        return self._report(input, command, ran, seconds, ctx)
+        return self._report(input, command, ran, ended_because, ctx)
 
-    def _can_go_on(self, input: BashInput, running: Running, ctx: ToolContext) -> bool:
-        """Whether it may keep running: it was understood, does more than wait or lock, and does not flood."""
-        commands = self.analyse(input, ctx).commands
+    def _why_ended(self, input: BashInput, running: Running, ctx: ToolContext) -> str:
+        """Why a command whose time is up does not continue in the background; empty where it does."""
+        ended = f"It was ended after {_milliseconds(input) / 1000:g} s, its time limit"
+        analysis = self.analyse(input, ctx)
+        programs = {os.path.basename(report.argv[0]) for report in analysis.commands if report.argv}
         if running.output.is_capped:
-            return False
-        return bool(commands) and not any(report.argv[:1] and report.argv[0] in NOT_LEFT_ALONE for report in commands)
+            return f"{ended}."
+        if programs and programs <= WAITS and analysis.effects.read_only:
+            return f"{ended}: it only waits."
+        if "git" in programs:
+            return f"{ended}: git in the background would keep its locks. Set a longer `timeout` (milliseconds)."
+        if not any(spec.name == READS_TASKS for spec in ctx.facts.tools):
+            return f"{ended}: nothing runs in the background here. Set a longer `timeout` (milliseconds)."
+        return ""
 
-    def _move_to_background(self, input: BashInput, running: Running, seconds: float) -> CommandRan:
+    def _move_to_background(self, input: BashInput, command: Command, running: Running, seconds: float) -> CommandRan:
         id = self._at.background.adopt(running)
-        so_far = running.output.snapshot().text(SHOWN)
+        so_far = running.output.snapshot(keep_if_over=self._shown).text(self._shown, self._keep)
         note = f"It was not done after {seconds:g} s and continues. {_in_background(id)}"
-        return CommandRan(input.command, so_far, None, (note,), id)
+        late = ("What it changes is there when it has ended.",) if _works_on_a_layer(command) else ()
+        return CommandRan(input.command, so_far, None, (note, *late), id)
 
     def _report(
-        self, input: BashInput, command: Command, ran: Ran, seconds: float, ctx: ToolContext
+        self, input: BashInput, command: Command, ran: Ran, ended_because: str, ctx: ToolContext
     ) -> Result[CommandRan]:
         moved, stayed = _new_directory(ran, ctx)
         hidden = _left_out(command, ctx)
-        output = ran.output.text(SHOWN).rstrip("\n")
+        output = ran.output.text(self._shown, self._keep).rstrip("\n")
         said = _without_refusals(output, hidden) if hidden else output
         passed, output = said != output, said
         notes = (
@@ -267,7 +286,7 @@ class Bash(Tool[BashInput, CommandRan]):
         )
         changes = (moved,) if moved else ()
         if ran.timed_out:
-            raise ToolError(_join(output, f"It was ended after {seconds:g} s, its time limit.", *notes))
+            raise ToolError(_join(output, ended_because, *notes))
         if ran.exit_code is None:
             raise ToolError(_join(output, f"It was ended by {ran.signal}.", *notes), changes=changes)
         if ran.exit_code and not (passed or self._means_no(input, ran.exit_code, ctx, passed_over=bool(hidden))):
@@ -337,6 +356,10 @@ def _holds_something(needed: Confinement) -> bool:
 def _by_person(ctx: ToolContext) -> bool:
     """Whether a person agreed. Where nothing can confine it, that was the question."""
     return ctx.verdict is not None and ctx.verdict.source == "user"
+
+
+def _works_on_a_layer(command: Command) -> bool:
+    return command.jail is not None and command.jail["keep"] == "overlay"
 
 
 async def _end(running: Running) -> None:

@@ -30,11 +30,15 @@ class EnterPlanMode(Tool[EnterPlanModeInput, PlanModeEntered]):
     input_model = EnterPlanModeInput
     exposure = Exposure.DEFERRED
 
-    def __init__(self, modes: Modes | None = None) -> None:
+    def __init__(self, modes: Modes | None = None, *, has_approver: bool = False) -> None:
+        """`has_approver` says whether somebody can approve a plan: without, nobody would ever end the planning."""
         self._modes = modes
+        self._has_approver = has_approver
 
     def unavailable(self) -> str | None:
-        return None if self._modes else "this session has no permission modes"
+        if self._modes is None:
+            return "this session has no permission modes"
+        return None if self._has_approver else ("nobody is there to approve a plan, so give it as your answer")
 
     def effects(self, input: EnterPlanModeInput, ctx: ToolContext) -> Effects:
         return Effects.of(ChangesState(MODE))

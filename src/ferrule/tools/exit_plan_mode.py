@@ -65,7 +65,13 @@ class ExitPlanMode(Tool[ExitPlanModeInput, PlanAnswer]):
         self._by_approver = by_approver and questioner is None
 
     def unavailable(self) -> str | None:
-        return None if self._modes else "this session has no permission modes"
+        if self._modes is None:
+            return "this session has no permission modes"
+        return (
+            None
+            if self._questioner or self._by_approver
+            else ("nobody is there to approve a plan, so give it as your answer")
+        )
 
     def effects(self, input: ExitPlanModeInput, ctx: ToolContext) -> Effects:
         return Effects.of(ChangesState(MODE), ChangesState(PLAN), ChangesState("turn"))

@@ -17,6 +17,7 @@ from ..session_flags import settings_from
 from ..signals import Interruptible
 from ..stdio import InputLines, StdoutWriter
 
+OF_BACKGROUND = ("TaskOutput", "KillShell")
 SERVERS_WITHIN = 30.0
 """Seconds that a call waits for servers whose tools are not known yet."""
 
@@ -92,6 +93,8 @@ def _answers(asked: list[CallLine | Rejected], outcomes: list[ToolOutcome]) -> b
 
 
 async def _one(session: Session, chosen: argparse.Namespace, incoming: InputLines | None, out: StdoutWriter) -> int:
+    for name in OF_BACKGROUND:
+        session.registry.disable(name, "nothing runs on after a single call. Use --jsonl for several")
     executor = session.executor()
     asked = CallLine("call", ToolCall("call", chosen.tool, {}))
     with Interruptible() as signals:

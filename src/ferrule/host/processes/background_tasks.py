@@ -54,6 +54,8 @@ class TaskStatus:
     """Why it was lost."""
     changes: Changes | None = None
     """Of a held command that has ended."""
+    reports: bool = False
+    """Whether what it printed is a result that somebody waits for."""
 
     def __str__(self) -> str:
         how = f"ended by {self.signal}" if self.signal else f"exit code {self.exit_code}"
@@ -104,10 +106,12 @@ class Work(Protocol):
 
 
 class _Task:
-    def __init__(self, id: str, running: Work, title: str) -> None:
+    def __init__(self, id: str, running: Work, title: str, *, reports: bool) -> None:
         self.id = id
         self.running = running
         self.title = title
+        self.reports = reports
+        self.given_up = False
         self.seen = 0
         self.told = False
         self.killed = False
@@ -140,6 +144,7 @@ class _Task:
             total=self.running.output.total,
             trouble=self.trouble,
             changes=self.ran.changes if self.ran else None,
+            reports=self.reports,
         )
 
     def _state(self) -> TaskState:
@@ -159,6 +164,8 @@ class Background:
         self._commands = commands
         self._tasks: dict[str, _Task] = {}
         self._numbers = count(1)
+        self._ended = asyncio.Event()
+        """Set when one has ended since somebody began to wait."""
 
     async def start(self, command: Command) -> str:
         """The command's id, at once. Raises `CommandFailed`."""
@@ -170,9 +177,13 @@ class Background:
         self.follow(id, running, running.command.text)
         return id
 
-    def follow(self, id: str, work: Work, title: str) -> None:
-        """Anything else that runs beside the conversation, under an id of its own."""
-        self._tasks[id] = _Task(id, work, title)
+    def follow(self, id: str, work: Work, title: str, *, reports: bool = False) -> None:
+        """Anything else that runs beside the conversation, under an id of its own.
+
+        What `reports` ends by itself, and what it printed is its result.
+        """
+        task = self._tasks[id] = _Task(id, work, title, reports=reports)
+        task.following.add_done_callback(lambda _: self._ended.set())
 
     async def output(
         self,
@@ -231,6 +242,31 @@ class Background:
         for task in ended:
             task.told = True
         return tuple(task.status() for task in ended)
+
+    async def report(self, id: str) -> str:
+        """All that it printed, without it being seen as read."""
+        return (await _read_all(self._task(id), 0, MODEL_CHARACTERS)).text.strip()
+
+    async def wait_for_report(self, seconds: float) -> bool:
+        """Whether one that reports has ended and nobody was notified, or is given up because it took too long."""
+        open_ones: list[_Task] = []
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while True:
+                    self._ended.clear()
+                    open_ones = [task for task in self._tasks.values() if task.reports and not task.given_up]
+                    if any(task.has_ended and not task.told for task in open_ones):
+                        return True
+                    if all(task.has_ended for task in open_ones):
+                        return False
+                    await self._ended.wait()
+        for task in open_ones:
+            task.given_up = not task.has_ended
+        return True
+
+    def overdue(self) -> tuple[TaskStatus, ...]:
+        """Those that were given up and still run."""
+        return tuple(task.status() for task in self._tasks.values() if task.given_up and not task.has_ended)
 
     async def close(self, *, grace: float = GRACE) -> None:
         running = [task for task in self._tasks.values() if not task.has_ended]

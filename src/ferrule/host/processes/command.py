@@ -9,7 +9,7 @@ from dataclasses import field, fields
 from typing import TYPE_CHECKING
 
 from ...core.values import named_value, plain_value
-from .output_ring import CommandOutput
+from .output_ring import MODEL_CHARACTERS, CommandOutput
 
 if TYPE_CHECKING:
     from .spawner.protocol import Jail
@@ -60,6 +60,8 @@ class Command:
     """What a sandbox allows it: see `host/processes/sandbox.py`."""
     notes: tuple[str, ...] = ()
     """Notes to show with its output, on what it was kept from."""
+    kept_if_over: int = MODEL_CHARACTERS
+    """Bytes of output above which all of it is kept in a file."""
 
 
 @plain_value

@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TypeAlias
 
+from ...core.tool import Keep
 from ...core.values import plain_value
 from .terminal_text import clean_output
 
@@ -38,9 +39,9 @@ class CommandOutput:
     def whole(self) -> bool:
         return len(self.head) + len(self.tail) == self.total
 
-    def text(self, limit: int = MODEL_CHARACTERS) -> str:
-        """At most about `limit` characters: both ends, whole lines where there are any, and what is left out."""
-        return within(self.head, self.tail, self.total, limit)
+    def text(self, limit: int = MODEL_CHARACTERS, keep: Keep = "both") -> str:
+        """At most about `limit` characters: both ends or one, whole lines where there are any, what is left out."""
+        return within(self.head, self.tail, self.total, limit, keep)
 
 
 class OutputRing:
@@ -169,22 +170,30 @@ class OutputRing:
             self._cap = self._spilled
 
 
-def within(head: bytes, tail: bytes, total: int, limit: int) -> str:
-    """The text of both ends of `total` bytes, `limit` characters of it or a little more."""
-    if len(head) + len(tail) == total:
-        text = clean_output((head + tail).decode("utf-8", "replace"))
-        if len(text) <= limit:
-            return text
-        first, last, dropped = text[: limit // 2], text[-(limit // 2) :], f"{len(text) - limit:,} characters"
-    else:
-        first, last = (
-            clean_output(decode_output(head))[: limit // 2],
-            clean_output(decode_output(tail))[-(limit // 2) :],
-        )
-        dropped = f"about {total - len(first.encode()) - len(last.encode()):,} bytes"
+def within(head: bytes, tail: bytes, total: int, limit: int, keep: Keep = "both") -> str:
+    """The text of both ends of `total` bytes, or of one, `limit` characters of it or a little more.
+
+    >>> print(within(b"one\\ntwo\\nthree\\n", b"", 14, 6, "tail"))
+    [… 8 characters left out …]
+    <BLANKLINE>
+    three
+    <BLANKLINE>
+    """
+    before = {"head": limit, "both": limit // 2, "tail": 0}[keep]
+    after = {"head": 0, "both": limit // 2, "tail": limit}[keep]
+    is_whole = len(head) + len(tail) == total
+    beginning = clean_output((head + tail).decode("utf-8", "replace") if is_whole else decode_output(head))
+    if is_whole and len(beginning) <= limit:
+        return beginning
+    end = beginning if is_whole else clean_output(decode_output(tail))
+    first, last = beginning[:before], end[max(0, len(end) - after) :]
     first = first[: first.rfind("\n") + 1] or first
     last = last[last.find("\n") + 1 :] or last
-    return f"{first.rstrip()}\n\n[… {dropped} left out …]\n\n{last}"
+    if is_whole:
+        dropped = f"{len(beginning) - len(first) - len(last):,} characters"
+    else:
+        dropped = f"about {total - len(first.encode()) - len(last.encode()):,} bytes"
+    return "\n\n".join(part for part in (first.rstrip(), f"[… {dropped} left out …]", last) if part)
 
 
 def decode_output(content: bytes) -> str:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
 
 from .command import Changes, Command, CommandFailed, LeftBehind, Ran, signal_name
-from .output_ring import MODEL_CHARACTERS, OutputRing
+from .output_ring import OutputRing
 from .pipe_reader import PipeReader
 from .spawner_link import SpawnerLink
 from .terminal_text import TerminalStream
@@ -139,7 +139,7 @@ class Running:
             self._settle(code, _folder_in_report(ended["cwd"]), left, _changes(ended["changes"]))
 
     def _settle(self, code: int, cwd: str | None, left: tuple[LeftBehind, ...], changes: Changes | None) -> None:
-        output = self.output.snapshot(keep_if_over=MODEL_CHARACTERS)
+        output = self.output.snapshot(keep_if_over=self.command.kept_if_over)
         ran = Ran(
             exit_code=code if code >= 0 else None,
             signal=signal_name(code),

@@ -15,7 +15,7 @@ from ...core.verdicts import Confinement, Grants
 from ..git.git_environment import CannotList, neutralise, reading_environment
 from ..git.git_history import GitHistory
 from ..git.git_pathspecs import literal_pattern
-from .background_tasks import Background, TaskState
+from .background_tasks import Background, TaskState, TaskStatus
 from .child_environment import child_environment
 from .command import Command
 from .command_runner import CommandRunner
@@ -26,6 +26,8 @@ from .held_sandbox import HeldSandboxes
 from .piped_process import PipedProcess, Program
 from .program_hold import ProgramHold
 from .sandbox import EVERYWHERE, READ_ONLY, CannotConfine, Offers, Sandbox, try_sandbox, try_workspace, workspace_write
+
+NOT_AWAITED = "It is not waited for any longer and ends with this run. Answer without it, and say so."
 
 
 class Shell:
@@ -253,16 +255,24 @@ class Shell:
 
 
 class FinishedTasks:
-    """Reports each background command that ended to the model once; satisfies `core.ports.NoteSource`."""
+    """Reports each background command and agent that ended to the model once; satisfies `core.ports.NoteSource`."""
 
     def __init__(self, background: Background) -> None:
         self._background = background
+        self._told_overdue: frozenset[str] = frozenset()
 
     async def notes(self, agent: str) -> tuple[Note, ...]:
         if agent != "main":
             return ()  # each is reported once, to the owner of the session
-        ended = self._background.notices()
-        return (Note("finished_tasks", "\n".join(map(str, ended))),) if ended else ()
+        ended = [await self._describe(status) for status in self._background.notices()]
+        late = [status for status in self._background.overdue() if status.id not in self._told_overdue]
+        self._told_overdue |= {status.id for status in late}
+        texts = (("finished_tasks", ended), ("running_tasks", [f"{status} {NOT_AWAITED}" for status in late]))
+        return tuple(Note(kind, "\n".join(lines)) for kind, lines in texts if lines)
+
+    async def _describe(self, status: TaskStatus) -> str:
+        """An agent's report is what everybody waits for, so it is given at once."""
+        return (await self._background.report(status.id) if status.reports else "") or str(status)
 
 
 class OpenTasks:
