@@ -36,7 +36,7 @@ from ..skills.activation import ActivatedSkills
 from ..skills.skill_catalog import Skills
 from ..skills.turn_rules import TurnRules, judging_for
 from ..tools import BASH_LIMIT, Services, tools_on_demand
-from .session_hooks import HookSet, SessionHooks
+from .session_hooks import HookSet, SessionHooks, suggest_for_call
 from .session_services import SessionServices, build_services
 from .session_settings import SessionParts, Settings
 
@@ -234,7 +234,7 @@ def _approver(settings: Settings, ground: SessionServices, parts: SessionParts) 
         from .questions import make_approver
 
         return make_approver(person, ground.rules, ground.state, ground.cwd, TrustStore(settings.state_folder))
-    return approver or NobodyToAsk(suggesting_for(ground.rules, ground.cwd))
+    return approver or NobodyToAsk(lambda proposal: suggest_for_call(proposal, ground.rules, ground.cwd))
 
 
 def _hooks(

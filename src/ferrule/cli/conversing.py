@@ -87,9 +87,19 @@ def open_run(options: Options) -> OpenedConversation:
     return opened
 
 
-async def answer_once(options: Options, prompt: str, listener: RunListener, signals: Interruptible) -> int:
-    """One prompt. Returns the exit code."""
+async def answer_once(
+    options: Options, prompt: str, listener: RunListener, signals: Interruptible, tool: str | None = None
+) -> int:
+    """One prompt. Returns the exit code. `tool` is asked for permission, if given."""
+    person = None
+    if tool is not None:
+        from .host_callbacks import ToolPerson
+
+        person = ToolPerson(tool)
+        options = replace(options, person=person, approver_answers=True, deny=(*options.deny, tool))
     conversation = Conversation(open_run(options), listener, options)
+    if person is not None:
+        person.conversation = conversation
     conversation.say(prompt)
     conversation.say_no_more()
     conversation.start()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
 from ..hooks.payloads import suggestions_of
 from ..mcp.config import NotRelayed, Relayed
 from ..permissions.approvals import ApprovalAnswer, ApprovalQuestion
+from ..sdk.controls import call_server_tool
 from ..sdk.conversation import Conversation
+from ..sdk.errors import NotDone
 from .control import CannotDo, Channel
 
 
@@ -29,6 +32,32 @@ class HostPerson:
         except CannotDo as error:
             return _refuse(f"it was asked and not answered: {error}")
         return await take_answer(answer, question, self.conversation)
+
+
+class ToolPerson:
+    """Satisfies `permissions.approvals.Person`: asks a tool of an MCP server. Whatever fails means no."""
+
+    def __init__(self, tool: str) -> None:
+        """`tool` is its name as the model would call it. It is denied to the model, which must not approve itself."""
+        self._tool = tool
+        self.conversation: Conversation | None = None
+
+    async def answer(self, question: ApprovalQuestion, /) -> ApprovalAnswer:
+        assert self.conversation is not None, "a call is made in a conversation"
+        proposal = question.proposal
+        asked = {
+            "tool_name": proposal.tool.name,
+            "input": dict(proposal.arguments),
+            "tool_use_id": proposal.call.id,
+        }
+        try:
+            text = await call_server_tool(self.conversation, self._tool, asked)
+            answer: Any = json.loads(text)
+        except NotDone as error:
+            return _refuse(f"{self._tool} was asked and did not answer: {error}")
+        except (ValueError, RecursionError):
+            return _refuse(f"{self._tool} was asked, and its answer is not valid JSON")
+        return await take_answer(answer if isinstance(answer, dict) else {}, question, self.conversation)
 
 
 def _permission_request(question: ApprovalQuestion) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from ..sdk.conversation import Conversation
 from .control import CannotDo, Channel
 from .conversing import NoModel, RunListener, open_run, wait_or_stop
 from .exits import UsageError
-from .host_callbacks import HostHooks, HostPerson, HostServers
+from .host_callbacks import HostHooks, HostPerson, HostServers, ToolPerson
 from .printers import StreamPrinter
 
 if TYPE_CHECKING:
@@ -44,9 +44,15 @@ class HostedRun:
         self._channel = Channel(incoming, self._say)
         self._hooks = HostHooks(self._channel)
         self._servers = HostServers(self._channel)
-        self._person = HostPerson(self._channel) if chosen.permission_prompt_tool == "stdio" else None
+        self._person = _person(chosen.permission_prompt_tool, self._channel)
         if self._person is not None:
             options = replace(options, person=self._person, approver_answers=True)
+        if isinstance(self._person, ToolPerson):
+            options = replace(options, deny=(*options.deny, chosen.permission_prompt_tool))
+        if any('"sdk"' in source for source in options.mcp_configs):
+            from .initializing import split_host_servers, with_host_servers
+
+            options = with_host_servers(*split_host_servers(options), self._servers)
         self._options = options
         self._listener = RunListener(StreamPrinter(out), signals, host_answers=True)
         self._conversation: Conversation | None = None
@@ -124,3 +130,10 @@ class HostedRun:
 
     async def _say(self, line: Mapping[str, Any]) -> None:
         await self._out.write(encode_json_line(line))
+
+
+def _person(tool: str | None, channel: Channel) -> HostPerson | ToolPerson | None:
+    """Who is asked for permission; `None` for nobody."""
+    if tool is None:
+        return None
+    return HostPerson(channel) if tool == "stdio" else ToolPerson(tool)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final, cast
 
 from ..agents.agent_kinds import AgentKind
@@ -49,6 +51,33 @@ def with_host_servers(options: Options, names: list[str], servers: HostServers) 
     known = cast(Mapping[str, Mapping[str, Any]], options.mcp_servers)
     relayed = {name: {"type": "sdk", "instance": servers.relay(name)} for name in names if name not in known}
     return replace(options, mcp_servers={**known, **relayed}) if relayed else options
+
+
+def split_host_servers(options: Options) -> tuple[Options, list[str]]:
+    """Without the servers of type `sdk` in files and JSON of servers, whose names are given beside."""
+    sources: list[str] = []
+    names: list[str] = []
+    for source in options.mcp_configs:
+        content = _read_servers(source)
+        of_host = [name for name, entry in content.items() if isinstance(entry, dict) and entry.get("type") == "sdk"]
+        others = {name: entry for name, entry in content.items() if name not in of_host}
+        names += of_host
+        if not of_host:
+            sources.append(source)  # as it is, so that what is wrong with it is said of it
+        elif others:
+            sources.append(json.dumps({"mcpServers": others}))
+    return replace(options, mcp_configs=sources), names
+
+
+def _read_servers(source: str) -> dict[str, Any]:
+    """Empty for what is not valid; whoever loads it says what is wrong."""
+    try:
+        text = source if source.lstrip().startswith("{") else Path(source).read_text(encoding="utf-8")
+        content: Any = json.loads(text)
+    except (OSError, ValueError, RecursionError):
+        return {}
+    servers: Any = content.get("mcpServers") if isinstance(content, dict) else None  # pyright: ignore[reportUnknownMemberType]
+    return cast(dict[str, Any], servers) if isinstance(servers, dict) else {}
 
 
 def agents_from(given: object) -> tuple[AgentKind, ...]:

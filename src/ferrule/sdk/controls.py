@@ -14,6 +14,7 @@ from ..core.values import named_value
 from ..engine.window import CHARACTERS, TOOL, estimate
 from ..host.files.checkpoints import NoSuchPoint, Rewound
 from ..mcp.naming import PREFIX
+from ..mcp.results import answer_of
 from ..mcp.server_context import ServerTrouble
 from .conversation import Conversation
 from .errors import CannotOpen, NotDone
@@ -52,6 +53,34 @@ async def reconnect_server(conversation: Conversation, name: str) -> None:
             await opened.server(name).ready()
     except ServerTrouble as error:
         raise NotDone(str(error)) from None
+
+
+async def call_server_tool(conversation: Conversation, tool: str, arguments: Mapping[str, Any]) -> str:
+    """The text that a tool of a server answers, by its name as the model would call it. Nobody is asked first.
+
+    Raises `NotDone`.
+    """
+    servers = conversation.opened.servers
+    part = tool.removeprefix(PREFIX).partition("__")[0]
+    try:
+        connection = conversation.opened.server(part)
+        await connection.ready()
+        assert servers is not None, "it has this server"
+        found = next((one for one in servers.tools() if one.name == tool), None)
+        if found is None:
+            raise NotDone(f"The server `{part}` has no tool of this name.")
+        result = await connection.call(found.info.name, arguments, _unheard)
+    except ServerTrouble as error:
+        raise NotDone(str(error)) from None
+    answer = await in_a_thread(answer_of, result, servers.files)
+    text = plain_text(answer.blocks)
+    if answer.is_error:
+        raise NotDone(text)
+    return text
+
+
+async def _unheard(progress: float, total: float | None, message: str | None) -> None:
+    """Nobody waits for news of it."""
 
 
 def toggle_server(conversation: Conversation, name: str, *, enabled: bool) -> None:

@@ -193,7 +193,7 @@ def _open(options: Options, mirror: Mirror | None, words: OpeningWords) -> Opene
         state_folder=settings.state_folder,
         checkpoints=checkpoints,
         mirror=mirror,
-        may_bypass=settings.mode is Mode.BYPASS,
+        may_bypass=options.may_bypass or settings.mode is Mode.BYPASS,
         thinking_tokens=session.thinking_tokens,
     )
 
@@ -287,7 +287,7 @@ def _settings(
         levels=levels,
         trusting=_trusts(options),
         server_sources=(*_server_sources(options), *(one for plugin in plugins if (one := plugin.servers()))),
-        more=[one for plugin in plugins if (one := plugin.hooks())],
+        more=[*options.more_settings, *(one for plugin in plugins if (one := plugin.hooks()))],
         strict_servers=options.strict_mcp_config,
         project_hooks=not options.without_project_hooks,
         ways_on=words.ways_on,
@@ -299,7 +299,8 @@ def _settings(
 
 def _telling(options: Options, levels: frozenset[Level]) -> ModelBriefing:
     base, append = options.system_prompt, options.append_system_prompt
-    return ModelBriefing(base=base, append=append, levels=levels, trusting=_trusts(options))
+    told = frozenset[Level]() if options.bare else levels
+    return ModelBriefing(base=base, append=append, levels=told, trusting=_trusts(options))
 
 
 def _trusts(options: Options) -> bool:
@@ -336,7 +337,11 @@ def _flags(options: Options, cwd: str) -> dict[str, dict[str, Any]]:
         "--permission-mode": {"defaultMode": mode},
         "--add-dir": {"additionalDirectories": list(directories)},
     }
-    flags = {flag: {"permissions": what} for flag, what in said.items() if any(what.values())}
+    flags: dict[str, dict[str, Any]] = {
+        flag: {"permissions": what} for flag, what in said.items() if any(what.values())
+    }
+    if options.bare:
+        flags["--bare"] = {"disableAllHooks": True}
     return flags if options.sandbox is None else {**flags, "--sandbox": {"sandbox": _sandbox(options.sandbox)}}
 
 

@@ -18,6 +18,7 @@ from ..permissions.approvals import Person
 from ..permissions.modes import Mode
 
 if TYPE_CHECKING:
+    from ..settings.settings_loading import Loaded
     from .stores import SessionStore
     from .toolbox import Ask
 
@@ -43,6 +44,8 @@ class Options:
     deny: Sequence[str] = ()
     mode: Mode | str | None = None
     """`None` for what the settings say."""
+    may_bypass: bool = False
+    """Whether bypassPermissions can be chosen later."""
     ask: Ask | None = None
     """Called when a call needs approval: yes, no, or no with a reason. Without it such a call is refused."""
     person: Person | None = None
@@ -75,6 +78,10 @@ class Options:
     """Of `user`, `project` and `local`; `None` for all, an empty one for none."""
     settings: str | None = None
     """An additional settings file, or its JSON."""
+    more_settings: Sequence[Loaded] = ()
+    """Settings that were read already."""
+    bare: bool = False
+    """Whether hooks and instructions of files are left out."""
     trust: bool = False
     """Whether to trust what the folder itself allows and runs."""
     without_project_hooks: bool = False

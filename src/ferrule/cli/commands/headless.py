@@ -12,7 +12,8 @@ from ...host.storage.state_folder import state_folder
 from ...output.run_answer import Ending, RunAnswer
 from ..conversation_flags import options_from
 from ..exits import CLOSED_PIPE, Failed, UsageError
-from ..logs import log_to_file
+from ..logs import log_more, log_to_file
+from ..prompt_checks import check_prompt, missing_prompt
 from ..signals import Interruptible
 from ..stdio import InputLines, StdoutWriter
 
@@ -27,12 +28,13 @@ PATIENCE = 3.0
 """Seconds to wait for piped input to begin when a prompt was given."""
 
 
-async def prompt_from(given: str | None, incoming: InputLines | None) -> str:
-    """Raises `Usage` without a prompt."""
+async def prompt_from(chosen: argparse.Namespace, incoming: InputLines | None) -> str:
+    """Raises `UsageError` without a prompt."""
+    given: str = chosen.prompt or ""
     piped = await _read_piped(incoming, wait=not given)
-    prompt = "\n\n".join(part for part in (given or "", piped) if part.strip())
+    prompt = "\n\n".join(part for part in (given, piped) if part.strip())
     if not prompt:
-        raise UsageError("the prompt is missing. Give it as an argument, or pipe it in: `ferrule -p 'What is this?'`.")
+        raise UsageError(missing_prompt(chosen))
     return prompt
 
 
@@ -47,9 +49,10 @@ async def _read_piped(incoming: InputLines | None, *, wait: bool) -> str:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    _check(chosen)
+    check_prompt(chosen)
     options = options_from(chosen)
     log_to_file(state_folder())
+    log_more(chosen)
     incoming = _stdin(chosen)
     out = StdoutWriter()
     try:
@@ -72,8 +75,11 @@ async def _run(chosen: argparse.Namespace, options: Options, incoming: InputLine
 
                 assert incoming is not None
                 return await HostedRun(chosen, options, incoming, out, signals).run()
-            prompt = await prompt_from(chosen.prompt, incoming)
-            return await answer_once(options, prompt, RunListener(printer, signals), signals)
+            prompt = await prompt_from(chosen, incoming)
+            _refuse_host_servers(options)
+            tool = None if chosen.permission_prompt_tool == "stdio" else chosen.permission_prompt_tool
+            listener = RunListener(printer, signals, host_answers=tool is not None)
+            return await answer_once(options, prompt, listener, signals, tool)
         except NoModel as error:
             await _write_failure(chosen, printer, str(error))
             raise Failed(str(error)) from None
@@ -83,34 +89,19 @@ async def _run(chosen: argparse.Namespace, options: Options, incoming: InputLine
             return signals.exit_code
 
 
+def _refuse_host_servers(options: Options) -> None:
+    if not any('"sdk"' in source for source in options.mcp_configs):
+        return
+    from ..initializing import split_host_servers
+
+    for name in split_host_servers(options)[1]:
+        raise UsageError(f"--mcp-config: `{name}` is a server of your program; give --input-format stream-json.")
+
+
 async def _write_failure(chosen: argparse.Namespace, printer: Printer, words: str) -> None:
     """For programs, which read the result; people read stderr."""
     if chosen.output_format != "text":
         await printer.finish(RunAnswer(ending=Ending.FAILED, errors=(words,)), chosen.session_id or "")
-
-
-def _check(chosen: argparse.Namespace) -> None:
-    if chosen.input_format == "stream-json" and chosen.output_format != "stream-json":
-        raise UsageError("--input-format stream-json needs --output-format stream-json.")
-    if chosen.input_format == "stream-json" and chosen.prompt:
-        raise UsageError("--input-format stream-json reads the prompts from stdin; leave PROMPT out.")
-    if chosen.include_partial_messages and chosen.output_format != "stream-json":
-        raise UsageError("--include-partial-messages needs --output-format stream-json.")
-    for flag, id in (("--resume", chosen.resume), ("--session-id", chosen.session_id)):
-        if id == "":
-            raise UsageError(f"{flag}: the id is empty. `ferrule sessions` lists them.")
-    if chosen.resume and chosen.latest:
-        raise UsageError("--resume and --continue name two sessions; give one of them.")
-    if chosen.fork_session and not (chosen.resume or chosen.latest):
-        raise UsageError("--fork-session needs --resume ID or --continue.")
-    if chosen.session_id and (chosen.resume or chosen.latest) and not chosen.fork_session:
-        raise UsageError("--session-id is for a new session, or with --fork-session.")
-    if chosen.permission_prompt_tool not in (None, "stdio"):
-        raise UsageError(
-            "--permission-prompt-tool: only `stdio` is supported, and it needs --input-format stream-json."
-        )
-    if chosen.permission_prompt_tool and chosen.input_format != "stream-json":
-        raise UsageError("--permission-prompt-tool stdio needs --input-format stream-json.")
 
 
 def _stdin(chosen: argparse.Namespace) -> InputLines | None:
