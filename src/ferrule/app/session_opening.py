@@ -20,13 +20,8 @@ from ..instructions.prompt import surroundings as told_around
 from ..settings.levels import Level, surroundings
 from ..settings.reload import EVERY_LEVEL
 from ..skills.skill_catalog import Skills
-<<<<<<< HEAD
 from .build import open_session
-from .kept_sessions import begin_session, last_session, resume_session
-=======
 from .kept_sessions import begin_session, list_sessions, resume_session
-from .reading_door import ReadingDoor
->>>>>>> line
 from .session_services import servers_if_any
 from .session_settings import SessionParts, Settings, reading_door
 from .slash_commands import SlashCommands
@@ -148,14 +143,10 @@ def open_conversation(
 
 
 def _session(settings: Settings, which: Which, parts: SessionParts) -> Session:
-<<<<<<< HEAD
     if not which.is_kept:
         return open_session(settings, session_id=which.session_id, **parts)
-    if which.resume is None and not which.latest:
-=======
     latest = list_sessions(settings)[:1] if which.latest else ()
     kept = which.resume or next((one.id for one in latest), None)
     if kept is None:
->>>>>>> line
         return begin_session(settings, session_id=which.session_id, **parts)
     return resume_session(kept, settings, fork=which.fork, fork_id=which.session_id, fork_at=which.fork_at, **parts)

@@ -57,7 +57,9 @@ class ToolPerson:
             return _refuse(f"{self._tool} was asked and did not answer: {error}")
         except (ValueError, RecursionError):
             return _refuse(f"{self._tool} was asked, and its answer is not valid JSON")
-        return await take_answer(answer if isinstance(answer, dict) else {}, question, self.conversation)
+        return await take_answer(
+            cast(dict[str, Any], answer if isinstance(answer, dict) else {}), question, self.conversation
+        )
 
 
 def _permission_request(question: ApprovalQuestion) -> dict[str, Any]:

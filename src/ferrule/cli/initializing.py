@@ -59,7 +59,7 @@ def split_host_servers(options: Options) -> tuple[Options, list[str]]:
     names: list[str] = []
     for source in options.mcp_configs:
         content = _read_servers(source)
-        of_host = [name for name, entry in content.items() if isinstance(entry, dict) and entry.get("type") == "sdk"]
+        of_host = [name for name, entry in content.items() if _is_of_host(entry)]
         others = {name: entry for name, entry in content.items() if name not in of_host}
         names += of_host
         if not of_host:
@@ -76,8 +76,19 @@ def _read_servers(source: str) -> dict[str, Any]:
         content: Any = json.loads(text)
     except (OSError, ValueError, RecursionError):
         return {}
-    servers: Any = content.get("mcpServers") if isinstance(content, dict) else None  # pyright: ignore[reportUnknownMemberType]
-    return cast(dict[str, Any], servers) if isinstance(servers, dict) else {}
+    match content:
+        case {"mcpServers": dict(servers)}:  # pyright: ignore[reportUnknownVariableType]
+            return cast(dict[str, Any], servers)
+        case _:
+            return {}
+
+
+def _is_of_host(entry: object) -> bool:
+    match entry:
+        case {"type": "sdk"}:
+            return True
+        case _:
+            return False
 
 
 def agents_from(given: object) -> tuple[AgentKind, ...]:
