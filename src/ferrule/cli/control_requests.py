@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from .._version import __version__
+from ..app.headless_run import PROTOCOL_VERSION
 from ..sdk import controls
 from ..sdk.conversation import Conversation, ServerStatus
 from ..sdk.errors import CannotOpen, NotDone
@@ -139,6 +140,7 @@ def describe_conversation(conversation: Conversation) -> dict[str, Any]:
         "models": [],
         "account": {"apiKeySource": conversation.api_key_source},
         "pid": os.getpid(),
+        "claude_code_version": PROTOCOL_VERSION,
         "ferrule_version": __version__,
         "hook_on_failure_supported": True,
     }

@@ -67,6 +67,7 @@ def options_from(chosen: argparse.Namespace) -> Options:
         prompt_messages=chosen.replay_user_messages,
         partial_messages=chosen.include_partial_messages,
         hook_messages=chosen.include_hook_events,
+        task_messages=chosen.output_format == "stream-json",
     )
 
 

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, cast
 
-from ..app.headless_run import Headless, init_line, lines_of
+from ..app.headless_run import Headless, init_line, lines_of, shape_if_known
 from ..core.content import wire
-from ..core.events import AgentStarted, Envelope, HookRan, ToolFinished, ToolRequested
+from ..core.events import AgentStarted, Envelope, HookRan, HookStarted, ToolFinished, ToolRequested
 from ..core.state import ModeChanged
 from ..core.values import named_value, plain_value
 from ..engine.error_outcomes import end
@@ -24,6 +24,7 @@ from ..mcp.server_context import Phase, first_wait
 from ..output.agent_streams import AgentStreams
 from ..output.run_answer import Ending, RunAnswer
 from ..output.stream_json import StreamJson
+from ..output.task_lines import TaskLines
 from ..permissions.modes import Mode
 from .conversation_opening import OpenedConversation
 from .options import Options
@@ -99,7 +100,8 @@ class Conversation:
         self._agent_messages: Literal["all", "calls"] = chosen.agent_messages
         partial = chosen.partial_messages
         self._stream = lines_of(opened.session.id, lambda: opened.model.name, partial=partial)
-        self._streams = AgentStreams(self._stream, lambda started: self._of_agent(started, partial=partial))
+        tasks = TaskLines(self._stream, shape_if_known) if chosen.task_messages else None
+        self._streams = AgentStreams(self._stream, lambda started: self._of_agent(started, partial=partial), tasks)
         self._headless = Headless(
             opened.session,
             opened.model,
@@ -301,14 +303,14 @@ class Conversation:
         self._listener.watch_last(envelope, lambda: self._lines(envelope))
 
     def _lines(self, envelope: Envelope) -> list[dict[str, Any]]:
-        if isinstance(envelope.event, HookRan) and not self._hook_messages:
+        if isinstance(envelope.event, HookRan | HookStarted) and not self._hook_messages:
             return []
         lines = self._streams.lines(envelope)
         for line in lines:
             self._mark(line)
         if envelope.agent == "main" or self._agent_messages == "all":
             return lines
-        return [line for line in lines if _is_about_calls(line)]
+        return [line for line in lines if line["type"] == "system" or _is_about_calls(line)]
 
     def _of_agent(self, started: AgentStarted, *, partial: bool) -> StreamJson:
         return lines_of(self.session.id, lambda: started.model, partial=partial, parent=started.call_id)

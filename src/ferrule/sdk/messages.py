@@ -174,10 +174,8 @@ def message_of(line: Mapping[str, Any]) -> Message:
             return StreamEvent(line["uuid"], line["session_id"], line["event"], line.get("parent_tool_use_id"))
         case "result":
             return _result(line)
-        case _ if line.get("subtype") == "hook_response":
-            return HookEventMessage(
-                "hook_response", dict(line), line["hook_event"], line.get("session_id"), line.get("uuid")
-            )
+        case _ if (subtype := line.get("subtype")) in ("hook_started", "hook_response"):
+            return HookEventMessage(subtype, dict(line), line["hook_event"], line.get("session_id"), line.get("uuid"))
         case _ if line.get("subtype") == "mirror_error":
             return MirrorErrorMessage("mirror_error", dict(line), dict(line["key"]), line["error"])
         case _:

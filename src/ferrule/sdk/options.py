@@ -130,3 +130,5 @@ class Options:
     """Whether prompts are sent too, as messages of the user."""
     partial_messages: bool = False
     hook_messages: bool = False
+    task_messages: bool = False
+    """Whether there are messages when agents and commands in the background begin and end."""

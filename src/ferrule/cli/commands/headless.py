@@ -8,6 +8,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from ...core.ids import new_uuid
 from ...host.storage.state_folder import state_folder
 from ...output.run_answer import Ending, RunAnswer
 from ..conversation_flags import options_from
@@ -101,7 +102,7 @@ def _refuse_host_servers(options: Options) -> None:
 async def _write_failure(chosen: argparse.Namespace, printer: Printer, words: str) -> None:
     """For programs, which read the result; people read stderr."""
     if chosen.output_format != "text":
-        await printer.finish(RunAnswer(ending=Ending.FAILED, errors=(words,)), chosen.session_id or "")
+        await printer.finish(RunAnswer(ending=Ending.FAILED, errors=(words,)), chosen.session_id or new_uuid())
 
 
 def _stdin(chosen: argparse.Namespace) -> InputLines | None:
