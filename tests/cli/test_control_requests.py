@@ -159,7 +159,7 @@ async def test_what_initialize_cannot_honour_is_an_error_and_nothing_is_asked(tm
         ({"sdkMcpServers": "mine"}, "`sdkMcpServers` must be a list"),
     ]
 
-    async with ModelServer.playing({"turns": []}) as server, hosting(tmp_path, server) as host:
+    async with ModelServer.playing({"turns": [{"text": "Never."}]}) as server, hosting(tmp_path, server) as host:
         for given, words in wrong:
             response = await host.request("initialize", **given)
             assert (response["subtype"], words in response.get("error", "")) == ("error", True), response

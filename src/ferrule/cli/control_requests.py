@@ -61,7 +61,7 @@ async def _mcp_toggle(conversation: Conversation, request: Request) -> Mapping[s
     enabled = request.get("enabled")
     if not isinstance(enabled, bool):
         raise CannotDo("`enabled` must be true or false.")
-    controls.toggle_server(conversation, _text(request, "serverName"), enabled=enabled)
+    await controls.toggle_server(conversation, _text(request, "serverName"), enabled=enabled)
     return {}
 
 

@@ -221,7 +221,7 @@ class FerruleClient:
 
     async def toggle_mcp_server(self, name: str, enabled: bool) -> None:
         """Whether its tools can be used. Raises `NotDone` for an unknown server."""
-        controls.toggle_server(self.conversation, name, enabled=enabled)
+        await controls.toggle_server(self.conversation, name, enabled=enabled)
 
     async def stop_task(self, task_id: str) -> None:
         """End a command that runs in the background. Raises `NotDone`."""

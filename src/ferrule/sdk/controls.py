@@ -83,14 +83,15 @@ async def _unheard(progress: float, total: float | None, message: str | None) ->
     """Nobody waits for news of it."""
 
 
-def toggle_server(conversation: Conversation, name: str, *, enabled: bool) -> None:
-    """Whether its tools can be used. Raises `NotDone` for an unknown server."""
+async def toggle_server(conversation: Conversation, name: str, *, enabled: bool) -> None:
+    """Whether its tools can be used. Raises `NotDone` for an unknown server, and one whose tools are not known."""
     registry = conversation.session.registry
-    for tool in _tools_of_server(conversation, name):
+    for tool in await _tools_of_server(conversation, name):
         if enabled:
             registry.enable(tool)
         else:
             registry.disable(tool, f"the server {name} was disabled")
+    (conversation.disabled.discard if enabled else conversation.disabled.add)(name)
 
 
 async def stop_task(conversation: Conversation, task_id: str) -> None:
@@ -162,13 +163,17 @@ def server_info(conversation: Conversation) -> Mapping[str, Any]:
     }
 
 
-def _tools_of_server(conversation: Conversation, name: str) -> tuple[str, ...]:
+async def _tools_of_server(conversation: Conversation, name: str) -> tuple[str, ...]:
     opened = conversation.opened
     if name in opened.own_servers:
         return opened.own_servers[name].names
     try:
-        part = opened.server(name).config.part
+        connection = opened.server(name)
+        if connection.listing is None:
+            await connection.ready()
     except ServerTrouble as error:
         raise NotDone(str(error)) from None
     assert opened.servers is not None, "it has this server"
-    return tuple(tool.name for tool in opened.servers.tools() if tool.name.startswith(f"{PREFIX}{part}__"))
+    return tuple(
+        tool.name for tool in opened.servers.tools() if tool.name.startswith(f"{PREFIX}{connection.config.part}__")
+    )

@@ -11,6 +11,7 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, cast
 
 from ..app.headless_run import Headless, init_line, lines_of, shape_if_known
@@ -118,6 +119,8 @@ class Conversation:
         self._turn: asyncio.Task[RunAnswer] | None = None
         if opened.mirror is not None:
             opened.mirror.failed = self._tell_of_mirror
+        self.disabled = set[str]()
+        """Servers whose tools were switched off."""
         self._has_begun = False
         self._is_ending = False
         self._is_stopping = False
@@ -346,7 +349,8 @@ class Conversation:
             )
             for name, server in self.opened.own_servers.items()
         )
-        return (*own, *(_status(one, there) for one in self.opened.found.connections))
+        others = (_status(one, there) for one in self.opened.found.connections)
+        return (*own, *(replace(one, status="disabled") if one.name in self.disabled else one for one in others))
 
 
 def _is_about_calls(line: Mapping[str, Any]) -> bool:
