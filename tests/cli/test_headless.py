@@ -42,7 +42,9 @@ def test_a_json_result_has_what_a_script_needs(tmp_path: Path) -> None:
         "cache_creation_input_tokens": 0,
         "cache_read_input_tokens": 3,
         "output_tokens": 5,
+        "server_tool_use": {"web_search_requests": 0, "web_fetch_requests": 0},
     }
+    assert result["terminal_reason"] == "completed"
     assert result["total_cost_usd"] is None  # nobody knows what a script costs
 
 

@@ -22,10 +22,9 @@ from ..core.values import named_value, plain_value
 from ..engine.error_outcomes import end
 from ..mcp.naming import PREFIX
 from ..mcp.server_context import Phase, first_wait
-from ..output.agent_streams import AgentStreams
+from ..output.agent_streams import AgentStreams, TaskLines
 from ..output.run_answer import Ending, RunAnswer
 from ..output.stream_json import StreamJson
-from ..output.task_lines import TaskLines
 from ..permissions.modes import Mode
 from .conversation_opening import OpenedConversation
 from .options import Options

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from ..mcp.server_connection import ServerConnection
     from ..mcp.servers import McpServers
     from .mirroring import Mirror
-    from .own_servers import OwnServer
     from .plugins import Plugin
+    from .tools import OwnServer
 
 
 class AddedRules:
@@ -382,7 +382,7 @@ def _own_servers(options: Options, session: Session) -> Mapping[str, OwnServer]:
     servers = _sdk_servers(options)
     if not servers:
         return {}
-    from .own_servers import join_own_servers
+    from .tools import join_own_servers
 
     return join_own_servers(servers, session.registry)
 
@@ -391,6 +391,6 @@ def _in_process(options: Options) -> tuple[ServerConfig, ...]:
     servers = _sdk_servers(options)
     if not servers:
         return ()
-    from .own_servers import in_process_servers
+    from .tools import in_process_servers
 
     return tuple(in_process_servers(servers))

@@ -8,8 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
 from ..core.model import FailureKind, ModelError, ModelEvent, ModelFacts, ModelProvider, Request, Retrying
-from ..providers.agent_models import is_out_of_reach
-from ..providers.model_catalog import OpenedModel, service_of
+from ..providers.model_catalog import OpenedModel, is_short, service_of, speaks_anthropic
 from ..providers.model_choice import ModelChoice, choose_model
 
 log = logging.getLogger(__name__)
@@ -119,7 +118,7 @@ class OpenedModels:
 
     def __call__(self, name: str, /) -> ModelProvider:
         """For agents: satisfies `agents.launcher.ModelSource`."""
-        if self._leading is not None and is_out_of_reach(name, self._environ, self._choice):
+        if self._leading is not None and _is_out_of_reach(name, self._environ, self._choice):
             return self._leading
         try:
             return self.open(name)
@@ -129,3 +128,8 @@ class OpenedModels:
     async def close(self) -> None:
         for model in self._opened.values():
             await model.close()
+
+
+def _is_out_of_reach(name: str, environ: Mapping[str, str], choice: ModelChoice) -> bool:
+    """Whether it is a short name, as agents of other programs use them, of a service that is not available here."""
+    return is_short(name) and not speaks_anthropic(choice.reaching(name, environ))
