@@ -143,6 +143,7 @@ async def test_what_initialize_chooses_is_in_the_first_request(tmp_path: Path) -
     assert ("first-skill" in tools, "second-skill" in tools) == (True, False)
     assert lines[-1]["structured_output"] == {"count": 3}
     assert "counter" in [agent["name"] for agent in told["agents"]]
+    assert told["models"][0]["description"] == "claude-haiku-4-5"
     assert told["account"] == {"apiKeySource": "ANTHROPIC_API_KEY"}
     assert lines[0]["apiKeySource"] == "ANTHROPIC_API_KEY"
 
@@ -320,6 +321,24 @@ async def test_each_request_changes_the_next_one_of_the_model(tmp_path: Path) ->
     assert (started[0]["task_type"], started[0]["tool_use_id"]) == ("local_bash", "s")
     assert len(bodies) == 7
     assert "too late" not in json.dumps(bodies)
+
+
+@requirement("CLI-1")
+async def test_agents_of_flags_are_offered_and_the_conversation_may_be_one_of_them(tmp_path: Path) -> None:
+    agents = {"reader": {"description": "Reads the marks.", "prompt": "You only read.", "tools": ["Read", "Agent"]}}
+    flags = ("--agents", json.dumps(agents), "--agent", "reader", "--no-session-persistence")
+
+    async with (
+        ModelServer.playing({"turns": [{"text": "Done."}]}) as server,
+        hosting(tmp_path, server, *flags) as host,
+    ):
+        await host.ask("go")
+        (body,) = server.bodies
+
+    assert [tool["name"] for tool in body["tools"]] == ["Agent", "Read"]
+    assert "Reads the marks." in json.dumps(body["tools"])
+    assert "You only read." in json.dumps(body["system"])
+    assert list((tmp_path / "xdg-state").rglob("*.jsonl")) == []
 
 
 @requirement("CLI-1", "AGT-1")

@@ -7,7 +7,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from .._version import __version__
+from ..agents.agent_catalog import Agents
+from ..agents.agent_kinds import AgentKind
 from ..app.headless_run import PROTOCOL_VERSION
+from ..providers.known_models import SHORT_NAMES
 from ..sdk import controls
 from ..sdk.conversation import Conversation, ServerStatus
 from ..sdk.errors import CannotOpen, NotDone
@@ -131,19 +134,34 @@ async def carry_out(conversation: Conversation, subtype: str, request: Request) 
 def describe_conversation(conversation: Conversation) -> dict[str, Any]:
     """The answer to `initialize`."""
     commands = conversation.opened.commands.describe_all()
-    agents = conversation.session.agents
+    opened = conversation.opened
+    kinds = Agents(opened.settings.pages, opened.settings.agents).all.values()
     return {
         "commands": [{"name": name, "description": words, "argumentHint": hint} for name, words, hint in commands],
-        "agents": [{"name": name} for name in agents],
+        "agents": [_agent_line(kind) for kind in kinds],
         "output_style": "default",
         "available_output_styles": ["default"],
-        "models": [],
+        "models": _model_lines(conversation),
         "account": {"apiKeySource": conversation.api_key_source},
         "pid": os.getpid(),
         "claude_code_version": PROTOCOL_VERSION,
         "ferrule_version": __version__,
         "hook_on_failure_supported": True,
     }
+
+
+def _agent_line(kind: AgentKind) -> dict[str, str]:
+    line = {"name": kind.name, "description": kind.description}
+    return {**line, "model": kind.model} if kind.model else line
+
+
+def _model_lines(conversation: Conversation) -> list[dict[str, str]]:
+    """The one that it began with, and short names of the same service."""
+    first = conversation.opened.model.name
+    lines = [{"value": "default", "displayName": "Default", "description": first}]
+    if conversation.opened.models.is_anthropic:
+        lines += [{"value": name, "displayName": name, "description": full} for name, full in SHORT_NAMES.items()]
+    return lines
 
 
 def _server_line(server: ServerStatus) -> dict[str, Any]:

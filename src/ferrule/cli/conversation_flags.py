@@ -44,6 +44,7 @@ def options_from(chosen: argparse.Namespace) -> Options:
         mcp_configs=chosen.mcp_config,
         strict_mcp_config=chosen.strict_mcp_config,
         agents=_agents(chosen),
+        agent=chosen.agent,
         plugins=chosen.plugin_dir or (),
         setting_sources=_names(chosen.setting_sources),
         settings=chosen.settings,

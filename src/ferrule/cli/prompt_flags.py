@@ -73,7 +73,6 @@ UNUSED: Final[Mapping[str, Callable[[str], object] | None]] = {
 """Flags that are taken and change nothing here, with the type of their value."""
 
 NOT_YET: Final[Mapping[str, str]] = {
-    "agent": "--agent",
     "plugin_dir_no_mcp": "--plugin-dir-no-mcp",
     "disable_slash_commands": "--disable-slash-commands",
 }

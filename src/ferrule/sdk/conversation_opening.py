@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from ..agents.agent_catalog import Agents
 from ..app.headless_run import SchemaError, StructuredOutput, read_schema
 from ..app.kept_sessions import TranscriptError
 from ..app.session_opening import ModelBriefing, Which, open_conversation
@@ -27,7 +28,7 @@ from ..host.files.checkpoints import Checkpoints
 from ..mcp.server_context import ServerTrouble
 from ..permissions.live_rules import Policy
 from ..permissions.modes import Mode
-from ..permissions.rules import Rule, RuleError
+from ..permissions.rules import Rule, RuleError, parse_rules
 from ..providers.asked_model import AskedModel
 from ..settings.levels import Level, SettingsPath
 from ..settings.reload import EVERY_LEVEL
@@ -100,7 +101,7 @@ class OpenedConversation:
     servers: McpServers | None
     """`None` if none is configured."""
     own_servers: Mapping[str, OwnServer]
-    state_folder: Path
+    settings: Settings
     checkpoints: Checkpoints | None
     mirror: Mirror | None
     may_bypass: bool
@@ -113,6 +114,10 @@ class OpenedConversation:
         if self.servers is None:
             raise ServerTrouble(f"The server `{name}` was not found. No servers are configured.")
         return self.servers.get(name)
+
+    @property
+    def state_folder(self) -> Path:
+        return self.settings.state_folder
 
     @property
     def commands(self) -> SlashCommands:
@@ -155,11 +160,15 @@ def _open(options: Options, mirror: Mirror | None, words: OpeningWords) -> Opene
     _check(options)
     plugins = _plugins(options)
     settings, given_rules, levels = _settings(options, plugins, words)
+    denied: tuple[Rule, ...] = ()
+    if options.agent is not None:
+        options, settings, denied = _as_agent(options.agent, options, settings)
     models = _models(options, settings)
     model = models.leading()
     if options.max_budget_usd is not None and model.facts.input_price is None:
         raise CannotOpen(f"The price of {model.name} is unknown, so a budget cannot be enforced. Leave the budget out.")
     rules = AddedRules(settings.policy_source())
+    rules.add(denied)
     settings = replace(settings, reload=rules, servers=(*settings.servers, *_in_process(options)))
     structured = StructuredOutput(read_schema(json.dumps(options.output_schema))) if options.output_schema else None
     checkpoints = Checkpoints() if options.checkpoints else None
@@ -190,12 +199,33 @@ def _open(options: Options, mirror: Mirror | None, words: OpeningWords) -> Opene
         given_rules=given_rules,
         servers=parts.get("mcp"),
         own_servers=_own_servers(options, session),
-        state_folder=settings.state_folder,
+        settings=settings,
         checkpoints=checkpoints,
         mirror=mirror,
         may_bypass=options.may_bypass or settings.mode is Mode.BYPASS,
         thinking_tokens=session.thinking_tokens,
     )
+
+
+def _as_agent(name: str, options: Options, settings: Settings) -> tuple[Options, Settings, tuple[Rule, ...]]:
+    """The conversation itself as an agent of this kind: its prompt, its model, its tools, rules against others.
+
+    Raises `CannotOpen`.
+    """
+    kinds = Agents(settings.pages, settings.agents)
+    kind = kinds.get(name)
+    if kind is None:
+        raise CannotOpen(f"No agent is named {name}. Available: {', '.join(kinds.all)}.")
+    options = replace(
+        options,
+        system_prompt=kind.prompt if options.system_prompt is None else options.system_prompt,
+        model=options.model or (kind.model if kind.model not in ("", "inherit") else None),
+        max_turns=options.max_turns or kind.max_turns,
+    )
+    if kind.tools is not None and settings.only_tools is None:
+        settings = replace(settings, only_tools=frozenset(kind.tools))
+    denied = tuple(parse_rules(kind.without, Behavior.DENY, f"the agent {kind.name}"))
+    return options, replace(settings, rules=(*settings.rules, *denied)), denied
 
 
 def _parts(

@@ -104,12 +104,16 @@ class OpenedModels:
     @property
     def key_source(self) -> str:
         """The variable that the key of the Anthropic API comes from, or `none`: what consumers of streams know."""
-        if self._given is None:
-            name = self._choice.choose_name(self._name, self._environ)
-            service = service_of(name or "", self._choice.reaching(name, self._environ))
-            if service == "anthropic" and self._environ.get("ANTHROPIC_API_KEY", "").strip():
-                return "ANTHROPIC_API_KEY"
-        return "none"
+        has_key = self.is_anthropic and self._environ.get("ANTHROPIC_API_KEY", "").strip()
+        return "ANTHROPIC_API_KEY" if has_key else "none"
+
+    @property
+    def is_anthropic(self) -> bool:
+        """Whether the model that the conversation began with is one of the Anthropic API."""
+        if self._given is not None:
+            return False
+        name = self._choice.choose_name(self._name, self._environ)
+        return service_of(name or "", self._choice.reaching(name, self._environ)) == "anthropic"
 
     def small(self) -> ModelProvider | None:
         """For small questions; `None` if none was chosen. Raises `ModelError`."""

@@ -68,6 +68,8 @@ class Options:
     strict_mcp_config: bool = False
     """Whether those are the only servers."""
     agents: Sequence[AgentKind] = ()
+    agent: str | None = None
+    """The kind of agent that the conversation itself is."""
 
     skills: Collection[str] | None = None
     """The available skills and commands, by name; `None` for all."""
