@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Final, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from ..core.context import ToolContext
 from ..core.events import AgentStarted, TurnEnded
@@ -29,8 +29,6 @@ from .agent_catalog import Agents
 from .agent_kinds import AgentKind
 from .caps import COUNT_VARIABLE, DEPTH_VARIABLES, Caps
 from .narrowing import AsksNobody, OnlyLooks, tools_of
-
-LONGEST_TITLE: Final = 80
 
 
 class NotStarted(Exception):

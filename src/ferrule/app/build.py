@@ -231,7 +231,7 @@ def _registry(
 def _approver(settings: Settings, ground: SessionServices, parts: SessionParts) -> Approver:
     approver, person = parts.get("approver"), parts.get("person")
     if approver is None and person is not None:
-        from .questions import make_approver
+        from ..permissions.suggesting import make_approver
 
         return make_approver(person, ground.rules, ground.state, ground.cwd, TrustStore(settings.state_folder))
     return approver or NobodyToAsk(lambda proposal: suggest_for_call(proposal, ground.rules, ground.cwd))

@@ -25,7 +25,6 @@ from ..hooks.payloads import SessionFacts
 from ..hooks.runner import Runner
 from ..hooks.skill_hooks import HooksOfSkills
 from ..permissions.approvals import NobodyToAsk
-from ..permissions.live_rules import LiveRules, PolicyLost
 from ..providers.small_model import SmallModel
 from ..skills.definition import SkillDefinition
 from ..skills.skill_catalog import Skills
@@ -192,17 +191,9 @@ class SessionHooks:
         await make_hold(wanted, self._services.state, self._services.cwd, TrustStore(self._settings.state_folder))
 
     def suggest(self, proposal: Proposal) -> tuple[str, ...]:
+        from ..permissions.suggesting import suggest_for_call
+
         return suggest_for_call(proposal, self.rules, self._services.cwd)
-
-
-def suggest_for_call(proposal: Proposal, rules: LiveRules, cwd: str) -> tuple[str, ...]:
-    """The narrowest rules that would allow the call; empty if no rule helps."""
-    from ..permissions.suggesting import suggest_rules
-
-    try:
-        return suggest_rules(proposal, cwd, lambda texts: rules.would_allow(proposal, texts))
-    except PolicyLost:
-        return ()
 
 
 class _CurrentBook:

@@ -13,9 +13,9 @@ from typing import Literal, Self, TypeAlias
 
 from ..core.calls import ToolCall, ToolOutcome
 from ..core.content import Block, Text, plain_text
-from ..core.context import Facts
+from ..core.context import Facts, Prefix
 from ..core.events import Compacted, Event, PrefixMoved, TurnEnded, TurnStarted
-from ..core.model import AssistantTurn, Effort, ModelProvider, Prefix, Request, StopReason, Turn, Usage, UserTurn
+from ..core.model import AssistantTurn, Effort, ModelProvider, Request, StopReason, Turn, Usage, UserTurn
 from ..core.ports import Note, NoteSource, TurnHooks, TurnWords
 from ..core.state import SessionState
 from .bus import Bus, Subscription

@@ -141,8 +141,7 @@ def _openai(model: str, environ: Mapping[str, str], client: HttpClient, retries:
 
 
 def _open_scripted(file: str) -> OpenedModel:
-    from .script import BadScript, load_script
-    from .scripted_file import ScriptFileModel
+    from .script import BadScript, ScriptFileModel, load_script
 
     try:
         return ScriptFileModel(load_script(file), f"{SCRIPTED}{file}")

@@ -7,12 +7,12 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Protocol
+from typing import Self
 
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from ..bash_analysis.analysis import Analysis
+from ..bash_analysis.analysis import Analyse, Analysis
 from ..bash_analysis.analysis import analyse as analyse_command
 from ..bash_analysis.git_use import git_use
 from ..core.content import Block, Terminal, Text, View
@@ -20,7 +20,7 @@ from ..core.context import ToolContext
 from ..core.effects import CWD, ChangesState, Effects, Opaque, ReadsState, Touch
 from ..core.inputs import ToolInput
 from ..core.state import MovedTo
-from ..core.tool import Alias, Keep, Result, Tool, ToolError, load_guide
+from ..core.tool import Alias, Keep, Result, ToolError, load_guide
 from ..core.values import plain_value
 from ..core.verdicts import Confinement, Grants, Verdict, of_risks
 from ..host.git.git_places import with_repositories
@@ -32,10 +32,10 @@ from ..host.processes.line_filter import BadPattern
 from ..host.processes.running_command import Running
 from ..host.processes.sandbox import CannotConfine
 from ..host.processes.session_shell import Shell
+from . import BASH_LIMIT, NO_SHELL, BuiltinTool, Services
 
 DEFAULT_MS = 120_000
 MOST_MS = 600_000
-LIMIT = 30_000
 ABOUT_IT = 1_000
 """Characters of the limit that are for what is said about the output."""
 MOVERS = frozenset({"cd", "pushd", "popd"})
@@ -48,12 +48,6 @@ WAITS = frozenset({"sleep", "echo", "printf", "true", ":", "wait", "date"})
 """A command of nothing but these only waits: going on with it gains nothing."""
 READS_TASKS = "TaskOutput"
 """The tool that shows what a command in the background prints."""
-
-
-class Analyse(Protocol):
-    """Reads off a command's text what it would do."""
-
-    def __call__(self, command: str, /, *, cwd: str, home: str) -> Analysis: ...
 
 
 class BashInput(ToolInput):
@@ -88,13 +82,14 @@ class CommandRan:
     """The id under which it continues."""
 
 
-class Bash(Tool[BashInput, CommandRan]):
+class Bash(BuiltinTool[BashInput, CommandRan]):
     name = "Bash"
     description = load_guide(__file__)
     hint = "run a shell command"
     input_model = BashInput
+    needs = "shell"
     aliases = (Alias("run_shell", scale={"timeout": 1000}),)
-    result_limit = LIMIT
+    result_limit = BASH_LIMIT
 
     def __init__(
         self,
@@ -103,7 +98,7 @@ class Bash(Tool[BashInput, CommandRan]):
         home: str | None = None,
         analyse: Analyse | None = None,
         follow_git: Callable[[Sequence[Touch]], Iterable[Touch]] = with_repositories,
-        limit: int = LIMIT,
+        limit: int = BASH_LIMIT,
         keep: Keep = "both",
     ) -> None:
         """`analyse` may be replaced: its result is never trusted where nobody approved the command.
@@ -119,8 +114,12 @@ class Bash(Tool[BashInput, CommandRan]):
         home = home or os.path.expanduser("~")
         self._analysed = lru_cache(maxsize=64)(partial(analyse or analyse_command, home=home))
 
+    @classmethod
+    def from_services(cls, services: Services) -> Self:
+        return cls(services.get_shell(), analyse=services.analyse, limit=services.bash_limit, keep=services.bash_keep)
+
     def unavailable(self) -> str | None:
-        return None if self._shell else "no shell is available"
+        return None if self._shell else NO_SHELL
 
     def effects(self, input: BashInput, ctx: ToolContext) -> Effects:
         analysis = self.analyse(input, ctx)
