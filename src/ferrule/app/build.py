@@ -12,7 +12,7 @@ from ..agents.agent_catalog import Agents
 from ..agents.launcher import AgentLauncher
 from ..core.events import ListChanged
 from ..core.ids import new_uuid
-from ..core.ports import Approver
+from ..core.ports import Approver, Proposal
 from ..core.state import SessionState
 from ..core.tool import AnyTool
 from ..core.values import named_value
@@ -36,7 +36,7 @@ from ..skills.activation import ActivatedSkills
 from ..skills.skill_catalog import Skills
 from ..skills.turn_rules import TurnRules, judging_for
 from ..tools import BASH_LIMIT, Services, tools_on_demand
-from .session_hooks import HookSet, SessionHooks, suggest_for_call
+from .session_hooks import HookSet, SessionHooks
 from .session_services import SessionServices, build_services
 from .session_settings import SessionParts, Settings
 
@@ -234,7 +234,14 @@ def _approver(settings: Settings, ground: SessionServices, parts: SessionParts) 
         from ..permissions.suggesting import make_approver
 
         return make_approver(person, ground.rules, ground.state, ground.cwd, TrustStore(settings.state_folder))
-    return approver or NobodyToAsk(lambda proposal: suggest_for_call(proposal, ground.rules, ground.cwd))
+    return approver or NobodyToAsk(lambda proposal: _suggest(proposal, ground))
+
+
+def _suggest(proposal: Proposal, ground: SessionServices) -> tuple[str, ...]:
+    """Loaded with the first call that is refused."""
+    from ..permissions.suggesting import suggest_for_call
+
+    return suggest_for_call(proposal, ground.rules, ground.cwd)
 
 
 def _hooks(
