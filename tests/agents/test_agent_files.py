@@ -70,8 +70,8 @@ def test_the_folder_goes_before_the_user_and_ferrules_own_before_claudes(tmp_pat
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("---\nname: [\n---\nx", "its head is not valid YAML"),
-        ("---\na: &a [*a]\nname: x\ndescription: y\n---\nx", "its head uses a YAML anchor"),
+        ("---\nname: [\n---\nx", "is not a valid name"),
+        ("---\nname: &a [*a]\ndescription: y\n---\nx", "is not a valid name"),
         ("---\nname: x\ndescription: y\n", "its head has no end"),
         ("---\ndescription: y\n---\nx", "it has no `name`"),
         ("---\nname: x\n---\nx", "it has no `description`"),
@@ -93,6 +93,30 @@ def test_a_bad_file_is_skipped_with_a_warning(tmp_path: Path, text: str | bytes,
     (warning,) = agents.warnings
     assert "bad.md" in warning
     assert words in warning
+
+
+@requirement("TASK-1")
+@pytest.mark.parametrize("head", ["tools: *", "tools: '*'", "color:\tred", "model: sonnet\n\tcolor: red"])
+def test_a_head_that_is_not_quite_yaml_makes_an_agent_and_a_warning(tmp_path: Path, head: str) -> None:
+    put(tmp_path / "project/.claude/agents/x.md", f"---\nname: x\ndescription: Does it: well\n{head}\n---\nDo it.\n")
+    agents = Agents(pages(tmp_path))
+
+    assert agents.all["x"].description == "Does it: well"
+    assert agents.all["x"].tools is None
+    (warning,) = agents.warnings
+    assert "x.md" in warning
+    assert "valid YAML" in warning
+
+
+@requirement("TASK-1")
+def test_hundreds_of_agents_are_listed_and_a_readme_is_none(tmp_path: Path) -> None:
+    for number in range(250):
+        put(tmp_path / f"project/.claude/agents/a{number}.md", GOOD.format(f"a{number}"))
+    put(tmp_path / "project/.claude/agents/README.md", "Our agents.")
+    agents = Agents(pages(tmp_path))
+
+    assert {f"a{number}" for number in range(250)} <= set(agents.all)
+    assert agents.warnings == ()
 
 
 @requirement("TASK-1")

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ferrule import Settings
 from ferrule.app.kept_sessions import begin_session
 from ferrule.app.session_opening import open_conversation
@@ -167,11 +169,12 @@ def test_an_agent_that_names_another_model_is_asked_there(tmp_path: Path) -> Non
     assert lines[-1]["result"] == "Done."
 
 
-def test_a_kind_that_names_a_model_nobody_can_ask_has_that_of_the_session(tmp_path: Path) -> None:
-    put(tmp_path / ".claude" / "agents" / "a.md", "---\nname: cook\ndescription: Cooks.\nmodel: sonnet\n---\nCook.")
+@pytest.mark.parametrize("name", ["sonnet", "claude-opus-4-7"])
+def test_a_kind_that_names_a_model_nobody_can_ask_has_that_of_the_session(tmp_path: Path, name: str) -> None:
+    put(tmp_path / ".claude/agents/a.md", f"---\nname: cook\ndescription: Cooks.\nmodel: {name}\n---\nCook.")
     cook = call("Agent", "a1", description="cook", prompt="Cook.", subagent_type="cook")
 
-    lines = streamed(tmp_path, {"calls": [cook]}, {"text": "Soup."}, {"text": "Done."})
+    lines = streamed(tmp_path, {"calls": [cook]}, {"text": "Soup."}, {"text": "Done."}, flags=("--trust",))
 
     (soup,) = [line for line in lines if line.get("parent_tool_use_id") and line["type"] == "assistant"]
     assert soup["message"]["model"].startswith("scripted:")

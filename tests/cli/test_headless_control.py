@@ -174,8 +174,9 @@ def test_a_program_learns_which_commands_there_are_and_may_go_back_to_the_first_
 
     with program(tmp_path, {"text": "One."}) as other:
         other.request("1", "initialize")
-        commands = other.until("control_response")[-1]["response"]["response"]["commands"]
-        assert {"name": "fix", "description": "Fix it.", "argumentHint": "[file]"} in commands
+        told = other.until("control_response")[-1]["response"]["response"]
+        assert (told["output_style"], told["available_output_styles"][:2]) == ("default", ["default", "Explanatory"])
+        assert {"name": "fix", "description": "Fix it.", "argumentHint": "[file]"} in told["commands"]
         other.request("2", "set_model", model=None)
         first = other.until("control_response")[-1]["response"]
         assert first["response"]["model"].startswith("scripted:")

@@ -52,6 +52,20 @@ def test_a_server_for_a_project_goes_to_the_file_that_all_share(folder: Path) ->
     }
 
 
+@requirement("MCP-1", "SET-4")
+def test_servers_of_a_folder_that_nobody_trusts_are_listed_as_waiting(folder: Path) -> None:
+    put(folder / ".mcp.json", json.dumps({"mcpServers": {"raw": {"command": "x"}, "web": {"command": "${UNSET}"}}}))
+
+    listed = ferrule(folder, "mcp", "list")
+    waiting = json.loads(ferrule(folder, "mcp", "list", "--json").stdout)
+    trusted = ferrule(folder, "mcp", "list", "--json", "--trust")
+
+    assert listed.stdout.count(b"waits for trust") == 2
+    assert [(one["name"], one["waiting"]) for one in waiting] == [("raw", True), ("web", True)]
+    assert [(one["name"], one["waiting"]) for one in json.loads(trusted.stdout)] == [("raw", False), ("web", False)]
+    assert trusted.stderr.count(b"left as written") == 1
+
+
 @requirement("MCP-2")
 def test_a_server_that_does_not_start_is_said_with_its_reason(folder: Path) -> None:
     server = json.dumps({"mcpServers": {"raw": {"command": SERVER[0], "args": [*SERVER[1:], "die-at-start"]}}})

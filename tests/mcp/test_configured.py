@@ -50,7 +50,7 @@ def test_variables_are_put_in_and_one_that_is_not_set_stays_with_a_warning(folde
     )
     assert web.transport == Remote("http", "https://a.test/mcp", {"X": "a.test"})
     assert (web.timeout, web.always_load, web.trusted) == (5.0, True, False)
-    assert there.warnings == (f"{path}:1: `mcpServers.files`: not set, and so left as written: KEY.",)
+    assert there.warnings == (f"not set, and so left as written in `mcpServers`: KEY (files in {path}:1).",)
 
 
 @requirement("MCP-1", "SET-4")

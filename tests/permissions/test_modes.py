@@ -412,7 +412,25 @@ def test_ordinary_files_of_a_project_stay_free(path: str) -> None:
         ("Bash(API_URL=https://a pnpm build:*)", "API_URL=https://a pnpm build --x", "allow"),
         ("Bash(export GOOGLEQ=./g.json:*)", "export GOOGLEQ=./g.json; rm -rf x", "ask"),
         ("Bash(FOO=1 tool *)", "FOO=1 tool $(x)", "ask"),
-        ("Bash(FOO=* tool *)", "FOO=1 tool b", "ask"),
+        (
+            "Bash(PYRIGHT_PYTHON_IGNORE_WARNINGS=1 uv run pyright *)",
+            "PYRIGHT_PYTHON_IGNORE_WARNINGS=1 uv run pyright x",
+            "allow",
+        ),
+        ("Bash(FOO=* tool *)", "FOO=1 tool b", "allow"),
+        ("Bash(FOO=* BAR=2 tool *)", "FOO= BAR=2 tool b", "allow"),
+        ('Bash(FOO="a b" tool *)', 'FOO="a b" tool b', "allow"),
+        ("Bash(FOO=* tool *)", "FOO=1 LD_PRELOAD=./x tool b", "ask"),
+        ("Bash(FOO=* tool *)", "FOO=1 other tool b", "ask"),
+        ("Bash(FOO=* tool *)", "LD_PRELOAD=./x FOO=1 tool b", "ask"),
+        ("Bash(FOO=* tool *)", "FOO=$(x) tool b", "ask"),
+        ("Bash(FOO=* tool *)", "FOO=1 tool b; rm x", "ask"),
+        ("Bash(FOO=* *)", "FOO=1 tool", "ask"),
+        ("Bash(FOO=1:*)", "FOO=1", "allow"),
+        ("Bash(FOO=1:*)", "FOO=1 tool", "ask"),
+        ("Bash(export FOO=1:*)", "export FOO=1 LD_PRELOAD=./x", "ask"),
+        ("Bash(export FOO=*)", "export FOO=1", "allow"),
+        ("Bash(export:*)", "export FOO=1 BAR=2", "allow"),
         ("Bash(tool *)", "FOO=1 tool b", "ask"),
         ("Bash(FOO=1 tool *)", "FOO=1 LD_PRELOAD=./x tool b", "ask"),
         ("Bash(FOO=1:*)", "FOO=1 LD_PRELOAD=./x tool", "ask"),
@@ -424,3 +442,51 @@ def test_a_rule_that_begins_with_a_variable_is_for_the_command_that_spells_it(
     rule: str, text: str, decision: str
 ) -> None:
     assert command({"allow": [rule]}, text) == decision
+
+
+@requirement("PERM-1")
+@pytest.mark.parametrize("allowed", [(), ("Bash(X=* rm *)",), ("Bash(X=1 rm a)",)])
+@pytest.mark.parametrize("text", ["X=1 rm a", "export X=1; rm a", "X='1' Y=2 rm a"])
+def test_a_variable_hides_nothing_from_a_deny(allowed: tuple[str, ...], text: str) -> None:
+    assert command({"allow": list(allowed), "deny": ["Bash(rm *)"]}, text) == "deny"
+
+
+@requirement("PERM-3")
+@pytest.mark.parametrize(
+    ("rule", "text", "decision"),
+    [
+        (r'Bash("K:\Tools\node.exe" "K:\cli.js" --debug)', r'"K:\Tools\node.exe" "K:\cli.js" --debug', "allow"),
+        (r"Bash(C:\\Users\\x\\conda.bat:*)", r"C:\\Users\\x\\conda.bat list", "allow"),
+        (r'Bash("K:\Tools\node.exe" --debug)', r'"K:\Tools\node.exe" --debug; rm x', "ask"),
+        (r'Bash("K:\Tools\node.exe" --debug)', r'"K:\Tools\other.exe" --debug', "ask"),
+    ],
+)
+def test_a_rule_with_backslashes_is_for_the_command_that_has_them(rule: str, text: str, decision: str) -> None:
+    assert command({"allow": [rule]}, text) == decision
+    if decision == "allow":
+        assert command({"deny": [rule]}, text) == "deny"
+
+
+@requirement("PERM-10")
+@pytest.mark.parametrize(
+    ("rule", "text", "decision"),
+    [
+        ('Bash(rm -f "$VAR/x")', 'rm -f "$VAR/x"', "allow"),
+        ('Bash(rm -f "$VAR/x")', 'rm -f "$VAR/y"', "ask"),
+        ("Bash(rm:*)", 'rm -f "$VAR/x"', "ask"),
+        ("Bash", 'rm -f "$VAR/x"', "ask"),
+        ('Bash(rm -rf "$VAR/x")', 'rm -rf "$VAR/x"', "ask"),
+        ('Bash(rm -f "$VAR"/*)', 'rm -f "$VAR"/*', "ask"),
+        ('Bash(rm -f "$VAR")', 'rm -f "$VAR"', "ask"),
+        ('Bash(rm -f "$VAR/../x")', 'rm -f "$VAR/../x"', "ask"),
+    ],
+)
+def test_only_the_very_rule_lets_a_file_in_a_folder_that_a_variable_names_be_removed(
+    rule: str, text: str, decision: str
+) -> None:
+    assert command({"allow": [rule]}, text) == decision
+
+
+@requirement("PERM-3")
+def test_a_wildcard_in_the_first_word_is_one_whatever_follows() -> None:
+    assert command({"deny": ["Bash(git* push *)"]}, "gitk push now") == "deny"

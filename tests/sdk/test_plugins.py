@@ -15,7 +15,7 @@ from ferrule.providers.scripted import says
 from ferrule.sdk.client import query
 from ferrule.sdk.errors import CannotOpen
 from ferrule.sdk.messages import SystemMessage
-from ferrule.sdk.plugins import Plugin
+from ferrule.settings.plugins import read_plugin
 from ferrule.testing import RecordingModel
 
 from .scenes import of, options, read, results, texts
@@ -96,10 +96,9 @@ async def test_a_hook_of_a_plugin_refuses(tmp_path: Path, plugin: Path) -> None:
 def test_a_server_of_a_plugin_is_named_after_both_and_knows_its_folder(plugin: Path) -> None:
     (plugin / ".mcp.json").write_text('{"tools": {"command": "${CLAUDE_PLUGIN_ROOT}/server"}}')
 
-    servers = Plugin.at(plugin).servers()
+    (servers,) = read_plugin(plugin).load_servers()
 
-    assert servers is not None
-    assert json.loads(servers) == {"mcpServers": {"plugin_demo_tools": {"command": f"{plugin}/server"}}}
+    assert servers.value == {"mcpServers": {"plugin_demo_tools": {"command": f"{plugin}/server"}}}
 
 
 @pytest.mark.parametrize(
@@ -109,7 +108,6 @@ def test_a_server_of_a_plugin_is_named_after_both_and_knows_its_folder(plugin: P
         (".claude-plugin/plugin.json", "[]", "not a JSON object"),
         (".claude-plugin/plugin.json", '{"name": "../x"}', "not a valid name"),
         ("hooks/hooks.json", '{"hooks": {"PreToolUse": [{"hooks": [{"type": "command"}]}]}}', "command"),
-        ("agents/critic.md", "nothing", "no `name`"),
     ],
 )
 async def test_a_plugin_that_is_broken_is_refused(
@@ -119,6 +117,14 @@ async def test_a_plugin_that_is_broken_is_refused(
 
     with pytest.raises(CannotOpen, match=words):
         await read(query(prompt="x", options=_options(tmp_path, says("."), plugins=[plugin])))
+
+
+async def test_one_broken_agent_leaves_the_rest_of_a_plugin(tmp_path: Path, plugin: Path) -> None:
+    (plugin / "agents/bad.md").write_text("nothing")
+
+    messages = await read(query(prompt="x", options=_options(tmp_path, says("."), plugins=[plugin])))
+
+    assert "demo:critic" in of(SystemMessage, messages)[0].data["agents"]
 
 
 async def test_a_plugin_that_is_not_there_is_refused(tmp_path: Path) -> None:

@@ -165,6 +165,18 @@ def test_a_folder_where_nothing_happens_is_soon_known_to_be_unchanged(folders: F
     assert live.may_have_changed()
 
 
+@requirement("SET-3")
+def test_a_change_at_one_moment_is_noticed_after_it(folders: Folders) -> None:
+    live = folders.live()
+
+    with live.at_one_moment():
+        before = live.current()
+        put(folders.project / ".claude" / "settings.json", deny("Read"))
+        assert live.current() is before
+
+    assert [rule.value for rule in live.current().rules] == ["Read"]
+
+
 @requirement("SET-4", "SEC-2")
 def test_a_test_run_that_writes_settings_of_every_kind_gains_nothing(folders: Folders) -> None:
     put(folders.project / ".claude" / "settings.json", {**allow("Read"), **hook("./guard")})

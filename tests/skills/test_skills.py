@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -80,9 +82,9 @@ def test_only_names_and_descriptions_are_listed_within_the_budget(tmp_path: Path
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("x", "---\ndescription: [\n---\n", "its head is not valid YAML"),
-        ("x", "---\na: &a [*a]\n---\n", "its head uses a YAML anchor"),
-        ("x", "no head", "it has no `description`"),
+        ("x", "---\nname: x\n", "its head has no end"),
+        ("x", "---\na: &a [*a]\n---\n", "it has neither a `description` nor a text"),
+        ("x", "# \n", "it has neither a `description` nor a text"),
         ("x", "y" * 2_000_000, "it has more than"),
         ("odd name", HEAD.format("") + "x", "is not a valid name"),
         ("a\nb", HEAD.format("") + "x", "is not a valid name"),
@@ -96,6 +98,43 @@ def test_a_bad_skill_is_skipped_with_a_warning(tmp_path: Path, name: str, text: 
     assert list(skills.all) == ["good"]
     assert len(skills.warnings) == 1
     assert words in skills.warnings[0]
+
+
+@requirement("TASK-2")
+@pytest.mark.parametrize("head", ["", "---\nname: x\n---\n", "---\nallowed-tools: *\n---\n"])
+def test_a_skill_without_a_description_is_described_by_its_first_line(tmp_path: Path, head: str) -> None:
+    put(tmp_path / "project/.claude/skills/x/SKILL.md", f"{head}\n## Makes tea\n\nBoil water.")
+
+    assert Skills(pages(tmp_path)).all["x"].description == "Makes tea"
+
+
+@requirement("TASK-2")
+async def test_a_head_that_is_not_quite_yaml_keeps_what_it_allows_and_what_it_demands(tmp_path: Path) -> None:
+    broken = "---\nallowed-tools: *\ndescription: Greets: all\n---\nHello."
+    put(tmp_path / "project/.claude/commands/greet.md", broken)
+    hooked = "---\ndescription: x: y\nhooks:\n  PreToolUse:\n   - command: *\n---\nHello."
+    put(tmp_path / "project/.claude/commands/hooked.md", hooked)
+    session = _session(tmp_path)
+
+    assert "Hello." in await _text(session, "greet")
+    assert (await _used(session, "hooked")).status is not Status.OK
+    assert Skills(pages(tmp_path, trusted=True)).all["greet"].allowed == ("*",)
+
+
+def test_plain_heads_are_read_without_the_yaml_library(tmp_path: Path) -> None:
+    for number in range(3):
+        _skill(tmp_path, f"s{number}", "x", "allowed-tools: Read, Bash(git log:*)\nmodel: sonnet\n")
+    put(tmp_path / "project/.claude/agents/a.md", "---\nname: a\ndescription: >\n  Folded\n  text\n---\nDo it.")
+    program = (
+        "import sys; from pathlib import Path; from tests.agents.test_agent_files import pages;"
+        "from ferrule.skills.skill_catalog import Skills; from ferrule.agents.agent_catalog import Agents;"
+        f"sys.modules.pop('yaml', None); of = pages(Path({str(tmp_path)!r}));"
+        "print(len(Skills(of).all), 'a' in Agents(of).all, 'yaml' in sys.modules)"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, timeout=60)
+
+    assert done.stdout.split() == [b"3", b"True", b"False"]
 
 
 def test_a_link_out_of_the_folder_is_skipped_and_one_inside_is_followed_once(tmp_path: Path) -> None:

@@ -180,12 +180,13 @@ def init_line(
     session: Session,
     *,
     model: str,
+    key_source: str,
     mode: str,
     servers: Sequence[dict[str, str]] = (),
     commands: Iterable[str] = (),
     skills: Iterable[str] = (),
     plugins: Sequence[dict[str, str]] = (),
-    key_source: str = "none",
+    output_style: str = "default",
 ) -> dict[str, Any]:
     """`servers` are `{"name": ..., "status": ...}`, `plugins` are `{"name": ..., "path": ...}`."""
     return stream.line(
@@ -198,7 +199,7 @@ def init_line(
         permissionMode=mode,
         slash_commands=list(commands),
         apiKeySource=key_source,
-        output_style="default",
+        output_style=output_style,
         agents=list(session.agents),
         skills=list(skills),
         plugins=list(plugins),

@@ -29,7 +29,7 @@ from ..providers.small_model import SmallModel
 from ..skills.definition import SkillDefinition
 from ..skills.skill_catalog import Skills
 from .headless_run import shape_if_known
-from .session_services import SessionServices
+from .session_services import SessionServices, process_variables
 from .session_settings import SessionRules, Settings
 
 if TYPE_CHECKING:
@@ -160,7 +160,10 @@ class SessionHooks:
         return Worker(
             self._services.emit,
             project=self.facts.project,
-            environment={**os.environ, **self._settings.environment},
+            environment={
+                **os.environ,
+                **process_variables(self._settings, self.facts.session_id, self.facts.project),
+            },
             save=self._save,
             answering=self.answer,
             env_file=EnvFile(path=self._variables, take=self._services.shell.take),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date
 from typing import TYPE_CHECKING, Unpack
 
+from ..agents.agent_catalog import Agents
 from ..agents.agent_kinds import AgentKind
 from ..core.values import named_value
 from ..engine.session import Session
@@ -15,6 +16,7 @@ from ..host.git.checkouts import checkout_of
 from ..instructions.instruction_loading import Reader
 from ..instructions.instruction_places import starting_places
 from ..instructions.nested import NestedInstructions
+from ..instructions.output_styles import DEFAULT, OutputStyles
 from ..instructions.prompt import environment, system_prompt
 from ..instructions.prompt import surroundings as told_around
 from ..settings.levels import Level, surroundings
@@ -69,8 +71,12 @@ class OpenedSession:
     """What a person may ask for with a slash."""
     tell: Callable[[], None]
     """Tell the model what is available now: tools of servers may have come since the session was opened."""
+    style: str
+    """The name of the output style."""
+    styles: tuple[str, ...]
+    """The output styles that could be chosen."""
     warnings: tuple[str, ...]
-    """For a person: instructions and skills that were left out, and why."""
+    """For a person: instructions, skills and agents that were left out, and why."""
 
     @property
     def connections(self) -> tuple[ServerConnection, ...]:
@@ -102,6 +108,9 @@ def open_conversation(
     nested = NestedInstructions(settings.cwd, reader, telling.levels, [one for one in found if one.paths])
     servers = parts.get("mcp") or servers_if_any(settings, parts.get("questioner"))
     skills = parts.get("skills") or (Skills(settings.pages) if settings.pages else None)
+    agents = Agents(settings.pages, settings.agents)
+    styles = OutputStyles(settings.pages)
+    style = styles.find(settings.output_style)
     always = [one for one in found if not one.paths]
     today = date.today()
     surrounding = environment(settings.cwd, settings.added_directories, today)
@@ -116,6 +125,7 @@ def open_conversation(
         "mcp": servers,
         "brief": brief,
         "skills": skills,
+        "agents": agents,
     }
     session = _session(settings, which or Which(), own)
     door.follow(session.state)
@@ -126,6 +136,7 @@ def open_conversation(
         session.system = system_prompt(
             base=telling.base,
             append=telling.append,
+            style=style,
             instructions=always,
             deferred=session.registry.pool.deferred,
             environment=surrounding,
@@ -138,8 +149,22 @@ def open_conversation(
         servers=servers,
         commands=commands,
         tell=tell,
-        warnings=(*reader.warnings, *(skills.warnings if skills else ())),
+        style=style.name if style else DEFAULT,
+        styles=styles.names,
+        warnings=(
+            *reader.warnings,
+            *(skills.warnings if skills else ()),
+            *agents.warnings,
+            *_style_warnings(styles, settings.output_style),
+        ),
     )
+
+
+def _style_warnings(styles: OutputStyles, chosen: str) -> Iterator[str]:
+    yield from styles.warnings
+    if chosen and chosen.lower() != DEFAULT and styles.find(chosen) is None:
+        available = ", ".join(styles.names)
+        yield f"`outputStyle`: no style is named {chosen!r}, so the default is used. Available: {available}."
 
 
 def _session(settings: Settings, which: Which, parts: SessionParts) -> Session:

@@ -8,6 +8,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
+from ..agents.agent_catalog import Agents
 from ..agents.agent_kinds import AgentKind
 from ..agents.caps import Caps
 from ..agents.launcher import Brief, ModelSource
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from ..bash_analysis.analysis import Analyse
     from ..host.files.checkpoints import Checkpoints
     from ..mcp.servers import McpServers
+    from ..settings.plugins import Plugin
 
 CONCURRENCY_VARIABLES = (
     "FERRULE_MAX_TOOL_CONCURRENCY",
@@ -71,6 +73,7 @@ class SessionPolicy(Policy):
     results_folder: Path | None = None
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     model: ModelChoice = field(default_factory=ModelChoice)
+    output_style: str = ""
     approves_https: bool = False
     """Whether any page may be fetched over https without a question."""
     given_rules: tuple[Rule, ...] = ()
@@ -133,6 +136,10 @@ class Settings:
     """Where skills and agents are read from; without it only the built-in ones exist."""
     agents: tuple[AgentKind, ...] = ()
     """Kinds of agents that a program defines; they take precedence over those from files."""
+    plugins: tuple[Plugin, ...] = ()
+    """What they contain is in the other settings already; these are for whoever asks which there are."""
+    output_style: str = ""
+    """The name of one; empty for the default."""
     agent_caps: Caps = field(default_factory=lambda: Caps.from_environment(os.environ))
     reload: Callable[[], Policy] | None = None
     """Asked before each decision; `rules`, `mode` and `hooks` are what it says at the start."""
@@ -176,6 +183,8 @@ class SessionParts(TypedDict, total=False):
     """Judges what no rule decides. Without one a small model does, in the mode `auto` alone."""
     skills: Skills | None
     """Replaces those of the settings, for programs that need access to them."""
+    agents: Agents
+    """Replaces those of the settings, for programs that need access to them, or to their warnings."""
     analyse: Analyse | None
     """Says what a command would do, instead of Ferrule's own analysis."""
     mcp: McpServers | None

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..core.tool import Keep
 from ..core.verdicts import Behavior
@@ -43,6 +43,9 @@ from ..settings.trust_items import ItemKind, printable, shorten
 from ..settings.trust_store import Standing
 from .session_settings import SessionPolicy, Settings, reading_door
 
+if TYPE_CHECKING:
+    from ..settings.plugins import Plugin
+
 _KEEPS: Final[Mapping[str, Keep]] = {"keep_start": "head", "keep_end": "tail", "keep_both": "both"}
 _USED: Final = frozenset(
     {
@@ -61,7 +64,12 @@ _USED: Final = frozenset(
         "model",
         "smallModel",
         "apiKey",
+        "apiKeyHelper",
         "customApiUrl",
+        "statusLine",
+        "outputStyle",
+        "enabledPlugins",
+        "extraKnownMarketplaces",
     }
 )
 _HTTPS: Final = (("permissions", "auto_approve_https"), ("permissions", "pre_approval", "auto_approve_https"))
@@ -77,6 +85,7 @@ def load_session_settings(
     trusting: bool = False,
     server_sources: Iterable[str] = (),
     strict_servers: bool = False,
+    plugin_folders: Iterable[str | os.PathLike[str]] = (),
     more: Iterable[Loaded] = (),
     look: Callable[[LiveSettings], None] | None = None,
     project_hooks: bool = True,
@@ -85,7 +94,8 @@ def load_session_settings(
     """`base` with what the settings of its directory say, and that itself. Raises `SettingsError`.
 
     `settings` and `server_sources` are files or their JSON; `flags` are
-    settings by the name of whatever gave them; `more` was read already.
+    settings by the name of whatever gave them; `plugin_folders` are those of
+    plugins besides the enabled ones; `more` was read already.
     `look` may ask a person to trust the folder before its contents apply.
     `ways_on` is what to do where hooks of the folder could refuse something
     and are not trusted; without it the session continues without them.
@@ -104,6 +114,7 @@ def load_session_settings(
     )
     if look is not None:
         look(live)
+    plugins, plugin_notes = _add_plugins(live, base.cwd, tuple(plugin_folders))
     current = live.current()
     if ways_on is not None:
         require_guards(current, ways_on)
@@ -123,6 +134,8 @@ def load_session_settings(
         hooks=found.hooks,
         environment=found.environment,
         model=found.model,
+        output_style=found.output_style or base.output_style,
+        plugins=plugins,
         pre_approval=replace(base.pre_approval, https=found.approves_https),
         reload=reload,
     )
@@ -130,9 +143,30 @@ def load_session_settings(
         surroundings(base.cwd, os.environ),
         lambda item: live.current().standing.counts(item),  # noqa: PLW0108 - of the moment it is asked
         levels=levels,
-    )
+        at_one_moment=live.at_one_moment,
+    ).join(shelf for plugin in plugins for shelf in plugin.shelves)
     made = replace(made, pages=pages.behind(reading_door(made)))
-    return made, replace(found, warnings=(*found.warnings, *notes))
+    return made, replace(found, warnings=(*found.warnings, *plugin_notes, *notes))
+
+
+def _add_plugins(
+    live: LiveSettings, cwd: str, folders: tuple[str | os.PathLike[str], ...]
+) -> tuple[tuple[Plugin, ...], tuple[str, ...]]:
+    """What the settings enable and what was given, with their hooks and servers among the settings."""
+    layered = live.current()
+    if not folders and not any(key[0] == "enabledPlugins" for key in (*layered.values, *layered.lists)):
+        return (), ()
+    from ..settings.marketplaces import find_enabled
+    from ..settings.plugins import PluginError, entries_of_plugins, load_plugins
+
+    config_folder = surroundings(cwd, os.environ).config_folder
+    enabled = find_enabled(layered, cwd=cwd, config_folder=config_folder)
+    try:
+        plugins, warnings = load_plugins(folders, enabled.found)
+        live.add(entries_of_plugins(plugins, cwd))
+    except PluginError as error:
+        raise SettingsError(str(error)) from None
+    return plugins, (*enabled.warnings, *warnings)
 
 
 def load_configured_servers(
@@ -171,6 +205,7 @@ def interpret_settings(layered: Current, workspace: str | None = None, mode: Mod
         results_folder=_folder(layered),
         environment={name: one.value for name, one in layered.environment.items()},
         model=_model(layered),
+        output_style=_value(layered, "outputStyle") or "",
         approves_https=_approves_https(layered),
         given_rules=tuple(rule for rule, level in rules if level is Level.COMMAND_LINE),
         warnings=(*warnings, *_unused_keys(layered), *_describe_untrusted(layered.standing)),
@@ -311,8 +346,9 @@ def _approves_https(layered: Layered) -> bool:
 
 
 def _model(layered: Layered) -> ModelChoice:
-    name, small, key, url = (_value(layered, key) or "" for key in ("model", "smallModel", "apiKey", "customApiUrl"))
-    return ModelChoice(name=name, small=small, api_key=key, api_url=url)
+    keys = ("model", "smallModel", "apiKey", "customApiUrl", "apiKeyHelper")
+    name, small, key, url, helper = (_value(layered, key) or "" for key in keys)
+    return ModelChoice(name=name, small=small, api_key=key, api_url=url, key_helper=helper)
 
 
 def _value(layered: Layered, *key: str) -> Any:
@@ -338,5 +374,5 @@ def _describe_untrusted(standing: Standing) -> Iterator[str]:
         more = f" and {len(new) - MOST_NAMED} more" if len(new) > MOST_NAMED else ""
         yield (
             f"not trusted, and so ignored: {named}{more}. "
-            "See `ferrule trust --show`; `ferrule trust` trusts it permanently, --trust for one run."
+            "See `ferrule trust --show`; `ferrule trust` trusts it permanently, --trust or FERRULE_TRUST=1 for one run."
         )

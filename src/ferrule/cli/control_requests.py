@@ -139,10 +139,10 @@ def describe_conversation(conversation: Conversation) -> dict[str, Any]:
     return {
         "commands": [{"name": name, "description": words, "argumentHint": hint} for name, words, hint in commands],
         "agents": [_agent_line(kind) for kind in kinds],
-        "output_style": "default",
-        "available_output_styles": ["default"],
+        "output_style": opened.found.style,
+        "available_output_styles": list(opened.found.styles),
         "models": _model_lines(conversation),
-        "account": {"apiKeySource": conversation.api_key_source},
+        "account": {"apiKeySource": opened.model.key_source},
         "pid": os.getpid(),
         "claude_code_version": PROTOCOL_VERSION,
         "ferrule_version": __version__,

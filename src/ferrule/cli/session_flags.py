@@ -100,6 +100,7 @@ def settings_from(chosen: argparse.Namespace, *, interactive: bool = False, runs
             trusting=chosen.trust,
             server_sources=chosen.mcp_config,
             strict_servers=chosen.strict_mcp_config,
+            plugin_folders=getattr(chosen, "plugin_dir", None) or (),
             look=ask_for_trust if interactive and not chosen.trust else None,
             project_hooks=not chosen.without_project_hooks,
             ways_on=WAYS_ON if runs and not interactive else None,

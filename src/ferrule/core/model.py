@@ -91,6 +91,8 @@ class Request:
     """How much of it may be reasoning; `None` for no reasoning."""
     effort: Effort | None = None
     """The effort, if the service supports it; `None` for the service's default."""
+    planning: bool = False
+    """Whether a plan is being made, which some leave to another model."""
 
 
 @plain_value

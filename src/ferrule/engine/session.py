@@ -99,6 +99,7 @@ class Session:
     """How long one message may be; the model's own limit if `None`."""
     thinking_tokens: int | None = None
     effort: Effort | None = None
+    is_planning: Callable[[], bool] = bool
     limits: TurnLimits = field(default_factory=TurnLimits)
     spending: Spending = field(default_factory=Spending)
     note_sources: tuple[NoteSource, ...] = ()
@@ -339,6 +340,7 @@ class Session:
             max_tokens=self.max_tokens,
             thinking_tokens=self.thinking_tokens,
             effort=self.effort,
+            planning=self.is_planning(),
         )
 
     def next_request(self) -> Request:

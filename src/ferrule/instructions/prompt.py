@@ -14,6 +14,7 @@ from typing import Final
 from ..core.tool import ToolSpec
 from .git_facts import GitFacts, git_facts
 from .instruction_loading import Instruction
+from .output_styles import OutputStyle
 
 MOST_FILES: Final = 20
 
@@ -65,24 +66,35 @@ _HEADING = (
     "They come from files, in order: later ones are nearer to the work and take precedence. "
     "Follow them wherever they apply to the task."
 )
+_CODING: Final = frozenset({"How to work", "How to write"})
+"""Sections that an output style replaces."""
 _MOMENT = "# Where you are\n\nAs it was when this conversation began; it is not updated."
 
 
-def builtin_prompt() -> str:
-    """How to work, for any model and any project."""
-    return Path(__file__).with_suffix(".md").read_text(encoding="utf-8").strip()
+def builtin_prompt(*, with_coding: bool = True) -> str:
+    """How to work, for any model and any project; without the coding if a style says how to work instead."""
+    text = Path(__file__).with_suffix(".md").read_text(encoding="utf-8").strip()
+    if with_coding:
+        return text
+    sections = text.split("\n\n# ")
+    return "\n\n# ".join(section for section in sections if section.partition("\n")[0] not in _CODING)
 
 
 def system_prompt(
     *,
     base: str | None = None,
     append: str | None = None,
+    style: OutputStyle | None = None,
     instructions: Sequence[Instruction] = (),
     deferred: Iterable[ToolSpec] = (),
     environment: str = "",
 ) -> str:
-    """`base` replaces the built-in instructions and the facts about the machine."""
-    parts = [builtin_prompt() if base is None else base.strip()]
+    """`base` replaces the built-in instructions, the output style and the facts about the machine."""
+    if base is None:
+        parts = [builtin_prompt(with_coding=style is None or style.keeps_coding)]
+        parts.append(f"# Output style: {_on_one_line(style.name)}\n\n{style.text}" if style else "")
+    else:
+        parts = [base.strip()]
     parts.append((append or "").strip())
     parts.append(_deferred_tools(deferred))
     parts.append(surroundings(instructions, "" if base is not None else environment))

@@ -73,6 +73,7 @@ def read_configured(layered: Layered, *, cwd: str, environment: Mapping[str, str
     trusted, concurrent = _names(layered, "trustedMcpServers"), _names(layered, "concurrentMcpServers")
     expansion_of = {**dict.fromkeys(PROJECT_VARIABLES, cwd), **environment}
     servers: list[ServerConfig] = []
+    unset: dict[str, list[str]] = {}
     for name, found in kept.items():
         entry = found.value
         expansion = Expansion(expansion_of)
@@ -83,9 +84,8 @@ def read_configured(layered: Layered, *, cwd: str, environment: Mapping[str, str
         if isinstance(transport, Remote) and not transport.url.startswith(("http://", "https://")):
             warnings.append(f"{_place(name, found.source)}: `url` must begin with http:// or https://.")
             continue
-        if expansion.unset:
-            unset = ", ".join(expansion.unset)
-            warnings.append(f"{_place(name, found.source)}: not set, and so left as written: {unset}.")
+        for variable in expansion.unset:
+            unset.setdefault(variable, []).append(f"{name} in {found.source}")
         if _is_ruled_out(name, transport, layered, warnings, found.source):
             continue
         servers.append(
@@ -100,6 +100,9 @@ def read_configured(layered: Layered, *, cwd: str, environment: Mapping[str, str
                 concurrent=name in concurrent,
             )
         )
+    if unset:
+        each = "; ".join(f"{variable} ({', '.join(places)})" for variable, places in unset.items())
+        warnings.append(f"not set, and so left as written in `mcpServers`: {each}.")
     return Configured(tuple(servers), tuple(warnings))
 
 

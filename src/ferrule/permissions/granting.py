@@ -21,7 +21,8 @@ from .rules import Rule
 
 _QUOTES: Final = re.compile("[\"']")
 
-_VARIABLES: Final = re.compile(r"(?:export\s+)?(?:[A-Za-z_][A-Za-z0-9_]*=[^\s\"']*(?:\s+|$))+")
+_VARIABLE: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=((?:[^\s\"']|\"[^\"]*\"|'[^']*')*)(?:\s+|$)")
+_EXPORT: Final = re.compile(r"export\s+")
 _PLAIN: Final = re.compile(r"[^;|&<>$`()\n\\]*")
 """Nothing in it makes a shell do more than start one program."""
 
@@ -70,19 +71,63 @@ def of_own_form(index: RuleIndex, proposal: Proposal) -> Rule | None:
         for pattern, rule in commands.about(command or ""):
             if pattern.exact is not None or _spells_variables(pattern, command or "", proposal):
                 return rule
+        if (spelled := commands.spelling(command or "")) is not None:
+            return spelled
     return None
 
 
 def _spells_variables(pattern: TextPattern, command: str, proposal: Proposal) -> bool:
-    """Whether the pattern has variables and program of one plain command before its first wildcard."""
-    found = _VARIABLES.match(command)
-    if found is None or not _PLAIN.fullmatch(command):
+    """Whether the pattern has the variables of one plain command, each with a value that fits, and its program."""
+    given = Assigned.of(command)
+    if not given.variables or not _PLAIN.fullmatch(command):
         return False
-    program = command[found.end() :].partition(" ")[0]
-    if not pattern.head.startswith(f"{found[0]}{program}"):
+    said = Assigned.of(pattern.text)
+    if (said.exports, [name for name, _ in said.variables]) != (given.exports, [name for name, _ in given.variables]):
+        return False
+    if not all(
+        TextPattern(value).matches(there)
+        for (_, value), (_, there) in zip(said.variables, given.variables, strict=True)
+    ):
+        return False
+    rest = TextPattern(said.rest)
+    if (rest.first_word or "") != given.rest.partition(" ")[0] or not rest.matches(given.rest):
         return False
     ran = proposal.effects.commands
+    if not ran:
+        return not given.rest
     return len(ran) == 1 and not needs_an_exact_rule(ran[0].argv)
+
+
+def _exports_more(pattern: TextPattern, form: Sequence[str]) -> bool:
+    """Whether a rule for certain variables meets a command that exports others besides."""
+    said = Assigned.of(pattern.text)
+    names = [name for name, _ in said.variables]
+    return form[0] == "export" and bool(names) and names != [word.partition("=")[0] for word in form[1:]]
+
+
+@plain_value
+class Assigned:
+    """A command, or a pattern for one, that begins with variables."""
+
+    exports: bool
+    variables: tuple[tuple[str, str], ...]
+    rest: str
+
+    @classmethod
+    def of(cls, text: str) -> Assigned:
+        """
+        >>> Assigned.of("TESTPATH=* uv run *")
+        Assigned(exports=False, variables=(('TESTPATH', '*'),), rest='uv run *')
+        """
+        export = _EXPORT.match(text)
+        rest = text[export.end() :] if export else text
+        variables: list[tuple[str, str]] = []
+        while found := _VARIABLE.match(rest):
+            variables.append((found[1], found[2]))
+            rest = rest[found.end() :]
+        if variables and not rest and variables[-1][1].endswith(":*"):  # "any arguments", of which there are none
+            variables[-1] = (variables[-1][0], variables[-1][1].removesuffix(":*"))
+        return cls(export is not None, tuple(variables), rest)
 
 
 def _text_as_written(proposal: Proposal) -> str | None:
@@ -150,7 +195,7 @@ class _Granting:
     def _is_granted_by_rule(self, argv: tuple[str, ...]) -> bool:
         for form in unwrap(argv):
             for pattern, rule in self._about(form):
-                if pattern.exact is not None or not needs_an_exact_rule(form):
+                if pattern.exact is not None or not (needs_an_exact_rule(form) or _exports_more(pattern, form)):
                     self.rules.append(rule)
                     return True
         if self._written is None or needs_an_exact_rule(argv):

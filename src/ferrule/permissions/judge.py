@@ -32,7 +32,7 @@ from .holding import grants_of, is_command, join_confinements
 from .modes import Mode, ModeContext, is_free, needs_read_only_sandbox, refusal
 from .path_patterns import Places
 from .protected import DEFAULT_LISTS, Concern, PathGuard, PathLists
-from .rule_matching import RuleIndex, RuleMatch, restriction
+from .rule_matching import RuleIndex, RuleMatch, command_of, restriction
 from .rules import Rule
 from .secrets import SecretFiles
 
@@ -227,6 +227,9 @@ class RuleJudge:
         """Whether the mode ignores the concern, or a rule allows its subject by name."""
         if self._is_settled_by_name(concern):
             return True
+        if concern.spelled:
+            own = of_own_form(self._allows, proposal)
+            return own is not None and own.specifier == command_of(proposal)
         own = of_own_form(self._allows, proposal) if concern.secret is not None else None
         return own is not None and concern.secret is not None and _last_name(concern.secret[0]) in (own.specifier or "")
 

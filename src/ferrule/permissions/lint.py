@@ -21,6 +21,9 @@ _INTERPRETERS: Final = frozenset(
 )
 _NEVER_BY_WILDCARD: Final = frozenset({"watch", "setsid", "ionice", "flock"})
 _OPERATOR: Final = re.compile(r"&&|\|\||[;|&\n]")
+_QUOTED: Final = re.compile(r"\\.|\"(?:\\.|[^\"\\])*\"|'[^']*'", re.DOTALL)
+"""Where an operator is text."""
+_VARIABLE_ALONE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=\S*?(?::\*| \*)")
 
 
 class Flaw(StrEnum):
@@ -97,7 +100,11 @@ def _of_command(rule: Rule, pattern: TextPattern) -> Iterator[Remark]:
     ):
         words = "has no space before its last `*`, so it matches longer names too. Write ` *` for arguments only."
         yield Remark(rule, Flaw.WIDE, words)
-    if pattern.exact is None and _OPERATOR.search(pattern.literal):
+    if rule.behavior is Behavior.ALLOW and pattern.exact is None and _VARIABLE_ALONE.fullmatch(pattern.text):
+        yield Remark(
+            rule, Flaw.NARROW, "names no program, so it allows the variable alone. Write the command behind it."
+        )
+    if pattern.exact is None and _OPERATOR.search(_QUOTED.sub("", pattern.text)):
         words = "spans an operator, but the parts of a command are matched one by one. Write a rule for each."
         yield Remark(rule, Flaw.NEVER, words)
 

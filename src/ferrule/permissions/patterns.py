@@ -65,7 +65,7 @@ class TextPattern:
     def first_word(self) -> str | None:
         """The word every match begins with; `None` if it contains a wildcard."""
         word = _BLANK.split(self.head, maxsplit=1)[0]
-        whole = len(word) < len(self.head) or self._bounded or self.exact is not None
+        whole = len(word) < len(self.head) or not any(wild for wild, _ in self._tokens)
         return word if word and whole else None
 
     def words_stand_in(self, text: str) -> bool:

@@ -171,6 +171,13 @@ def _names_many(argv: Sequence[str]) -> bool:
     return any(_OF_A_VARIABLE.match(word) or any(char in word for char in "*?[") for word in argv[1:])
 
 
+def removes_files_by_name(argv: Sequence[str]) -> bool:
+    """Whether a variable only says in which folder a file is that is removed by its name: `rm -f "$X/log"`."""
+    words = [word.strip("\"'") for word in argv[1:]]
+    plain = all(re.fullmatch(r"-[fiv]+|--force|--verbose|\$\{?\w+\}?/[\w./-]*\w|[\w][\w./-]*", word) for word in words)
+    return name_of(argv) == "rm" and plain and not any(".." in word for word in words)
+
+
 def removes_what_a_variable_names(argv: Sequence[str]) -> bool:
     """`rm -rf "$X"/*`: if the variable is empty, that is everything."""
     return name_of(argv) in ("rm", "rmdir") and any(word.lstrip("\"'").startswith("$") for word in argv[1:])

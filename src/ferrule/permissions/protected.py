@@ -17,7 +17,7 @@ from . import sensitive
 from .domains import is_local
 from .name_table import ListedName, NameTable, is_wild
 from .path_patterns import Places, is_below
-from .programs import removes_what_a_variable_names, shows_content
+from .programs import removes_files_by_name, removes_what_a_variable_names, shows_content
 
 _REMOVING: Final = frozenset({Change.DELETES, Change.UNLINKS})
 _NOTHING: Final[Mapping[str, ListedName]] = MappingProxyType({})
@@ -69,6 +69,8 @@ class Concern:
     """The path, and the names in it that an allow rule must spell out to resolve the concern."""
     host: str | None = None
     """The host, if a rule that names it resolves the concern."""
+    spelled: bool = field(default=False, kw_only=True)
+    """Whether an allow rule that has the very text of the command resolves the concern."""
     in_bypass: bool = field(default=True, kw_only=True)
     """Whether it applies even if permissions are bypassed."""
 
@@ -92,8 +94,8 @@ class PathGuard:
             elif isinstance(touch, RunsCommand):
                 shows = shows_content(touch.argv)
                 if removes_what_a_variable_names(touch.argv):
-                    shown = " ".join(touch.argv)
-                    yield Concern(Behavior.ASK, f"`{shown}` removes whatever a variable names, which may be everything")
+                    reason = f"`{' '.join(touch.argv)}` removes whatever a variable names, which may be everything"
+                    yield Concern(Behavior.ASK, reason, spelled=removes_files_by_name(touch.argv))
             elif isinstance(touch, ReachesHost) and not commands and is_local(touch.host):
                 reason = f"{touch.host or 'the host'} is this machine or a private network, and no rule names it"
                 yield Concern(Behavior.ASK, reason, host=touch.host, in_bypass=False)

@@ -62,7 +62,10 @@ class CommandIndex:
         self._folds = folds
         self._by_word: dict[str, list[tuple[TextPattern, Rule]]] = {}
         self._open: list[tuple[TextPattern, Rule]] = []
+        self._spelled: dict[str, Rule] = {}
         for rule in rules:
+            if rule.specifier and "\\" in rule.specifier:
+                self._spelled.setdefault(rule.specifier.strip(), rule)
             for form in rule.forms:
                 if isinstance(form, OfCommand):
                     word = form.pattern.first_word
@@ -75,6 +78,10 @@ class CommandIndex:
     def __iter__(self) -> Iterator[tuple[TextPattern, Rule]]:
         for entries in (*self._by_word.values(), self._open):
             yield from entries
+
+    def spelling(self, text: str) -> Rule | None:
+        """The rule that has this very text, with its backslashes, as paths of Windows have them."""
+        return self._spelled.get(text)
 
     def about(self, text: str) -> Iterator[tuple[TextPattern, Rule]]:
         """The patterns that match the text, with their rules."""
@@ -222,6 +229,8 @@ def _of_own_form(named: ToolRules, proposal: Proposal) -> Rule | None:
     for commands in named.commands if command is not None else ():
         for _, rule in commands.about(command or ""):
             return rule
+        if (spelled := commands.spelling(command or "")) is not None:
+            return spelled
     return None
 
 

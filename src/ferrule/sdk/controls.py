@@ -154,8 +154,8 @@ def server_info(conversation: Conversation) -> Mapping[str, Any]:
     session = conversation.session
     return {
         "commands": [{"name": name} for name in conversation.opened.commands.names()],
-        "output_style": "default",
-        "available_output_styles": ["default"],
+        "output_style": conversation.opened.found.style,
+        "available_output_styles": list(conversation.opened.found.styles),
         "models": [],
         "agents": list(session.agents),
         "tools": [tool.name for tool in session.registry.pool],

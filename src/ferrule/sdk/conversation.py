@@ -324,17 +324,14 @@ class Conversation:
             self._stream,
             self.session,
             model=self.opened.model.name,
+            key_source=self.opened.model.key_source,
             mode=self.mode,
             servers=servers,
             commands=commands.names(),
             skills=[skill.name for skill in commands.skills()],
             plugins=[plugin.line for plugin in self.opened.plugins],
-            key_source=self.api_key_source,
+            output_style=self.opened.found.style,
         )
-
-    @property
-    def api_key_source(self) -> str:
-        return self.opened.models.key_source
 
     def servers(self) -> tuple[ServerStatus, ...]:
         """Those of this process first."""

@@ -31,6 +31,7 @@ from ..permissions.modes import Mode
 from ..permissions.rules import Rule, RuleError, parse_rules
 from ..providers.asked_model import AskedModel
 from ..settings.levels import Level, SettingsPath
+from ..settings.plugins import Plugin
 from ..settings.reload import EVERY_LEVEL
 from ..settings.settings_files import SettingsKind
 from ..settings.settings_loading import load_text
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from ..mcp.server_connection import ServerConnection
     from ..mcp.servers import McpServers
     from .mirroring import Mirror
-    from .plugins import Plugin
     from .tools import OwnServer
 
 
@@ -158,8 +158,7 @@ def open_for_program(
 
 def _open(options: Options, mirror: Mirror | None, words: OpeningWords) -> OpenedConversation:
     _check(options)
-    plugins = _plugins(options)
-    settings, given_rules, levels = _settings(options, plugins, words)
+    settings, given_rules, levels = _settings(options, words)
     denied: tuple[Rule, ...] = ()
     if options.agent is not None:
         options, settings, denied = _as_agent(options.agent, options, settings)
@@ -191,7 +190,7 @@ def _open(options: Options, mirror: Mirror | None, words: OpeningWords) -> Opene
     return OpenedConversation(
         session=session,
         found=opened,
-        plugins=plugins,
+        plugins=settings.plugins,
         model=AskedModel(model),
         models=models,
         structured=structured,
@@ -293,17 +292,7 @@ def _models(options: Options, settings: Settings) -> OpenedModels:
     return OpenedModels(given, environ, settings.model, name=name, fallback=options.fallback_model)
 
 
-def _plugins(options: Options) -> tuple[Plugin, ...]:
-    if not options.plugins:
-        return ()
-    from .plugins import Plugin
-
-    return tuple(Plugin.at(path) for path in options.plugins)
-
-
-def _settings(
-    options: Options, plugins: tuple[Plugin, ...], words: OpeningWords
-) -> tuple[Settings, tuple[Rule, ...], frozenset[Level]]:
+def _settings(options: Options, words: OpeningWords) -> tuple[Settings, tuple[Rule, ...], frozenset[Level]]:
     base = options.base or Settings()
     cwd = base.cwd if options.cwd is None else os.path.abspath(options.cwd)
     if not os.path.isdir(cwd):
@@ -316,15 +305,16 @@ def _settings(
         flags=_flags(options, cwd),
         levels=levels,
         trusting=_trusts(options),
-        server_sources=(*_server_sources(options), *(one for plugin in plugins if (one := plugin.servers()))),
-        more=[*options.more_settings, *(one for plugin in plugins if (one := plugin.hooks()))],
+        server_sources=_server_sources(options),
+        plugin_folders=options.plugins,
+        more=options.more_settings,
         strict_servers=options.strict_mcp_config,
         project_hooks=not options.without_project_hooks,
         ways_on=words.ways_on,
     )
     for warning in found.warnings:
         words.warn(warning)
-    return _with_pages(settings, options, plugins), found.given_rules, levels
+    return settings, found.given_rules, levels
 
 
 def _telling(options: Options, levels: frozenset[Level]) -> ModelBriefing:
@@ -335,14 +325,6 @@ def _telling(options: Options, levels: frozenset[Level]) -> ModelBriefing:
 
 def _trusts(options: Options) -> bool:
     return options.trust or is_trusted_by(os.environ)
-
-
-def _with_pages(settings: Settings, options: Options, plugins: tuple[Plugin, ...]) -> Settings:
-    pages = settings.pages
-    assert pages is not None, "settings that were gathered have them"
-    agents = (kind for plugin in plugins for kind in plugin.agents(pages))
-    more = (shelf for plugin in plugins for shelf in plugin.shelves)
-    return replace(settings, pages=pages.join(more), agents=(*settings.agents, *agents))
 
 
 def _levels(options: Options) -> frozenset[Level]:

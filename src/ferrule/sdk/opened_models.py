@@ -102,12 +102,6 @@ class OpenedModels:
         return model
 
     @property
-    def key_source(self) -> str:
-        """The variable that the key of the Anthropic API comes from, or `none`: what consumers of streams know."""
-        has_key = self.is_anthropic and self._environ.get("ANTHROPIC_API_KEY", "").strip()
-        return "ANTHROPIC_API_KEY" if has_key else "none"
-
-    @property
     def is_anthropic(self) -> bool:
         """Whether the model that the conversation began with is one of the Anthropic API."""
         if self._given is not None:
@@ -135,5 +129,12 @@ class OpenedModels:
 
 
 def _is_out_of_reach(name: str, environ: Mapping[str, str], choice: ModelChoice) -> bool:
-    """Whether it is a short name, as agents of other programs use them, of a service that is not available here."""
-    return is_short(name) and not speaks_anthropic(choice.reaching(name, environ))
+    """Whether it is a Claude model, as agents of other programs name them, whose service is not available here.
+
+    >>> _is_out_of_reach("claude-opus-4-7", {"OPENAI_API_KEY": "k"}, ModelChoice())
+    True
+    """
+    reached = choice.reaching(name, environ)
+    if speaks_anthropic(reached):
+        return False
+    return is_short(name) or (name.startswith("claude-") and not reached.get("OPENAI_BASE_URL"))  # it may have it

@@ -8,15 +8,18 @@ administrator may link to anywhere.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from typing import Final
 
 from ..core.ports import Door
 from ..core.values import named_value, plain_value
+from ..host.files.open_files import digest_of
 from ..host.files.text_files import NotText
 from ..host.storage.front_matter import BadHead, HeadedText, split_head
-from .folder_items import FAMILIES, item_of_file
+from .folder_items import FAMILIES, SKILL_FILE, item_of_file, markdown_below, skills_in
 from .heads import text_of
 from .levels import Level, SettingsContext
 from .settings_files import FOLDERS
@@ -24,9 +27,15 @@ from .settings_loading import content_of
 from .trust_items import Item, ItemKind, ProjectFolder, is_below, printable
 from .trust_store import ground_of
 
-_NAMES: Final = {ItemKind.AGENT: "agents", ItemKind.SKILL: "skills", ItemKind.COMMAND: "commands"}
+_NAMES: Final = {ItemKind.AGENT: "agents", ItemKind.SKILL: "skills", ItemKind.COMMAND: "commands"} | {
+    ItemKind.STYLE: "output-styles"
+}
+_MOST_NAMED: Final = 3
 _SHARED: Final = ".agents"
 """Where other programs look for skills too."""
+
+
+_PLUGIN_ROOT: Final = re.compile(r"\$\{(?:CLAUDE|FERRULE)_PLUGIN_ROOT\}")
 
 
 class BadPage(ValueError):
@@ -42,6 +51,23 @@ class DefinitionFolder:
     path: str
     prefix: str = ""
     """Prefix for the names of what is found there."""
+    root: str = ""
+    """The folder of the plugin that it belongs to."""
+
+    def files(self) -> Iterator[tuple[str, str]]:
+        """Each file with the name it gives; a command in a folder of its own has that folder's name before it.
+
+        Plugins also name single files, and single folders of skills.
+        """
+        if self.kind is ItemKind.SKILL:
+            own = os.path.join(self.path, SKILL_FILE)
+            alone = [(os.path.basename(self.path), own)] if self.root and os.path.isfile(own) else None
+            yield from ((path, self.prefix + name) for name, path in alone or skills_in(self.path))
+        elif self.root and os.path.isfile(self.path):
+            yield self.path, self.prefix + _stem(os.path.basename(self.path))
+        else:
+            for path in markdown_below(self.path):
+                yield path, self.prefix + _stem(os.path.relpath(path, self.path)).replace(os.sep, ":")
 
 
 @named_value
@@ -59,6 +85,20 @@ class WrittenPage:
         return name if self.counts or name in FAMILIES else ""
 
 
+def _stem(name: str) -> str:
+    return os.path.splitext(name)[0]
+
+
+def describe_faults(written: Iterable[WrittenPage]) -> Iterator[str]:
+    """One warning for all files whose heads are not valid YAML."""
+    faulty = [page for page in written if page.page.fault]
+    if not faulty:
+        return
+    named = "; ".join(f"{printable(page.path)}: {page.page.fault}" for page in faulty[:_MOST_NAMED])
+    more = f"; and {len(faulty) - _MOST_NAMED} more" if len(faulty) > _MOST_NAMED else ""
+    yield f"Not valid YAML, and so read line by line: the head of {named}{more}. Put such values in quotes."
+
+
 class DefinitionFiles:
     """Reads such files for one session."""
 
@@ -68,8 +108,11 @@ class DefinitionFiles:
         trusts: Callable[[Item], bool] = lambda item: False,
         *,
         levels: frozenset[Level] = frozenset(Level),
+        at_one_moment: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         """`trusts` tells whether what a file of the folder defines applies; files from elsewhere are the user's own.
+
+        Inside `at_one_moment` it is asked for many files, and answers as of its beginning.
 
         An administrator's files always apply, whatever the `levels`.
         """
@@ -77,8 +120,11 @@ class DefinitionFiles:
         self._levels = levels | {Level.MANAGED}
         self._ground: ProjectFolder = ground_of(around)
         self._trusts = trusts
+        self.at_one_moment: Final = at_one_moment
         self._more: tuple[DefinitionFolder, ...] = ()
         self._door: Door | None = None
+        self._of_plugins = dict[str, str]()
+        """The digests of the files of plugins as they were first read: what is written there later is only words."""
 
     def join(self, more: Iterable[DefinitionFolder]) -> DefinitionFiles:
         """With further shelves after these, whatever the levels."""
@@ -119,7 +165,8 @@ class DefinitionFiles:
             raise BadPage(f"{shown} is skipped: {objection}")
         try:
             content = content_of(path)
-            page = split_head(content.decode())
+            text = content.decode()
+            page = split_head(_PLUGIN_ROOT.sub(lambda _: shelf.root, text) if shelf.root else text)
         except OSError as error:
             raise BadPage(f"{shown} is skipped: {error.strerror or error}") from None
         except UnicodeDecodeError:
@@ -129,7 +176,10 @@ class DefinitionFiles:
         return WrittenPage(shelf=shelf, path=path, page=page, counts=self._counts(shelf, path, content))
 
     def _counts(self, shelf: DefinitionFolder, path: str, content: bytes) -> bool:
-        if shelf.level is not Level.PROJECT:
+        if shelf.root:
+            digest = digest_of(content)
+            return self._of_plugins.setdefault(path, digest) == digest
+        if shelf.level is not Level.PROJECT or shelf.kind is ItemKind.STYLE:
             return True
         item = item_of_file(shelf.kind, path, content, self._ground)
         return item is None or self._trusts(item)

@@ -22,6 +22,8 @@ from .trust_items import Item, ItemKind, ProjectFolder, digest_for, digest_named
 MOST_FILES: Final = 2000
 """Files that are looked at, and folders. Anything beyond that can never be trusted, and is ignored."""
 
+SKILL_FILE: Final = "SKILL.md"
+
 PLACES: Final = (
     *((os.path.join(folder, "agents"), ItemKind.AGENT) for folder in FOLDERS),
     *((os.path.join(folder, "skills"), ItemKind.SKILL) for folder in (*FOLDERS, ".agents")),
@@ -57,6 +59,8 @@ FAMILIES: Final = frozenset({"", "inherit", "fable", "haiku", "opus", "sonnet"})
 _RUNS: Final = re.compile(r"!\s*`|`{3,}\s*!|~{3,}\s*!")
 """A command in the text that is run before the text is read."""
 _COMMAND: Final = re.compile(r"!\s*`([^`]*)`|(?:`{3,}|~{3,})\s*!([^`~]*)")
+_STARTS: Final = re.compile(r"hooks|mcp[-_]?servers|command", re.IGNORECASE)
+"""Keys of a head that start programs. A rule in `allowed-tools` names programs too, but starts none."""
 _TELLING: Final = re.compile(
     r"allowed[-_]?tools|hooks|mcp[-_]?servers|permission[-_]?mode|initial[-_]?prompt|isolation|shell|\bmodel(?=:)",
     re.IGNORECASE,
@@ -68,7 +72,7 @@ def items_of_folder(ground: ProjectFolder) -> Iterator[Item]:
     left = MOST_FILES
     for folder in _folders(ground):
         for place, kind in PLACES:
-            for path in markdown_below(os.path.join(folder, place)):
+            for path in _definitions_below(os.path.join(folder, place), kind):
                 if left == 0:
                     return
                 left -= 1
@@ -84,15 +88,17 @@ def item_of_file(kind: ItemKind, path: str, content: bytes, ground: ProjectFolde
     """`None` for a file that contains only text. For whoever loads it, with the content that is loaded."""
     text = content.decode("utf-8", "replace")
     head = _HEAD.match(text)
-    if _is_plain(text, head) and not _RUNS.search(text):
+    runs = "!" in text and _RUNS.search(text) is not None
+    if not runs and _is_plain(text, head):
         return None
-    commands = [found[1] or found[2] or "" for found in _COMMAND.finditer(text)]
+    commands = [found[1] or found[2] or "" for found in _COMMAND.finditer(text)] if runs else []
     file = ground.name_of(path)
-    named = digest_named_files((head[1] if head else "", *commands), (ground.cwd, os.path.dirname(path)), ground)
+    started = (head[1],) if head and _STARTS.search(head[1]) else ()
+    named = digest_named_files((*started, *commands), (ground.cwd, os.path.dirname(path)), ground)
     return Item(
         kind=kind,
         file=file,
-        words=_words(text, head),
+        words=_words(head, runs=runs),
         digest=digest_for(kind, file, [digest_of(content), named]),
         uncovered=uncovered_by(commands, ground),
     )
@@ -114,9 +120,9 @@ def _describes(key: str, value: str) -> bool:
     return key in _DESCRIBING or (key == "model" and value in FAMILIES)
 
 
-def _words(text: str, head: re.Match[str] | None) -> str:
+def _words(head: re.Match[str] | None, *, runs: bool) -> str:
     contents = sorted({found[0].lower() for found in _TELLING.finditer(head[1])}) if head else []
-    if _RUNS.search(text):
+    if runs:
         contents.append("commands that run when it is used")
     return shorten(f"contains {', '.join(contents)}" if contents else "has a head that is not plain")
 
@@ -127,6 +133,23 @@ def _folders(ground: ProjectFolder) -> Iterator[str]:
     while is_below(folder, root):
         folder = os.path.dirname(folder)
         yield folder
+
+
+def _definitions_below(folder: str, kind: ItemKind) -> Iterator[str]:
+    """The files that define something there: beside its own file, what is in a skill's folder is only read by calls."""
+    return (path for _, path in skills_in(folder)) if kind is ItemKind.SKILL else markdown_below(folder)
+
+
+def skills_in(folder: str) -> Iterator[tuple[str, str]]:
+    """The name and the file of each skill."""
+    try:
+        names = sorted(os.listdir(folder))[:MOST_FILES]
+    except (OSError, ValueError):
+        return
+    for name in names:
+        path = os.path.join(folder, name, SKILL_FILE)
+        if os.path.lexists(path):
+            yield name, path
 
 
 def markdown_below(folder: str) -> Iterator[str]:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
+NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,62}[A-Za-z0-9_])?")
+"""The valid names of a skill, or of a plugin with skills."""
 _TOOL: Final = re.compile(r"[^\s,(]+(?:\([^)]*\))?")
 
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final, TypeAlias
 
@@ -89,10 +90,26 @@ class LiveSettings:
         self._sworn: Agreed | None = None
         self._stamps: Mapping[str, _Stamp] = {}
         self._looked_at = 0.0
+        self._is_held = 0
         self._current = self._load(trusting=trusting)
 
+    @contextmanager
+    def at_one_moment(self) -> Generator[None]:
+        """Nothing that changes meanwhile is noticed: for a step that asks many times."""
+        self.current()
+        self._is_held += 1
+        try:
+            yield
+        finally:
+            self._is_held -= 1
+
+    def add(self, more: tuple[Loaded, ...]) -> None:
+        """Further files, which were found by what these settings say."""
+        self._given = (*self._given, *more)
+        self._current = self._load()
+
     def current(self) -> Current:
-        if self.may_have_changed():
+        if not self._is_held and self.may_have_changed():
             new = self._load()
             if new != self._current:
                 self._current = new

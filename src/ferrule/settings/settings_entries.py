@@ -21,7 +21,9 @@ Key: TypeAlias = tuple[str, ...]
 
 _WALKED: Final = frozenset(
     {
+        ("enabledPlugins",),
         ("env",),
+        ("extraKnownMarketplaces",),
         ("mcpServers",),
         ("oversized_results",),
         ("permissions",),

@@ -154,6 +154,22 @@ def _one_or_many(value: object) -> str:
     return "<many>" if isinstance(value, list | tuple) else "<one>"
 
 
+PluginSwitch: TypeAlias = Annotated[
+    Annotated[bool, Tag("<one>")] | Annotated[Items[str], Tag("<many>")], Discriminator(_one_or_many)
+]
+
+
+class MarketplaceSource(OpenObject):
+    source: Named
+    path: Given[Named] = None
+
+
+class Marketplace(OpenObject):
+    """Where plugins are to be had. Only `directory` and `file` are read; nothing is fetched."""
+
+    source: MarketplaceSource
+
+
 Models: TypeAlias = Annotated[
     Annotated[str, Tag("<one>")] | Annotated[Items[str], Tag("<many>")], Discriminator(_one_or_many)
 ]
@@ -205,6 +221,11 @@ class SettingsFile(OpenObject):
     api_key_helper: Given[Named] = None
     custom_api_url: Given[str] = None
     otel_headers_helper: Given[Named] = None
+
+    enabled_plugins: Given[Mapping[str, PluginSwitch]] = Field(
+        default=None, description="`plugin@marketplace` and whether it is loaded, if it is on this machine."
+    )
+    extra_known_marketplaces: Given[Mapping[str, Marketplace]] = None
 
     skill_overrides: Given[Mapping[str, Literal["on", "name-only", "user-invocable-only", "off"]]] = None
     skill_listing_budget_fraction: Given[Annotated[float, Field(gt=0, le=1)]] = None

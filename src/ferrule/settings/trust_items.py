@@ -21,6 +21,7 @@ from ..host.files.text_files import NotText
 from ..host.git.checkouts import Checkout
 from .command_files import paths_named, uncovered_parts
 from .layers import ALLOW, ASK, DENY, DIRECTORIES, MODE, canonical
+from .marketplaces import MARKETPLACES, digests_of_marketplace
 from .settings_entries import Entry, Key
 from .settings_loading import content_of
 from .untrusted_keys import narrows
@@ -47,6 +48,8 @@ class ItemKind(StrEnum):
     AGENT = "agent"
     SKILL = "skill"
     COMMAND = "command"
+    STYLE = "output style"
+    """A file that only has words: never an item."""
     DENY = "deny rule"
     ASK = "ask rule"
 
@@ -147,7 +150,9 @@ def item_of_entry(entry: Entry, ground: ProjectFolder, digests: dict[str, str | 
     if kind is None:
         return None
     file = ground.name_of(entry.source.path)
-    named = digest_named_files(_commands_of(entry, kind), (ground.cwd,), ground, digests)
+    named: Any = digest_named_files(_commands_of(entry, kind), (ground.cwd,), ground, digests)
+    if entry.key[0] == MARKETPLACES:
+        named = {ground.name_of(path): digest for path, digest in digests_of_marketplace(entry.value, ground.cwd)}
     digest = digest_for(kind, file, [list(entry.key), entry.value, named])
     uncovered = uncovered_by(_command_lines(entry, kind), ground)
     return Item(kind=kind, file=file, words=_words(kind, entry), digest=digest, uncovered=uncovered)

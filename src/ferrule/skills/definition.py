@@ -10,15 +10,12 @@ from typing import Any, Final
 
 from ..core.values import named_value
 from ..settings.definition_files import BadPage, WrittenPage
-from ..settings.heads import names_of, text_of, truth_of
+from ..settings.heads import NAME, names_of, text_of, truth_of
 from ..settings.levels import Level
 from ..settings.trust_items import ItemKind
 
 LONGEST_DESCRIPTION: Final = 1536
 """Characters of a description that are listed."""
-
-NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,62}[A-Za-z0-9_])?")
-"""The valid names of a skill, or of a plugin with skills."""
 
 _FOLDER: Final = re.compile(r"\$\{(?:CLAUDE|FERRULE)_SKILL_DIR\}")
 
@@ -58,9 +55,9 @@ def skill_of(written: WrittenPage, name: str) -> SkillDefinition:
         raise BadPage(f"{written.path!r} is skipped: {name!r} is not a valid name. Use letters, digits, `-` and `_`")
     words = " ".join(filter(None, (text_of(head, "description"), text_of(head, "when_to_use"))))
     is_command = written.shelf.kind is ItemKind.COMMAND
-    description = words or (_first_line(written.page.body) if is_command else "")
+    description = words or _first_line(written.page.body)
     if not description:
-        raise BadPage(f"{written.path} is skipped: it has no `description`, so the model cannot tell when to use it")
+        raise BadPage(f"{written.path} is skipped: it has neither a `description` nor a text")
     return SkillDefinition(
         name=name,
         description=description[:LONGEST_DESCRIPTION],

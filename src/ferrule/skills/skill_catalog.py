@@ -8,16 +8,14 @@ from functools import cached_property
 from typing import Final
 
 from ..host.search.globs import BadGlob, anywhere
-from ..settings.definition_files import BadPage, DefinitionFiles, DefinitionFolder
-from ..settings.folder_items import MOST_FILES, markdown_below
+from ..settings.definition_files import BadPage, DefinitionFiles, DefinitionFolder, WrittenPage, describe_faults
 from ..settings.levels import Level
 from ..settings.trust_items import ItemKind
 from .definition import SkillDefinition, skill_of
 
-FILE: Final = "SKILL.md"
 LISTING: Final = 8000
 """Characters that names and descriptions may take in a request."""
-MOST: Final = 500
+MOST: Final = 2000
 
 _ORDER: Final = (Level.MANAGED, Level.USER, Level.PROJECT)
 
@@ -46,8 +44,13 @@ class Skills:
 
     @cached_property
     def _discovered(self) -> tuple[Mapping[str, SkillDefinition], tuple[str, ...]]:
+        with self._pages.at_one_moment():
+            return self._discover()
+
+    def _discover(self) -> tuple[Mapping[str, SkillDefinition], tuple[str, ...]]:
         found = dict[str, SkillDefinition]()
         warnings: list[str] = []
+        read: list[WrittenPage] = []
         seen = set[str]()
         for shelf, path, name in self._files():
             real = os.path.realpath(path)
@@ -55,15 +58,17 @@ class Skills:
                 continue
             seen.add(real)
             try:
-                skill = skill_of(self._pages.read(shelf, path), name)
+                written = self._pages.read(shelf, path)
+                skill = skill_of(written, name)
             except BadPage as reason:
                 warnings.append(str(reason))
                 continue
             if len(found) == MOST:
                 warnings.append(f"There are more than {MOST} skills; {path} and those after it are skipped.")
                 break
+            read.append(written)
             found.setdefault(name, skill)
-        return found, tuple(warnings)
+        return found, (*warnings, *describe_faults(read))
 
     def read(self, name: str) -> SkillDefinition:
         """As its file is now. Raises `NoSuchSkill`, or `BadPage` where the file has become unusable."""
@@ -89,24 +94,7 @@ class Skills:
     def _files(self) -> Iterator[tuple[DefinitionFolder, str, str]]:
         shelves = (*self._pages.shelves(ItemKind.SKILL), *self._pages.shelves(ItemKind.COMMAND))
         for shelf in sorted(shelves, key=lambda shelf: (shelf.kind is ItemKind.COMMAND, _ORDER.index(shelf.level))):
-            yield from _skills_in(shelf) if shelf.kind is ItemKind.SKILL else _commands_in(shelf)
-
-
-def _skills_in(shelf: DefinitionFolder) -> Iterator[tuple[DefinitionFolder, str, str]]:
-    try:
-        names = sorted(os.listdir(shelf.path))[:MOST_FILES]
-    except (OSError, ValueError):
-        return
-    for name in names:
-        path = os.path.join(shelf.path, name, FILE)
-        if os.path.lexists(path):
-            yield shelf, path, shelf.prefix + name
-
-
-def _commands_in(shelf: DefinitionFolder) -> Iterator[tuple[DefinitionFolder, str, str]]:
-    """A command in a folder of its own has the name of that folder before it."""
-    for path in markdown_below(shelf.path):
-        yield shelf, path, shelf.prefix + os.path.relpath(path, shelf.path)[: -len(".md")].replace(os.sep, ":")
+            yield from ((shelf, path, name) for path, name in shelf.files())
 
 
 def _is_about(skill: SkillDefinition, relative: str) -> bool:

@@ -29,6 +29,7 @@ from ..skills.turn_rules import TurnRules
 
 if TYPE_CHECKING:
     from ..bash_analysis.analysis import Analyse
+    from ..host.processes.command_limits import CommandLimits
     from ..host.processes.session_shell import Shell
     from ..host.web.searching import WebSearches
     from ..host.web.web_pages import WebPages
@@ -67,6 +68,8 @@ class Services:
     """Makes the place where commands run, when one is to; without it the tools for that are off."""
     analyse: Analyse | None = None
     """Says what a command would do, instead of Ferrule's own analysis."""
+    command_limits: CommandLimits | None = None
+    """For Bash, where they are not the usual ones."""
     bash_limit: int = BASH_LIMIT
     """Characters that the model gets of a command, and of its output both ends or one."""
     bash_keep: Keep = "both"
@@ -130,9 +133,15 @@ class Services:
 
     def list_choices(self, need: Need | None) -> str:
         """What a service offers by name, for the guide of a tool that needs it."""
-        if need == "spawner" and self.spawner:
-            return self.spawner.agents.list_for_model()
-        return self.skills.list_for_model() if need == "skills" and self.skills else ""
+        match need:
+            case "spawner" if self.spawner:
+                return self.spawner.agents.list_for_model()
+            case "skills" if self.skills:
+                return self.skills.list_for_model()
+            case "shell" if self.command_limits:
+                return str(self.command_limits)
+            case _:
+                return ""
 
 
 class BuiltinTool(Tool[InT, OutT]):

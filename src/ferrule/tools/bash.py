@@ -20,13 +20,14 @@ from ..core.context import ToolContext
 from ..core.effects import CWD, ChangesState, Effects, Opaque, ReadsState, Touch
 from ..core.inputs import ToolInput
 from ..core.state import MovedTo
-from ..core.tool import Alias, Keep, Result, ToolError, load_guide
+from ..core.tool import Alias, Keep, Result, ToolError, guide_listing, load_guide
 from ..core.values import plain_value
 from ..core.verdicts import Confinement, Grants, Verdict, of_risks
 from ..host.git.git_places import with_repositories
 from ..host.processes.background_tasks import TaskState
 from ..host.processes.change_words import describe_changes, name_some
 from ..host.processes.command import Command, CommandFailed, LeftBehind, Ran
+from ..host.processes.command_limits import CommandLimits
 from ..host.processes.declared_writes import hidden_in_passing
 from ..host.processes.line_filter import BadPattern
 from ..host.processes.running_command import Running
@@ -34,8 +35,7 @@ from ..host.processes.sandbox import CannotConfine
 from ..host.processes.session_shell import Shell
 from . import BASH_LIMIT, NO_SHELL, BuiltinTool, Services
 
-DEFAULT_MS = 120_000
-MOST_MS = 600_000
+USUAL = CommandLimits()
 ABOUT_IT = 1_000
 """Characters of the limit that are for what is said about the output."""
 MOVERS = frozenset({"cd", "pushd", "popd"})
@@ -55,7 +55,7 @@ class BashInput(ToolInput):
     timeout: int | None = Field(
         default=None,
         ge=1,
-        description=f"Time limit in milliseconds: {DEFAULT_MS:,} by default, at most {MOST_MS:,}.",
+        description=f"Time limit in milliseconds: {USUAL.usual_ms:,} by default, at most {USUAL.most_ms:,}.",
     )
     description: str | None = Field(default=None, description="What it does, in five to ten words.")
     run_in_background: bool = Field(
@@ -88,6 +88,7 @@ class Bash(BuiltinTool[BashInput, CommandRan]):
     hint = "run a shell command"
     input_model = BashInput
     needs = "shell"
+    choices = "Time limits in this session, which replace those above"
     aliases = (Alias("run_shell", scale={"timeout": 1000}),)
     result_limit = BASH_LIMIT
 
@@ -98,6 +99,7 @@ class Bash(BuiltinTool[BashInput, CommandRan]):
         home: str | None = None,
         analyse: Analyse | None = None,
         follow_git: Callable[[Sequence[Touch]], Iterable[Touch]] = with_repositories,
+        limits: CommandLimits | None = None,
         limit: int = BASH_LIMIT,
         keep: Keep = "both",
     ) -> None:
@@ -109,6 +111,7 @@ class Bash(BuiltinTool[BashInput, CommandRan]):
         """
         self._shell = shell
         self._follow_git = follow_git
+        self._limits = limits or USUAL
         self._shown = max(limit // 2, limit - ABOUT_IT)
         self._keep: Keep = keep
         home = home or os.path.expanduser("~")
@@ -116,10 +119,19 @@ class Bash(BuiltinTool[BashInput, CommandRan]):
 
     @classmethod
     def from_services(cls, services: Services) -> Self:
-        return cls(services.get_shell(), analyse=services.analyse, limit=services.bash_limit, keep=services.bash_keep)
+        return cls(
+            services.get_shell(),
+            analyse=services.analyse,
+            limits=services.command_limits,
+            limit=services.bash_limit,
+            keep=services.bash_keep,
+        )
 
     def unavailable(self) -> str | None:
         return None if self._shell else NO_SHELL
+
+    def guide(self) -> str:
+        return guide_listing(self.description, self.choices, "" if self._limits is USUAL else str(self._limits))
 
     def effects(self, input: BashInput, ctx: ToolContext) -> Effects:
         analysis = self.analyse(input, ctx)
@@ -215,7 +227,7 @@ class Bash(BuiltinTool[BashInput, CommandRan]):
         id = await background.start(command)
         if input.ready_pattern is None:
             return CommandRan(input.command, "", None, (_in_background(id),), id)
-        seconds = _milliseconds(input) / 1000
+        seconds = self._seconds(input)
         line = await background.ready(id, input.ready_pattern, seconds)
         news = await background.output(id)
         if news.status.state is not TaskState.RUNNING:
@@ -227,7 +239,7 @@ class Bash(BuiltinTool[BashInput, CommandRan]):
     # In the conversation
 
     async def _ran(self, input: BashInput, command: Command, ctx: ToolContext) -> CommandRan | Result[CommandRan]:
-        seconds = _milliseconds(input) / 1000
+        seconds = self._seconds(input)
         running = await self._at.commands.start(
             command, on_output=lambda text: ctx.report(Terminal(input.command, text))
         )
@@ -245,9 +257,12 @@ class Bash(BuiltinTool[BashInput, CommandRan]):
                 await asyncio.shield(_end(running))
         return self._report(input, command, ran, ended_because, ctx)
 
+    def _seconds(self, input: BashInput) -> float:
+        return min(input.timeout or self._limits.usual_ms, self._limits.most_ms) / 1000
+
     def _why_ended(self, input: BashInput, running: Running, ctx: ToolContext) -> str:
         """Why a command whose time is up does not continue in the background; empty where it does."""
-        ended = f"It was ended after {_milliseconds(input) / 1000:g} s, its time limit"
+        ended = f"It was ended after {self._seconds(input):g} s, its time limit"
         analysis = self.analyse(input, ctx)
         programs = {os.path.basename(report.argv[0]) for report in analysis.commands if report.argv}
         if running.output.is_capped:
@@ -365,10 +380,6 @@ async def _end(running: Running) -> None:
     if not running.done:
         await running.end()
     running.output.close()
-
-
-def _milliseconds(input: BashInput) -> int:
-    return min(input.timeout or DEFAULT_MS, MOST_MS)
 
 
 def _new_directory(ran: Ran, ctx: ToolContext) -> tuple[MovedTo | None, tuple[str, ...]]:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import TypeAdapter, ValidationError
 
 from ...app.build import Settings
+from ...app.settings_interpretation import load_configured_servers
 from ...core.content import encodable
 from ...host.storage.state_folder import state_folder
 from ...mcp.config import InProcess, Relayed, Remote, ServerConfig, Stdio
@@ -25,13 +26,13 @@ from ...settings.server_entries import AnyServer
 from ...settings.settings_entries import entries_of
 from ...settings.settings_files import SettingsKind
 from ...settings.settings_loading import load
-from ...settings.settings_sources import LEVELS
+from ...settings.settings_sources import LEVELS, open_layers
 from ...settings.settings_writing import NotSaved, remove_server, save_server, server_file
 from ...settings.trust_items import printable
 from ...settings.trust_store import NotStored, TrustStore
 from ..exits import CLOSED_PIPE, FAILED, OK, Failed, UsageError
 from ..logs import log_to_file
-from ..session_flags import settings_from
+from ..session_flags import parse_levels, settings_from
 from ..sign_in import TerminalSignIn
 
 _SERVER: TypeAdapter[Any] = TypeAdapter(AnyServer)
@@ -58,16 +59,30 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def _list(settings: Settings, chosen: argparse.Namespace) -> int:
-    described = [_describe(server) for server in settings.servers]
+    waiting = _waiting_servers(settings, chosen)
+    listed = (*settings.servers, *waiting)
     if chosen.json:
+        described = [{**_describe(server), "waiting": server in waiting} for server in listed]
         _print(json.dumps(described, indent=2, ensure_ascii=False))
-    elif not described:
+    elif not listed:
         _print("No MCP servers are configured. Add one with `ferrule mcp add`.")
     else:
-        widest = max(len(server.name) for server in settings.servers)
-        for server in settings.servers:
-            _tell(f"{server.name.ljust(widest)}  {server.kind:10}  {server.transport}  ({server.origin})")
+        widest = max(len(server.name) for server in listed)
+        for server in listed:
+            note = "  waits for trust: see `ferrule trust --show`" if server in waiting else ""
+            _tell(f"{server.name.ljust(widest)}  {server.kind:10}  {server.transport}  ({server.origin}){note}")
     return OK
+
+
+def _waiting_servers(settings: Settings, chosen: argparse.Namespace) -> tuple[ServerConfig, ...]:
+    """Those that the folder would have if a person trusted it."""
+    if chosen.strict_mcp_config:
+        return ()
+    levels = parse_levels(chosen.setting_sources)
+    trusted = open_layers(settings.cwd, settings.state_folder, levels=levels, trusting=True)
+    known = {server.name for server in settings.servers}
+    servers, _ = load_configured_servers(trusted.current(), settings.cwd)
+    return tuple(server for server in servers if server.name not in known)
 
 
 def _get(server: ServerConfig, chosen: argparse.Namespace) -> int:

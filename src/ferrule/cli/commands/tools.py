@@ -8,16 +8,23 @@ import os
 import sys
 import textwrap
 
+from ...agents.agent_catalog import Agents
 from ...app.build import open_session
 from ...core.tool import AnyTool, Exposure
 from ...output.plain import Style, width_of
+from ...skills.skill_catalog import Skills
 from ..exits import OK
 from ..session_flags import settings_from
 
 
 def run(chosen: argparse.Namespace) -> int:
-    session = open_session(settings_from(chosen), approver_answers=True)  # as if somebody were there
+    settings = settings_from(chosen)
+    agents = Agents(settings.pages, settings.agents)
+    skills = Skills(settings.pages) if settings.pages else None
+    session = open_session(settings, agents=agents, skills=skills, approver_answers=True)  # as if somebody were there
     tools = list(session.registry.pool)
+    for warning in (*agents.warnings, *(skills.warnings if skills else ())):
+        print(f"ferrule: {warning}", file=sys.stderr)
     if chosen.json:
         print(json.dumps([_describe(tool) for tool in tools], indent=2, ensure_ascii=False))
     else:
