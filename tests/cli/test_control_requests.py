@@ -341,7 +341,7 @@ async def test_agents_of_flags_are_offered_and_the_conversation_may_be_one_of_th
     assert list((tmp_path / "xdg-state").rglob("*.jsonl")) == []
 
 
-@requirement("CLI-1", "AGT-1")
+@requirement("CLI-1", "TASK-1")
 async def test_an_agent_has_lines_from_its_start_to_its_end(tmp_path: Path) -> None:
     starts = {"calls": [call("Agent", "a", description="Look", prompt="Look.", subagent_type="Explore")]}
     looks = {"calls": [call("Glob", pattern="*")]}
