@@ -134,6 +134,31 @@ def test_a_wrong_flag_is_named_by_the_command_it_was_given_to(
     assert words in said
 
 
+def test_servers_are_added_by_the_flags_and_the_json_of_claude_code(folder: Path) -> None:
+    lines = (
+        ("add", "-s", "user", "a", "-e", "A=1", "B=2", "--", "npx", "-y", "server"),
+        ("add", "-t", "http", "b", "https://b.test/mcp", "-H", "X-A: 1", "X-B: 2"),
+        ("add", "-e", "A=1", "c", "command"),
+        ("add", "-H", "X: 1", "d", "https://d.test/mcp"),
+        ("add-json", "-s", "project", "e", '{"type": "stdio", "command": "x", "args": ["-y"]}'),
+    )
+    for line in lines:
+        assert ferrule(folder, "mcp", *line).returncode == 0, line
+
+    listed = json.loads(ferrule(folder, "mcp", "list", "--json", "--trust").stdout)
+    found = {one["name"]: (one.get("args"), one.get("env"), one.get("headers"), one.get("url")) for one in listed}
+    removed = ferrule(folder, "mcp", "remove", "a", "-s", "user")
+
+    assert found == {
+        "a": (["-y", "server"], ["A", "B"], None, None),
+        "b": (None, None, ["X-A", "X-B"], "https://b.test/mcp"),
+        "c": ([], ["A"], None, None),
+        "d": (None, None, ["X"], "https://d.test/mcp"),
+        "e": (["-y"], [], None, None),
+    }
+    assert removed.returncode == 0
+
+
 def test_a_command_may_have_any_flags_also_ours(folder: Path) -> None:
     """`-p` after the name of a command is no prompt."""
     added = ferrule(folder, "mcp", "add", "x", "--", "docker", "run", "-p", "80:80", "--scope", "y")

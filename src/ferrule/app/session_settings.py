@@ -136,6 +136,8 @@ class Settings:
     """Where skills and agents are read from; without it only the built-in ones exist."""
     agents: tuple[AgentKind, ...] = ()
     """Kinds of agents that a program defines; they take precedence over those from files."""
+    servers_of_agent: Callable[[AgentKind], tuple[ServerConfig, ...]] | None = None
+    """The servers that the file of an agent defines, as far as settings let them be started; without it none are."""
     plugins: tuple[Plugin, ...] = ()
     """What they contain is in the other settings already; these are for whoever asks which there are."""
     output_style: str = ""

@@ -8,12 +8,15 @@ that is an error; if a broken file lost it, every call has to be asked about.
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ..agents.agent_kinds import AgentKind
 from ..core.tool import Keep
 from ..core.verdicts import Behavior
 from ..hooks.hook import NO_HOOKS, HookBook
@@ -26,10 +29,12 @@ from ..permissions.rules import Origin, Rule, RuleError, parse_rule
 from ..permissions.sandbox_policy import CannotEnforce, SandboxPolicy, allowed_reads, sandbox_of
 from ..providers.model_choice import ModelChoice
 from ..settings.definition_files import DefinitionFiles
-from ..settings.layers import BEHAVIORS, DIRECTORIES, MODE, Layered
-from ..settings.levels import Level, Source, surroundings
+from ..settings.layers import BEHAVIORS, DIRECTORIES, MODE, Layered, merge_entries
+from ..settings.levels import Level, SettingsPath, Source, surroundings
 from ..settings.reload import EVERY_LEVEL, Current, LiveSettings
-from ..settings.settings_loading import Loaded, Skipped
+from ..settings.settings_entries import entries_of
+from ..settings.settings_files import SettingsKind
+from ..settings.settings_loading import Skipped, load_text
 from ..settings.settings_sources import (
     LONGEST,
     MOST_NAMED,
@@ -45,6 +50,9 @@ from .session_settings import SessionPolicy, Settings, reading_door
 
 if TYPE_CHECKING:
     from ..settings.plugins import Plugin
+    from ..settings.settings_loading import Loaded
+
+log = logging.getLogger(__name__)
 
 _KEEPS: Final[Mapping[str, Keep]] = {"keep_start": "head", "keep_end": "tail", "keep_both": "both"}
 _USED: Final = frozenset(
@@ -121,6 +129,10 @@ def load_session_settings(
     reload = ReloadedPolicy(live, base.mode, base.cwd)
     found = reload.read()
     servers, notes = load_configured_servers(current, base.cwd, strict=strict_servers)
+
+    def servers_of_agent(kind: AgentKind) -> tuple[ServerConfig, ...]:
+        return load_servers_of_agent(kind, live.current(), base.cwd)
+
     made = replace(
         base,
         added_directories=found.directories,
@@ -137,6 +149,7 @@ def load_session_settings(
         output_style=found.output_style or base.output_style,
         plugins=plugins,
         pre_approval=replace(base.pre_approval, https=found.approves_https),
+        servers_of_agent=None if strict_servers else servers_of_agent,
         reload=reload,
     )
     pages = DefinitionFiles(
@@ -179,6 +192,25 @@ def load_configured_servers(
 
     found = read_configured(layered, cwd=cwd, environment=os.environ, strict=strict)
     return found.servers, found.warnings
+
+
+def load_servers_of_agent(kind: AgentKind, layered: Layered, cwd: str) -> tuple[ServerConfig, ...]:
+    """Those that its file defines, within the same limits as all others. What is wrong with one is logged."""
+    only_managed = layered.value("allowManagedMcpServersOnly")
+    if not kind.own_servers or (only_managed is not None and only_managed.value is True):
+        return ()
+    from ..mcp.configured_servers import read_configured
+
+    text = json.dumps({"mcpServers": kind.own_servers})
+    loaded = load_text(SettingsPath(Level.USER, kind.path, SettingsKind.MCP), text)
+    others = {key: found for key, found in layered.values.items() if key[0] != "mcpServers"}
+    own = merge_entries(entries_of(loaded), loaded.skipped)
+    found = read_configured(
+        Layered(values={**others, **own.values}, lists=layered.lists), cwd=cwd, environment=os.environ
+    )
+    for warning in (*map(str, own.skipped), *found.warnings):
+        log.warning("%s", warning)
+    return found.servers
 
 
 def interpret_settings(layered: Current, workspace: str | None = None, mode: Mode = Mode.DEFAULT) -> SessionPolicy:

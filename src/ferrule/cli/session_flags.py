@@ -80,7 +80,7 @@ def settings_from(chosen: argparse.Namespace, *, interactive: bool = False, runs
     """At an `interactive` start a person is asked whether they trust the folder.
 
     Where something `runs` without one, hooks that could refuse it must not be
-    missing for lack of trust. Raises `Usage` for anything that cannot be
+    missing for lack of trust. Raises `UsageError` for anything that cannot be
     honoured: a rule that is not understood must not be dropped.
     """
     from ..app.session_settings import Settings
