@@ -100,3 +100,31 @@ def test_every_builtin_tool_ships_a_full_guide(tool: object) -> None:
 
     assert len(spec.description.split()) >= 60
     assert len(spec.description) > len(spec.summary) + 200
+
+
+OLD_NAMES = {
+    "Read": ("read_file", "FileRead"),
+    "Write": ("write_file", "FileWrite"),
+    "Edit": ("edit_file", "FileEdit"),
+    "Glob": ("list_files",),
+    "Grep": ("grep_search",),
+    "Bash": ("run_shell",),
+    "WebFetch": ("web_fetch",),
+    "ToolSearch": ("tool_search",),
+    "Skill": ("skill",),
+    "Agent": ("agent", "Task"),
+    "EnterPlanMode": ("enter_plan_mode",),
+    "ExitPlanMode": ("exit_plan_mode",),
+    "TaskOutput": ("BashOutput",),
+    "KillShell": ("KillBash", "TaskStop"),
+    "CallMcpTool": ("McpInput",),
+    "ListMcpResources": ("ListMcpResourcesTool",),
+    "ReadMcpResource": ("ReadMcpResourceTool",),
+}
+
+
+@requirement("CON-15")
+def test_every_old_name_leads_to_its_tool() -> None:
+    aliases = {tool.name: {alias.name for alias in tool.aliases} for tool in builtin_tools()}
+
+    assert {name: old for name, old in OLD_NAMES.items() if not aliases[name].issuperset(old)} == {}

@@ -58,6 +58,19 @@ def concurrency_from(environment: Mapping[str, str]) -> int:
     return DEFAULT_LIMIT
 
 
+SIMPLE_VARIABLES = ("FERRULE_SIMPLE", "CLAUDE_CODE_SIMPLE")
+
+
+def is_simple(environment: Mapping[str, str]) -> bool:
+    """Whether the environment asks for the three basic tools.
+
+    >>> is_simple({"FERRULE_SIMPLE": "1"}), is_simple({"CLAUDE_CODE_SIMPLE": "0"})
+    (True, False)
+    """
+    text = next((environment[name] for name in SIMPLE_VARIABLES if name in environment), "")
+    return text.strip().lower() not in ("", "0", "false", "no", "off")
+
+
 @named_value
 class Settings:
     """What a session is made from. Every field has the default a careful user would choose."""
@@ -73,7 +86,10 @@ class Settings:
     """Which paths are protected, sensitive and secret."""
     only_tools: frozenset[str] | None = None
     """The available built-in tools; `None` for all of them."""
+    simple: bool = field(default_factory=lambda: is_simple(os.environ))
+    """Whether there are no built-in tools but Bash, Edit and Read."""
     features: frozenset[str] = frozenset()
+    """The tools behind these switches are available."""
     state_folder: Path = field(default_factory=state_folder)
     cleanup_days: int = DEFAULT_CLEANUP_DAYS
     max_concurrency: int = field(default_factory=lambda: concurrency_from(os.environ))
@@ -95,6 +111,8 @@ class Settings:
     """MCP servers, which are started in the background and closed with the session."""
     tell_changes: bool = True
     """Whether the model is notified when a file that it has seen was changed by others."""
+    shell_snapshot: bool = False
+    """Whether commands have the functions and aliases of the user's own shell."""
     hooks: HookBook = NO_HOOKS
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     """Variables for hooks and commands, in addition to those of this process."""

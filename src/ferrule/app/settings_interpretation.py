@@ -43,6 +43,13 @@ _USED: Final = frozenset(
         "permissions",
         "cleanupPeriodDays",
         "oversized_results",
+        "readTokens",
+        "readReminder",
+        "readReminderOffFor",
+        "tellChangedFiles",
+        "simpleMode",
+        "features",
+        "shellSnapshot",
         "sandbox",
         "disableAllHooks",
         "allowManagedInputChangesOnly",
@@ -57,6 +64,13 @@ _USED: Final = frozenset(
         "customApiUrl",
     }
 )
+_PLAIN: Final[Mapping[str, str]] = {
+    "readTokens": "read_tokens",
+    "tellChangedFiles": "tell_changes",
+    "simpleMode": "simple",
+    "shellSnapshot": "shell_snapshot",
+}
+"""Keys whose value is that of a field of a session's settings."""
 _HTTPS: Final = (("permissions", "auto_approve_https"), ("permissions", "pre_approval", "auto_approve_https"))
 _NOT_LOADED: Final = frozenset({ItemKind.AGENT, ItemKind.SKILL, ItemKind.COMMAND})
 _MOST_NAMED: Final = 3
@@ -89,6 +103,8 @@ class Understood:
     readable: tuple[str, ...] = ()
     """What settings let every command read, sandbox or not."""
     more_paths: MorePaths = NO_MORE_PATHS
+    fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Further fields of a session's settings, by name."""
     warnings: tuple[str, ...] = ()
 
     def policy(self, mode: Mode) -> Policy:
@@ -156,6 +172,7 @@ def interpret_settings(current: Current, workspace: str | None = None) -> Unders
         sandbox=_sandbox(layered, workspace),
         readable=allowed_reads(layered, workspace),
         more_paths=_more_paths(layered),
+        fields=_fields(layered),
         warnings=(*warnings, *_unused_keys(layered), *_describe_untrusted(current.standing)),
     )
 
@@ -313,6 +330,16 @@ def _approves_https(layered: Layered) -> bool:
 def _model(layered: Layered) -> ModelChoice:
     name, small, key, url = (_value(layered, key) or "" for key in ("model", "smallModel", "apiKey", "customApiUrl"))
     return ModelChoice(name=name, small=small, api_key=key, api_url=url)
+
+
+def _fields(layered: Layered) -> dict[str, Any]:
+    found: dict[str, Any] = {name: value for key, name in _PLAIN.items() if (value := _value(layered, key)) is not None}
+    if (reminder := _value(layered, "readReminder")) is not None:
+        found["reminder"] = reminder or None
+    for key, name, kind in (("readReminderOffFor", "reminder_off_for", tuple), ("features", "features", frozenset)):
+        if items := layered.items(key):
+            found[name] = kind(item.value for item in items)
+    return found
 
 
 def _value(layered: Layered, *key: str) -> Any:

@@ -152,6 +152,7 @@ def load_session_settings(
         environment=found.environment,
         model=found.model,
         pre_approval=replace(base.pre_approval, https=found.approves_https),
+        **found.fields,
         reload=ReloadedPolicy(live, base.mode, base.cwd),
         pages=DefinitionFiles(
             surroundings(base.cwd, os.environ),

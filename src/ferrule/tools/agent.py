@@ -83,7 +83,7 @@ class Agent(Tool[AgentInput, AgentOutput]):
     description = load_guide(__file__)
     hint = "give a task to another agent"
     input_model = AgentInput
-    aliases = (Alias("Task"),)
+    aliases = (Alias("Task"), Alias("agent"))
     result_limit = 32_000
 
     def __init__(self, spawner: AgentLauncher | None = None, background: Background | None = None) -> None:

@@ -8,7 +8,7 @@ from ..core.effects import MODE, ChangesState, Effects
 from ..core.inputs import ToolInput
 from ..core.ports import Modes
 from ..core.state import ModeChanged
-from ..core.tool import Exposure, Result, Tool, ToolError, load_guide
+from ..core.tool import Alias, Exposure, Result, Tool, ToolError, load_guide
 from ..core.values import plain_value
 
 PLAN = "plan"
@@ -28,6 +28,7 @@ class EnterPlanMode(Tool[EnterPlanModeInput, PlanModeEntered]):
     description = load_guide(__file__)
     hint = "plan before changing anything"
     input_model = EnterPlanModeInput
+    aliases = (Alias("enter_plan_mode"),)
     exposure = Exposure.DEFERRED
 
     def __init__(self, modes: Modes | None = None, *, has_approver: bool = False) -> None:

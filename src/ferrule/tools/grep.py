@@ -19,7 +19,7 @@ from ..core.tool import Alias, Tool, ToolError, load_guide
 from ..core.values import plain_value
 from ..host.files.ledger import Ledger, Ledgers, Stamp
 from ..host.search.file_search import End, MatchedLine, Search, SearchFailed
-from ..host.search.globs import BadGlob
+from ..host.search.globs import BadGlob, split_globs
 from ..host.search.hits import FileHits, LineHits, Query, SearchPlace
 from ..text.lines import on_one_line
 
@@ -41,7 +41,7 @@ class GrepInput(ToolInput):
     glob: str | None = Field(
         default=None,
         min_length=1,
-        description='Only files whose path matches, such as "*.py" or "src/**/*.ts"; "!*.js" leaves out.',
+        description='Only files whose path matches, such as "*.py", "*.md,*.ts" or "src/**"; "!*.js" leaves out.',
     )
     file_type: str | None = Field(
         default=None, alias="type", min_length=1, description='Only files of this type: "py", "js", "rust", "go" …'
@@ -117,8 +117,9 @@ class Grep(Tool[GrepInput, Grepped]):
         return self._search.unavailable()
 
     def effects(self, input: GrepInput, ctx: ToolContext) -> Effects:
-        glob = input.glob or ""
-        return Effects.of(ReadsPath(input.path or ctx.cwd, names="" if glob.startswith("!") else glob.strip("/")))
+        globs = split_globs(input.glob or "")
+        one = globs[0] if len(globs) == 1 and not globs[0].startswith("!") else ""
+        return Effects.of(ReadsPath(input.path or ctx.cwd, names=one.strip("/")))
 
     async def validate(self, input: GrepInput, ctx: ToolContext) -> None:
         path = input.path or ctx.cwd

@@ -10,7 +10,7 @@ from ..core.context import ToolContext
 from ..core.effects import ChangesState, Effects
 from ..core.inputs import ToolInput
 from ..core.state import StateSet
-from ..core.tool import Result, Tool, ToolError, guide_listing, load_guide
+from ..core.tool import Alias, Result, Tool, ToolError, guide_listing, load_guide
 from ..core.values import plain_value
 from ..settings.definition_files import BadPage
 from ..skills.definition import SkillDefinition as Definition
@@ -38,6 +38,7 @@ class Skill(Tool[SkillInput, SkillUsed]):
     description = load_guide(__file__)
     hint = "use a skill by name"
     input_model = SkillInput
+    aliases = (Alias("skill"),)
     result_limit = 100_000
     keep = "head"
 
