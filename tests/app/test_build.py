@@ -8,7 +8,7 @@ import pytest
 
 from ferrule import Settings, ToolCall, open_session
 from ferrule.app.session_settings import concurrency_from
-from ferrule.app.settings_sources import load_session_settings
+from ferrule.app.settings_interpretation import load_session_settings
 from ferrule.core.calls import Status
 from ferrule.core.context import ToolContext
 from ferrule.testing import Answering, FixedJudge, allow, deny
@@ -140,9 +140,8 @@ def test_settings_reach_what_only_a_program_could_choose(tmp_path: Path, monkeyp
     }
     base = Settings(cwd=str(tmp_path), state_folder=tmp_path / "state")
 
-    made = load_session_settings(base, settings=json.dumps(keys))
+    found, policy = load_session_settings(base, settings=json.dumps(keys))
 
-    assert made.warnings == ()
-    found = made.settings
+    assert policy.warnings == ()
     assert (found.read_tokens, found.reminder, found.reminder_off_for) == (5_000, None, ("small",))
     assert (found.tell_changes, found.simple, found.features, found.shell_snapshot) == (False, True, {"new"}, False)

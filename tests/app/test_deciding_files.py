@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from ferrule import Settings, ToolCall, open_session
-from ferrule.app.settings_interpretation import interpret_settings, open_layers
+from ferrule.app.settings_interpretation import interpret_settings
 from ferrule.core.calls import Status
 from ferrule.core.content import plain_text
 from ferrule.permissions.modes import Mode
+from ferrule.settings.settings_sources import open_layers
 from tests.requirement import requirement
 from tests.settings.folders import put
 

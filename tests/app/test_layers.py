@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ferrule import Settings, ToolCall, open_session
-from ferrule.app.settings_interpretation import ReloadedPolicy, SettingsError, interpret_settings, open_layers
+from ferrule.app.settings_interpretation import ReloadedPolicy, interpret_settings
 from ferrule.core.calls import Status
 from ferrule.core.content import plain_text
 from ferrule.core.effects import Change, Effects, ReadsPath, WritesPath
@@ -18,6 +18,7 @@ from ferrule.settings.levels import Level, SettingsPath
 from ferrule.settings.reload import LiveSettings
 from ferrule.settings.settings_files import SettingsKind
 from ferrule.settings.settings_loading import Loaded
+from ferrule.settings.settings_sources import SettingsError, open_layers
 from tests.requirement import requirement
 from tests.settings.folders import Folders, allow, deny, put
 

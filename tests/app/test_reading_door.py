@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ferrule.app.reading_door import ReadingDoor
 from ferrule.app.session_opening import OpenedSession, open_conversation
-from ferrule.app.session_settings import Settings
+from ferrule.app.session_settings import Settings, reading_door
 from ferrule.core.calls import ToolCall
 from ferrule.core.content import plain_text
 from ferrule.permissions.modes import Mode
@@ -42,7 +41,7 @@ def opened(folder: Path, *, mode: Mode = Mode.DEFAULT, **rules: list[str]) -> Op
         pages=DefinitionFiles(surroundings(str(folder), {"HOME": str(folder.parent / "home")})),
     )
     assert settings.pages is not None
-    behind = settings.pages.behind(ReadingDoor(settings))
+    behind = settings.pages.behind(reading_door(settings))
     return open_conversation(
         Settings(cwd=settings.cwd, rules=settings.rules, mode=mode, state_folder=settings.state_folder, pages=behind)
     )

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from ferrule.core.content import Text
+from ferrule.engine.transcript_entries import kind_of, user_turn
 from tests.cli.prompting import ask, call, kinds, lines_of
 from tests.cli.running import ferrule
 from tests.requirement import requirement
@@ -202,8 +204,8 @@ def _prompts(folder: Path) -> list[str]:
     for path in (folder / "xdg-state").rglob("*.jsonl"):
         for line in path.read_text().splitlines():
             entry = json.loads(line)
-            if entry.get("type") == "user":
-                found.append("".join(block["text"] for block in entry["content"]))
+            if kind_of(entry) == "user":
+                found += [block.text for block in user_turn(entry).content if isinstance(block, Text)]
     return found
 
 

@@ -12,8 +12,10 @@ import pytest
 from ferrule import Settings, ToolCall
 from ferrule.app.session_opening import open_conversation
 from ferrule.app.slash_commands import SlashCommands
+from ferrule.core.content import Text
 from ferrule.core.model import ModelFacts, ResultTurn
 from ferrule.engine.session import Session
+from ferrule.engine.transcript_entries import kind_of, user_turn
 from ferrule.permissions.modes import Mode
 from ferrule.providers.scripted import ScriptedModel, says
 from ferrule.skills.skill_catalog import Skills
@@ -37,8 +39,8 @@ def prompt_of(folder: Path) -> str:
     """What the model was asked, by the transcript."""
     (path,) = (folder / "xdg-state/ferrule/projects").rglob("*.jsonl")
     entries = [json.loads(line) for line in path.read_bytes().splitlines()]
-    (asked,) = [entry for entry in entries if entry["type"] == "user"]
-    return "\n".join(block["text"] for block in asked["content"])
+    (asked,) = [entry for entry in entries if kind_of(entry) == "user"]
+    return "\n".join(block.text for block in user_turn(asked).content if isinstance(block, Text))
 
 
 @requirement("TASK-2", "CLI-1")
@@ -48,16 +50,27 @@ def test_a_skill_is_asked_for_with_a_slash_and_its_rules_hold_for_the_turn(folde
     done = ask(folder, [{"calls": [write]}, {"text": "Hello."}], "/greet big world", "--output-format", "stream-json")
 
     lines = lines_of(done)
-    assert (lines[0]["skills"], lines[0]["slash_commands"]) == (["greet"], ["greet"])
+    assert (lines[0]["skills"], lines[0]["slash_commands"][0]) == (["greet"], "greet")
+    assert "compact" in lines[0]["slash_commands"]
     assert (done.returncode, (folder / "new").read_text()) == (0, "x")
     assert prompt_of(folder) == "Greet big world."
 
 
 @requirement("TASK-2")
-@pytest.mark.parametrize("prompt", ["/etc/hosts is what?", "/unknown thing", "see /greet"])
+@pytest.mark.parametrize("prompt", ["/etc/hosts is what?", "see /greet"])
 def test_what_names_no_command_is_an_ordinary_prompt(folder: Path, prompt: str) -> None:
     assert ask(folder, [{"text": "Well."}], prompt).returncode == 0
     assert prompt_of(folder) == prompt
+
+
+@requirement("PROG-5")
+def test_an_unknown_command_is_an_error_and_one_that_is_answered_here_is_printed(folder: Path) -> None:
+    unknown, answered = (ask(folder, [{"text": "Well."}], prompt) for prompt in ("/unknown thing", "/model"))
+
+    assert (unknown.returncode, unknown.stdout) == (1, b"")
+    assert b"Unknown command: /unknown." in unknown.stderr
+    assert answered.returncode == 0
+    assert answered.stdout.startswith(b"The model is scripted:")
 
 
 @requirement("TASK-2")

@@ -92,12 +92,12 @@ def test_what_is_no_configuration_ends_the_run_before_it_begins(folder: Path) ->
 OPENING = """
 import sys
 from pathlib import Path
-from ferrule.app.settings_sources import load_session_settings
+from ferrule.app.settings_interpretation import load_session_settings
 from ferrule.app.session_opening import open_conversation
 from ferrule.app.session_settings import Settings
 config, state = sys.argv[1:]
-found = load_session_settings(Settings(state_folder=Path(state)), server_sources=[config])
-opened = open_conversation(found.settings)
+settings, _ = load_session_settings(Settings(state_folder=Path(state)), server_sources=[config])
+opened = open_conversation(settings)
 print(len(opened.servers.tools()), *{name.partition(".")[0] for name in sys.modules})
 """
 

@@ -13,6 +13,7 @@ from ferrule.core.content import Text
 from ferrule.core.events import Event
 from ferrule.core.model import ModelEvent, ModelFacts, Request, ToolResult, Turn
 from ferrule.engine.session import Prompt
+from ferrule.engine.transcript_entries import kind_of
 
 from .stage import Stage
 
@@ -102,4 +103,4 @@ class InMemory:
         return [json.loads(line) for line in self.lines]
 
     def kinds(self) -> list[str]:
-        return [entry["type"] for entry in self.entries()]
+        return [kind_of(entry) for entry in self.entries()]

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ferrule.core.calls import ToolCall
+from ferrule.core.calls import ServiceFields, ToolCall
 from ferrule.core.content import Document, Image, Text
 from ferrule.core.context import ToolContext
 from ferrule.core.model import (
@@ -50,6 +52,15 @@ from tests.requirement import requirement
 from .conversing import Faulty, InMemory, ask, result
 from .stage import Act, Given, Stage, call, echo, stage, steps
 
+FIRST = Path(__file__).parent / "first_transcript.jsonl"
+KEYS = st.sampled_from(
+    (
+        *("type", "session", "agent", "uuid", "content", "parts", "results", "texts", "messages", "text", "base64"),
+        *("media_type", "title", "call", "id", "name", "arguments", "signature", "redacted", "malformed", "summary"),
+        *("kept", "whole", "usage", "error", "key", "value"),
+    )
+)
+
 
 def recorded(at: Stage) -> InMemory:
     store = InMemory()
@@ -75,9 +86,13 @@ async def test_a_turn_is_recorded_as_it_happens_and_synced_at_its_end() -> None:
 
     assert store.kinds() == ["meta", "user", "assistant", "results", "state", "state", "assistant", "end"]
     entries = store.entries()
-    assert [entry["parent"] for entry in entries] == [None, *(entry["uuid"] for entry in entries[:-1])]
-    assert {(entry["session"], entry["agent"]) for entry in entries} == {("session-1", "main")}
-    assert entries[2]["usage"] == {"input": 3, "output": 4, "cache_read": 0, "cache_write": 0}
+    assert {(entry["sessionId"], entry["agent"]) for entry in entries} == {("session-1", "main")}
+    assert entries[2]["message"]["usage"] == {
+        "input_tokens": 3,
+        "output_tokens": 4,
+        "cache_read_input_tokens": 0,
+        "cache_creation_input_tokens": 0,
+    }
     assert store.synced == len(store.lines)
 
 
@@ -148,6 +163,110 @@ async def test_a_full_disk_costs_a_warning_and_not_the_turn(caplog: pytest.LogCa
     assert caplog.text.count("is not complete") == 1
 
 
+@requirement("LOOP-2")
+async def test_an_entry_is_one_that_readers_of_other_transcripts_know() -> None:
+    at = stage(Act(body=echo))
+    store = InMemory()
+    around = {"version": "1.2.3", "gitBranch": "main", "userType": "external"}
+    transcript = Transcript(store, "session-1", cwd="/project", surroundings=lambda: around)
+    at.session.conversation = MessageHistory((), transcript)
+
+    await ask(at, "go", RecordingModel(says("Look.", call("Act", "1", text="hi")), says("ok")))
+
+    prompt, asked, answered, *_, last, end = store.entries()
+    assert {key: prompt[key] for key in prompt.keys() - {"uuid", "timestamp"}} == {
+        "type": "user",
+        "parentUuid": None,
+        "sessionId": "session-1",
+        "agent": "main",
+        "isSidechain": False,
+        "cwd": "/project",
+        **around,
+        "message": {"role": "user", "content": "go"},
+    }
+    assert (asked["type"], asked["message"]["role"], asked["message"]["stop_reason"]) == ("assistant",) * 2 + (
+        "tool_use",
+    )
+    assert asked["message"]["content"] == [
+        {"type": "text", "text": "Look."},
+        {"type": "tool_use", "id": "1", "name": "Act", "input": {"text": "hi"}},
+    ]
+    assert answered["type"] == "user"
+    assert answered["message"]["content"] == [{"type": "tool_result", "tool_use_id": "1", "content": "hi"}]
+    assert last["message"]["content"] == [{"type": "text", "text": "ok"}]
+    chain = [prompt, asked, answered, last]
+    assert [one["parentUuid"] for one in chain] == [None, *(one["uuid"] for one in chain[:-1])]
+    assert end["parentUuid"] == last["uuid"]
+    assert datetime.fromisoformat(prompt["timestamp"]).tzinfo == UTC
+
+
+def test_an_agents_entries_are_a_chain_of_their_own_beside_the_conversation() -> None:
+    store = InMemory()
+    transcript = Transcript(store, "s")
+    transcript.user(UserTurn.saying("go"))
+    agent = transcript.of_agent("main/Explore_1")
+    agent.user(UserTurn.saying("look"))
+    transcript.notes(("news",))
+
+    main, theirs, notes = store.entries()
+    assert (theirs["isSidechain"], theirs["agentId"], theirs["parentUuid"]) == (True, "Explore_1", None)
+    assert (notes["isMeta"], notes["parentUuid"], notes["message"]["content"]) == (True, main["uuid"], "news")
+
+
+# Of the first version
+
+
+def test_a_transcript_of_the_first_version_gives_the_same_conversation() -> None:
+    found = restore_conversation(FIRST.read_bytes().splitlines(keepends=True))
+
+    assert (found.damaged, found.is_cut, found.prompts) == (0, False, 2)
+    assert (found.cwd, found.found_tools) == ("/project/sub", ("Zeta",))
+    assert found.values == {"todos": [{"content": "a"}]}
+    summary, *turns = found.turns
+    assert "What went before." in str(summary)
+    assert turns == [
+        UserTurn(
+            (
+                Text("Look at ünïcode and"),
+                Image("image/png", "aaaa"),
+                Document("application/pdf", "bbbb", "a.pdf"),
+                Text("A file changed."),
+            )
+        ),
+        AssistantTurn(
+            (
+                Thought("hm", "sig"),
+                Thought("", "", "secret"),
+                Text("Looking."),
+                ToolCall("1", "Read", {"file_path": "a"}),
+                ToolCall("2", "Act", {}, malformed="{"),
+            )
+        ),
+        ResultTurn(
+            (
+                ToolResult("1", (Text("1\tone"), Image("image/png", "cccc")), is_error=False),
+                ToolResult("2", (Text("bad"),), is_error=True),
+            ),
+            ("a message",),
+        ),
+        UserTurn.saying("Apart."),
+        AssistantTurn((Text("Done."),)),
+    ]
+
+
+json_lines = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+)
+
+
+@given(st.dictionaries(KEYS, json_lines, max_size=8))
+def test_no_odd_entry_of_the_first_version_stops_the_reading(odd: dict[str, Any]) -> None:
+    line = line_of({"type": "user", "session": "s", "agent": "main", **odd})
+
+    assert well_formed(restore_conversation([line]).turns)
+
+
 # There and back
 
 texts = st.text(st.characters(exclude_categories=()), max_size=20)
@@ -157,8 +276,11 @@ blocks = st.lists(
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | texts, lambda inner: st.lists(inner) | st.dictionaries(texts, inner)
 )
-calls = st.builds(ToolCall, texts, texts, st.dictionaries(texts, json_values, max_size=3), st.none() | texts)
-parts = st.lists(st.builds(Text, texts) | st.builds(Thought, texts, texts, texts) | calls, max_size=4).map(tuple)
+fields = st.dictionaries(texts, json_values, max_size=3)
+extras = st.none() | st.builds(ServiceFields, texts, fields)
+calls = st.builds(ToolCall, texts, texts, fields, st.none() | texts, extras)
+thoughts = st.builds(Thought, texts, texts, texts, extras)
+parts = st.lists(st.builds(Text, texts) | thoughts | calls, max_size=4).map(tuple)
 results = st.builds(
     ResultTurn,
     st.lists(st.builds(ToolResult, texts, blocks, st.booleans()), max_size=3).map(tuple),
@@ -170,7 +292,8 @@ results = st.builds(
 @given(st.builds(UserTurn, blocks), st.builds(AssistantTurn, parts), results)
 def test_every_turn_comes_back_with_every_character(user: UserTurn, assistant: AssistantTurn, turn: ResultTurn) -> None:
     assert user_turn(entry_of(line_of(user_fields(user)))) == user
-    assert assistant_turn(entry_of(line_of(assistant_fields(assistant)))) == assistant
+    written = assistant_fields(assistant, model="m", stopped="end", usage=Usage())
+    assert assistant_turn(entry_of(line_of(written))) == assistant
     assert result_turn(entry_of(line_of(results_fields(turn)))) == turn
     assert line_of(user_fields(user)).count(b"\n") == 1
 
@@ -273,7 +396,17 @@ def test_a_call_whose_result_was_never_written_is_told_so() -> None:
     assert found.damaged == 1
 
 
-@pytest.mark.parametrize("line", [b"", b"[]", b"nonsense", b'{"type":"user","agent":"main","content":7}', b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"[]",
+        b"nonsense",
+        b'{"type":"user","agent":"main","message":{"content":7}}',
+        b'{"type":"user","agent":"main","session":"s","content":7}',
+        b"\xff\xfe",
+    ],
+)
 def test_a_line_that_is_no_entry_is_counted_and_left_out(line: bytes) -> None:
     assert (restore_conversation([line]).turns, restore_conversation([line]).damaged) == ([], 1)
 

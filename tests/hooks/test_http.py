@@ -90,7 +90,7 @@ async def test_only_named_variables_leave_in_headers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ({"url": "ftp://x"}, "does not begin with http"),
+        ({"url": "ftp://x"}, "only http: and https: are supported"),
         ({"url": "https://elsewhere.test/"}, "is not among `allowedHttpHookUrls`"),
         ({"url": "https://here.test/", "headers": {"a b": "c"}}, "header `a b` cannot be sent"),
         ({"url": "https://here.test/", "headers": {"a": "c\r\nd: e"}}, "header `a` cannot be sent"),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ferrule import Settings, ToolCall, hook, open_session
-from ferrule.app.settings_interpretation import ReloadedPolicy, SettingsError, interpret_settings, open_layers
+from ferrule.app.settings_interpretation import ReloadedPolicy, interpret_settings
 from ferrule.core.calls import Status
 from ferrule.hooks.event_names import NEVER_TOLD
 from ferrule.hooks.hook import AgentPrompt, Condition, Hook, ModelPrompt, ServerTool
@@ -20,6 +20,7 @@ from ferrule.permissions.modes import Mode
 from ferrule.settings.layers import SourcedHook
 from ferrule.settings.levels import Level, Source
 from ferrule.settings.reload import LiveSettings
+from ferrule.settings.settings_sources import SettingsError, open_layers
 from tests.requirement import requirement
 from tests.settings.folders import put
 

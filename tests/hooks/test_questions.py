@@ -11,7 +11,7 @@ import pytest
 
 from ferrule import Settings, ToolCall, open_session
 from ferrule.app.kept_sessions import begin_session
-from ferrule.app.settings_interpretation import interpret_settings, open_layers
+from ferrule.app.settings_interpretation import interpret_settings
 from ferrule.core.calls import Status, ToolOutcome
 from ferrule.core.content import plain_text
 from ferrule.core.events import HookRan, ToolFinished, TurnEnded
@@ -24,6 +24,7 @@ from ferrule.mcp.servers import McpServers
 from ferrule.permissions.modes import Mode
 from ferrule.permissions.rules import parse_rule
 from ferrule.providers.scripted import ScriptedModel, says
+from ferrule.settings.settings_sources import open_layers
 from tests.agents.cast import Cast, hire
 from tests.agents.test_agent_files import pages
 from tests.cli.prompting import ask, lines_of

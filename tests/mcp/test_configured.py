@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferrule.app.settings_interpretation import SettingsError, open_layers
-from ferrule.app.settings_sources import claude_servers, load_given_servers
 from ferrule.mcp.config import Remote, Stdio
 from ferrule.mcp.configured_servers import Configured, read_configured
 from ferrule.mcp.foreign_schemas import flatten_schema
 from ferrule.mcp.naming import LONGEST, server_parts, split, tool_name
+from ferrule.settings.settings_sources import SettingsError, claude_servers, load_given_servers, open_layers
 from tests.requirement import requirement
 from tests.settings.folders import put
 
@@ -32,7 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def found(folder: Path, *, trusting: bool = True, strict: bool = False, more: Any = (), **variables: str) -> Configured:
     cwd = str(folder / "project")
     live = open_layers(cwd, folder / "state", trusting=trusting, more=more)
-    return read_configured(live.current().layered, cwd=cwd, environment=variables, strict=strict)
+    return read_configured(live.current(), cwd=cwd, environment=variables, strict=strict)
 
 
 def names(configured: Configured) -> list[str]:
@@ -76,7 +75,7 @@ def test_a_bad_entry_is_skipped_alone_and_named(folder: Path) -> None:
     there = found(folder)
 
     assert names(there) == ["good"]
-    assert "`mcpServers.no_type` is skipped: `url` needs a `type`" in str(live.current().layered.skipped[0])
+    assert "`mcpServers.no_type` is skipped: `url` needs a `type`" in str(live.current().skipped[0])
     assert "`mcpServers.socket`: WebSocket servers are not supported" in there.warnings[0]
     assert "`mcpServers.bare`: `url` must begin with http:// or https://." in there.warnings[1]
 

@@ -15,12 +15,12 @@ import pytest
 
 from ferrule import ToolCall
 from ferrule.app.build import Settings, open_session
-from ferrule.app.live_rules import Policy
 from ferrule.core.calls import Status
 from ferrule.core.verdicts import Behavior
 from ferrule.mcp.config import Remote, ServerConfig, Stdio, in_process
 from ferrule.mcp.server_context import Around
 from ferrule.mcp.servers import McpServers
+from ferrule.permissions.live_rules import Policy
 from ferrule.permissions.modes import Mode
 from ferrule.permissions.rules import Origin, Rule, parse_rule
 from tests.mcp.running import HANG, QUICK, config, raw, run, session, until, words

@@ -19,7 +19,7 @@ from ferrule.engine.preparing import prepare_call
 from ferrule.permissions.judge import RuleJudge
 from ferrule.permissions.modes import Mode
 from ferrule.permissions.path_patterns import Places
-from ferrule.permissions.rules import Origin, Rule, read_rules
+from ferrule.permissions.rules import Origin, Rule, parse_valid_rules
 from ferrule.testing import bare_context
 from ferrule.tools import builtin_tools
 
@@ -108,9 +108,7 @@ def rules_of(
 ) -> tuple[Rule, ...]:
     """The rules there are; what is none is skipped."""
     return tuple(
-        rule
-        for kind, behavior in KINDS.items()
-        for rule in read_rules([(text, origin) for text in given.get(kind, ())], behavior).rules
+        rule for kind, behavior in KINDS.items() for rule in parse_valid_rules(given.get(kind, ()), behavior, origin)
     )
 
 

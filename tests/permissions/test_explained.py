@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from ferrule.app.build import open_session
 from ferrule.app.explain_stand_ins import described, open_scene
 from ferrule.app.explaining import Explanation, explain
-from ferrule.app.live_rules import Policy
 from ferrule.app.session_settings import Settings
 from ferrule.core.calls import Status, ToolCall, ToolOutcome
 from ferrule.core.context import Facts
@@ -24,6 +23,7 @@ from ferrule.core.verdicts import Behavior, Verdict, strictest
 from ferrule.engine.judging import ask_all, the_rest
 from ferrule.engine.session import Session
 from ferrule.permissions.domains import PreApproval
+from ferrule.permissions.live_rules import Policy
 from ferrule.permissions.modes import Mode
 from ferrule.permissions.rules import Origin
 from ferrule.testing import bare_context

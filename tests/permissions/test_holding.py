@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from ferrule.app.live_rules import LiveRules, Policy
 from ferrule.core.effects import Change, Effects, ReachesHost, ReadsPath, WritesPath
 from ferrule.core.state import SessionState
 from ferrule.core.verdicts import Behavior, Confinement, DeclaredWrite, Grants, Verdict, describe_grants, strictest
 from ferrule.permissions.judge import UNHELD
+from ferrule.permissions.live_rules import LiveRules, Policy
 from ferrule.permissions.modes import Mode
 from ferrule.permissions.name_table import means
 from tests.permissions.scene import command, judged, places, proposed, rules_of, tool_named

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,7 +27,7 @@ from ferrule.permissions.judge import RuleJudge
 from ferrule.permissions.lint import lint
 from ferrule.permissions.modes import Mode
 from ferrule.permissions.patterns import TextPattern
-from ferrule.permissions.rules import Origin, Rule, read_rules
+from ferrule.permissions.rules import Rule, RuleError, parse_rule, parse_valid_rules
 from ferrule.testing import bare_context
 from tests.drawing import examples
 from tests.permissions.scene import AnyInput, Named, places
@@ -77,9 +78,7 @@ proposals = st.builds(_proposal, st.sampled_from(NAMES), st.lists(touches, max_s
 
 
 def _rules(written: list[tuple[str, Behavior]]) -> list[Rule]:
-    return [
-        rule for text, behavior in written for rule in read_rules([(text, Origin("settings.json"))], behavior).rules
-    ]
+    return [rule for text, behavior in written for rule in parse_valid_rules([text], behavior, "settings.json")]
 
 
 def _said(rules: list[Rule], mode: Mode, proposal: Proposal) -> Behavior:
@@ -118,13 +117,14 @@ def test_the_order_of_the_rules_does_not_matter(
 @examples(100)
 @given(st.one_of(texts, st.text(max_size=30)), st.sampled_from(Behavior))
 def test_a_text_is_a_rule_or_is_refused_with_words(text: str, behavior: Behavior) -> None:
-    reading = read_rules([(text, Origin("settings.json"))], behavior)
+    rules = parse_valid_rules([text], behavior, "settings.json")
 
-    assert len(reading.rules) + len(reading.warnings) == 1
-    assert all(warning.startswith("settings.json: ") for warning in reading.warnings)
-    assert [rule.text for rule in reading.rules] == [text] * len(reading.rules)
-    lint(reading.rules * 2)
-    RuleJudge(reading.rules, Mode.DEFAULT, places())
+    assert [rule.text for rule in rules] == [text] * len(rules)
+    if not rules:
+        with pytest.raises(RuleError, match=r"^settings\.json: "):
+            parse_rule(text, behavior, "settings.json")
+    lint(rules * 2)
+    RuleJudge(rules, Mode.DEFAULT, places())
 
 
 @requirement("PERM-3")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ferrule.core.verdicts import Behavior
-from ferrule.settings.layers import Layered, merge_entries
+from ferrule.settings.layers import BEHAVIORS, Layered, merge_entries
 from ferrule.settings.levels import SettingsContext, settings_paths, surroundings
 from ferrule.settings.reload import LiveSettings
 from ferrule.settings.settings_entries import entries_of
@@ -79,7 +79,7 @@ def put(path: Path, content: Any) -> Path:
 
 
 def rules(layered: Layered, behavior: Behavior) -> list[str]:
-    return [rule.text for rule in layered.rules if rule.behavior is behavior]
+    return [rule.value for rule in layered.rules if BEHAVIORS[rule.key] is behavior]
 
 
 def allow(*texts: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferrule.core.verdicts import Behavior
-from ferrule.settings.layers import Layered, merge_entries
+from ferrule.settings.layers import BEHAVIORS, Layered, merge_entries
 from ferrule.settings.levels import Level, SettingsPath, Source
 from ferrule.settings.settings_entries import entries_of
 from ferrule.settings.settings_files import SettingsKind
@@ -55,7 +55,9 @@ def test_lists_are_joined_over_all_levels_with_the_source_of_each_item(folders: 
 
     found = folders.all_of_it()
 
-    assert [(rule.behavior.name, rule.text, rule.source.level.name, rule.source.line) for rule in found.rules] == [
+    assert [
+        (BEHAVIORS[rule.key].name, rule.value, rule.source.level.name, rule.source.line) for rule in found.rules
+    ] == [
         ("ALLOW", "Managed", "MANAGED", 1),
         ("ALLOW", "Project", "PROJECT", 2),
         ("ALLOW", "Second", "PROJECT", 3),
@@ -160,7 +162,7 @@ def test_only_managed_settings_say_that_only_managed_settings_count() -> None:
         ("allowManagedPermissionRulesOnly",),
         ("allowManagedHooksOnly",),
     ]
-    assert [rule.text for rule in by_manager.rules] == ["M", "B", "C"]
+    assert [rule.value for rule in by_manager.rules] == ["M", "B", "C"]
     assert [found.hook["command"] for found in by_manager.hooks] == ["theirs"]
 
 

@@ -102,7 +102,7 @@ def test_in_the_home_its_settings_are_the_users_and_are_read_once(folders: Folde
 
     (rule,) = folders.all_of_it(folders.home).rules
 
-    assert (rule.text, rule.source.level) == ("Mine", Level.USER)
+    assert (rule.value, rule.source.level) == ("Mine", Level.USER)
 
 
 @requirement("SET-1")

@@ -34,9 +34,9 @@ def test_a_file_that_was_not_there_counts_when_it_appears_and_not_when_it_is_gon
     live = folders.live()
     file = put(folders.home / ".claude" / "settings.json", {**allow("Read"), **hook("./x")})
 
-    assert (rules(live.current().layered, Behavior.ALLOW), len(live.current().layered.hooks)) == (["Read"], 1)
+    assert (rules(live.current(), Behavior.ALLOW), len(live.current().hooks)) == (["Read"], 1)
     file.unlink()
-    assert (rules(live.current().layered, Behavior.ALLOW), len(live.current().layered.hooks)) == ([], 0)
+    assert (rules(live.current(), Behavior.ALLOW), len(live.current().hooks)) == ([], 0)
 
 
 @requirement("SET-3")
@@ -47,7 +47,7 @@ def test_a_part_of_the_managed_settings_that_appears_counts(folders: Folders) ->
 
     put(folders.managed / "managed-settings.d" / "20.json", deny("Write"))
 
-    assert rules(live.current().layered, Behavior.DENY) == ["Write"]
+    assert rules(live.current(), Behavior.DENY) == ["Write"]
 
 
 @requirement("SET-3")
@@ -56,7 +56,7 @@ def test_two_changes_within_one_tick_of_the_clock_are_both_seen(folders: Folders
     live = folders.live()
     for text in ("Bbb", "Ccc", "Ddd"):
         put(file, allow(text))
-        assert rules(live.current().layered, Behavior.ALLOW) == [text]
+        assert rules(live.current(), Behavior.ALLOW) == [text]
 
 
 @requirement("SET-3", "SET-4")
@@ -71,12 +71,12 @@ def test_what_denies_counts_at_once_and_what_allows_only_within_trust(folders: F
         {"permissions": {"allow": ["Bash"], "ask": ["Edit"], "deny": ["Write"]}, **hook("./new"), "env": {"A": "1"}},
     )
 
-    now = live.current().layered
-    assert [rule.text for rule in now.rules] == ["Read", "Edit", "Write"]
+    now = live.current()
+    assert [rule.value for rule in now.rules] == ["Read", "Edit", "Write"]
     assert (now.hooks, now.environment) == ((), {})
     folders.trust()
-    assert [rule.text for rule in live.current().layered.rules] == ["Bash", "Read", "Edit", "Write"]
-    assert len(live.current().layered.hooks) == 1
+    assert [rule.value for rule in live.current().rules] == ["Bash", "Read", "Edit", "Write"]
+    assert len(live.current().hooks) == 1
 
 
 @requirement("SET-3", "SET-4")
@@ -88,13 +88,13 @@ def test_what_the_folder_denied_stays_denied_until_a_person_agrees(folders: Fold
     live = folders.live()
 
     put(file, {})
-    assert [rule.text for rule in live.current().layered.rules] == ["Write"]
+    assert [rule.value for rule in live.current().rules] == ["Write"]
     file.unlink()
-    assert [rule.text for rule in live.current().layered.rules] == ["Write"]
+    assert [rule.value for rule in live.current().rules] == ["Write"]
 
     put(file, {})
     folders.trust()
-    assert live.current().layered.rules == ()
+    assert live.current().rules == ()
 
 
 @requirement("SET-3", "SET-4")
@@ -105,7 +105,7 @@ def test_agreeing_to_one_rule_does_not_release_what_was_denied(folders: Folders)
 
     save_rule(folders.around(), folders.store, Level.LOCAL, Behavior.ALLOW, "Read")
 
-    assert [rule.text for rule in live.current().layered.rules] == ["Read", "Write"]
+    assert [rule.value for rule in live.current().rules] == ["Read", "Write"]
 
 
 @requirement("SET-3")
@@ -115,7 +115,7 @@ def test_the_users_own_files_are_followed_in_both_directions(folders: Folders) -
 
     put(file, deny("Edit"))
 
-    assert rules(live.current().layered, Behavior.DENY) == ["Edit"]
+    assert rules(live.current(), Behavior.DENY) == ["Edit"]
 
 
 @requirement("SET-2", "SET-3")
@@ -126,11 +126,11 @@ def test_a_file_that_breaks_while_it_is_in_use_counts_as_it_was(folders: Folders
 
     put(file, damage)
 
-    now = live.current().layered
+    now = live.current()
     assert rules(now, Behavior.DENY) == ["Write"]
     assert [note.words.endswith("Its last valid content still applies.") for note in now.skipped] == [True]
     put(file, deny("Edit"))
-    assert (rules(live.current().layered, Behavior.DENY), live.current().layered.skipped) == (["Edit"], ())
+    assert (rules(live.current(), Behavior.DENY), live.current().skipped) == (["Edit"], ())
 
 
 @requirement("SET-3")
@@ -140,7 +140,7 @@ def test_the_model_of_a_conversation_stays_and_other_values_change(folders: Fold
 
     put(file, {"model": "b", "effortLevel": "low", "cleanupPeriodDays": 4})
 
-    now = live.current().layered
+    now = live.current()
     assert {".".join(key): value.value for key, value in now.values.items()} == {"model": "a", "cleanupPeriodDays": 4}
 
 
@@ -151,7 +151,7 @@ def test_levels_that_are_left_out_say_nothing_but_managed_settings_always_do(fol
 
     live = LiveSettings(folders.around(), folders.store, levels=frozenset({Level.PROJECT}))
 
-    assert [rule.text for rule in live.current().layered.rules] == ["Managed"]
+    assert [rule.value for rule in live.current().rules] == ["Managed"]
 
 
 @requirement("SET-3")
@@ -170,7 +170,7 @@ def test_a_test_run_that_writes_settings_of_every_kind_gains_nothing(folders: Fo
     put(folders.project / ".claude" / "settings.json", {**allow("Read"), **hook("./guard")})
     folders.trust()
     live = folders.live()
-    before = live.current().layered
+    before = live.current()
     more: dict[str, Any] = {**allow("Bash"), **hook("./evil", event="Stop"), "env": {"A": "1"}, "disableAllHooks": True}
 
     for folder in (".claude", ".ferrule"):
@@ -180,8 +180,8 @@ def test_a_test_run_that_writes_settings_of_every_kind_gains_nothing(folders: Fo
         put(folders.project / folder / "agents" / "a.md", "---\npermissionMode: bypassPermissions\n---\n")
     put(folders.project / ".mcp.json", {"mcpServers": {"a": {"command": "./evil"}}})
 
-    assert _gains(live.current().layered) == _gains(before)
-    assert _gains(folders.live().current().layered) == _gains(before)
+    assert _gains(live.current()) == _gains(before)
+    assert _gains(folders.live().current()) == _gains(before)
 
 
 def _settled(live: LiveSettings) -> None:

@@ -177,7 +177,7 @@ def test_a_saved_rule_counts_as_a_person_asked_for_it_and_nothing_beside_it_does
 
     path = save_rule(folders.around(), folders.store, Level.LOCAL, ALLOW, "Bash(npm test)")
 
-    now = folders.live().current().layered
+    now = folders.live().current()
     assert path == str(folders.project / ".ferrule" / "settings.local.json")
     assert (rules(now, ALLOW), now.hooks) == (["Bash(npm test)"], ())
 
@@ -188,7 +188,7 @@ def test_a_rule_for_all_folders_is_saved_in_the_users_own_file(tmp_path: Path) -
 
     save_rule(folders.around(), folders.store, Level.USER, Behavior.DENY, "WebFetch")
 
-    assert rules(folders.live().current().layered, Behavior.DENY) == ["WebFetch"]
+    assert rules(folders.live().current(), Behavior.DENY) == ["WebFetch"]
     assert json.loads((folders.home / ".ferrule" / "settings.json").read_text()) == {
         "permissions": {"deny": ["WebFetch"]}
     }

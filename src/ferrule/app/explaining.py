@@ -31,6 +31,7 @@ from ..host.web.url_guard import Explained, explain_fetch
 from ..host.web.web_pages import WebPages
 from ..permissions.approvals import NobodyToAsk
 from ..permissions.path_patterns import is_below
+from ..permissions.reading_door import NoCall
 from ..permissions.rule_forms import NAMED_BY, PRIMARY
 from ..tools import builtin_tools
 from ..tools.bash import Bash
@@ -44,10 +45,9 @@ from .explain_stand_ins import (
     Fetching,
     Foreign,
     HookThatSaid,
-    Nobody,
     UnseenSkill,
 )
-from .session_hooks import suggesting_for
+from .session_hooks import suggest_for_call
 from .session_services import LateShell
 
 
@@ -236,7 +236,7 @@ async def explain(
     except (Refusal, ToolDefinitionError) as refusal:
         raise CannotExplain(str(refusal)) from None
     facts = Facts(workspace=scene.workspace, added_directories=scene.directories)
-    ctx = ToolContext("explain", scene.cwd, facts, Nobody())
+    ctx = ToolContext("explain", scene.cwd, facts, NoCall())
     judges = (scene.rules, *((_hook_judge(hook, tool, scene),) if hook else ()))
     pipeline = Pipeline(paths=scene.paths, approver=NobodyToAsk(), emit=lambda event: None, judges=judges)
     try:
@@ -300,7 +300,7 @@ def _suggestions(proposal: Proposal, verdict: Verdict, scene: CallScene) -> tupl
     critical = any(risk.severity == "critical" for risk in verdict.risks)
     if critical or verdict.source in ("tool", "hook"):
         return ()
-    return suggesting_for(scene.rules, scene.cwd)(proposal)
+    return suggest_for_call(proposal, scene.rules, scene.cwd)
 
 
 def _hook_judge(said: Mapping[str, Any], tool: AnyTool, scene: CallScene) -> Judge:

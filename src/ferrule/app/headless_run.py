@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from .._version import __version__
 from ..agents.caps import report_wait
 from ..core.calls import Refusal, Status, ToolOutcome
-from ..core.content import Block, Text
 from ..core.context import ToolContext
 from ..core.effects import Effects
 from ..core.events import (
@@ -34,7 +33,7 @@ from ..engine.spending import add_usage
 from ..output.run_answer import Denial, Ending, RunAnswer, Spent
 from ..output.stream_json import STOP_REASONS, StreamJson
 from ..providers.asked_model import AskedModel
-from .slash_commands import Expand, NotExpanded
+from .slash_commands import LocalAnswer, NotExpanded, Prepare, PreparedPrompt, PromptContent
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
@@ -206,7 +205,6 @@ def init_line(
 
 Watch: TypeAlias = Callable[[Envelope], Awaitable[None]]
 WatchLast: TypeAlias = Callable[[Envelope], None]
-Prompt: TypeAlias = str | tuple[Block, ...]
 
 _MISSING = f"You have not called {NAME} yet. Call it now with your final answer; it is the only thing that is read."
 
@@ -242,7 +240,7 @@ class _Heard:
                 self.turns += turn is not None
                 self.usage = add_usage(self.usage, usage)
             case ToolFinished(outcome) if outcome.status is Status.DENIED:
-                self._note_denial(outcome)
+                self.note_denial(outcome)
             case TurnEnded() as ended:
                 self.ended = ended
             case _:
@@ -254,11 +252,11 @@ class _Heard:
             case MessageEnded(_, _, usage):
                 self.usage = add_usage(self.usage, usage)
             case ToolFinished(outcome) if outcome.status is Status.DENIED:
-                self._note_denial(outcome)
+                self.note_denial(outcome)
             case _:
                 pass
 
-    def _note_denial(self, outcome: ToolOutcome) -> None:
+    def note_denial(self, outcome: ToolOutcome) -> None:
         verdict = outcome.record.verdict if outcome.record else None
         self.denials.append(Denial(outcome.call, verdict.reason if verdict else ""))
 
@@ -274,9 +272,9 @@ class Headless:
         watch: Watch,
         watch_last: WatchLast,
         structured: StructuredOutput | None = None,
-        expand: Expand | None = None,
+        prepare: Prepare | None = None,
     ) -> None:
-        """`expand` turns a text into the actual prompt.
+        """`prepare` turns what was written into what the model reads, or answers it.
 
         `watch_last` gets the last events after an interrupt, when nothing may be awaited.
         """
@@ -285,7 +283,7 @@ class Headless:
         self._watch = watch
         self._watch_last = watch_last
         self._structured = structured
-        self._expand = expand
+        self._prepare = prepare
         self._free = asyncio.Event()
         self._free.set()
         model.ready = self._reader_is_free
@@ -293,26 +291,29 @@ class Headless:
         if structured is not None:
             model.is_finished = lambda: structured.given or structured.refused >= MOST_TRIES
 
-    async def ask(self, prompt: Prompt) -> RunAnswer:
+    async def ask(self, prompt: PromptContent) -> RunAnswer:
         """A cancellation is an interrupt here: it ends the turn, and the answer says so instead of an exception."""
         began, asked = monotonic(), self._model.seconds
         heard = _Heard()
-        text = prompt if isinstance(prompt, str) else _only_text(prompt)
-        if self._expand is not None and text is not None:
-            try:
-                prompt = await self._expand(text)
-            except NotExpanded as reason:
-                return RunAnswer(ending=Ending.FAILED, errors=(str(reason),), seconds=monotonic() - began)
-            except asyncio.CancelledError:
-                _forgive()
-                return RunAnswer(ending=Ending.FAILED, errors=("Interrupted.",), seconds=monotonic() - began)
+        try:
+            prepared = await self._prepare(prompt, self._model) if self._prepare else PreparedPrompt(content=prompt)
+        except NotExpanded as reason:
+            return RunAnswer(ending=Ending.FAILED, errors=(str(reason),), seconds=monotonic() - began)
+        except asyncio.CancelledError:
+            _forgive()
+            return RunAnswer(ending=Ending.FAILED, errors=("Interrupted.",), seconds=monotonic() - began)
+        if isinstance(prepared, LocalAnswer):
+            return self._answer_locally(prepared.text, monotonic() - began, self._model.seconds - asked)
+        prompt = prepared.content
+        for outcome in prepared.refused:
+            heard.note_denial(outcome)
         if self._structured is None:
             await self._turn(prompt, heard)
         else:
             await self._ask_until_structured(prompt, heard, self._structured)
         return self._answer(heard, monotonic() - began, self._model.seconds - asked)
 
-    async def _ask_until_structured(self, prompt: Prompt, heard: _Heard, structured: StructuredOutput) -> None:
+    async def _ask_until_structured(self, prompt: PromptContent, heard: _Heard, structured: StructuredOutput) -> None:
         structured.begin()
         await self._turn(prompt, heard)
         for _ in range(MOST_TRIES - 1):
@@ -321,7 +322,7 @@ class Headless:
                 return
             await self._turn(_MISSING, heard)
 
-    async def _turn(self, prompt: Prompt, heard: _Heard) -> None:
+    async def _turn(self, prompt: PromptContent, heard: _Heard) -> None:
         heard.ended = None
         asking = self._session.ask(prompt, self._model)
         events = None
@@ -374,6 +375,15 @@ class Headless:
             structured=structured if ending is Ending.SUCCESS else None,
         )
 
+    def _answer_locally(self, text: str, seconds: float, api_seconds: float) -> RunAnswer:
+        return RunAnswer(
+            ending=Ending.SUCCESS,
+            text=text,
+            seconds=seconds,
+            api_seconds=api_seconds,
+            spent=self._spending_by_model(),
+        )
+
     def _spending_by_model(self) -> dict[str, Spent]:
         facts = self._model.facts_by_name
         spending = self._session.spending.by_model
@@ -406,14 +416,6 @@ class Headless:
                 return Ending.MAX_STRUCTURED, (words,)
             case TurnEnded():
                 return Ending.SUCCESS, ()
-
-
-def _only_text(blocks: tuple[Block, ...]) -> str | None:
-    match blocks:
-        case (Text(text),):
-            return text
-        case _:
-            return None
 
 
 def _forgive() -> None:

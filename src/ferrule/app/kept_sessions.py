@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
 from .._version import __version__
+from ..core.ids import new_uuid
 from ..core.ports import Note
 from ..core.values import plain_value
 from ..engine.message_history import MessageHistory
@@ -16,7 +18,8 @@ from ..engine.session import Session
 from ..engine.transcript import Transcript, first_line
 from ..host.files.local_paths import LocalPaths
 from ..host.storage.transcript_files import ListedSession, TranscriptError, TranscriptFile, Transcripts, lines_of
-from .build import new_session_id, open_session
+from ..instructions.git_facts import checked_out_branch
+from .build import open_session
 from .session_settings import SessionParts, Settings
 
 __all__ = ["ListedSession", "TranscriptError", "begin_session", "continue_session", "list_sessions", "resume_session"]
@@ -34,7 +37,7 @@ def begin_session(
     """A new session with a transcript, which is made with the first prompt. Raises `TranscriptError` for a taken id."""
     settings = settings or Settings()
     transcripts, workspace = _transcripts(settings)
-    session_id = session_id or new_session_id()
+    session_id = session_id or new_uuid()
     path = _free(transcripts.path(workspace, session_id))
     transcripts.prune(workspace, settings.cleanup_days)
     session = open_session(settings, session_id=session_id, **parts)
@@ -81,11 +84,10 @@ def resume_session(
     transcripts, workspace = _transcripts(settings)
     path = transcripts.find(workspace, session_id)
     if fork:
-        forked = fork_id or new_session_id()
+        forked = fork_id or new_uuid()
         copied = _free(transcripts.path(workspace, forked))
-        transcripts.copy(
-            path, copied, first_line(forked, {**_about(workspace), "forked_from": session_id}), last=fork_at
-        )
+        meta = {"cwd": workspace, **_surroundings(workspace), **_about(workspace), "forked_from": session_id}
+        transcripts.copy(path, copied, first_line(forked, meta), last=fork_at)
         session_id, path = forked, copied
     session = open_session(settings, session_id=session_id, **parts)
     store = TranscriptFile.resume(path)
@@ -131,11 +133,23 @@ def _record(
     session: Session, store: TranscriptFile, found: Restored, mirror: Callable[[bytes], None] | None = None
 ) -> None:
     kept = store if mirror is None else _Mirrored(store, mirror)
-    transcript = Transcript(kept, session.id, agent=session.agent, parent=found.last, meta=_about(session.workspace))
+    transcript = Transcript(
+        kept,
+        session.id,
+        agent=session.agent,
+        parent=found.last,
+        meta=_about(session.workspace),
+        cwd=session.state.cwd,
+        surroundings=partial(_surroundings, session.workspace),
+    )
     session.conversation = MessageHistory(found.turns, transcript)
     session.transcript_path = str(store.path)
     session.closing = (*session.closing, store.close)
 
 
 def _about(workspace: str) -> dict[str, Any]:
-    return {"workspace": os.path.realpath(workspace), "ferrule": __version__}
+    return {"workspace": os.path.realpath(workspace)}
+
+
+def _surroundings(workspace: str) -> dict[str, Any]:
+    return {"version": __version__, "gitBranch": checked_out_branch(workspace), "userType": "external"}

@@ -13,11 +13,11 @@ from ..core.state import Granted, SessionState
 from ..core.verdicts import Behavior
 from ..output.plain import clean, lines
 from ..permissions.approvals import AnswerScope, ApprovalQuestion, OneAtATime, Person
+from ..permissions.live_rules import LiveRules
 from ..permissions.suggesting import suggest_rules
 from ..settings.levels import Level, surroundings
 from ..settings.settings_writing import NotSaved, save_rule
 from ..settings.trust_store import NotStored, TrustStore
-from .live_rules import LiveRules
 
 log = logging.getLogger(__name__)
 

@@ -1,58 +1,121 @@
-"""The hooks of a session, plugged into the engine."""
+"""The hooks of a session and of its agents, plugged into the engine."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import os
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import cache, partial
-from pathlib import Path
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from ..agents.agent_kinds import AgentKind
 from ..agents.launcher import AgentParts, ModelSource
 from ..core.calls import ToolOutcome
 from ..core.content import plain_text
-from ..core.events import Emit
-from ..core.ports import Amendment, Approver, Judge, Note, Proposal, SpillStore
-from ..core.state import SessionState
-from ..core.values import plain_value
+from ..core.ports import Amendment, Approver, Judge, Note, Proposal
 from ..engine.compaction import Trigger
 from ..engine.session import Session
 from ..hooks.after import HookAfter
-from ..hooks.hook import NO_HOOKS, Answering, Asked, Books, Hook, HookBook, Payload
-from ..hooks.hook_approver import HookApprover, Keep, Suggest, keep_nothing
+from ..hooks.hook import NO_HOOKS, Asked, Books, Hook, HookBook, Payload
+from ..hooks.hook_approver import HookApprover
 from ..hooks.hook_judge import CallMemory, HookDenied, HookJudge
 from ..hooks.lifecycle import AgentLifecycle, HookMoved, Lifecycle
 from ..hooks.payloads import SessionFacts
 from ..hooks.runner import Runner
 from ..hooks.skill_hooks import HooksOfSkills
 from ..permissions.approvals import NobodyToAsk
+from ..permissions.live_rules import LiveRules, PolicyLost
 from ..providers.small_model import SmallModel
 from ..skills.definition import SkillDefinition
 from ..skills.skill_catalog import Skills
 from .headless_run import shape_if_known
-from .live_rules import LiveRules, PolicyLost
+from .session_services import SessionServices
+from .session_settings import SessionRules, Settings
 
 if TYPE_CHECKING:
-    from ..hooks.reply_parsing import Save
+    from ..hooks.hook_answers import HookAnswers
     from ..hooks.worker import Worker
-    from ..mcp.servers import McpServers
 
 
-def agent_hooks(
-    session: HookParts | None, make: MakeParts, scene: SessionFacts, skills: Skills | None
-) -> Callable[[AgentKind, str], AgentParts]:
-    """For each agent its own; raises `ValueError` for one whose hooks cannot be run."""
+class HookSet:
+    """The hooks of the session, or those that one agent adds: a part for each place where hooks run."""
 
-    def parts(kind: AgentKind, agent: str) -> AgentParts:
-        book = _book(kind, skills.all if skills and kind.skills else {}, scene.project)
-        own = make(book, NobodyToAsk()) if book else None
-        told: list[Lifecycle] = [one.lifecycle for one in (session, own) if one]
-        if not told:
+    def __init__(self, of: SessionHooks, book: Books, approver: Approver, *, follows_settings: bool = False) -> None:
+        """`follows_settings` has it look for changed hooks at the turning points."""
+        self.runner = Runner(book, lambda: of.worker)
+        self._facts = of.facts
+        memory = CallMemory()
+        self.judge = HookJudge(self.runner, self._facts, memory)
+        self.approver = HookApprover(
+            self.runner,
+            self._facts,
+            approver,
+            is_somebody=not isinstance(approver, NobodyToAsk),
+            keep=of.keep,
+            suggest=of.suggest,
+        )
+        self.after = (
+            HookAfter(self.runner, self._facts, memory, response=_response, reshape=_reshape),
+            HookMoved(self.runner, self._facts),
+        )
+        self.lifecycle = Lifecycle(self.runner, self._facts, *((of.rules.look,) if follows_settings else ()))
+
+    def reporting(self, judge: Judge) -> HookDenied:
+        """The same judge, whose refusals are reported to hooks."""
+        return HookDenied(self.runner, self._facts, judge)
+
+
+class SessionHooks:
+    """Makes the hooks of one session and of its agents, and answers what they ask of it.
+
+    What only a hook that runs needs is loaded with the first one: few sessions have any.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        services: SessionServices,
+        facts: SessionFacts,
+        *,
+        small: SmallModel,
+        models: ModelSource | None,
+        skills: Skills | None,
+    ) -> None:
+        self.facts = facts
+        self.rules = services.rules
+        self._settings = settings
+        self._services = services
+        self._small = small
+        self._models = models
+        self._skills = skills
+        self._variables = settings.state_folder / "variables" / f"{os.urandom(8).hex()}.sh"
+        """Hooks write variables for later commands to this file."""
+        self._session: Session | None = None
+        self._set: HookSet | None = None
+
+    def make_set(self, own: Sequence[Hook], of_skills: HooksOfSkills | None, approver: Approver) -> HookSet:
+        """The hooks of the settings as they were last seen; before them `own`, and those of skills."""
+        self.rules.look()
+        book = _CurrentBook(self.rules, own, of_skills)
+        self._set = HookSet(self, book, approver, follows_settings=True)
+        return self._set
+
+    def attach(self, session: Session) -> None:
+        self._session = session
+        if self._set:
+            _watch_compactions(session, self._set.lifecycle)
+
+    def parts_for_agent(self, kind: AgentKind, agent: str) -> AgentParts:
+        """For an agent of a kind, by its name. Raises `ValueError` for one whose hooks cannot be run."""
+        book = self._book_of_agent(kind)
+        own = HookSet(self, lambda agent, chain: book, NobodyToAsk()) if book else None
+        lifecycles = [hooks.lifecycle for hooks in (self._set, own) if hooks]
+        if not lifecycles:
             return AgentParts()
-        turns = AgentLifecycle(told, agent=agent.rpartition("/")[2], kind=kind.name, transcript=scene.transcript)
-        attach = partial(tell_of_agents_compactions, lifecycle=turns)
+        transcript = self.facts.transcript
+        turns = AgentLifecycle(lifecycles, agent=agent.rpartition("/")[2], kind=kind.name, transcript=transcript)
+        attach = partial(_watch_compactions, lifecycle=turns)
         if own is None:
             return AgentParts(turns=turns, attach=attach)
         return AgentParts(
@@ -64,211 +127,88 @@ def agent_hooks(
             closing=(own.runner.close,),
         )
 
-    return parts
-
-
-def _book(kind: AgentKind, skills: Mapping[str, SkillDefinition], workspace: str) -> HookBook:
-    """Its own, and those of the skills whose text it begins with."""
-    without = f"{kind.name} is not started"
-    files = [(kind.path, kind.hooks, kind.counts)] if kind.hooks else []
-    files += (
-        (skill.path, json.loads(skill.hooks), skill.may_run)
-        for skill in map(skills.get, kind.skills)
-        if skill and skill.hooks
-    )
-    if not files:
-        return NO_HOOKS
-    from ..hooks.head_hooks import Brought, hooks_from_head
-
-    book = NO_HOOKS
-    for path, given, is_trusted in files:
-        brought = Brought(path=path, given=given, is_trusted=is_trusted, without=without, by_agent=True)
-        book = book.join(hooks_from_head(brought, workspace).all)
-    return book
-
-
-@plain_value
-class HookParts:
-    """One for each place where hooks run."""
-
-    runner: Runner
-    judge: HookJudge
-    approver: HookApprover
-    after: tuple[HookAfter, HookMoved]
-    lifecycle: Lifecycle
-    over: Callable[[Judge], HookDenied]
-    """Reports what a judge refuses."""
-
-
-def _response(proposal: Proposal, outcome: ToolOutcome) -> Any:
-    """`tool_response` of PostToolUse: in the common shape, or what the model reads."""
-    return plain_text(outcome.content) if (known := shape_if_known(outcome)) is None else known
-
-
-def _reshape(proposal: Proposal, outcome: ToolOutcome, given: object) -> Amendment | None:
-    from .tool_responses import amend_output
-
-    return amend_output(outcome, given)
-
-
-class MakeParts:
-    """Makes the parts of any hooks of one session."""
-
-    def __init__(
-        self,
-        scene: SessionFacts,
-        emit: Emit,
-        spill: SpillStore,
-        environment: Mapping[str, str],
-        *,
-        variables: Path,
-        take: Callable[[Mapping[str, str]], None],
-        answering: Answering | None = None,
-        keep: Keep = keep_nothing,
-        suggest: Suggest = lambda proposal: (),
-    ) -> None:
-        """`answering` asks the session's models and servers for hooks that are questions.
-
-        `keep` applies their permissions beyond one call, and `suggest` offers rules for that.
-        `take` gets what hooks write to the file `variables`.
-        """
-        self.scene = scene
-        self._emit = emit
-        self._save = _saving(spill)
-        self._environment = environment
-        self._answering = answering
-        self._keep = keep
-        self._suggest = suggest
-        self._variables = variables
-        self._take = take
-
-    def __call__(self, book: HookBook, approver: Approver) -> HookParts:
-        """For hooks that do not change."""
-        return self.live(lambda agent, chain: book, approver, lambda: None)
-
-    def live(self, book: Books, approver: Approver, look: Callable[[], None]) -> HookParts:
-        """`look` is called at the turning points, to see whether hooks have changed."""
-        scene = self.scene
-        runner = Runner(book, cache(self._worker))
-        memory = CallMemory()
-        return HookParts(
-            runner,
-            HookJudge(runner, scene, memory),
-            HookApprover(
-                runner,
-                scene,
-                approver,
-                is_somebody=not isinstance(approver, NobodyToAsk),
-                keep=self._keep,
-                suggest=self._suggest,
-            ),
-            (HookAfter(runner, scene, memory, response=_response, reshape=_reshape), HookMoved(runner, scene)),
-            Lifecycle(runner, scene, look),
-            partial(HookDenied, runner, scene),
+    def _book_of_agent(self, kind: AgentKind) -> HookBook:
+        """Its own, and those of the skills whose text it begins with."""
+        files = [(kind.path, kind.hooks, kind.counts)] if kind.hooks else []
+        skills: Mapping[str, SkillDefinition] = self._skills.all if self._skills and kind.skills else {}
+        files += (
+            (skill.path, json.loads(skill.hooks), skill.may_run)
+            for skill in map(skills.get, kind.skills)
+            if skill and skill.hooks
         )
+        if not files:
+            return NO_HOOKS
+        from ..hooks.head_hooks import Brought, hooks_from_head
+
+        book, without = NO_HOOKS, f"{kind.name} is not started"
+        for path, given, is_trusted in files:
+            brought = Brought(path=path, given=given, is_trusted=is_trusted, without=without, by_agent=True)
+            book = book.join(hooks_from_head(brought, self.facts.project).all)
+        return book
 
     async def close(self) -> None:
         """The variables of hooks are removed with the session."""
         with suppress(OSError):
             self._variables.unlink(missing_ok=True)
 
-    def _worker(self) -> Worker:
-        """Loaded with the first hook that runs: few sessions have one."""
+    # What running hooks need
+
+    @cached_property
+    def worker(self) -> Worker:
         from ..hooks.env_file import EnvFile
-        from ..hooks.worker import Worker, nobody
+        from ..hooks.worker import Worker
 
         return Worker(
-            self._emit,
-            project=self.scene.project,
-            environment=self._environment,
+            self._services.emit,
+            project=self.facts.project,
+            environment={**os.environ, **self._settings.environment},
             save=self._save,
-            answering=self._answering or nobody,
-            env_file=EnvFile(path=self._variables, take=self._take),
+            answering=self.answer,
+            env_file=EnvFile(path=self._variables, take=self._services.shell.take),
         )
 
+    def _save(self, text: str) -> str | None:
+        try:
+            return self._services.folder.save("hook", text)
+        except OSError:
+            return None
 
-def answering_for(
-    session: Callable[[], Session], small: SmallModel, servers: McpServers | None, models: ModelSource | None
-) -> Answering:
-    """Loaded with the first hook that is a question: few sessions have one."""
+    async def answer(self, asked: Asked, payload: Payload) -> str:
+        """Asks the session's models and servers for hooks that are questions."""
+        return await self._answers(asked, payload)
 
-    @cache
-    def answers() -> Answering:
+    @cached_property
+    def _answers(self) -> HookAnswers:
         from ..hooks.hook_answers import HookAnswers
 
-        return HookAnswers(session, small, servers, models)
+        assert self._session is not None, "hooks run in a session"
+        return HookAnswers(self._session, self._small, self._services.servers, self._models)
 
-    async def answer(asked: Asked, payload: Payload) -> str:
-        return await answers()(asked, payload)
-
-    return answer
-
-
-def keeping_for(state: SessionState, cwd: str, state_folder: Path) -> Keep:
-    """Loaded with the first hook that updates permissions: few do."""
-
-    async def keep(wanted: object) -> None:
+    async def keep(self, wanted: object) -> None:
+        """Applies permissions that hooks grant beyond one call."""
         from ..hooks.hook_grants import make_hold
         from ..settings.trust_store import TrustStore
 
-        await make_hold(wanted, state, cwd, TrustStore(state_folder))
+        await make_hold(wanted, self._services.state, self._services.cwd, TrustStore(self._settings.state_folder))
 
-    return keep
-
-
-def suggesting_for(rules: LiveRules, cwd: str) -> Suggest:
-    """Loaded with the first hook that is asked for a permission."""
-
-    def suggest(proposal: Proposal) -> tuple[str, ...]:
-        from ..permissions.suggesting import suggest_rules
-
-        try:
-            return suggest_rules(proposal, cwd, lambda texts: rules.would_allow(proposal, texts))
-        except PolicyLost:
-            return ()
-
-    return suggest
+    def suggest(self, proposal: Proposal) -> tuple[str, ...]:
+        return suggest_for_call(proposal, self.rules, self._services.cwd)
 
 
-def session_hooks(
-    make: MakeParts, rules: LiveRules, own: tuple[Hook, ...], skills: HooksOfSkills | None, approver: Approver
-) -> HookParts:
-    """The hooks of the settings as `rules` last saw them; before them those of the session itself, and of skills."""
-    rules.look()
-    return make.live(_SessionHooks(rules, own, skills), approver, rules.look)
+def suggest_for_call(proposal: Proposal, rules: LiveRules, cwd: str) -> tuple[str, ...]:
+    """The narrowest rules that would allow the call; empty if no rule helps."""
+    from ..permissions.suggesting import suggest_rules
+
+    try:
+        return suggest_rules(proposal, cwd, lambda texts: rules.would_allow(proposal, texts))
+    except PolicyLost:
+        return ()
 
 
-def tell_of_compactions(session: Session, lifecycle: Lifecycle) -> None:
-    """Hooks run before each one and after it, which is reported as a new start."""
+class _CurrentBook:
+    """The hooks of a moment: those of the settings may change while the session lasts."""
 
-    async def after(trigger: Trigger, summary: str) -> None:
-        await lifecycle.compacted(session.state.cwd, trigger=trigger, summary=summary)
-        said = await lifecycle.session_started(session.state.cwd, source="compact", model=session.model)
-        for text in said.context:
-            session.note(Note("hook", text))
-
-    session.compaction.before, session.compaction.after = _before(session, lifecycle), after
-
-
-def tell_of_agents_compactions(session: Session, lifecycle: AgentLifecycle) -> None:
-    """Hooks run before and after each compaction of an agent's conversation."""
-
-    async def after(trigger: Trigger, summary: str) -> None:
-        await lifecycle.compacted(session.state.cwd, trigger=trigger, summary=summary)
-
-    session.compaction.before, session.compaction.after = _before(session, lifecycle), after
-
-
-def _before(session: Session, lifecycle: Lifecycle | AgentLifecycle) -> Callable[[Trigger, str], Awaitable[str | None]]:
-    async def before(trigger: Trigger, words: str) -> str | None:
-        said = await lifecycle.compacting(session.state.cwd, trigger=trigger, instructions=words)
-        return said.stops or said.blocks or None
-
-    return before
-
-
-class _SessionHooks:
-    def __init__(self, rules: LiveRules, own: tuple[Hook, ...], skills: HooksOfSkills | None) -> None:
+    def __init__(self, rules: SessionRules, own: Sequence[Hook], skills: HooksOfSkills | None) -> None:
         self._rules = rules
         self._own = own
         self._skills = skills
@@ -283,11 +223,27 @@ class _SessionHooks:
         return self._joined.join(more) if more else self._joined
 
 
-def _saving(spill: SpillStore) -> Save:
-    def save(text: str) -> str | None:
-        try:
-            return spill.save("hook", text)
-        except OSError:
-            return None
+def _watch_compactions(session: Session, lifecycle: Lifecycle | AgentLifecycle) -> None:
+    """Hooks run before each one and after it."""
 
-    return save
+    async def before(trigger: Trigger, words: str) -> str | None:
+        said = await lifecycle.compacting(session.state.cwd, trigger=trigger, instructions=words)
+        return said.stops or said.blocks or None
+
+    async def after(trigger: Trigger, summary: str) -> None:
+        said = await lifecycle.compacted(session.state.cwd, trigger=trigger, summary=summary, model=session.model)
+        for text in said.context:
+            session.note(Note("hook", text))
+
+    session.compaction.before, session.compaction.after = before, after
+
+
+def _response(proposal: Proposal, outcome: ToolOutcome) -> Any:
+    """`tool_response` of PostToolUse: in the common shape, or what the model reads."""
+    return plain_text(outcome.content) if (known := shape_if_known(outcome)) is None else known
+
+
+def _reshape(proposal: Proposal, outcome: ToolOutcome, given: object) -> Amendment | None:
+    from .tool_responses import amend_output
+
+    return amend_output(outcome, given)

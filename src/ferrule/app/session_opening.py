@@ -21,9 +21,8 @@ from ..settings.levels import Level, surroundings
 from ..settings.reload import EVERY_LEVEL
 from ..skills.skill_catalog import Skills
 from .kept_sessions import begin_session, last_session, resume_session
-from .reading_door import ReadingDoor
 from .session_services import servers_if_any
-from .session_settings import SessionParts, Settings
+from .session_settings import SessionParts, Settings, reading_door
 from .slash_commands import SlashCommands
 
 if TYPE_CHECKING:
@@ -94,7 +93,7 @@ def open_conversation(
     telling = telling or ModelBriefing()
     checkout = checkout_of(settings.cwd)
     inside = (settings.cwd, *settings.added_directories, *((checkout.root,) if checkout else ()))
-    door = ReadingDoor(settings)
+    door = reading_door(settings)
     reader = Reader(roots=tuple(map(os.path.realpath, inside)), trusting=telling.trusting, door=door)
     found = reader.read(starting_places(surroundings(settings.cwd, os.environ), telling.levels))
     nested = NestedInstructions(settings.cwd, reader, telling.levels, [one for one in found if one.paths])
@@ -130,7 +129,7 @@ def open_conversation(
         )
 
     tell()
-    commands = SlashCommands(session, skills, servers)
+    commands = SlashCommands(session, skills, servers, objection=door.objection, open_model=parts.get("models"))
     return OpenedSession(
         session=session,
         servers=servers,

@@ -27,11 +27,11 @@ from ..host.storage.session_folder import SessionFolder
 from ..mcp.launcher import CannotStart, ServerChild
 from ..mcp.server_context import Around, timing_from
 from ..permissions.deciding_files import with_deciding_files
+from ..permissions.live_rules import LiveRules, Policy, PolicyLost
 from ..permissions.path_patterns import Places
 from ..permissions.protected import PathLists, SecretPaths
 from ..settings.settings_files import kind_of
-from .live_rules import LiveRules, Policy, PolicyLost
-from .session_settings import SessionParts, Settings
+from .session_settings import SessionParts, SessionRules, Settings
 
 if TYPE_CHECKING:
     from ..host.files.checkpoints import Checkpoints
@@ -162,7 +162,7 @@ class PolicyParts:
     cwd: str
     places: Places
     state: SessionState
-    rules: LiveRules
+    rules: SessionRules
     shell: LateShell
 
 
@@ -171,16 +171,12 @@ def build_policy(settings: Settings, folder: Path) -> PolicyParts:
     paths = LocalPaths()
     cwd = paths.anchor(settings.cwd, os.getcwd())
     added = tuple(paths.anchor(directory, cwd) for directory in settings.added_directories)
-    places = Places(
-        cwd=_forms(paths, cwd),
-        home=_forms(paths, paths.anchor("~", cwd)),
-        roots=_forms(paths, cwd, *added, str(folder)),
-    )
+    home = paths.anchor("~", cwd)
+    places = Places.resolve(paths, cwd=cwd, home=home, roots=(cwd, *added, str(folder)))
     state = SessionState(cwd, added_directories=added)
-    policy = Policy(settings.rules, settings.mode, hooks=settings.hooks)  # as long as nobody reloads it
     lists = with_deciding_files(settings.path_lists, str(settings.state_folder), os.environ)
-    current = settings.reload or (lambda: policy)
-    rules = LiveRules(current, places, state, lists=lists, domains=settings.pre_approval)
+    current = settings.policy_source()
+    rules = SessionRules(current, places, state, lists=lists, domains=settings.pre_approval)
     held = HeldPlaces(
         roots=lambda: (cwd, *state.added_directories),
         readable=rules.readable,
@@ -204,7 +200,7 @@ class SessionServices:
     places: Places
     files: Workfiles
     state: SessionState
-    rules: LiveRules
+    rules: SessionRules
     shell: LateShell
     changes: tuple[ChangedFiles, ...]
     servers: McpServers | None
@@ -296,8 +292,3 @@ def settings_objection(workspace: str) -> Objection:
         return violations.describe(path) if violations else None
 
     return objection
-
-
-def _forms(paths: LocalPaths, *folders: str) -> tuple[str, ...]:
-    """Each folder as written and as resolved: a workspace may itself be reached through a link."""
-    return tuple(dict.fromkeys(form for folder in folders for form in (folder, paths.resolve(folder)[0])))

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from ..agents.agent_kinds import AgentKind
 from ..agents.caps import Caps
@@ -25,13 +25,14 @@ from ..mcp.config import ServerConfig
 from ..permissions.approvals import Person
 from ..permissions.classifier import Classifier
 from ..permissions.domains import PreApproval
+from ..permissions.live_rules import LiveRules, Policy
 from ..permissions.modes import Mode
 from ..permissions.protected import DEFAULT_LISTS, PathLists
+from ..permissions.reading_door import ReadingDoor
 from ..permissions.rules import Rule
 from ..providers.model_choice import ModelChoice
 from ..settings.definition_files import DefinitionFiles
 from ..skills.skill_catalog import Skills
-from .live_rules import Policy
 
 if TYPE_CHECKING:
     from ..host.files.checkpoints import Checkpoints
@@ -69,6 +70,38 @@ def is_simple(environment: Mapping[str, str]) -> bool:
     """
     text = next((environment[name] for name in SIMPLE_VARIABLES if name in environment), "")
     return text.strip().lower() not in ("", "0", "false", "no", "off")
+
+
+@named_value
+class SessionPolicy(Policy):
+    """What settings say: who decides, and everything else that a session takes from them."""
+
+    hooks: HookBook = NO_HOOKS
+    directories: tuple[str, ...] = ()
+    cleanup_days: int | None = None
+    result_limit: int | None = None
+    result_keep: Keep | None = None
+    results_folder: Path | None = None
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    model: ModelChoice = field(default_factory=ModelChoice)
+    approves_https: bool = False
+    """Whether any page may be fetched over https without a question."""
+    fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Further fields of a session's settings, by name."""
+    given_rules: tuple[Rule, ...] = ()
+    """Those of the rules that came with the command line."""
+    warnings: tuple[str, ...] = ()
+    """For a person: what was left out, and why."""
+
+
+class SessionRules(LiveRules):
+    """The rules of a session, whose settings have hooks as well."""
+
+    @property
+    def hooks(self) -> HookBook:
+        """As they were at the last look."""
+        policy = self.last_policy
+        return policy.hooks if isinstance(policy, SessionPolicy) else NO_HOOKS
 
 
 @named_value
@@ -123,6 +156,17 @@ class Settings:
     agent_caps: Caps = field(default_factory=lambda: Caps.from_environment(os.environ))
     reload: Callable[[], Policy] | None = None
     """Asked before each decision; `rules`, `mode` and `hooks` are what it says at the start."""
+
+    def policy_source(self) -> Callable[[], Policy]:
+        """`reload`, or what always gives the policy at the start."""
+        if self.reload is not None:
+            return self.reload
+        policy = SessionPolicy(self.rules, self.mode, hooks=self.hooks)
+        return lambda: policy
+
+
+def reading_door(settings: Settings) -> ReadingDoor:
+    return ReadingDoor(settings.policy_source(), settings.cwd, settings.added_directories, settings.path_lists)
 
 
 class SessionParts(TypedDict, total=False):

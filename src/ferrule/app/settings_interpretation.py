@@ -9,32 +9,39 @@ that is an error; if a broken file lost it, every call has to be asked about.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from ..core.tool import Keep
-from ..core.values import named_value
 from ..core.verdicts import Behavior
 from ..hooks.hook import NO_HOOKS, HookBook
 from ..host.storage.state_folder import state_folder
+from ..mcp.config import ServerConfig
 from ..permissions.deciding_files import deciding_files_in
+from ..permissions.live_rules import MorePaths, PolicyLost
 from ..permissions.modes import Mode
 from ..permissions.rules import Origin, Rule, RuleError, parse_rule
 from ..permissions.sandbox_policy import CannotEnforce, SandboxPolicy, allowed_reads, sandbox_of
 from ..providers.model_choice import ModelChoice
-from ..settings.layers import DIRECTORIES, MODE, Layered
-from ..settings.levels import Level, SettingsPath, Source, surroundings
+from ..settings.definition_files import DefinitionFiles
+from ..settings.layers import BEHAVIORS, DIRECTORIES, MODE, Layered
+from ..settings.levels import Level, Source, surroundings
 from ..settings.reload import EVERY_LEVEL, Current, LiveSettings
-from ..settings.settings_files import SettingsKind
-from ..settings.settings_loading import Loaded, Skipped, load, load_text
+from ..settings.settings_loading import Loaded, Skipped
+from ..settings.settings_sources import (
+    LONGEST,
+    MOST_NAMED,
+    SettingsError,
+    claude_servers,
+    load_given_servers,
+    open_layers,
+    require_guards,
+)
 from ..settings.trust_items import ItemKind, printable, shorten
-from ..settings.trust_store import Standing, TrustStore
-from .live_rules import NO_MORE_PATHS, MorePaths, Policy, PolicyLost
-
-LEVELS: Final[Mapping[str, Level]] = {"user": Level.USER, "project": Level.PROJECT, "local": Level.LOCAL}
-"""The names by which levels can be chosen."""
+from ..settings.trust_store import Standing
+from .session_settings import SessionPolicy, Settings, reading_door
 
 _KEEPS: Final[Mapping[str, Keep]] = {"keep_start": "head", "keep_end": "tail", "keep_both": "both"}
 _USED: Final = frozenset(
@@ -73,125 +80,121 @@ _PLAIN: Final[Mapping[str, str]] = {
 """Keys whose value is that of a field of a session's settings."""
 _HTTPS: Final = (("permissions", "auto_approve_https"), ("permissions", "pre_approval", "auto_approve_https"))
 _NOT_LOADED: Final = frozenset({ItemKind.AGENT, ItemKind.SKILL, ItemKind.COMMAND})
-_MOST_NAMED: Final = 3
-_LONGEST: Final = 80
 
 
-class SettingsError(ValueError):
-    """Settings that cannot be honoured. The message names the file and the key, and says what to do."""
-
-
-@named_value
-class Understood:
-    rules: tuple[Rule, ...] = ()
-    mode: Mode | None = None
-    directories: tuple[str, ...] = ()
-    cleanup_days: int | None = None
-    result_limit: int | None = None
-    result_keep: Keep | None = None
-    results_folder: Path | None = None
-    given_rules: tuple[Rule, ...] = ()
-    """Those of the rules that came with the command line."""
-    lost: str | None = None
-    """What could have forbidden something and was lost, so that nothing is allowed without a question."""
-    hooks: HookBook = NO_HOOKS
-    environment: Mapping[str, str] = field(default_factory=dict[str, str])
-    model: ModelChoice = field(default_factory=ModelChoice)
-    approves_https: bool = False
-    """Whether any page may be fetched over https without a question."""
-    sandbox: SandboxPolicy | None = None
-    readable: tuple[str, ...] = ()
-    """What settings let every command read, sandbox or not."""
-    more_paths: MorePaths = NO_MORE_PATHS
-    fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Further fields of a session's settings, by name."""
-    warnings: tuple[str, ...] = ()
-
-    def policy(self, mode: Mode) -> Policy:
-        """`mode` is the default if no setting chooses one."""
-        return Policy(
-            self.rules, self.mode or mode, self.lost, self.hooks, self.sandbox, self.readable, self.more_paths
-        )
-
-
-def open_layers(
-    cwd: str,
-    state: Path,
+def load_session_settings(
+    base: Settings,
     *,
     settings: str | None = None,
     flags: Mapping[str, Mapping[str, Any]] | None = None,
     levels: frozenset[Level] = EVERY_LEVEL,
     trusting: bool = False,
-    mode: Mode = Mode.DEFAULT,
-    project_hooks: bool = True,
+    server_sources: Iterable[str] = (),
+    strict_servers: bool = False,
     more: Iterable[Loaded] = (),
-) -> LiveSettings:
-    """The settings for a working directory. Raises `SettingsError`.
+    look: Callable[[LiveSettings], None] | None = None,
+    project_hooks: bool = True,
+    ways_on: str | None = None,
+) -> tuple[Settings, SessionPolicy]:
+    """`base` with what the settings of its directory say, and that itself. Raises `SettingsError`.
 
-    `settings` is a file, or JSON that begins with a brace. `flags` are
-    settings by the name of their flag. `more` are files
-    that belong to a level besides its own ones. `mode` is the
-    default; without `project_hooks` those of the folder are ignored.
+    `settings` and `server_sources` are files or their JSON; `flags` are
+    settings by the name of whatever gave them; `more` was read already.
+    `look` may ask a person to trust the folder before its contents apply.
+    `ways_on` is what to do where hooks of the folder could refuse something
+    and are not trusted; without it the session continues without them.
     """
-    given = [*more] if settings is None else [*more, _load_given(settings)]
-    for flag, content in (flags or {}).items():
-        given.append(Loaded(SettingsPath(Level.COMMAND_LINE, flag, SettingsKind.SETTINGS), content))
-    around = surroundings(cwd, os.environ)
-    return LiveSettings(
-        around,
-        TrustStore(state),
+    own = claude_servers(os.path.expanduser("~"), base.cwd) if Level.USER in levels else ()
+    live = open_layers(
+        base.cwd,
+        base.state_folder,
+        settings=settings,
+        flags=flags,
         levels=levels,
-        given=tuple(given),
         trusting=trusting,
-        default_mode=mode,
+        mode=base.mode,
         project_hooks=project_hooks,
+        more=(*own, *load_given_servers(server_sources), *more),
     )
+    if look is not None:
+        look(live)
+    current = live.current()
+    if ways_on is not None:
+        require_guards(current, ways_on)
+    reload = ReloadedPolicy(live, base.mode, base.cwd)
+    found = reload.read()
+    servers, notes = load_configured_servers(current, base.cwd, strict=strict_servers)
+    made = replace(
+        base,
+        added_directories=found.directories,
+        rules=found.rules,
+        mode=found.mode,
+        cleanup_days=found.cleanup_days or base.cleanup_days,
+        result_limit=found.result_limit,
+        result_keep=found.result_keep,
+        results_folder=found.results_folder,
+        servers=servers,
+        hooks=found.hooks,
+        environment=found.environment,
+        model=found.model,
+        pre_approval=replace(base.pre_approval, https=found.approves_https),
+        reload=reload,
+        **found.fields,
+    )
+    pages = DefinitionFiles(
+        surroundings(base.cwd, os.environ),
+        lambda item: live.current().standing.counts(item),  # noqa: PLW0108 - of the moment it is asked
+        levels=levels,
+    )
+    made = replace(made, pages=pages.behind(reading_door(made)))
+    return made, replace(found, warnings=(*found.warnings, *notes))
 
 
-def interpret_settings(current: Current, workspace: str | None = None) -> Understood:
-    """For a session in `workspace`, this folder if not given. Raises `SettingsError`."""
-    layered = current.layered
+def load_configured_servers(
+    layered: Layered, cwd: str, *, strict: bool = False
+) -> tuple[tuple[ServerConfig, ...], tuple[str, ...]]:
+    """The servers that settings name and that may be started, and warnings. Without any, nothing is loaded for them."""
+    if not layered.servers:
+        return (), ()
+    from ..mcp.configured_servers import read_configured
+
+    found = read_configured(layered, cwd=cwd, environment=os.environ, strict=strict)
+    return found.servers, found.warnings
+
+
+def interpret_settings(layered: Current, workspace: str | None = None, mode: Mode = Mode.DEFAULT) -> SessionPolicy:
+    """For a session in `workspace`, this folder if not given. Raises `SettingsError`.
+
+    `mode` is the default if no setting chooses one.
+    """
     workspace = workspace or os.getcwd()
     warnings = list(_warnings_about(layered.skipped))
     hooks = _hooks(layered, workspace, warnings)
     rules = tuple(_rules(layered, warnings))
-    return Understood(
-        rules=rules,
-        mode=_mode(layered, warnings),
+    return SessionPolicy(
+        rules=tuple(rule for rule, _ in rules),
+        mode=_mode(layered, warnings) or mode,
+        lost=_unreadable_guard(layered),
+        sandbox=_sandbox(layered, workspace),
+        readable=allowed_reads(layered, workspace),
+        more_paths=_more_paths(layered),
+        hooks=hooks,
         directories=tuple(item.value for item in layered.items(*DIRECTORIES)),
         cleanup_days=_value(layered, "cleanupPeriodDays"),
         result_limit=_value(layered, "oversized_results", "max_chars"),
         result_keep=_KEEPS.get(_value(layered, "oversized_results", "truncation_strategy")),
         results_folder=_folder(layered),
-        given_rules=tuple(rule for rule in rules if str(rule.origin) in _origins_of_given(layered)),
-        lost=_unreadable_guard(layered),
-        hooks=hooks,
         environment={name: one.value for name, one in layered.environment.items()},
         model=_model(layered),
         approves_https=_approves_https(layered),
-        sandbox=_sandbox(layered, workspace),
-        readable=allowed_reads(layered, workspace),
-        more_paths=_more_paths(layered),
         fields=_fields(layered),
-        warnings=(*warnings, *_unused_keys(layered), *_describe_untrusted(current.standing)),
-    )
-
-
-def require_guards(current: Current, ways_on: str) -> None:
-    """Raises `SettingsError` if the folder's hooks could refuse what is about to run and are not trusted."""
-    missing = current.missing_guards
-    if not missing:
-        return
-    named = "; ".join(f"{shorten(item.words, _LONGEST)} ({printable(item.file)})" for item in missing[:_MOST_NAMED])
-    more = f"; and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
-    raise SettingsError(
-        f"this folder is not trusted, and it has hooks that could refuse what is to run: {named}{more}. "
-        f"Nobody can be asked about them, so nothing was run. {ways_on}"
+        given_rules=tuple(rule for rule, level in rules if level is Level.COMMAND_LINE),
+        warnings=(*warnings, *_unused_keys(layered), *_describe_untrusted(layered.standing)),
     )
 
 
 class ReloadedPolicy:
-    """The current settings, read again when a file has changed."""
+    """The current settings, interpreted again when a file has changed."""
 
     def __init__(self, live: LiveSettings, mode: Mode, workspace: str | None = None) -> None:
         """`mode` is the default if no setting chooses one."""
@@ -199,31 +202,26 @@ class ReloadedPolicy:
         self._workspace = workspace
         self._mode = mode
         self._seen: Current | None = None
-        self._policy: Policy | SettingsError | None = None
+        self._policy: SessionPolicy | SettingsError | None = None
 
-    def __call__(self) -> Policy:
+    def read(self) -> SessionPolicy:
+        """Raises `SettingsError`."""
         current = self._live.current()
         if current is not self._seen or self._policy is None:
             self._seen = current
             try:
-                self._policy = interpret_settings(current, self._workspace).policy(self._mode)
+                self._policy = interpret_settings(current, self._workspace, self._mode)
             except SettingsError as error:
                 self._policy = error
         if isinstance(self._policy, SettingsError):
-            raise PolicyLost(f"the settings changed and cannot be honoured: {self._policy}")
+            raise self._policy
         return self._policy
 
-
-def _load_given(source: str) -> Loaded:
-    if source.lstrip().startswith("{"):
-        loaded = load_text(SettingsPath(Level.COMMAND_LINE, "--settings", SettingsKind.SETTINGS), source)
-    elif not os.path.exists(source):
-        raise SettingsError(f"{source} cannot be read: the file does not exist.")
-    else:
-        loaded = load(SettingsPath(Level.COMMAND_LINE, source, SettingsKind.SETTINGS))
-    for note in (note for note in loaded.skipped if not note.is_harmless):
-        raise SettingsError(note.fault)
-    return loaded
+    def __call__(self) -> SessionPolicy:
+        try:
+            return self.read()
+        except SettingsError as error:
+            raise PolicyLost(f"the settings changed and cannot be honoured: {error}") from None
 
 
 def _warnings_about(skipped: Iterable[Skipped]) -> Iterator[str]:
@@ -290,12 +288,13 @@ def _hooks(layered: Layered, workspace: str, warnings: list[str]) -> HookBook:
     return loaded.book
 
 
-def _rules(layered: Layered, warnings: list[str]) -> Iterator[Rule]:
-    for rule in layered.rules:
+def _rules(layered: Layered, warnings: list[str]) -> Iterator[tuple[Rule, Level]]:
+    for entry in layered.rules:
+        behavior, level = BEHAVIORS[entry.key], entry.source.level
         try:
-            yield parse_rule(rule.text, rule.behavior, _origin(rule.source))
+            yield parse_rule(entry.value, behavior, _origin(entry.source)), level
         except RuleError as error:
-            if rule.behavior is not Behavior.ALLOW or rule.source.level is Level.COMMAND_LINE:
+            if behavior is not Behavior.ALLOW or level is Level.COMMAND_LINE:
                 raise SettingsError(str(error)) from None
             warnings.append(f"{error} It allows nothing.")
 
@@ -347,10 +346,6 @@ def _value(layered: Layered, *key: str) -> Any:
     return found.value if found else None
 
 
-def _origins_of_given(layered: Layered) -> frozenset[str]:
-    return frozenset(str(rule.source) for rule in layered.rules if rule.source.level is Level.COMMAND_LINE)
-
-
 def _unused_keys(layered: Layered) -> Iterator[str]:
     """For what was given for this run only. Other files may contain what other programs use."""
     for key, value in layered.values.items():
@@ -365,8 +360,8 @@ def _describe_untrusted(standing: Standing) -> Iterator[str]:
             "so nothing that the folder allows or runs applies. See `ferrule trust --show`."
         )
     elif new := [item for item in standing.new if item.kind not in _NOT_LOADED]:
-        named = ", ".join(f"{item.kind} `{shorten(item.words, _LONGEST)}`" for item in new[:_MOST_NAMED])
-        more = f" and {len(new) - _MOST_NAMED} more" if len(new) > _MOST_NAMED else ""
+        named = ", ".join(f"{item.kind} `{shorten(item.words, LONGEST)}`" for item in new[:MOST_NAMED])
+        more = f" and {len(new) - MOST_NAMED} more" if len(new) > MOST_NAMED else ""
         yield (
             f"not trusted, and so ignored: {named}{more}. "
             "See `ferrule trust --show`; `ferrule trust` trusts it permanently, --trust for one run."

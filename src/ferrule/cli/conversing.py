@@ -172,7 +172,7 @@ class Conversing:
             watch=printer.watch,
             watch_last=printer.watch_last,
             structured=self._structured,
-            expand=opened.commands.expand,
+            prepare=opened.commands.prepare,
         )
 
     def _printer(self, session: Session) -> Printer:

@@ -74,15 +74,15 @@ def settings_from(chosen: argparse.Namespace, *, interactive: bool = False, runs
     honoured: a rule that is not understood must not be dropped.
     """
     from ..app.session_settings import Settings
-    from ..app.settings_interpretation import SettingsError
-    from ..app.settings_sources import is_trusted_by, load_session_settings
+    from ..app.settings_interpretation import load_session_settings
     from ..permissions.modes import Mode
+    from ..settings.settings_sources import SettingsError, is_trusted_by
     from .trusting import ask_for_trust
 
     chosen.trust = chosen.trust or is_trusted_by(os.environ)
     base = Settings(cwd=working_directory(chosen.cwd), only_tools=_only_tools(chosen.tools))
     try:
-        found = load_session_settings(
+        settings, found = load_session_settings(
             base,
             settings=chosen.settings,
             flags=_as_settings(chosen, base.cwd),
@@ -98,9 +98,9 @@ def settings_from(chosen: argparse.Namespace, *, interactive: bool = False, runs
         raise UsageError(str(error)) from None
     for warning in (*found.warnings, *_rules_for_no_tool(found.given_rules)):
         print(f"ferrule: {warning}", file=sys.stderr)
-    if found.settings.mode is Mode.BYPASS and hasattr(os, "geteuid") and os.geteuid() == 0:
+    if settings.mode is Mode.BYPASS and hasattr(os, "geteuid") and os.geteuid() == 0:
         print("ferrule: bypassPermissions as root: any call may change anything on this machine.", file=sys.stderr)
-    return found.settings
+    return settings
 
 
 def _as_settings(chosen: argparse.Namespace, cwd: str) -> dict[str, dict[str, Any]]:
@@ -153,8 +153,8 @@ def _only_tools(names: str | None) -> frozenset[str] | None:
 
 
 def parse_levels(names: str | None) -> frozenset[Level]:
-    from ..app.settings_interpretation import LEVELS
     from ..settings.reload import EVERY_LEVEL
+    from ..settings.settings_sources import LEVELS
 
     if names is None:
         return EVERY_LEVEL

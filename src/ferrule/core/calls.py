@@ -30,6 +30,15 @@ def parse_json(text: str) -> Any:
 
 
 @plain_value
+class ServiceFields:
+    """Fields of a message or a call that only the service that sent them can read, and that it wants back unchanged."""
+
+    origin: str
+    """The format and host they came from. No other service is sent them."""
+    fields: Mapping[str, Any]
+
+
+@plain_value
 class ToolCall:
     """What the model wrote, kept as it wrote it.
 
@@ -41,18 +50,19 @@ class ToolCall:
     name: str
     arguments: Mapping[str, Any]
     malformed: str | None = None
+    extras: ServiceFields | None = None
 
     @classmethod
-    def from_text(cls, id: str, name: str, text: str) -> ToolCall:
+    def from_text(cls, id: str, name: str, text: str, extras: ServiceFields | None = None) -> ToolCall:
         """A call whose arguments arrive as text. Empty text means no arguments."""
         text = join_halves(text)
         try:
             arguments: Any = parse_json(text) if text.strip() else {}
         except (ValueError, RecursionError):
-            return cls(id, name, {}, malformed=text)
+            return cls(id, name, {}, malformed=text, extras=extras)
         if not isinstance(arguments, dict):
-            return cls(id, name, {}, malformed=text)
-        return cls(id, name, cast(dict[str, Any], arguments))
+            return cls(id, name, {}, malformed=text, extras=extras)
+        return cls(id, name, cast(dict[str, Any], arguments), extras=extras)
 
 
 class Status(StrEnum):

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, overload
 
-from .calls import ToolCall
+from .calls import ServiceFields, ToolCall
 from .content import Block, Text
 from .values import named_value, plain_value
 
@@ -31,6 +31,8 @@ class Thought:
     signature: str = ""
     redacted: str = ""
     """A placeholder for reasoning that the provider does not show."""
+    extras: ServiceFields | None = None
+    """What else belongs to it. Without any text, what a service sent with the message as a whole."""
 
 
 AssistantPart: TypeAlias = Text | Thought | ToolCall

@@ -76,6 +76,13 @@ not read: read a file again before you change it.
 </summary_of_earlier_turns>"""
 
 
+CLEARED = "[The user cleared the conversation before this place.]"
+
+
+Extent: TypeAlias = Literal["older", "overflowed", "entirely"]
+"""What is shortened: the older turns, those of a conversation that is too long for the model, or all turns."""
+
+
 @plain_value
 class Shortened:
     """A conversation in its new form; see `shorter`."""
@@ -199,6 +206,11 @@ def shorter(turns: Sequence[Turn], *, summary: str, kept: int, whole: int) -> tu
     return tuple(_without_thoughts((*map(_slim, turns[:first]), *turns[first:])))
 
 
+def without_turns() -> Shortened:
+    """A conversation that was cleared."""
+    return Shortened((UserTurn.saying(CLEARED),), CLEARED, 0, 0)
+
+
 def _without_thoughts(turns: Sequence[Turn]) -> Iterator[Turn]:
     for turn in turns:
         if not isinstance(turn, AssistantTurn):
@@ -235,19 +247,20 @@ async def shorten(
     *,
     notes: Sequence[Note],
     instructions: str = "",
-    overflowed: bool = False,
+    extent: Extent = "older",
     used: Callable[[Usage], None],
 ) -> Shortened | None:
     """The conversation of this request in fewer tokens; `None` where little would be gained.
 
-    If it is already beyond the window, the model sees it without its older results.
+    If it has overflowed the window, the model sees it without its older results. `entirely` leaves nothing but the
+    summary, and then `None` means that there is none.
     """
     turns, facts = request.history, model.facts
-    first = first_kept_turn(turns, facts.window // KEPT_SHARE)
+    first = len(turns) if extent == "entirely" else first_kept_turn(turns, facts.window // KEPT_SHARE)
     last = len(turns) - first
     summary = ""
     if first:
-        shown = shorter(turns, summary="", kept=len(turns), whole=last) if overflowed else turns
+        shown = shorter(turns, summary="", kept=len(turns), whole=last) if extent == "overflowed" else turns
         summary = await _summary(replace(request, history=(*shown, _asking(instructions))), model, used)
     if summary:
         summary = "\n\n".join((SUMMARY.format(summary), *map(str, notes)))
@@ -256,6 +269,8 @@ async def shorten(
     if estimate(made) > limit(facts, request.max_tokens):  # the last turns alone are too long
         last = 0
         made = shorter(turns, summary=summary, kept=kept, whole=last)
+    if extent == "entirely":
+        return Shortened(made, summary, kept, last) if summary else None
     gain = estimate(turns) - estimate(made)
     return Shortened(made, summary, kept, last) if gain > facts.window // LEAST_GAIN else None
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from ..core.calls import ToolCall, ToolOutcome
 from ..core.content import Text
 from ..core.events import (
     CallDrafted,
-    Emit,
+    Event,
     MessageEnded,
     MessageStarted,
     NoteAdded,
@@ -41,7 +42,6 @@ from ..core.model import (
     Usage,
 )
 from ..core.ports import Note
-from ..core.values import named_value
 from .executor import Executor
 from .message_history import CUT_ANSWER, MessageHistory
 from .spending import NOTHING
@@ -58,79 +58,101 @@ HALF_A_CALL = (
 )
 
 
-@named_value
-class Turnstile:
-    """What one turn works with: the conversation, a model, and fresh parts for every message."""
+class TurnPort(Protocol):
+    """What a turn needs from its session."""
 
     conversation: MessageHistory
-    model: ModelProvider
-    emit: Emit
-    request: Callable[[], Request]
-    executor: Callable[[], Executor]
-    notes: Callable[[], Awaitable[Sequence[Note]]]
-    wrote: Callable[[AssistantTurn | None, StopReason, Usage], None]
-    """Called with each message as soon as it is written, before those of its calls that change something run."""
-    settled: Callable[[], None]
-    """Called when all calls of a message have their results."""
-    limit: Callable[[int], TurnEnded | None]
-    """Whether a limit ends the turn after this many messages."""
-    make_room: Callable[[bool], Awaitable[bool]]
-    """Shorten the conversation if it is near the end of the window, or if it was found to be beyond it."""
-    stopped: Callable[[], bool] = lambda: False
-    """Whether a call of the last message ends the turn."""
-    may_go_on: Callable[[Sequence[ToolOutcome]], Awaitable[TurnEnded | None]] | None = None
-    """Called, if set, before the model reads the results of a message."""
-    wait_for_news: Callable[[], Awaitable[bool]] | None = None
-    """Called, if set, when the model has answered: whether there is something new that it has to be told."""
+
+    def emit(self, event: Event, /) -> None: ...
+
+    def executor(self) -> Executor:
+        """Fresh for every message."""
+        ...
+
+    def next_request(self) -> Request: ...
+
+    async def collect_notes(self) -> Sequence[Note]:
+        """What the model is to know before its next message."""
+        ...
+
+    def record_message(
+        self, model: ModelProvider, turn: AssistantTurn | None, stopped: StopReason, usage: Usage
+    ) -> None:
+        """Called as soon as a message is written, before those of its calls that change something run."""
+        ...
+
+    def record_state(self) -> None:
+        """Called when all calls of a message have their results."""
+        ...
+
+    def end_if_due(self, model: ModelProvider, messages: int) -> TurnEnded | None:
+        """The end of the turn, if a limit is reached after this many messages."""
+        ...
+
+    def is_stopped(self) -> bool:
+        """Whether a call of the last message ends the turn."""
+        ...
+
+    async def end_after_calls(self, outcomes: Sequence[ToolOutcome]) -> TurnEnded | None:
+        """The end of the turn, if the model is not to read the results of a message."""
+        ...
+
+    async def make_room(self, model: ModelProvider, *, overflowed: bool) -> bool:
+        """Shorten the conversation if it is near the end of the window, or if it was found to be beyond it."""
+        ...
+
+    async def wait_for_news(self) -> bool:
+        """Called when the model has answered: whether there is something new that it has to hear of."""
+        ...
 
 
-async def run_turn(at: Turnstile) -> TurnEnded:
+async def run_turn(at: TurnPort, model: ModelProvider) -> TurnEnded:
     """Extend the conversation until the model answers without a call.
 
     Interrupted, cut off or not: every call in it is followed by its result.
     """
     messages = 0
     while True:
-        ended = at.limit(messages) or await _answer_once(at, messages)
+        ended = at.end_if_due(model, messages) or await _answer_once(at, model, messages)
         if ended and not await _has_news(at, ended):
             return ended
         messages += 1
 
 
-async def _has_news(at: Turnstile, ended: TurnEnded) -> bool:
+async def _has_news(at: TurnPort, ended: TurnEnded) -> bool:
     """Whether the model, which is done, has to hear of something first."""
-    if at.wait_for_news is None or ended.reason not in ("end", "max_tokens") or at.stopped():
+    if ended.reason not in ("end", "max_tokens") or at.is_stopped():
         return False
     return await at.wait_for_news()
 
 
-async def _answer_once(at: Turnstile, messages: int) -> TurnEnded | None:
+async def _answer_once(at: TurnPort, model: ModelProvider, messages: int) -> TurnEnded | None:
     """One message with the results of its calls, or the end of the turn."""
-    await at.make_room(False)
+    await at.make_room(model, overflowed=False)
     attempt, continued = 1, 0
     while True:
-        _tell(at, await at.notes())
-        message = await _message(at)
+        _tell(at, await at.collect_notes())
+        message = await _message(at, model)
         if message.stops:
             return TurnEnded("stopped", message.stops)
-        if at.stopped():
+        if at.is_stopped():
             return TurnEnded("end")
         if message.goes_on():
-            return await at.may_go_on(message.outcomes) if at.may_go_on else None
-        if message.is_cut_answer() and continued < CONTINUATIONS and not at.limit(messages):
+            return await at.end_after_calls(message.outcomes)
+        if message.is_cut_answer() and continued < CONTINUATIONS and not at.end_if_due(model, messages):
             continued += 1
-            await at.make_room(False)
+            await at.make_room(model, overflowed=False)
             _tell(at, (CUT_ANSWER,))
             continue
         if message.failure is None and not message.half:
             return TurnEnded("end" if message.stopped == "tool_use" else message.stopped)
-        if attempt == TRIES or not await _may_ask_again(at, message, attempt):
+        if attempt == TRIES or not await _may_ask_again(at, model, message, attempt):
             failure = message.failure
             return TurnEnded("max_tokens") if failure is None else TurnEnded("error", str(failure))
         attempt += 1
 
 
-async def _may_ask_again(at: Turnstile, message: _Message, attempt: int) -> bool:
+async def _may_ask_again(at: TurnPort, model: ModelProvider, message: _Message, attempt: int) -> bool:
     failure = message.failure
     if failure is None:
         _tell(at, (Note("unfinished_call", HALF_A_CALL.format(message.half)),))
@@ -138,10 +160,10 @@ async def _may_ask_again(at: Turnstile, message: _Message, attempt: int) -> bool
     if failure.kind in CUT_SHORT:
         at.emit(Retried(Retrying(attempt + 1, TRIES, 0.0, str(failure))))
         return True
-    return failure.kind == "overflow" and await at.make_room(True)
+    return failure.kind == "overflow" and await at.make_room(model, overflowed=True)
 
 
-def _tell(at: Turnstile, notes: Sequence[Note]) -> None:
+def _tell(at: TurnPort, notes: Sequence[Note]) -> None:
     at.conversation.tell(notes)
     for note in notes:
         at.emit(NoteAdded(note.kind, note.text))
@@ -212,7 +234,7 @@ class _Message:
         self.turn = AssistantTurn(tuple(parts)) if parts else None
 
 
-async def _message(at: Turnstile) -> _Message:
+async def _message(at: TurnPort, model: ModelProvider) -> _Message:
     message = _Message()
     at.emit(MessageStarted())
     executor = at.executor()
@@ -220,12 +242,12 @@ async def _message(at: Turnstile) -> _Message:
     try:
         async with executor:
             try:
-                await _stream(at, executor, message)
+                await _stream(at, model, executor, message)
             except ModelError as error:  # calls that were complete before the stream broke keep their results
                 message.failure = error
             finally:
                 message.close()
-                at.wrote(message.turn, message.stopped, message.usage)
+                at.record_message(model, message.turn, message.stopped, message.usage)
             at.emit(MessageEnded(message.stopped, message.turn, message.usage))
             message.outcomes = outcomes = await executor.drain()
             message.stops = next((outcome.stops for outcome in outcomes if outcome.stops), "")
@@ -234,8 +256,8 @@ async def _message(at: Turnstile) -> _Message:
     return message
 
 
-async def _stream(at: Turnstile, executor: Executor, message: _Message) -> None:
-    async with at.model.stream(at.request()) as events:
+async def _stream(at: TurnPort, model: ModelProvider, executor: Executor, message: _Message) -> None:
+    async with model.stream(at.next_request()) as events:
         async for event in events:
             match event:
                 case TextDelta(text):
@@ -249,7 +271,8 @@ async def _stream(at: Turnstile, executor: Executor, message: _Message) -> None:
                     executor.submit(own)
                 case ThoughtReady(thought):
                     message.add(thought)
-                    at.emit(ThoughtFinished(thought))
+                    if thought.text or thought.redacted:  # otherwise it is for the service alone
+                        at.emit(ThoughtFinished(thought))
                 case ThoughtDelta(text):
                     at.emit(ThoughtStreamed(text))
                 case CallDelta(call_id, name, json):
@@ -268,7 +291,7 @@ async def _stream(at: Turnstile, executor: Executor, message: _Message) -> None:
                     return
 
 
-def _remember(at: Turnstile, turn: AssistantTurn | None, outcomes: list[ToolOutcome]) -> None:
+def _remember(at: TurnPort, turn: AssistantTurn | None, outcomes: list[ToolOutcome]) -> None:
     """Results are in the order of the calls. An incomplete call has an outcome too, and leaves nothing."""
     asked = [call.id for call in turn.calls] if turn else []
     outcomes = outcomes[: len(asked)]
@@ -278,5 +301,5 @@ def _remember(at: Turnstile, turn: AssistantTurn | None, outcomes: list[ToolOutc
     results = tuple(ToolResult(outcome.call.id, outcome.content, outcome.is_error) for outcome in outcomes)
     added = ResultTurn(results, tuple(text for outcome in outcomes for text in outcome.messages))
     at.conversation.add_message(turn, added)
-    at.settled()
+    at.record_state()
     at.emit(ResultsAdded(added))

@@ -12,8 +12,17 @@ from ..core.content import Text
 from ..core.model import AssistantTurn, ResultTurn, ToolResult, Turn, UserTurn
 from .compaction import shorter
 from .message_history import append_notes
-from .transcript import CWD, FOUND, VALUE
-from .transcript_entries import UnreadableEntry, assistant_turn, entry_of, result_turn, texts, user_turn
+from .transcript import CWD, FOUND, LINKED, VALUE
+from .transcript_entries import (
+    UnreadableEntry,
+    assistant_turn,
+    entry_of,
+    kind_of,
+    note_texts,
+    result_turn,
+    texts,
+    user_turn,
+)
 
 NO_RESULT = "The program ended before this call had a result. Changes it had already made may remain."
 NO_BEGINNING = "[The beginning of this conversation is lost.]"
@@ -29,7 +38,7 @@ class Restored:
     values: dict[str, Any] = field(default_factory=dict[str, Any])
     prompts: int = 0
     last: str | None = None
-    """The id of the last entry, for the next one to name."""
+    """The id of the last entry of the chain, for the next one to name."""
     is_cut: bool = False
     """Whether the last turn did not finish."""
     damaged: int = 0
@@ -74,13 +83,13 @@ def _with_own_ids(turns: list[Turn]) -> list[Turn]:
 
 
 def _take(entry: Mapping[str, Any], found: Restored) -> None:
-    match entry.get("type"):
+    match kind_of(entry):
         case "user":
             _add(found.turns, user_turn(entry))
             found.prompts += 1
             found.is_cut = True
         case "notes":
-            _tell(found.turns, texts(entry, "texts"), apart=entry.get("apart") is True)
+            _tell(found.turns, note_texts(entry), apart=entry.get("apart") is True)
         case "assistant":
             _add(found.turns, assistant_turn(entry))
         case "results":
@@ -93,7 +102,7 @@ def _take(entry: Mapping[str, Any], found: Restored) -> None:
             found.is_cut = False
         case _:
             pass  # meta, usage, and what later versions may add
-    if isinstance(id := entry.get("uuid"), str):
+    if entry.get("type") in LINKED and isinstance(id := entry.get("uuid"), str):
         found.last = id
 
 
@@ -124,8 +133,8 @@ def _tell(turns: list[Turn], words: tuple[str, ...], *, apart: bool) -> None:
 
 
 def _compact(entry: Mapping[str, Any], found: Restored) -> None:
-    summary, kept, whole = (entry.get(key) for key in ("summary", "kept", "whole"))
-    if not (isinstance(summary, str) and isinstance(kept, int) and isinstance(whole, int)):
+    summary, kept, whole = "".join(note_texts(entry)), entry.get("kept"), entry.get("whole")
+    if not (isinstance(kept, int) and isinstance(whole, int)):
         raise UnreadableEntry("a compaction that does not say what stays")
     _answer_what_is_open(found.turns)
     turns, found.turns = found.turns, []

@@ -14,16 +14,16 @@ from typing import Literal, Self, TypeAlias
 from ..core.calls import ToolCall, ToolOutcome
 from ..core.content import Block, Text, plain_text
 from ..core.context import Facts
-from ..core.events import Compacted, PrefixMoved, TurnEnded, TurnStarted
+from ..core.events import Compacted, Event, PrefixMoved, TurnEnded, TurnStarted
 from ..core.model import AssistantTurn, Effort, ModelProvider, Prefix, Request, StopReason, Turn, Usage, UserTurn
 from ..core.ports import Note, NoteSource, TurnHooks, TurnWords
 from ..core.state import SessionState
 from .bus import Bus, Subscription
-from .compaction import Compaction, Shortened, Trigger, shorten, standing
+from .compaction import Compaction, Extent, Shortened, Trigger, shorten, standing, without_turns
 from .error_outcomes import end
 from .executor import Executor
 from .gate import Gate, Ticket
-from .loop import Turnstile, run_turn
+from .loop import run_turn
 from .message_history import MessageHistory, last_answer
 from .pipeline import Pipeline
 from .pool import Registry, ToolPool
@@ -197,11 +197,20 @@ class Session:
         """Tell the model something before its next message."""
         self._untold = (*self._untold, note)
 
-    async def compact(self, model: ModelProvider, instructions: str = "") -> bool:
-        """Shorten the conversation now. False if little would be gained, or a hook prevents it."""
+    async def compact(self, model: ModelProvider, instructions: str = "", *, entirely: bool = False) -> bool:
+        """Shorten the conversation now, `entirely` to nothing but a summary.
+
+        False if little would be gained, a hook prevents it, or the model writes no summary.
+        """
         if self.is_answering:
             raise RuntimeError("This session is answering a prompt. Wait for it, then compact.")
-        return await self._compact(model, "manual", instructions=instructions)
+        extent = "entirely" if entirely else "older"
+        return await self._compact(model, "manual", instructions=instructions, extent=extent)
+
+    def clear(self, model: ModelProvider) -> None:
+        """Forget the conversation so far. Files that were read there count as not read."""
+        if self.history:
+            self._adopt(without_turns(), model, self.compaction.meter.measure(self._request()))
 
     def executor(self) -> Executor:
         """For the calls of one message, with the tools and the facts of this moment."""
@@ -223,13 +232,12 @@ class Session:
 
     async def answer(self, prompt: Prompt, model: ModelProvider) -> TurnEnded:
         """One whole turn, reported as events."""
-        emit = self.pipeline.emit
         ended = TurnEnded("interrupted")
         self.turn += 1
         self.state.stopped = False
         self.model, self.provider = model.name, model
         asked = turn_of(prompt)
-        emit(TurnStarted(plain_text(asked.content)))
+        self.emit(TurnStarted(plain_text(asked.content)))
         try:
             ended = await self._answer(asked, model)
         except Exception as error:  # the turn's exit: watchers are notified, and the session continues
@@ -240,7 +248,7 @@ class Session:
                 if self.transcript:
                     await self.transcript.end_turn(ended.reason, ended.error)
             finally:  # the wait for the disk may be cancelled
-                emit(ended)
+                self.emit(ended)
         return ended
 
     async def _answer(self, asked: UserTurn, model: ModelProvider) -> TurnEnded:
@@ -250,9 +258,9 @@ class Session:
         context, self._opening = (*self._opening, *said.context), ()
         told = (Text(str(Note("hook", text))) for text in context)
         self.conversation.add_prompt(UserTurn((*asked.content, *told)) if context else asked)
-        at, blocked = self._turnstile(model), 0
+        blocked = 0
         while True:
-            ended = await run_turn(at)
+            ended = await run_turn(self, model)
             if self.hooks is None or ended.reason != "end" or self.state.stopped:
                 return ended
             said = await self.hooks.stopping(self.state.cwd, last_answer(self.history), blocked=blocked)
@@ -273,31 +281,7 @@ class Session:
                 return said
         return await self.hooks.prompt_submitted(self.state.cwd, prompt)
 
-    def _turnstile(self, model: ModelProvider) -> Turnstile:
-        return Turnstile(
-            conversation=self.conversation,
-            model=model,
-            emit=self.pipeline.emit,
-            request=self._next_request,
-            executor=self.executor,
-            notes=self._notes,
-            wrote=partial(self._wrote, model),
-            settled=self._wait_until_settled,
-            limit=lambda messages: self.limits.end_if_reached(messages, self.spending, model),
-            make_room=partial(self._make_room, model),
-            stopped=lambda: self.state.stopped,
-            may_go_on=self._may_go_on if self.hooks else None,
-            wait_for_news=self._wait_for_news,
-        )
-
-    async def _may_go_on(self, outcomes: Sequence[ToolOutcome]) -> TurnEnded | None:
-        assert self.hooks is not None, "only called where hooks are set"
-        said = await self.hooks.calls_finished(self.state.cwd, outcomes)
-        for text in said.context:
-            self.note(Note("hook", text))
-        return TurnEnded("stopped", said.stops or said.blocks) if said.stops or said.blocks else None
-
-    async def _wait_for_news(self) -> bool:
+    async def wait_for_news(self) -> bool:
         seconds = self.patience()
         return self.wait_for_report is not None and seconds > 0 and await self.wait_for_report(seconds)
 
@@ -326,7 +310,24 @@ class Session:
         )
         return self._facts
 
-    # What a turn works with
+    # What a turn needs: `TurnPort`
+
+    def emit(self, event: Event, /) -> None:
+        self.pipeline.emit(event)
+
+    def end_if_due(self, model: ModelProvider, messages: int) -> TurnEnded | None:
+        return self.limits.end_if_reached(messages, self.spending, model)
+
+    def is_stopped(self) -> bool:
+        return self.state.stopped
+
+    async def end_after_calls(self, outcomes: Sequence[ToolOutcome]) -> TurnEnded | None:
+        if self.hooks is None:
+            return None
+        said = await self.hooks.calls_finished(self.state.cwd, outcomes)
+        for text in said.context:
+            self.note(Note("hook", text))
+        return TurnEnded("stopped", said.stops or said.blocks) if said.stops or said.blocks else None
 
     def _request(self) -> Request:
         pool = self.registry.pool
@@ -340,7 +341,7 @@ class Session:
             effort=self.effort,
         )
 
-    def _next_request(self) -> Request:
+    def next_request(self) -> Request:
         self.conversation.sending()
         return self._mark_moved_prefix(self._request())
 
@@ -348,10 +349,10 @@ class Session:
         """Report it if what precedes the conversation differs from last time."""
         last, self._last_request = self._last_request, request
         if last is not None and (request.tools != last.tools or request.system != last.system):
-            self.pipeline.emit(PrefixMoved(_what_moved(last, request)))
+            self.emit(PrefixMoved(_what_moved(last, request)))
         return request
 
-    async def _notes(self) -> list[Note]:
+    async def collect_notes(self) -> list[Note]:
         notes, self._untold = list(self._untold), ()
         for source in self.note_sources:
             try:
@@ -360,7 +361,9 @@ class Session:
                 log.exception("%s could not say what changed", type(source).__name__)
         return notes
 
-    def _wrote(self, model: ModelProvider, turn: AssistantTurn | None, stopped: StopReason, usage: Usage) -> None:
+    def record_message(
+        self, model: ModelProvider, turn: AssistantTurn | None, stopped: StopReason, usage: Usage
+    ) -> None:
         self._add_spending(model, usage)
         self.compaction.note_usage(usage, len(self.history), model.facts, stays=turn is not None)
         if self.transcript is None:
@@ -370,7 +373,7 @@ class Session:
         elif usage != NOTHING:
             self.transcript.note_usage(model.name, usage)
 
-    def _wait_until_settled(self) -> None:
+    def record_state(self) -> None:
         if self.transcript:
             self.transcript.state(self.state)
 
@@ -378,22 +381,30 @@ class Session:
         if usage != NOTHING:
             self.spending.add(model.name, usage, model.facts)
 
-    async def _make_room(self, model: ModelProvider, overflowed: bool) -> bool:
+    async def make_room(self, model: ModelProvider, *, overflowed: bool) -> bool:
         compaction = self.compaction
         if overflowed:
-            return compaction.may_follow_overflow() and await self._compact(model, "auto", overflowed=True)
+            return compaction.may_follow_overflow() and await self._compact(model, "auto", extent="overflowed")
         return compaction.is_due(self._request(), model.facts) and await self._compact(model, "auto")
 
     async def _compact(
-        self, model: ModelProvider, trigger: Trigger, *, instructions: str = "", overflowed: bool = False
+        self, model: ModelProvider, trigger: Trigger, *, instructions: str = "", extent: Extent = "older"
     ) -> bool:
         compaction, request = self.compaction, self._request()
         before = compaction.meter.measure(request)
         reason = await compaction.before(trigger, instructions) if compaction.before else None
-        made = None if reason else await self._shorten(request, model, instructions, overflowed=overflowed)
+        made = None if reason else await self._shorten(request, model, instructions, extent)
         if made is None:
             compaction.put_off(model.facts)
             return False
+        self._adopt(made, model, before)
+        if compaction.after:
+            await compaction.after(trigger, made.summary)
+        return True
+
+    def _adopt(self, made: Shortened, model: ModelProvider, before: int) -> None:
+        """Go on with the conversation in its new form."""
+        compaction = self.compaction
         self.conversation.replace(made.turns)
         self._facts = None
         after = compaction.measure_result(self._request(), model.facts)
@@ -401,27 +412,24 @@ class Session:
             told(self.agent, standing(made.turns))
         if self.transcript:
             self.transcript.compaction(made.summary, kept=made.kept, whole=made.whole, before=before, after=after)
-        self.pipeline.emit(Compacted(before, after, made.how))
-        if compaction.after:
-            await compaction.after(trigger, made.summary)
-        return True
+        self.emit(Compacted(before, after, made.how))
 
     async def _shorten(
-        self, request: Request, model: ModelProvider, instructions: str, *, overflowed: bool
+        self, request: Request, model: ModelProvider, instructions: str, extent: Extent
     ) -> Shortened | None:
-        if overflowed:
-            self.pipeline.emit(PrefixMoved("compaction"))  # the summary is asked for without older results
+        if extent == "overflowed":
+            self.emit(PrefixMoved("compaction"))  # the summary is asked for without older results
         try:
             return await shorten(
                 self._mark_moved_prefix(request),
                 model,
                 notes=self.compaction.notes(self.agent),
                 instructions=instructions,
-                overflowed=overflowed,
+                extent=extent,
                 used=partial(self._add_side_spending, model),
             )
         finally:  # whatever comes of it, what is asked next does not begin with the question for a summary
-            self.pipeline.emit(PrefixMoved("compaction"))
+            self.emit(PrefixMoved("compaction"))
 
     def _add_side_spending(self, model: ModelProvider, usage: Usage) -> None:
         """For a message that is not part of the conversation."""

@@ -6,7 +6,7 @@ Writing is appending, so the two-thousandth turn costs what the twentieth does. 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,11 +15,13 @@ from ..core.model import AssistantTurn, ResultTurn, StopReason, Usage, UserTurn
 from ..core.ports import TranscriptStore
 from ..core.state import SessionState
 from ..core.threads import in_a_thread
-from .transcript_entries import assistant_fields, line_of, results_fields, usage_fields, user_fields
+from .transcript_entries import assistant_fields, line_of, notes_fields, results_fields, usage_fields, user_fields
 
 log = logging.getLogger(__name__)
 
-VERSION = 1
+FORMAT = 2
+LINKED = ("user", "assistant", "system")
+"""The types whose entries form the chain of `parentUuid`; the others name the entry before them and are not named."""
 CWD, FOUND, VALUE = "cwd", "found_tools", "value:"
 """The keys of state entries; the last one is a prefix for a tool's own key."""
 
@@ -35,50 +37,65 @@ class Transcript:
         agent: str = "main",
         parent: str | None = None,
         meta: Mapping[str, Any] | None = None,
+        cwd: str = "",
+        surroundings: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
-        """`meta` says where the session runs and what it comes from; it precedes the first entry."""
+        """`meta` says where the session runs and what it comes from; it precedes the first entry.
+
+        `surroundings` are fields of every entry; they are looked up with each prompt.
+        """
         self._store = store
         self._session_id = session_id
         self._agent = agent
         self._parent = parent
         self._meta = meta
+        self._cwd = cwd
+        self._surroundings = surroundings
+        self._around: Mapping[str, Any] | None = None
         self._known: dict[str, Any] = {}
         self.problem = ""
         """Why it is not complete, if it is not."""
 
     def of_agent(self, agent: str) -> Transcript:
         """For the entries of another agent in the same record."""
-        return Transcript(self._store, self._session_id, agent=agent)
+        around = self._surroundings
+        return Transcript(self._store, self._session_id, agent=agent, cwd=self._cwd, surroundings=around)
 
     def user(self, turn: UserTurn) -> None:
+        self._around = None
         self._write("user", user_fields(turn))
 
     def notes(self, texts: tuple[str, ...], *, apart: bool = False) -> None:
         """What was appended to the last turn before the model read it; or `apart`, if the model had already read it."""
-        self._write("notes", {"texts": list(texts), "apart": apart})
+        self._write("user", {"isMeta": True, "apart": apart, **notes_fields(texts)}, kind="notes")
 
     def assistant(self, turn: AssistantTurn, *, model: str, stopped: StopReason, usage: Usage) -> None:
         """Written before the calls that change something run, so that they are recorded even after a crash."""
-        self._write(
-            "assistant", {**assistant_fields(turn), "model": model, "stopped": stopped, "usage": usage_fields(usage)}
-        )
+        self._write("assistant", assistant_fields(turn, model=model, stopped=stopped, usage=usage))
 
     def results(self, turn: ResultTurn) -> None:
-        self._write("results", results_fields(turn))
+        self._write("user", results_fields(turn), kind="results")
 
     def note_usage(self, model: str, usage: Usage) -> None:
         """For a message that does not stay in the conversation."""
-        self._write("usage", {"model": model, "usage": usage_fields(usage)})
+        self._write("usage", {"message": {"model": model, "usage": usage_fields(usage)}})
 
     def compaction(self, summary: str, *, kept: int, whole: int, before: int, after: int) -> None:
-        """See `compaction.shorter`; sizes are estimates in tokens."""
-        fields = {"summary": summary, "kept": kept, "whole": whole, "before": before, "after": after}
-        self._write("compaction", fields)
+        """See `compaction.shorter`; sizes are estimates in tokens.
+
+        The boundary is for other programs; what a conversation is restored from is the entry behind it.
+        """
+        boundary = {"subtype": "compact_boundary", "content": "Conversation compacted"}
+        self._write("system", {**boundary, "compactMetadata": {"trigger": "auto", "preTokens": before}})
+        sizes = {"kept": kept, "whole": whole, "before": before, "after": after}
+        message = {"role": "user", "content": summary}
+        self._write("user", {"isCompactSummary": True, **sizes, "message": message}, kind="compaction")
 
     def state(self, state: SessionState) -> None:
         """The parts of the state that changed since they were last written."""
         now = {CWD: state.cwd, FOUND: state.found_tools, **{VALUE + key: value for key, value in state.values.items()}}
         known, self._known = self._known, now
+        self._cwd = state.cwd
         for key, value in now.items():
             if key not in known or not (known[key] is value or known[key] == value):
                 self._write("state", {"key": key, "value": value})
@@ -91,17 +108,21 @@ class Transcript:
         except OSError as problem:
             self._complain(problem)
 
-    def _write(self, kind: str, fields: Mapping[str, Any]) -> None:
+    def _write(self, type: str, fields: Mapping[str, Any], *, kind: str = "") -> None:
         if self._meta is not None:
             meta, self._meta = self._meta, None
-            self._write("meta", {"version": VERSION, **meta})
-        entry = entry_about(kind, self._parent, self._session_id, self._agent, fields)
+            self._write("meta", {"format": FORMAT, **meta})
+        if self._around is None:
+            self._around = self._surroundings()
+        around = {"cwd": self._cwd, **self._around}
+        entry = new_entry(type, self._parent, self._session_id, self._agent, {**around, **fields}, kind=kind)
         try:
             self._store.append(line_of(entry))
         except (OSError, TypeError, ValueError, RecursionError) as problem:
             self._complain(problem)
         else:
-            self._parent = entry["uuid"]
+            if type in LINKED:
+                self._parent = entry["uuid"]
 
     def _complain(self, problem: Exception) -> None:
         if not self.problem:
@@ -111,19 +132,22 @@ class Transcript:
 
 def first_line(session_id: str, meta: Mapping[str, Any]) -> bytes:
     """The line that a transcript begins with whose other lines come from elsewhere."""
-    return line_of(entry_about("meta", None, session_id, "main", {"version": VERSION, **meta}))
+    return line_of(new_entry("meta", None, session_id, "main", {"format": FORMAT, **meta}))
 
 
-def entry_about(
-    kind: str, parent: str | None, session_id: str, agent: str, fields: Mapping[str, Any]
+def new_entry(
+    type: str, parent: str | None, session_id: str, agent: str, fields: Mapping[str, Any], *, kind: str = ""
 ) -> dict[str, Any]:
-    """With what every entry has."""
+    """With what every entry has. `type` is what other programs know it as, and `kind` what it is here, if different."""
     return {
-        "type": kind,
+        "type": type,
+        **({"kind": kind} if kind else {}),
         "uuid": new_uuid(),
-        "parent": parent,
-        "session": session_id,
-        "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "parentUuid": parent,
+        "sessionId": session_id,
+        "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "agent": agent,
+        "isSidechain": agent != "main",
+        **({"agentId": agent.rpartition("/")[2]} if agent != "main" else {}),
         **fields,
     }

@@ -1,4 +1,8 @@
-"""Turns as lines of JSON, and back. What is written keeps every character that the model wrote."""
+"""Turns as lines of JSON, and back. What is written keeps every character that the model wrote.
+
+A turn is stored as the `message` of its entry, in the form of the Messages API, which is the one that programs that
+read transcripts know (docs/adr/0022-transcripts-others-read.md).
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from typing import Any, assert_never, cast
 
-from ..core.calls import ToolCall
+from ..core.calls import ServiceFields, ToolCall
 from ..core.content import Block, Document, Image, Text
-from ..core.model import AssistantPart, AssistantTurn, ResultTurn, Thought, ToolResult, Usage, UserTurn
+from ..core.ids import new_uuid
+from ..core.model import AssistantPart, AssistantTurn, ResultTurn, StopReason, Thought, ToolResult, Usage, UserTurn
+from .first_entries import modern_entry
+
+STOP_REASONS: Mapping[StopReason, str] = {"end": "end_turn"}
+"""Where the name in the Messages API is another."""
 
 
 class UnreadableEntry(ValueError):
@@ -25,14 +34,20 @@ def line_of(entry: Mapping[str, Any]) -> bytes:
 
 
 def entry_of(line: bytes) -> dict[str, Any]:
-    """Raises `UnreadableEntry`."""
+    """In the form of today, whenever it was written. Raises `UnreadableEntry`."""
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError):
         raise UnreadableEntry("not JSON") from None
     if not isinstance(entry, dict):
         raise UnreadableEntry("not an object")
-    return cast(dict[str, Any], entry)
+    return modern_entry(cast(dict[str, Any], entry))
+
+
+def kind_of(entry: Mapping[str, Any]) -> str:
+    """What an entry is here; `type` is what it is for other programs, and the same for most."""
+    kind: object = entry.get("kind") or entry.get("type")
+    return kind if isinstance(kind, str) else ""
 
 
 def _plain(value: Any) -> Any:
@@ -52,28 +67,57 @@ _ESCAPED = json.JSONEncoder(separators=(",", ":"), default=_plain)
 
 
 def user_fields(turn: UserTurn) -> dict[str, Any]:
-    return {"content": [_block(block) for block in turn.content]}
+    return {"message": {"role": "user", "content": _contents(turn.content)}}
 
 
-def assistant_fields(turn: AssistantTurn) -> dict[str, Any]:
-    return {"parts": [_part(part) for part in turn.parts]}
+def notes_fields(texts: Sequence[str]) -> dict[str, Any]:
+    return {"message": {"role": "user", "content": _contents(tuple(map(Text, texts)))}}
+
+
+def assistant_fields(turn: AssistantTurn, *, model: str, stopped: StopReason, usage: Usage) -> dict[str, Any]:
+    message = {
+        "id": f"msg_{new_uuid()}",
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": [_part(part) for part in turn.parts],
+        "stop_reason": STOP_REASONS.get(stopped, stopped),
+        "stop_sequence": None,
+        "usage": usage_fields(usage),
+    }
+    return {"message": message}
 
 
 def results_fields(turn: ResultTurn) -> dict[str, Any]:
+    """Results, and behind them the messages that they added."""
     results = [
-        {"call": one.call_id, "content": [_block(block) for block in one.content], "error": one.is_error}
+        {
+            "type": "tool_result",
+            "tool_use_id": one.call_id,
+            "content": _contents(one.content),
+            **({"is_error": True} if one.is_error else {}),
+        }
         for one in turn.results
     ]
-    return {"results": results, **({"messages": list(turn.messages)} if turn.messages else {})}
+    return {"message": {"role": "user", "content": [*results, *(_block(Text(text)) for text in turn.messages)]}}
 
 
 def usage_fields(usage: Usage) -> dict[str, int]:
     return {
-        "input": usage.input_tokens,
-        "output": usage.output_tokens,
-        "cache_read": usage.cache_read_tokens,
-        "cache_write": usage.cache_write_tokens,
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cache_read_input_tokens": usage.cache_read_tokens,
+        "cache_creation_input_tokens": usage.cache_write_tokens,
     }
+
+
+def _contents(blocks: Sequence[Block]) -> str | list[dict[str, Any]]:
+    """One text is written as a string: scripts that look for what was said expect that."""
+    match blocks:
+        case [Text(text)]:
+            return text
+        case _:
+            return [_block(block) for block in blocks]
 
 
 def _block(block: Block) -> dict[str, Any]:
@@ -81,24 +125,35 @@ def _block(block: Block) -> dict[str, Any]:
         case Text(text):
             return {"type": "text", "text": text}
         case Image(media_type, data):
-            return {"type": "image", "media_type": media_type, "base64": data}
+            return {"type": "image", "source": _base64(media_type, data)}
         case Document(media_type, data, title):
-            return {"type": "document", "media_type": media_type, "base64": data, "title": title}
+            return {"type": "document", "source": _base64(media_type, data), "title": title}
         case _:
             assert_never(block)
+
+
+def _base64(media_type: str, data: str) -> dict[str, str]:
+    return {"type": "base64", "media_type": media_type, "data": data}
 
 
 def _part(part: AssistantPart) -> dict[str, Any]:
     match part:
         case Text(text):
             return {"type": "text", "text": text}
-        case Thought(text, signature, redacted):
-            return {"type": "thought", "text": text, "signature": signature, "redacted": redacted}
-        case ToolCall(id, name, arguments, malformed):
-            call = {"type": "call", "id": id, "name": name, "arguments": arguments}
+        case Thought(text, signature, "", extras):
+            return {"type": "thinking", "thinking": text, "signature": signature, **_extras(extras)}
+        case Thought(text, signature, redacted, extras):
+            open_part = {"thinking": text, "signature": signature} if text or signature else {}
+            return {"type": "redacted_thinking", "data": redacted, **open_part, **_extras(extras)}
+        case ToolCall(id, name, arguments, malformed, extras):
+            call = {"type": "tool_use", "id": id, "name": name, "input": arguments, **_extras(extras)}
             return call if malformed is None else {**call, "malformed": malformed}
         case _:
             assert_never(part)
+
+
+def _extras(extras: ServiceFields | None) -> dict[str, Any]:
+    return {"extras": {"origin": extras.origin, "fields": extras.fields}} if extras else {}
 
 
 # And back
@@ -106,23 +161,27 @@ def _part(part: AssistantPart) -> dict[str, Any]:
 
 def user_turn(entry: Mapping[str, Any]) -> UserTurn:
     """Raises `UnreadableEntry`, like the others here."""
-    return UserTurn(tuple(_read_block(block) for block in _list(entry, "content")))
+    return UserTurn(_read_contents(_message(entry)))
+
+
+def note_texts(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(block.text for block in _read_contents(_message(entry)) if isinstance(block, Text))
 
 
 def assistant_turn(entry: Mapping[str, Any]) -> AssistantTurn:
-    return AssistantTurn(tuple(_read_part(part) for part in _list(entry, "parts")))
+    return AssistantTurn(tuple(_read_part(part) for part in _list(_message(entry), "content")))
 
 
 def result_turn(entry: Mapping[str, Any]) -> ResultTurn:
-    results = tuple(
-        ToolResult(
-            _text(one, "call"),
-            tuple(_read_block(block) for block in _list(one, "content")),
-            one.get("error") is True,
-        )
-        for one in _list(entry, "results")
-    )
-    return ResultTurn(results, texts(entry, "messages") if "messages" in entry else ())
+    results: list[ToolResult] = []
+    messages: list[str] = []
+    for block in _list(_message(entry), "content"):
+        if block.get("type") == "tool_result":
+            is_error = block.get("is_error") is True
+            results.append(ToolResult(_text(block, "tool_use_id"), _read_contents(block), is_error))
+        else:
+            messages.append(_text(block, "text"))
+    return ResultTurn(tuple(results), tuple(messages))
 
 
 def texts(entry: Mapping[str, Any], key: str) -> tuple[str, ...]:
@@ -132,32 +191,60 @@ def texts(entry: Mapping[str, Any], key: str) -> tuple[str, ...]:
     return tuple(cast(list[str], values))
 
 
+def _message(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    message = entry.get("message")
+    if not isinstance(message, dict):
+        raise UnreadableEntry("an entry without its message")
+    return cast(dict[str, Any], message)
+
+
+def _read_contents(holder: Mapping[str, Any]) -> tuple[Block, ...]:
+    if isinstance(said := holder.get("content"), str):
+        return (Text(said),)
+    return tuple(_read_block(block) for block in _list(holder, "content"))
+
+
 def _read_block(block: Mapping[str, Any]) -> Block:
-    match block.get("type"):
-        case "text":
+    match block:
+        case {"type": "text"}:
             return Text(_text(block, "text"))
-        case "image":
-            return Image(_text(block, "media_type"), _text(block, "base64"))
-        case "document":
-            return Document(_text(block, "media_type"), _text(block, "base64"), _text(block, "title"))
-        case other:
-            raise UnreadableEntry(f"no such block: {other}")
+        case {"type": "image", "source": {"media_type": str(media_type), "data": str(data)}}:
+            return Image(media_type, data)
+        case {"type": "document", "source": {"media_type": str(media_type), "data": str(data)}}:
+            return Document(media_type, data, _text(block, "title"))
+        case _:
+            raise UnreadableEntry(f"not a block that is known: {block.get('type')}")
 
 
 def _read_part(part: Mapping[str, Any]) -> AssistantPart:
     match part.get("type"):
         case "text":
             return Text(_text(part, "text"))
-        case "thought":
-            return Thought(_text(part, "text"), _text(part, "signature"), _text(part, "redacted"))
-        case "call":
-            arguments = part.get("arguments")
+        case "thinking":
+            return Thought(_text(part, "thinking"), _text(part, "signature"), extras=_read_extras(part))
+        case "redacted_thinking":
+            text, signature = (_text(part, key) if key in part else "" for key in ("thinking", "signature"))
+            return Thought(text, signature, _text(part, "data"), _read_extras(part))
+        case "tool_use":
+            arguments = part.get("input")
             if not isinstance(arguments, dict):
                 raise UnreadableEntry("a call without arguments")
             malformed = _text(part, "malformed") if "malformed" in part else None
-            return ToolCall(_text(part, "id"), _text(part, "name"), cast(dict[str, Any], arguments), malformed)
+            id, name, extras = _text(part, "id"), _text(part, "name"), _read_extras(part)
+            return ToolCall(id, name, cast(dict[str, Any], arguments), malformed, extras)
         case other:
-            raise UnreadableEntry(f"no such part: {other}")
+            raise UnreadableEntry(f"not a part that is known: {other}")
+
+
+def _read_extras(part: Mapping[str, Any]) -> ServiceFields | None:
+    """Without those that cannot be read: the service then gets a turn without them."""
+    extras = part.get("extras")
+    if not isinstance(extras, dict):
+        return None
+    origin, fields = (cast(dict[str, Any], extras).get(key) for key in ("origin", "fields"))
+    if not isinstance(origin, str) or not isinstance(fields, dict):
+        return None
+    return ServiceFields(origin, cast(dict[str, Any], fields))
 
 
 def _text(fields: Mapping[str, Any], key: str) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, assert_never, cast
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, assert_never, cast
 
 from ..core.calls import ToolCall
 from ..core.content import Block, Document, Image, Text
 from ..core.model import AssistantPart, AssistantTurn, Request, ResultTurn, Thought, Turn, Usage, UserTurn
+
+if TYPE_CHECKING:
+    from ..core.tool import ToolSpec
 
 CHARACTERS = 3
 """To a token: less than most texts have, since too early is better than too late."""
@@ -63,8 +66,15 @@ def estimate(turns: Sequence[Turn]) -> int:
 
 def _around(request: Request) -> int:
     """What precedes the conversation in each request."""
-    tools = sum(len(spec.description) // CHARACTERS + TOOL for spec in request.tools)
-    return len(request.system) // CHARACTERS + tools
+    return estimate_text(request.system) + estimate_tools(request.tools)
+
+
+def estimate_text(text: str) -> int:
+    return len(text) // CHARACTERS
+
+
+def estimate_tools(specs: Iterable[ToolSpec]) -> int:
+    return sum(estimate_text(spec.description) + TOOL for spec in specs)
 
 
 def _size(turn: Turn) -> int:
@@ -81,8 +91,8 @@ def _part(part: AssistantPart) -> int:
     match part:
         case Text(text):
             return len(text)
-        case Thought(text, signature, redacted):
-            return len(text) + len(signature) + len(redacted)
+        case Thought(text, signature, redacted, extras):
+            return len(text) + len(signature) + len(redacted) + (_value(extras.fields) if extras else 0)
         case ToolCall():
             return len(part.name) + _value(part.arguments) + len(part.malformed or "")
         case _:

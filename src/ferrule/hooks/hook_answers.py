@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import count
 from typing import Any, Final, assert_never, cast
 
@@ -76,7 +76,7 @@ class HookAnswers:
     """Those of one session. Satisfies `hooks.hook.Answering`."""
 
     def __init__(
-        self, session: Callable[[], Session], small: SmallModel, servers: McpServers | None, models: ModelSource | None
+        self, session: Session, small: SmallModel, servers: McpServers | None, models: ModelSource | None
     ) -> None:
         """`models` returns models other than the session's, by name."""
         self._session = session
@@ -109,7 +109,7 @@ class HookAnswers:
             raise ServiceFailed(f"the model did not answer: {error}") from None
 
     async def _of_agent(self, asked: AgentPrompt, payload: Payload) -> str:
-        session = self._session()
+        session = self._session
         model = self._model_named(asked.model) if asked.model else session.provider
         if model is None:
             raise ServiceFailed("no model is available for an agent")

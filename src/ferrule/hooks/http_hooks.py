@@ -41,7 +41,7 @@ def posting(said: Mapping[str, Any], addresses: Addresses, environment: Mapping[
     try:
         url = Url.parse(said["url"])
     except BadUrl as error:
-        raise HookError(f"its `url` cannot be used: {error}.") from None
+        raise HookError(f"its `url` cannot be used: it {error}.") from None
     if addresses.allowed is not None and not _is_among(str(url), addresses.allowed):
         raise HookError(f"{url} is not among `allowedHttpHookUrls`.")
     variables = frozenset[str](said.get("allowedEnvVars", ()))

@@ -54,9 +54,12 @@ class AgentLifecycle:
     async def compacting(self, cwd: str, *, trigger: Literal["manual", "auto"], instructions: str = "") -> TurnWords:
         return await self._tell_all("PreCompact", cwd, trigger=trigger, custom_instructions=instructions)
 
-    async def compacted(self, cwd: str, *, trigger: Literal["manual", "auto"], summary: str) -> None:
+    async def compacted(
+        self, cwd: str, *, trigger: Literal["manual", "auto"], summary: str, model: str = ""
+    ) -> TurnWords:
         """No further event: only the session itself is reported as started again."""
         await self._tell_all("PostCompact", cwd, trigger=trigger, compact_summary=summary)
+        return TurnWords()
 
     async def _tell_all(self, event: str, cwd: str, **fields: Any) -> TurnWords:
         return _join([await one.tell(event, cwd, **fields, **self._who) for one in self._told])
@@ -179,8 +182,12 @@ class Lifecycle:
     async def compacting(self, cwd: str, *, trigger: Literal["manual", "auto"], instructions: str = "") -> TurnWords:
         return await self.tell("PreCompact", cwd, trigger=trigger, custom_instructions=instructions)
 
-    async def compacted(self, cwd: str, *, trigger: Literal["manual", "auto"], summary: str) -> TurnWords:
-        return await self.tell("PostCompact", cwd, trigger=trigger, compact_summary=summary)
+    async def compacted(
+        self, cwd: str, *, trigger: Literal["manual", "auto"], summary: str, model: str = ""
+    ) -> TurnWords:
+        """Then the session is reported as started again, and what those hooks say is returned."""
+        await self.tell("PostCompact", cwd, trigger=trigger, compact_summary=summary)
+        return await self.session_started(cwd, source="compact", model=model)
 
     async def tell(self, event: str, cwd: str, /, **fields: Any) -> TurnWords:
         """Any event, with its fields in addition to the common ones."""

@@ -42,13 +42,23 @@ def git_facts(folder: str) -> GitFacts | None:
     own = _git_folder(checkout.root)
     common = _common_folder(own)
     head = _line(os.path.join(own, "HEAD")) or ""
-    branch = head.removeprefix("ref: ").removeprefix("refs/heads/") if head.startswith("ref: ") else None
     return GitFacts(
         root=checkout.root,
-        branch=branch,
+        branch=_branch_in(head),
         commits=_commits(common, _commit_of(head, own, common)),
         changed=find_changed_files(checkout.root, os.path.join(own, "index")),
     )
+
+
+def checked_out_branch(folder: str) -> str:
+    """Empty outside of a checkout, and where no branch is checked out."""
+    checkout = checkout_of(folder)
+    head = _line(os.path.join(_git_folder(checkout.root), "HEAD")) if checkout else None
+    return _branch_in(head or "") or ""
+
+
+def _branch_in(head: str) -> str | None:
+    return head.removeprefix("ref: ").removeprefix("refs/heads/") if head.startswith("ref: ") else None
 
 
 def _git_folder(root: str) -> str:

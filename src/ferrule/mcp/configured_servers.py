@@ -14,8 +14,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ..core.values import plain_value
-from ..settings.layers import Layered, Sourced
+from ..settings.layers import Layered
 from ..settings.levels import Level, Source
+from ..settings.settings_entries import Entry
 from ..settings.settings_files import PROJECT_SERVERS
 from .config import Remote, ServerConfig, Stdio, Transport
 from .naming import server_parts
@@ -122,7 +123,7 @@ def _transport(entry: Mapping[str, Any], expand: Expansion, cwd: str) -> Transpo
     )
 
 
-def _is_wanted(name: str, found: Sourced[Mapping[str, Any]], layered: Layered, warnings: list[str]) -> bool:
+def _is_wanted(name: str, found: Entry, layered: Layered, warnings: list[str]) -> bool:
     """Whether no list of names leaves it out. These lists apply to .mcp.json only."""
     if not found.source.path.endswith(f"/{PROJECT_SERVERS}"):
         return True

@@ -15,6 +15,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Final, Generic, TypeVar, cast
 
+from ..core.ports import Paths
 from ..core.values import plain_value
 
 _WILD: Final = re.compile(r"[*?\[\\]")
@@ -40,6 +41,15 @@ class Places:
     home: tuple[str, ...]
     roots: tuple[str, ...] = ()
     """The workspace and the additional directories: what may be read without a rule."""
+
+    @classmethod
+    def resolve(cls, paths: Paths, *, cwd: str, home: str, roots: Iterable[str]) -> Places:
+        """For absolute folders."""
+
+        def forms(*folders: str) -> tuple[str, ...]:
+            return tuple(dict.fromkeys(form for folder in folders for form in (folder, paths.resolve(folder)[0])))
+
+        return cls(cwd=forms(cwd), home=forms(home), roots=forms(*roots))
 
     def of(self, anchor: Anchor, base: str | None) -> tuple[str, ...]:
         """The folders of an anchor; `base` is that of the rule's source, if it is not the working directory."""

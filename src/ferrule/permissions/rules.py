@@ -7,6 +7,7 @@ with its text: it is never read as something wider.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from ..core.values import frozen_value
 from ..core.verdicts import Behavior
@@ -57,14 +58,6 @@ class Rule:
         return f"`{self.text}` in {self.origin}"
 
 
-@frozen_value
-class RuleReading:
-    """The rules of a list, and a warning for each invalid entry."""
-
-    rules: tuple[Rule, ...]
-    warnings: tuple[str, ...]
-
-
 def parse_rule(text: str, behavior: Behavior, origin: Origin | str) -> Rule:
     """
     >>> parse_rule("Read(*)", Behavior.DENY, "--deny").is_whole
@@ -92,13 +85,10 @@ def parse_rules(texts: Iterable[str], behavior: Behavior, origin: Origin | str) 
     return tuple(parse_rule(text, behavior, origin) for text in texts)
 
 
-def read_rules(texts: Iterable[tuple[str, Origin]], behavior: Behavior) -> RuleReading:
-    """The rules among the texts. Invalid ones are left out, with a warning for each."""
+def parse_valid_rules(texts: Iterable[str], behavior: Behavior, origin: Origin | str) -> tuple[Rule, ...]:
+    """Those that are valid. For rules that allow, or that nobody relies on: what is left out allows nothing."""
     rules: list[Rule] = []
-    warnings: list[str] = []
-    for text, origin in texts:
-        try:
+    for text in texts:
+        with suppress(RuleError):
             rules.append(parse_rule(text, behavior, origin))
-        except RuleError as error:
-            warnings.append(f"{error} The rule is skipped.")
-    return RuleReading(tuple(rules), tuple(warnings))
+    return tuple(rules)

@@ -46,6 +46,7 @@ class AnthropicModel(ServiceModel):
             model=model,
             key_variable="ANTHROPIC_API_KEY",
             url_variable="ANTHROPIC_BASE_URL",
+            wire="messages",
         )
         super().__init__(
             service,

@@ -53,7 +53,7 @@ def open_model(
         return opened(bare, environ, client, retries)
     except BadUrl as error:
         variable = f"{service.upper()}_BASE_URL"
-        raise ModelError(f"{variable} is not a usable URL: {error}. Correct it, or unset it.", "request") from None
+        raise ModelError(f"{variable} is not a usable URL: it {error}. Correct it, or unset it.", "request") from None
 
 
 def is_short(name: str) -> bool:

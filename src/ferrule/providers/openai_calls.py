@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from ..core.calls import ToolCall
+from ..core.calls import ServiceFields, ToolCall
 from ..core.model import CallDelta, CallReady, ModelEvent
 from .json_fragments import encode_json
+from .service_fields import merge_pieces
+
+KNOWN = frozenset({"index", "id", "type", "function"})
 
 
 @dataclass(slots=True)
@@ -20,6 +23,7 @@ class _Call:
     id: str
     name: str = ""
     pieces: list[str] = field(default_factory=list[str])
+    extras: dict[str, Any] = field(default_factory=dict[str, Any])
     is_ready: bool = False
 
     @property
@@ -36,9 +40,13 @@ class CallsInProgress:
     still incomplete then waits for the end, since services may interleave two.
     """
 
-    def __init__(self, taken: set[str]) -> None:
-        """`taken` are the ids that earlier messages used: some services restart numbering in every message."""
+    def __init__(self, taken: set[str], origin: str = "") -> None:
+        """`taken` are the ids that earlier messages used: some services restart numbering in every message.
+
+        Fields that are not understood are kept for `origin`, which sent them.
+        """
         self._taken = taken
+        self._origin = origin
         self._calls: list[_Call] = []
 
     @property
@@ -58,6 +66,8 @@ class CallsInProgress:
             yield from self._ready(whole_only=True)
             call = self._begin_call(piece)
         call.name = call.name or name
+        for key in piece.keys() - KNOWN:
+            call.extras[key] = merge_pieces(call.extras.get(key), piece[key])
         if name and not call.pieces:
             yield CallDelta(call.id, call.name)
         if arguments and not call.is_ready:
@@ -76,7 +86,8 @@ class CallsInProgress:
                 return
             call.is_ready = True
             text = "".join(call.pieces)
-            yield CallReady(ToolCall.from_text(call.id, call.name, "" if text.strip() == "null" else text))
+            extras = ServiceFields(self._origin, call.extras) if call.extras else None
+            yield CallReady(ToolCall.from_text(call.id, call.name, "" if text.strip() == "null" else text, extras))
 
     def _find_call(self, piece: dict[str, Any], name: str, arguments: str) -> _Call | None:
         """The call that the piece belongs to; `None` if it begins one."""

@@ -36,6 +36,7 @@ class OpenAiModel(ServiceModel):
             model=model,
             key_variable="OPENAI_API_KEY",
             url_variable="OPENAI_BASE_URL",
+            wire="chat",
         )
         ids: set[str] = set()
         super().__init__(
@@ -43,6 +44,8 @@ class OpenAiModel(ServiceModel):
             facts=facts,
             client=client,
             retries=retries,
-            body=OpenAiBodies(model, limit_name="max_completion_tokens" if is_openai else "max_tokens").body,
-            reader=lambda: OpenAiReader(service, CallsInProgress(ids)),
+            body=OpenAiBodies(
+                model, limit_name="max_completion_tokens" if is_openai else "max_tokens", origin=service.origin
+            ).body,
+            reader=lambda: OpenAiReader(service, CallsInProgress(ids, service.origin)),
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, assert_never, cast
 
-from ..core.calls import ToolCall
+from ..core.calls import ServiceFields, ToolCall
 from ..core.content import Block, Document, Image, Text, encodable
 from ..core.model import (
     AssistantTurn,
@@ -29,6 +29,7 @@ from ..core.model import (
 from .json_fragments import ToolFragments, TurnFragments, encode_json, join_fragments
 from .openai_calls import CallsInProgress
 from .service_errors import ServiceAddress, cut, trouble_of_report, unreadable
+from .service_fields import fields_from, merge_pieces
 from .service_requests import DONE, parse_object
 from .sse import ServerSentEvent
 
@@ -38,15 +39,25 @@ if TYPE_CHECKING:
 StopReason = Literal["end", "tool_use", "max_tokens", "refusal"]
 _Content: TypeAlias = str | list[dict[str, Any]]
 
+REASONING_FIELDS = ("reasoning_content", "reasoning")
+"""Two names for readable reasoning. Services that want it back want it under the name they used."""
+REASONING_NAME = "reasoning_name"
+RETURNED = ("reasoning_details", "thinking_blocks", "extra_content")
+"""What else some services send with a message and want back: signed or encrypted reasoning."""
+
 
 class OpenAiBodies:
     """Request bodies; what was sent once is never encoded again."""
 
-    def __init__(self, model: str, *, limit_name: str) -> None:
-        """`limit_name` is the service's parameter for the longest answer; new models and old servers differ."""
+    def __init__(self, model: str, *, limit_name: str, origin: str = "") -> None:
+        """`limit_name` is the service's parameter for the longest answer; new models and old servers differ.
+
+        What came from `origin` in opaque fields is sent back to it.
+        """
         self._model = model
         self._limit_name = limit_name
-        self._turns = TurnFragments(_turn)
+        self._origin = origin
+        self._turns = TurnFragments(lambda turn: _turn(turn, origin))
         self._tools = ToolFragments(_tool)
 
     def body(self, request: Request) -> bytes:
@@ -70,7 +81,7 @@ class OpenAiBodies:
         """Consecutive messages of the user are merged: many chat templates require roles to alternate."""
         fragments = self._turns.of(history)
         for first, after in _runs_of_user(history, fragments):
-            messages = [message for turn in history[first:after] for message in _messages_of(turn)]
+            messages = [message for turn in history[first:after] for message in _messages_of(turn, self._origin)]
             fragments[first] = b",".join(map(encode_json, _merge(messages)))
             fragments[first + 1 : after] = [b""] * (after - first - 1)
         return fragments
@@ -125,18 +136,18 @@ def _tool(spec: ToolSpec) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def _turn(turn: Turn) -> bytes:
-    return b",".join(map(encode_json, _messages_of(turn)))
+def _turn(turn: Turn, origin: str) -> bytes:
+    return b",".join(map(encode_json, _messages_of(turn, origin)))
 
 
-def _messages_of(turn: Turn) -> list[dict[str, Any]]:
+def _messages_of(turn: Turn, origin: str) -> list[dict[str, Any]]:
     match turn:
         case UserTurn(content):
             return [{"role": "user", "content": _content(content)}]
         case ResultTurn(results, texts):
             return list(_results(results, texts))
         case AssistantTurn():
-            return list(_answer(turn))
+            return list(_answer(turn, origin))
         case _:
             assert_never(turn)
 
@@ -180,16 +191,30 @@ def _results(results: tuple[ToolResult, ...], texts: tuple[str, ...]) -> Iterato
         yield {"role": "user", "content": _content(tuple(shown))}
 
 
-def _answer(turn: AssistantTurn) -> Iterator[dict[str, Any]]:
-    calls = [_call(call) for call in turn.calls]
+def _answer(turn: AssistantTurn, origin: str) -> Iterator[dict[str, Any]]:
+    calls = [_call(call, origin) for call in turn.calls]
     if turn.text or calls:
         message: dict[str, Any] = {"role": "assistant", "content": turn.text or None}
+        message |= _reasoning(turn, origin)
         yield {**message, "tool_calls": calls} if calls else message
 
 
-def _call(call: ToolCall) -> dict[str, Any]:
+def _call(call: ToolCall, origin: str) -> dict[str, Any]:
     arguments = encode_json(dict(call.arguments)).decode()
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+    function = {"name": call.name, "arguments": arguments}
+    return {"id": call.id, "type": "function", "function": function, **fields_from(origin, call.extras)}
+
+
+def _reasoning(turn: AssistantTurn, origin: str) -> dict[str, Any]:
+    """The reasoning under the name that the service gave it, and whatever else it sent with the message."""
+    fields: dict[str, Any] = {}
+    for part in turn.parts:
+        if isinstance(part, Thought) and (own := dict(fields_from(origin, part.extras))):
+            name = own.pop(REASONING_NAME, None)
+            if name:
+                fields[name] = fields.get(name, "") + part.text
+            fields |= own
+    return fields
 
 
 class OpenAiReader:
@@ -199,6 +224,8 @@ class OpenAiReader:
         self._service = service
         self._calls = calls
         self._thought: list[str] = []
+        self._reasoning_name = ""
+        self._returned: dict[str, Any] = {}
         self._has_content = False
         self._refused = False
         self._finish: str | None = None
@@ -234,10 +261,12 @@ class OpenAiReader:
 
     def _choice(self, choice: dict[str, Any]) -> Iterator[ModelEvent]:
         delta: dict[str, Any] = choice.get("delta") or choice.get("message") or {}
-        if reasoning := delta.get("reasoning_content") or delta.get("reasoning"):
+        self._collect_returned(delta)
+        if name := next((name for name in REASONING_FIELDS if delta.get(name)), ""):
             self._has_content = True
-            self._thought.append(str(reasoning))
-            yield ThoughtDelta(str(reasoning))
+            self._reasoning_name = name
+            self._thought.append(str(delta[name]))
+            yield ThoughtDelta(str(delta[name]))
         if words := _words(delta.get("content")) or _words(delta.get("refusal")):
             yield from self._end_thought()
             self._has_content = True
@@ -255,8 +284,14 @@ class OpenAiReader:
 
     def _end_thought(self) -> Iterator[ModelEvent]:
         if self._thought:
-            yield ThoughtReady(Thought("".join(self._thought)))
+            extras = ServiceFields(self._service.origin, {REASONING_NAME: self._reasoning_name})
+            yield ThoughtReady(Thought("".join(self._thought), extras=extras))
             self._thought.clear()
+
+    def _collect_returned(self, delta: dict[str, Any]) -> None:
+        for name in RETURNED:
+            if value := delta.get(name):
+                self._returned[name] = merge_pieces(self._returned.get(name), value)
 
     def end(self, *, is_framed: bool) -> Iterable[ModelEvent]:
         """Without a stop reason, a marked end of a non-empty message is an end, if no call is incomplete."""
@@ -265,6 +300,8 @@ class OpenAiReader:
             raise cut(self._service)
         yield from self._end_thought()
         yield from self._calls.finish()
+        if self._returned:
+            yield ThoughtReady(Thought("", extras=ServiceFields(self._service.origin, self._returned)))
         yield Stopped(self._reason())
 
     def _reason(self) -> StopReason:

@@ -30,6 +30,13 @@ class ServiceAddress:
     model: str
     key_variable: str
     url_variable: str
+    wire: str = ""
+    """The name of the API's format, such as `chat`."""
+
+    @property
+    def origin(self) -> str:
+        """Where opaque fields come from. Another host, or another format of the same one, could not read them."""
+        return f"{self.wire}@{self.url.authority}"
 
 
 class Trouble(ModelError):

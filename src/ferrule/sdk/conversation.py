@@ -105,7 +105,7 @@ class Conversation:
             watch=self._watch,
             watch_last=self._watch_last,
             structured=opened.structured,
-            expand=opened.commands.expand,
+            prepare=opened.commands.prepare,
         )
         self._prompts: asyncio.Queue[Said | None] = asyncio.Queue()
         self._unstarted = 0

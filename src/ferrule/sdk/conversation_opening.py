@@ -12,13 +12,11 @@ from typing import Any, Final, cast
 
 from ..app.headless_run import SchemaError, StructuredOutput, read_schema
 from ..app.kept_sessions import TranscriptError
-from ..app.live_rules import Policy
 from ..app.session_opening import ModelBriefing, Which, open_conversation
 from ..app.session_opening import OpenedSession as Found
 from ..app.session_services import servers_of
 from ..app.session_settings import SessionParts, Settings
-from ..app.settings_interpretation import LEVELS, SettingsError
-from ..app.settings_sources import is_trusted_by, load_session_settings
+from ..app.settings_interpretation import load_session_settings
 from ..app.slash_commands import SlashCommands
 from ..core.model import ModelError
 from ..core.verdicts import Behavior
@@ -29,6 +27,7 @@ from ..host.files.checkpoints import Checkpoints
 from ..mcp.config import InProcess, ServerConfig
 from ..mcp.naming import server_parts, tool_name
 from ..mcp.servers import McpServers
+from ..permissions.live_rules import Policy
 from ..permissions.modes import Mode
 from ..permissions.rules import Rule, RuleError
 from ..providers.asked_model import AskedModel
@@ -36,6 +35,7 @@ from ..settings.levels import Level, SettingsPath
 from ..settings.reload import EVERY_LEVEL
 from ..settings.settings_files import SettingsKind
 from ..settings.settings_loading import load_text
+from ..settings.settings_sources import LEVELS, SettingsError, is_trusted_by
 from ..skills.skill_catalog import Skills
 from .errors import CannotOpen
 from .mirroring import Mirror
@@ -164,8 +164,7 @@ def _open(options: Options, mirror: Mirror | None) -> OpenedConversation:
     model = models.leading(options.model if isinstance(options.model, str) else None)
     if options.max_budget_usd is not None and model.facts.input_price is None:
         raise CannotOpen(f"The price of {model.name} is unknown, so a budget cannot be enforced. Leave the budget out.")
-    policy = Policy(settings.rules, settings.mode, hooks=settings.hooks)  # as long as nobody reloads it
-    rules = AddedRules(settings.reload or (lambda: policy))
+    rules = AddedRules(settings.policy_source())
     settings = replace(settings, reload=rules, servers=(*settings.servers, *_in_process(options)))
     structured = StructuredOutput(read_schema(json.dumps(options.output_schema))) if options.output_schema else None
     servers = servers_of(settings, options.questioner)
@@ -249,7 +248,7 @@ def _settings(options: Options, plugins: tuple[Plugin, ...]) -> tuple[Settings, 
         raise CannotOpen(f"{cwd} is not a directory. Give another `cwd`.")
     only = base.only_tools if options.builtin_tools is None else frozenset(options.builtin_tools)
     levels = _levels(options)
-    found = load_session_settings(
+    settings, found = load_session_settings(
         replace(base, cwd=cwd, only_tools=only, agents=(*base.agents, *options.agents)),
         settings=options.settings,
         flags=_flags(options, cwd),
@@ -263,7 +262,7 @@ def _settings(options: Options, plugins: tuple[Plugin, ...]) -> tuple[Settings, 
     )
     for warning in found.warnings:
         log.warning("%s", warning)
-    return _with_pages(found.settings, options, plugins), levels
+    return _with_pages(settings, options, plugins), levels
 
 
 def _telling(options: Options, levels: frozenset[Level]) -> ModelBriefing:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from ..app.session_settings import Settings
+from ..engine.first_entries import modern_entry
 from ..engine.transcript_entries import UnreadableEntry, entry_of, line_of
 from ..host.files.local_paths import LocalPaths
 from ..host.storage.transcript_files import TranscriptError, Transcripts, folder_name, lines_of
@@ -30,7 +31,7 @@ WITHIN: Final = 20.0
 """Seconds that a store may take to accept entries."""
 PAUSES: Final = (0.2, 0.8)
 """Seconds between one try and the next."""
-_FIRST: Final = ("type", "uuid", "parent", "session", "time", "agent")
+_FIRST: Final = ("type", "kind", "uuid", "parentUuid", "sessionId", "timestamp", "agent")
 """The first keys of a line. A store may return an entry with its keys in any order."""
 
 Entry = dict[str, Any]
@@ -158,7 +159,7 @@ def once(loaded: object) -> list[Entry]:
     for entry in cast(Sequence[object], loaded):
         match entry:
             case {"type": str(), "uuid": str(id)}:
-                entries.setdefault(id, cast(Entry, entry))
+                entries.setdefault(id, modern_entry(cast(Entry, entry)))
             case _:
                 raise CannotOpen(
                     "The session store returned an entry that is not valid in a transcript. Name another conversation."

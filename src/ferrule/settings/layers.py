@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final
 
-from ..core.values import named_value, plain_value
+from ..core.values import named_value
 from ..core.verdicts import Behavior
 from .levels import Level, Source
 from .settings_entries import Entry, Key
 from .settings_loading import Skipped
-
-T = TypeVar("T")
 
 ALLOW: Final = ("permissions", "allow")
 ASK: Final = ("permissions", "ask")
@@ -28,7 +26,7 @@ MODELS: Final = ("availableModels",)
 NO_HOOKS: Final = ("disableAllHooks",)
 
 _MANAGED_HOOKS: Final = ("allowManagedHooksOnly",)
-_BEHAVIORS: Final[Mapping[Key, Behavior]] = {ALLOW: Behavior.ALLOW, ASK: Behavior.ASK, DENY: Behavior.DENY}
+BEHAVIORS: Final[Mapping[Key, Behavior]] = {ALLOW: Behavior.ALLOW, ASK: Behavior.ASK, DENY: Behavior.DENY}
 _MANAGED_ONLY: Final[Mapping[Key, Callable[[Key], bool]]] = {
     ("allowManagedPermissionRulesOnly",): lambda key: key == ALLOW,
     _MANAGED_HOOKS: lambda key: key[0] == "hooks",
@@ -51,19 +49,6 @@ _DISABLED_BY: Final[Mapping[str, Key]] = {
 }
 
 
-@plain_value
-class Sourced(Generic[T]):
-    value: T
-    source: Source
-
-
-@plain_value
-class SourcedRule:
-    behavior: Behavior
-    text: str
-    source: Source
-
-
 @named_value
 class SourcedHook:
     event: str
@@ -78,31 +63,28 @@ class SourcedHook:
 class Layered:
     """All settings. Nothing in it is untrusted unless it was made from untrusted entries."""
 
-    values: Mapping[Key, Sourced[Any]]
-    lists: Mapping[Key, tuple[Sourced[Any], ...]]
+    values: Mapping[Key, Entry]
+    lists: Mapping[Key, tuple[Entry, ...]]
     """Those of the highest level first."""
     skipped: tuple[Skipped, ...] = ()
 
-    def value(self, *key: str) -> Sourced[Any] | None:
+    def value(self, *key: str) -> Entry | None:
         return self.values.get(key)
 
-    def items(self, *key: str) -> tuple[Sourced[Any], ...]:
+    def items(self, *key: str) -> tuple[Entry, ...]:
         return self.lists.get(key, ())
 
-    def limit(self, *key: str) -> tuple[Sourced[Any], ...] | None:
+    def limit(self, *key: str) -> tuple[Entry, ...] | None:
         """The items of an exclusive list; `None` if no file has one. It may be empty."""
         return None if key not in self.lists and key not in self.values else self.items(*key)
 
     @property
-    def rules(self) -> tuple[SourcedRule, ...]:
-        return tuple(
-            SourcedRule(behavior, item.value, item.source)
-            for key, behavior in _BEHAVIORS.items()
-            for item in self.items(*key)
-        )
+    def rules(self) -> tuple[Entry, ...]:
+        """Those that allow, then those that ask, then those that deny; `BEHAVIORS` has it by their key."""
+        return tuple(item for key in BEHAVIORS for item in self.items(*key))
 
     @property
-    def mode(self) -> Sourced[str] | None:
+    def mode(self) -> Entry | None:
         """`None` if no file chooses one, or if a file forbids the chosen one."""
         mode = self.values.get(MODE)
         return None if mode and _DISABLED_BY.get(mode.value) in self.values else mode
@@ -123,11 +105,11 @@ class Layered:
         return not any(said is not None and said.value is True for said in (off, only))
 
     @property
-    def environment(self) -> Mapping[str, Sourced[str]]:
+    def environment(self) -> Mapping[str, Entry]:
         return {key[1]: value for key, value in self.values.items() if key[0] == "env" and len(key) > 1}
 
     @property
-    def servers(self) -> Mapping[str, Sourced[Mapping[str, Any]]]:
+    def servers(self) -> Mapping[str, Entry]:
         """By name; of two with the same name, the one of the higher level replaces the other."""
         return {key[1]: value for key, value in self.values.items() if key[0] == "mcpServers" and len(key) > 1}
 
@@ -139,7 +121,7 @@ def merge_entries(entries: Iterable[Entry], skipped: Iterable[Skipped] = ()) -> 
     values = _values(counting)
     kept = [entry for entry in counting if _counts(entry, values)]
     return Layered(
-        values={key: Sourced(entry.value, entry.source) for key, entry in values.items()},
+        values=values,
         lists=_lists(kept),
         skipped=tuple(notes),
     )
@@ -179,7 +161,7 @@ def _counts(entry: Entry, values: Mapping[Key, Entry]) -> bool:
     )
 
 
-def _lists(entries: Iterable[Entry]) -> dict[Key, tuple[Sourced[Any], ...]]:
+def _lists(entries: Iterable[Entry]) -> dict[Key, tuple[Entry, ...]]:
     lists = dict[Key, list[Entry]]()
     for entry in entries:
         lists.setdefault(entry.key, []).append(entry)
@@ -190,7 +172,7 @@ def _lists(entries: Iterable[Entry]) -> dict[Key, tuple[Sourced[Any], ...]]:
             lists[key] = [entry for entry in items if entry.source.level is Level.MANAGED]
         elif key[0] == "hooks":
             lists[key] = _each_once(items)
-    return {key: tuple(Sourced(entry.value, entry.source) for entry in items) for key, items in lists.items()}
+    return {key: tuple(items) for key, items in lists.items()}
 
 
 def _each_once(items: Iterable[Entry]) -> list[Entry]:

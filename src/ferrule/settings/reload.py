@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from ..core.values import plain_value
+from ..core.values import named_value
 from .forbidding import could_refuse
 from .layers import Layered, canonical, merge_entries
 from .levels import Level, SettingsContext, SettingsPath, settings_paths
@@ -46,11 +46,10 @@ _Stamp: TypeAlias = tuple[int, int, int, int, int] | None
 _Guard: TypeAlias = tuple[str, str, str]
 
 
-@plain_value
-class Current:
+@named_value
+class Current(Layered):
     """The settings at one moment. The same object is returned as long as nothing has changed."""
 
-    layered: Layered
     standing: Standing
     missing_guards: tuple[Item, ...] = ()
     """Hooks of the folder that could refuse, and do not apply because nobody has agreed to them."""
@@ -150,7 +149,13 @@ class LiveSettings:
         self._stamps = stamps | {str(self._store.path): _stamp(str(self._store.path))}
         layered = merge_entries(kept, skipped)
         wanted = self._project_hooks and layered.takes_hooks
-        return Current(layered, standing, tuple(_missing_guards(pairs, standing)) if wanted else ())
+        return Current(
+            values=layered.values,
+            lists=layered.lists,
+            skipped=layered.skipped,
+            standing=standing,
+            missing_guards=tuple(_missing_guards(pairs, standing)) if wanted else (),
+        )
 
     def _places(self) -> list[SettingsPath]:
         return [place for place in settings_paths(self._around) if place.level in self._levels]

@@ -14,7 +14,11 @@ from typing import Any, Final, TypeAlias
 from ..core.ports import Proposal
 from ..core.state import SessionState
 from ..core.values import plain_value
-from ..core.verdicts import Verdict
+from ..core.verdicts import Behavior, Verdict
+from ..permissions.judge import RuleJudge
+from ..permissions.modes import Mode
+from ..permissions.path_patterns import Places
+from ..permissions.rules import parse_rules, parse_valid_rules
 from .definition import SkillDefinition
 
 KEY: Final = "skill_rules"
@@ -70,6 +74,20 @@ MakeJudge: TypeAlias = Callable[[SkillRules], Judging]
 """For rules as users write them; those that cannot be read allow nothing."""
 CheckHooks: TypeAlias = Callable[[SkillHooks], object]
 """Raises `NotActivated` for hooks that cannot be run."""
+
+
+def judging_for(places: Places) -> MakeJudge:
+    """Rules of skills, matched as those of settings are.
+
+    One that allows and is invalid allows nothing. One that denies raises, and a judge that raises denies.
+    """
+
+    def make(rules: SkillRules) -> Judging:
+        allow = parse_valid_rules(rules.allow, Behavior.ALLOW, rules.origin)
+        deny = parse_rules(rules.deny, Behavior.DENY, rules.origin)
+        return RuleJudge((*allow, *deny), Mode.DEFAULT, places).judge
+
+    return make
 
 
 class NotActivated(ValueError):

@@ -12,8 +12,9 @@ from ..core.effects import Effects, ReachesHost
 from ..core.inputs import ToolInput
 from ..core.tool import Alias, Exposure, Tool, ToolError, load_guide
 from ..core.values import plain_value
+from ..host.http.urls import BadUrl
 from ..host.web.searching import Hit, WebQuery, WebSearches, WebSearchFailed, domain_of
-from ..host.web.url_guard import Refused, shorten_url
+from ..host.web.url_guard import shorten_url
 
 
 class WebSearchInput(ToolInput):
@@ -92,5 +93,5 @@ def _query(input: WebSearchInput) -> WebQuery:
 def _domains(field: str, texts: Sequence[str]) -> tuple[str, ...]:
     try:
         return tuple(domain_of(text) for text in texts)
-    except Refused:
+    except BadUrl:
         raise ToolError(f'`{field}` must hold domains such as "example.com".') from None

@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 from pydantic import TypeAdapter, ValidationError
 
 from ...app.build import Settings
-from ...app.settings_interpretation import LEVELS
 from ...core.content import encodable
 from ...host.storage.state_folder import state_folder
 from ...mcp.config import InProcess, Remote, ServerConfig, Stdio
@@ -26,6 +25,7 @@ from ...settings.server_entries import AnyServer
 from ...settings.settings_entries import entries_of
 from ...settings.settings_files import SettingsKind
 from ...settings.settings_loading import load
+from ...settings.settings_sources import LEVELS
 from ...settings.settings_writing import NotSaved, remove_server, save_server, server_file
 from ...settings.trust_items import printable
 from ...settings.trust_store import NotStored, TrustStore

@@ -7,10 +7,10 @@ import os
 import sys
 from collections.abc import Iterable
 
-from ...app.settings_interpretation import SettingsError, open_layers
 from ...core.content import encodable
 from ...host.storage.state_folder import state_folder
 from ...settings.reload import LiveSettings
+from ...settings.settings_sources import SettingsError, open_layers
 from ...settings.trust_store import NotStored
 from ..exits import FAILED, OK, Failed, UsageError
 from ..trusting import agrees, describe_folder
@@ -32,7 +32,7 @@ def run(chosen: argparse.Namespace) -> int:
 def _trust(live: LiveSettings, chosen: argparse.Namespace) -> int:
     current = live.current()
     standing = current.standing
-    for note in current.layered.skipped:
+    for note in current.skipped:
         print(f"ferrule: {note}", file=sys.stderr)
     _print(describe_folder(live.folder, standing))
     if chosen.show:

@@ -6,12 +6,12 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...app.build import new_session_id
-from ...engine.transcript import entry_about, first_line
+from ...core.ids import new_uuid
+from ...engine.transcript import first_line
 from ...engine.transcript_entries import line_of
 from ...host.storage.transcript_files import add_line
 from .errors import ClaudeSDKError
-from .sessions import TAG, TITLE, head_of, path_of, transcripts
+from .sessions import TAG, TITLE, head_of, label_entry, path_of, transcripts
 
 
 class NoSuchSession(ClaudeSDKError, FileNotFoundError):
@@ -44,7 +44,7 @@ def fork_session(
     """A copy under a new id, which can be resumed. Raises `ClaudeSDKError`."""
     path = _find_transcript(session_id, directory)
     workspace = str(head_of(path).get("workspace") or os.getcwd())
-    forked = new_session_id()
+    forked = new_uuid()
     copied = transcripts().path(workspace, forked)
     meta = {"workspace": os.path.realpath(workspace), "forked_from": session_id}
     try:
@@ -88,6 +88,6 @@ def no_such(session_id: str) -> NoSuchSession:
 
 def _add(path: Path, session_id: str, kind: str, text: str | None) -> None:
     try:
-        add_line(path, line_of(entry_about(kind, None, session_id, "main", {"text": text})))
+        add_line(path, line_of(label_entry(session_id, kind, text)))
     except OSError as error:
         raise ClaudeSDKError(f"{path} cannot be written: {error.strerror}.") from None

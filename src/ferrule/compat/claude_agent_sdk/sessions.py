@@ -11,12 +11,15 @@ from pathlib import Path
 from typing import Any, Final, Literal, cast
 
 from ...app.session_settings import Settings
-from ...engine.transcript_entries import UnreadableEntry, entry_of
+from ...engine.transcript import new_entry
+from ...engine.transcript_entries import UnreadableEntry, entry_of, kind_of
 from ...host.storage.transcript_files import ENDING, ListedSession, TranscriptError, Transcripts, lines_of
 
 TITLE: Final = "title"
 TAG: Final = "tag"
 """The kinds of entries that hold titles and tags of a conversation."""
+_LABELS: Final = {TITLE: ("custom-title", "customTitle"), TAG: ("tag", "tag")}
+"""The type that each has for other programs, and the field that holds its text."""
 
 
 @dataclass
@@ -134,7 +137,7 @@ def head_of(path: Path) -> dict[str, Any]:
 
 def _info(one: ListedSession) -> SDKSessionInfo:
     head, said = head_of(one.path), _labels_of(one.path)
-    created = milliseconds(head.get("time"))
+    created = milliseconds(head.get("timestamp"))
     return SDKSessionInfo(
         session_id=one.id,
         summary=said.get(TITLE) or one.first_prompt,
@@ -144,21 +147,32 @@ def _info(one: ListedSession) -> SDKSessionInfo:
         last_modified=max(round(one.last_used * 1000), created or 0),
         file_size=one.path.stat().st_size,
         first_prompt=one.first_prompt,
+        git_branch=head.get("gitBranch") or None,
         cwd=head.get("workspace"),
         created_at=created,
     )
 
 
 def _labels_of(path: Path) -> dict[str, str | None]:
-    """Its titles and tags: the last one of each kind."""
-    kinds = tuple(f'{{"type":"{kind}"'.encode() for kind in (TITLE, TAG))
-    said: dict[str, str | None] = {}
+    """Only lines that can hold one are parsed: a transcript may be long."""
+    starts = tuple(f'{{"type":"{type}"'.encode() for type in (TITLE, *(type for type, _ in _LABELS.values())))
+    found: list[dict[str, Any]] = []
     for line in lines_of(path):
-        if line.startswith(kinds):
+        if line.startswith(starts):
             with suppress(UnreadableEntry):
-                entry = entry_of(line)
-                said[entry["type"]] = entry.get("text")
-    return said
+                found.append(entry_of(line))
+    return labels_in(found)
+
+
+def labels_in(entries: Iterable[Mapping[str, Any]]) -> dict[str, str | None]:
+    """The titles and tags among them: the last one of each kind."""
+    kinds = ((kind, entry) for entry in entries if (kind := kind_of(entry)) in _LABELS)
+    return {kind: entry.get(_LABELS[kind][1]) for kind, entry in kinds}
+
+
+def label_entry(session_id: str, kind: str, text: str | None) -> dict[str, Any]:
+    type, field = _LABELS[kind]
+    return new_entry(type, None, session_id, "main", {field: text}, kind="" if type == kind else kind)
 
 
 def milliseconds(time: object) -> int | None:
@@ -183,40 +197,7 @@ def messages_in(entries: Iterable[Mapping[str, Any]], session_id: str, agent: st
 
 
 def _message(entry: Mapping[str, Any], session_id: str) -> Iterator[SessionMessage]:
-    uuid = str(entry.get("uuid", ""))
-    match entry:
-        case {"type": "user", "content": list(content)}:  # pyright: ignore[reportUnknownVariableType]
-            said = {"role": "user", "content": [_block(part) for part in cast(list[dict[str, Any]], content)]}
-            yield SessionMessage("user", uuid, session_id, said)
-        case {"type": "assistant", "parts": list(parts)}:  # pyright: ignore[reportUnknownVariableType]
-            written = [_part(part) for part in cast(list[dict[str, Any]], parts)]
-            said = {"role": "assistant", "model": entry.get("model"), "content": written}
-            yield SessionMessage("assistant", uuid, session_id, said)
-        case {"type": "results", "results": list(results)}:  # pyright: ignore[reportUnknownVariableType]
-            said = {"role": "user", "content": [_result(one) for one in cast(list[dict[str, Any]], results)]}
-            yield SessionMessage("user", uuid, session_id, said)
-        case _:
-            pass
-
-
-def _block(part: Mapping[str, Any]) -> dict[str, Any]:
-    if part.get("type") == "text":
-        return {"type": "text", "text": part.get("text", "")}
-    source = {"type": "base64", "media_type": part.get("media_type"), "data": part.get("base64")}
-    return {"type": part.get("type"), "source": source}
-
-
-def _part(part: Mapping[str, Any]) -> dict[str, Any]:
-    match part.get("type"):
-        case "call":
-            return {"type": "tool_use", "id": part["id"], "name": part["name"], "input": part["arguments"]}
-        case "thought":
-            return {"type": "thinking", "thinking": part.get("text", ""), "signature": part.get("signature", "")}
-        case _:
-            return {"type": "text", "text": part.get("text", "")}
-
-
-def _result(one: Mapping[str, Any]) -> dict[str, Any]:
-    said: dict[str, Any] = {"type": "tool_result", "tool_use_id": one.get("call")}
-    said["content"] = [_block(part) for part in one.get("content", ())]
-    return {**said, "is_error": True} if one.get("error") else said
+    kind, said = kind_of(entry), entry.get("message")
+    if isinstance(said, dict) and kind in ("user", "results", "assistant"):
+        type = "assistant" if kind == "assistant" else "user"
+        yield SessionMessage(type, str(entry.get("uuid", "")), session_id, said)

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, cast
 
-from ...app.build import new_session_id
-from ...engine.transcript import entry_about, first_line
-from ...engine.transcript_entries import entry_of
+from ...core.ids import new_uuid
+from ...engine.transcript import first_line
+from ...engine.transcript_entries import entry_of, kind_of
 from ...host.storage.transcript_files import prompt_of
 from ...sdk.mirroring import once
 from ...sdk.stores import SessionKey, SessionStore, SessionStoreEntry
@@ -22,6 +22,8 @@ from .sessions import (
     SessionMessage,
     agents_in,
     entries_of,
+    label_entry,
+    labels_in,
     messages_in,
     milliseconds,
     path_of,
@@ -122,7 +124,7 @@ async def fork_session_via_store(
                 f"The message {up_to_message_id} was not found in {session_id}. Give the id of one of its messages."
             )
         entries = entries[: ids.index(up_to_message_id) + 1]
-    forked = new_session_id()
+    forked = new_uuid()
     meta = {"workspace": entries[0].get("workspace", ""), "forked_from": session_id}
     await _send(session_store, _key(forked, directory), iter([entry_of(first_line(forked, meta)), *entries]), AT_ONCE)
     if title is not None:
@@ -171,8 +173,7 @@ async def _existing(store: SessionStore, session_id: str, directory: Directory) 
 
 async def _add(store: SessionStore, session_id: str, directory: Directory, kind: str, text: str | None) -> None:
     await _existing(store, session_id, directory)
-    entry = entry_about(kind, None, session_id, "main", {"text": text})
-    await _send(store, _key(session_id, directory), iter([entry]), 1)
+    await _send(store, _key(session_id, directory), iter([label_entry(session_id, kind, text)]), 1)
 
 
 async def _send(store: SessionStore, key: SessionKey, entries: Iterator[dict[str, Any]], at_once: int) -> None:
@@ -182,18 +183,19 @@ async def _send(store: SessionStore, key: SessionKey, entries: Iterator[dict[str
 
 def _info(session_id: str, entries: Sequence[Mapping[str, Any]], mtime: int | None = None) -> SDKSessionInfo | None:
     """`None` for an empty conversation."""
-    prompts = (one for one in entries if one.get("type") == "user" and one.get("agent") == "main")
+    prompts = (one for one in entries if kind_of(one) == "user" and one.get("agent") == "main")
     first = next(prompts, None)
     if first is None:
         return None
-    said: dict[object, Any] = {one["type"]: one.get("text") for one in entries if one.get("type") in (TITLE, TAG)}
+    said = labels_in(entries)
     return SDKSessionInfo(
         session_id=session_id,
         summary=said.get(TITLE) or prompt_of(first),
         custom_title=said.get(TITLE),
         tag=said.get(TAG),
-        last_modified=mtime or milliseconds(entries[-1].get("time")) or 0,
+        last_modified=mtime or milliseconds(entries[-1].get("timestamp")) or 0,
         first_prompt=prompt_of(first),
+        git_branch=first.get("gitBranch") or None,
         cwd=entries[0].get("workspace"),
-        created_at=milliseconds(entries[0].get("time")),
+        created_at=milliseconds(entries[0].get("timestamp")),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import logging
 import os
 import re
@@ -15,13 +14,16 @@ from pathlib import Path
 from typing import Any, cast
 
 from ...core.values import named_value
+from ...engine.transcript_entries import UnreadableEntry, entry_of
 from .session_folder import make_private
 
 log = logging.getLogger(__name__)
 
 ENDING = ".jsonl"
-LONGEST_NAME = 150
+LONGEST_NAME = 200
 """Characters of a folder's name; a longer path is cut, and identified by a digest."""
+LONGEST_BEFORE = 150
+"""What it was at first; folders with such names are still used."""
 FIRST_PROMPT = 200
 HEAD = 400
 """Bytes of a line in which all that every entry has is found."""
@@ -119,6 +121,7 @@ class Transcripts:
     def copy(self, source: Path, target: Path, first: bytes, *, last: str | None = None) -> None:
         """The whole lines of a transcript in a new one, after a first line of its own. The old one stays as it is.
 
+        The copies have the id of the new session.
         Up to the entry with the id `last`, where one is given. Raises `TranscriptError` where there is none.
         """
         make_private(target.parent)
@@ -126,7 +129,8 @@ class Transcripts:
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(first)
-                file.writelines(_up_to(last, (line for line in lines_of(source) if line.endswith(b"\n"))))
+                whole = (line for line in lines_of(source) if line.endswith(b"\n"))
+                file.writelines(_renamed(line, source.stem, target.stem) for line in _up_to(last, whole))
                 file.flush()
                 os.fsync(file.fileno())
         except OSError:
@@ -162,19 +166,21 @@ class Transcripts:
                 log.warning("could not tidy up %s: %s", path, error)
 
     def _folder(self, workspace: str) -> Path:
-        return self._root / folder_name(os.path.realpath(workspace))
+        real = os.path.realpath(workspace)
+        folder, before = (self._root / folder_name(real, longest) for longest in (LONGEST_NAME, LONGEST_BEFORE))
+        return before if before != folder and before.is_dir() else folder
 
 
-def folder_name(real_path: str) -> str:
+def folder_name(real_path: str, longest: int = LONGEST_NAME) -> str:
     """The path as one name. Two paths may have the same; a transcript says in its first line which is meant.
 
     >>> folder_name("/home/me/my project")
     '-home-me-my-project'
     """
     name = re.sub(r"[^A-Za-z0-9]", "-", real_path)
-    if len(name) <= LONGEST_NAME:
+    if len(name) <= longest:
         return name
-    return f"{name[:LONGEST_NAME]}-{sha256(os.fsencode(real_path)).hexdigest()[:12]}"
+    return f"{name[:longest]}-{sha256(os.fsencode(real_path)).hexdigest()[:12]}"
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
@@ -191,6 +197,11 @@ def add_line(path: Path, line: bytes) -> None:
         os.write(descriptor, b"\n" + line if is_torn else line)
     finally:
         os.close(descriptor)
+
+
+def _renamed(line: bytes, old: str, new: str) -> bytes:
+    head, rest = line[:HEAD], line[HEAD:]
+    return head.replace(f'"sessionId":"{old}"'.encode(), f'"sessionId":"{new}"'.encode(), 1) + rest
 
 
 def _up_to(last: str | None, lines: Iterator[bytes]) -> Iterator[bytes]:
@@ -254,7 +265,7 @@ def _list_entry(path: Path) -> ListedSession | None:
     """`None` for a session to which nobody said anything."""
     turns, prompt = 0, ""
     for line in lines_of(path):
-        if line.startswith(b'{"type":"user"') and b'"agent":"main"' in line[:HEAD]:
+        if line.startswith(b'{"type":"user","uuid"') and b'"agent":"main"' in line[:HEAD]:
             turns += 1
             prompt = prompt or prompt_of(_entry(line))
     if not turns:
@@ -264,15 +275,15 @@ def _list_entry(path: Path) -> ListedSession | None:
 
 def prompt_of(entry: Mapping[str, Any]) -> str:
     """The beginning of what was said, on one line."""
-    content = entry.get("content")
-    blocks = cast(list[Any], content) if isinstance(content, list) else []
+    message = entry.get("message")
+    content: object = cast(dict[str, Any], message).get("content") if isinstance(message, dict) else None
+    blocks = cast(list[Any], content) if isinstance(content, list) else [{"text": content}]
     texts = [cast(dict[str, Any], block).get("text") for block in blocks if isinstance(block, dict)]
     return " ".join(" ".join(text.split()) for text in texts if isinstance(text, str))[:FIRST_PROMPT]
 
 
 def _entry(line: bytes) -> dict[str, Any]:
     try:
-        entry = json.loads(line)
-    except (ValueError, RecursionError):
+        return entry_of(line)
+    except UnreadableEntry:
         return {}
-    return cast(dict[str, Any], entry) if isinstance(entry, dict) else {}

@@ -94,7 +94,7 @@ def backend_from(environ: Mapping[str, str]) -> Backend | None:
         try:
             return SearxNg(Url.parse(address))
         except BadUrl as error:
-            raise WebSearchFailed(f"FERRULE_SEARCH_URL is not a usable URL: {error}") from None
+            raise WebSearchFailed(f"FERRULE_SEARCH_URL is not a usable URL: it {error}") from None
     return Brave(brave) if brave else Tavily(tavily) if tavily else None
 
 

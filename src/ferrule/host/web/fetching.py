@@ -18,6 +18,7 @@ from ..._version import __version__
 from ...core.values import named_value, plain_value
 from ..http.message import HttpError, HttpRequest, Timeouts
 from ..http.tls import Tls
+from ..http.urls import Url
 from .url_guard import (
     MOST_REDIRECTS,
     HandedBack,
@@ -29,7 +30,6 @@ from .url_guard import (
     no_local_hosts,
     shorten_url,
 )
-from .urls import WebAddress
 
 if TYPE_CHECKING:
     from ..http.http_client import HttpClient, HttpResponse
@@ -107,7 +107,7 @@ class Fetcher:
         except HttpError as error:
             raise FetchFailed(f"{shorten_url(url)} could not be fetched: {error}") from None
 
-    async def _fetch_one(self, client: HttpClient, place: WebAddress) -> Body | Moved:
+    async def _fetch_one(self, client: HttpClient, place: Url) -> Body | Moved:
         deadline = asyncio.get_running_loop().time() + BODY_SHARE * self.seconds
         for _ in range(MOST_REDIRECTS + 1):
             async with AsyncExitStack() as stack:
@@ -122,13 +122,13 @@ class Fetcher:
             place = hop.place
         raise Refused(f"redirects more than {MOST_REDIRECTS} times")
 
-    async def _answer(self, client: HttpClient, place: WebAddress, stack: AsyncExitStack) -> HttpResponse:
+    async def _answer(self, client: HttpClient, place: Url, stack: AsyncExitStack) -> HttpResponse:
         """From the first of the host's addresses that accepts a connection; all of them have been checked."""
         addresses = check_addresses(place, await self._resolve(place), self.local_hosts)
         failure: HttpError | None = None
         for address in addresses:
             request = HttpRequest(
-                url=place.url,
+                url=place,
                 headers=HEADERS,
                 address=str(address),
                 timeouts=Timeouts(connect=min(10.0, self.seconds), first_byte=self.seconds, idle=self.seconds),
@@ -143,16 +143,16 @@ class Fetcher:
         assert failure is not None, "there is at least one address"
         raise failure
 
-    async def _resolve(self, place: WebAddress) -> Sequence[str]:
+    async def _resolve(self, place: Url) -> Sequence[str]:
         if place.address is not None:
             return (place.host,)
         try:
-            return await self.resolve(place.host, place.url.port)
+            return await self.resolve(place.host, place.port)
         except (OSError, UnicodeError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise Refused(f"has a host that cannot be found: {place.host} ({reason})") from None
 
-    async def _body(self, response: HttpResponse, place: WebAddress, deadline: float) -> Body:
+    async def _body(self, response: HttpResponse, place: Url, deadline: float) -> Body:
         if not 200 <= response.status < 300:
             raise FetchFailed(_describe_status(place, response))
         data = bytearray()
@@ -187,7 +187,7 @@ def _as_text(header: str) -> str:
         return header
 
 
-def _describe_status(place: WebAddress, response: HttpResponse) -> str:
+def _describe_status(place: Url, response: HttpResponse) -> str:
     try:
         name = f" {HTTPStatus(response.status).phrase}"
     except ValueError:

@@ -13,11 +13,9 @@ from typing import Any, Final, Protocol
 from ...core.values import plain_value
 from ..http.message import HttpError, HttpRequest
 from ..http.tls import Tls
-from ..http.urls import Url
+from ..http.urls import BadUrl, Url, parse_url
 from .fetching import open_client
 from .search_variables import NO_SEARCH
-from .url_guard import Refused
-from .urls import parse_url
 
 SECONDS: Final = 20.0
 MOST_RESULTS: Final = 10
@@ -46,7 +44,7 @@ class WebQuery:
         """Services may return results that they were asked to leave out."""
         try:
             host = parse_url(url).host
-        except Refused:
+        except BadUrl:
             return False
         return (not self.allowed or _within(host, self.allowed)) and not _within(host, self.blocked)
 
@@ -147,7 +145,7 @@ def _distinct(hits: Sequence[Hit], admits: Callable[[str], bool]) -> tuple[Hit, 
 
 
 def domain_of(text: str) -> str:
-    """The domain that somebody means, as hosts are compared. Raises `Refused`.
+    """The domain that somebody means, as hosts are compared. Raises `BadUrl`.
 
     >>> domain_of("https://Example.com/docs"), domain_of("*.example.com")
     ('example.com', 'example.com')

@@ -6,14 +6,17 @@ those. Each hop of a redirect is judged anew; one that leaves the host is handed
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from ipaddress import ip_address
 from typing import Final, TypeAlias
+from urllib.parse import unquote, urljoin
 
 from ...core.values import plain_value
 from ...core.verdicts import Behavior
-from .addresses import Address, AddressReach, reach_of
-from .urls import Refused, Unclear, WebAddress, hosts_in, join_url, parse_url
+from ..http.urls import PORTS, BadUrl, Url, has_unseen, is_number, parse_host, parse_url
+from .addresses import LOCAL_NAMES, Address, AddressReach, is_local_name, reach_of
 
 MOST_REDIRECTS: Final = 5
 WEB_PORTS: Final = frozenset({80, 443})
@@ -25,6 +28,10 @@ SERVICE_PORTS: Final = frozenset(
     }
 )  # fmt: skip
 """Ports above 1023 that are used for something other than web pages. Below, only those of the web are reached."""
+
+_BEGINNING: Final = re.compile(r"\s*https?:[/\\]*(?P<authority>[^/]*)", re.IGNORECASE)
+_BETWEEN_HOSTS: Final = re.compile(r"[\x00-\x20@\\?#,;&]+")
+_PORT: Final = re.compile(r"(?<![:\[]):[0-9]*\Z")
 
 LocalHosts: TypeAlias = Callable[[str], bool]
 """Whether a rule allows the host by its very name, so that it may be a local one."""
@@ -40,11 +47,23 @@ OPENED_FOR_NAMES: Final = frozenset({AddressReach.PRIVATE})
 """What a rule for a host opens. The owner of a public name can let it resolve to this machine; no rule means that."""
 
 
+class Refused(BadUrl):
+    """The URL is not fetched. The message completes a sentence that begins with the URL."""
+
+
+class Unclear(Refused):
+    """The URL is refused for its form alone: programs may read different hosts in it, none of which leads inside."""
+
+    def __init__(self, message: str, hosts: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.hosts = hosts
+
+
 @plain_value
 class Followed:
     """A redirect that stays with its host."""
 
-    place: WebAddress
+    place: Url
 
 
 @plain_value
@@ -65,20 +84,20 @@ class Explained:
     """Whether it is refused only because its host is ambiguous."""
 
 
-def admit_url(text: str, local_hosts: LocalHosts = no_local_hosts) -> WebAddress:
+def admit_url(text: str, local_hosts: LocalHosts = no_local_hosts) -> Url:
     """The URL to fetch, over https unless a rule names its local host. Raises `Refused`, which may be `Unclear`."""
     try:
         place = parse_url(text)
         if place.has_credentials:
             raise Refused("contains a user name or password. Leave that out")
-    except Refused as error:
+    except BadUrl as error:
         hosts = hosts_in(text)
-        raise error if hosts is None else Unclear(str(error), hosts) from None
+        raise Refused(str(error)) if hosts is None else Unclear(str(error), hosts) from None
     return _admit(place, local_hosts)
 
 
 def check_addresses(
-    place: WebAddress, answers: Sequence[str | Address], local_hosts: LocalHosts = no_local_hosts
+    place: Url, answers: Sequence[str | Address], local_hosts: LocalHosts = no_local_hosts
 ) -> tuple[Address, ...]:
     """The addresses that the host has, of which each may be connected to. Raises `Refused` if any may not."""
     if not answers:
@@ -92,22 +111,20 @@ def check_addresses(
     return addresses
 
 
-def follow_redirect(
-    place: WebAddress, location: str, local_hosts: LocalHosts = no_local_hosts
-) -> Followed | HandedBack:
+def follow_redirect(place: Url, location: str, local_hosts: LocalHosts = no_local_hosts) -> Followed | HandedBack:
     """What to do about an answer that points elsewhere. Raises `Refused` for a place that is never fetched from."""
     try:
-        there = join_url(place, location)
+        there = _join(place, location)
         admissible = _admit(there, local_hosts)
-    except Refused as error:
+    except BadUrl as error:
         raise Refused(f"redirects to {shorten_url(location)}, which {error}") from None
     if there.has_credentials:
         return HandedBack(str(there), "it adds a name or password to the URL")
     if _bare(there.host) != _bare(place.host):
         return HandedBack(str(there), f"it leads to another host, {there.host}")
-    if admissible.url.port != place.url.port:
-        return HandedBack(str(there), f"it leads to another port, {admissible.url.port}")
-    if there.url.scheme == "http" and place.url.scheme == "https":
+    if admissible.port != place.port:
+        return HandedBack(str(there), f"it leads to another port, {admissible.port}")
+    if there.scheme == "http" and place.scheme == "https":
         return HandedBack(str(there), "it leads from https to http")
     return Followed(admissible)
 
@@ -146,37 +163,85 @@ def explain_fetch(
     return Explained(Behavior.ALLOW, f"it may be fetched as {place}")
 
 
+def hosts_in(text: str) -> tuple[str, ...] | None:
+    """The hosts that some program may read in a web address of any form; `None` if one of them leads inside.
+
+    >>> hosts_in("https://evil.com\\\\@github.com/"), hosts_in("http://example.com@0x7f.1/")
+    (('evil.com', 'github.com'), None)
+    """
+    found = _BEGINNING.match(unquote(text))
+    pieces = [piece for piece in _BETWEEN_HOSTS.split(found["authority"] if found else "") if piece]
+    hosts: list[str] = []
+    for piece in pieces:
+        try:
+            host = parse_host(_PORT.sub("", piece))
+        except BadUrl:
+            if is_number(_PORT.sub("", piece).lower().rstrip(".").rpartition(".")[2]):
+                return None
+            continue
+        address = Url("https", host, PORTS["https"], "/").address
+        if address is None and "." not in host and host not in LOCAL_NAMES and len(pieces) > 1:
+            continue  # a name or a password may be any word
+        if is_local_name(host) if address is None else reach_of(address) is not AddressReach.PUBLIC:
+            return None
+        hosts.append(host)
+    return tuple(dict.fromkeys(hosts)) or None
+
+
 def shorten_url(text: str) -> str:
     """The text on one line, cut where it is long; a URL can hold anything."""
     plain = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text[:200])
     return plain if len(text) <= 200 else f"{plain}…"
 
 
-def _admit(place: WebAddress, local_hosts: LocalHosts) -> WebAddress:
+def _admit(place: Url, local_hosts: LocalHosts) -> Url:
     """By its form: the host, the port, and an address that is spelled out."""
     named = local_hosts(place.host)
-    if place.is_local and not named:
+    if _is_local(place) and not named:
         raise Refused(
             f"leads to {place.host}, a host of this machine or its network{_remedy(place, AddressReach.PRIVATE)}"
         )
-    if place.address is not None:
-        check_addresses(place, (place.address,), local_hosts)
-    if place.is_local or (place.address is not None and reach_of(place.address) is not AddressReach.PUBLIC):
+    address = place.address
+    if address is not None:
+        check_addresses(place, (address,), local_hosts)
+    if _is_local(place) or (address is not None and reach_of(address) is not AddressReach.PUBLIC):
         return place
-    port = place.url.port
+    port = place.port
     if not named and (port in SERVICE_PORTS or (port < 1024 and port not in WEB_PORTS)):
         raise Refused(f"asks for port {port}, which is not a port of the web")
-    return place.over_https()
+    return _over_https(place)
 
 
-def _openable(place: WebAddress) -> frozenset[AddressReach]:
+def _is_local(place: Url) -> bool:
+    """Whether the host's name alone leads inside."""
+    return place.address is None and is_local_name(place.host)
+
+
+def _over_https(place: Url) -> Url:
+    if place.scheme == "https":
+        return place
+    return replace(place, scheme="https", port=PORTS["https"] if place.port == PORTS["http"] else place.port)
+
+
+def _join(base: Url, location: str) -> Url:
+    """Where a redirect leads. Raises `BadUrl`."""
+    if has_unseen(location):  # before they are joined, which drops some of these
+        raise BadUrl("contains a character that is not visible")
+    try:
+        there = urljoin(str(base), location)
+    except ValueError as error:
+        raise BadUrl(f"is not a URL ({error})") from None
+    return parse_url(there)
+
+
+def _openable(place: Url) -> frozenset[AddressReach]:
     """What a rule that names the host opens."""
     if place.address is not None:
         return OPENED_FOR_ADDRESSES
-    return OPENED_FOR_LOCAL_NAMES if place.is_local else OPENED_FOR_NAMES
+    return OPENED_FOR_LOCAL_NAMES if _is_local(place) else OPENED_FOR_NAMES
 
 
-def _remedy(place: WebAddress, reach: AddressReach) -> str:
+def _remedy(place: Url, reach: AddressReach) -> str:
     return f". Only a rule `WebFetch(domain:{place.host})` allows that" if reach in _openable(place) else ""
 
 

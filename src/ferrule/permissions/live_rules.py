@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
@@ -12,19 +12,20 @@ from ..core.ports import Note, Opinion, Proposal
 from ..core.state import SessionState
 from ..core.values import plain_value
 from ..core.verdicts import Behavior, Confinement, Grants, Verdict
-from ..hooks.hook import NO_HOOKS, HookBook
-from ..permissions.domains import PreApproval
-from ..permissions.hiding import hidden_paths, plain_hidden_paths
-from ..permissions.holding import grants_of, is_command, join_confinements
-from ..permissions.judge import UNHELD, RuleJudge
-from ..permissions.modes import Mode
-from ..permissions.path_patterns import Places
-from ..permissions.protected import DEFAULT_LISTS, PathLists
-from ..permissions.rules import Origin, Rule, RuleError, parse_rule
-from ..permissions.sandbox_policy import SandboxPolicy, apply_sandbox_policy, confinement_wanted_by
-from ..permissions.secrets import SecretFiles
-from ..skills.turn_rules import Judging, MakeJudge, SkillRules
+from .domains import PreApproval
+from .hiding import hidden_paths, plain_hidden_paths
+from .holding import grants_of, is_command, join_confinements
+from .judge import UNHELD, RuleJudge
+from .modes import Mode
+from .path_patterns import Places
+from .protected import DEFAULT_LISTS, PathLists
+from .rules import Origin, Rule, parse_valid_rules
+from .sandbox_policy import SandboxPolicy, apply_sandbox_policy, confinement_wanted_by
+from .secrets import SecretFiles
 
+log = logging.getLogger(__name__)
+
+GRANTED = Origin("this session")
 PLANNING = (
     "Plan mode is on: look around and ask, but change nothing. When you know how the work is to be done, "
     "call ExitPlanMode with the plan (find it with ToolSearch if you cannot see it)."
@@ -68,32 +69,6 @@ class SessionModes:
         return (Note("plan_mode", self._planning if planning else WORKING),)
 
 
-def judging_for(places: Places) -> MakeJudge:
-    """Rules of skills, matched as those of settings are."""
-
-    def make(rules: SkillRules) -> Judging:
-        return RuleJudge(tuple(_parse_rules(rules)), Mode.DEFAULT, places).judge
-
-    return make
-
-
-def _parse_rules(rules: SkillRules) -> Iterator[Rule]:
-    """One that allows and cannot be read allows nothing. One that denies raises, and a judge that raises denies."""
-    origin = Origin(rules.origin)
-    for text in rules.allow:
-        try:
-            yield parse_rule(text, Behavior.ALLOW, origin)
-        except RuleError:
-            continue
-    for text in rules.deny:
-        yield parse_rule(text, Behavior.DENY, origin)
-
-
-log = logging.getLogger(__name__)
-
-GRANTED = Origin("this session")
-
-
 @plain_value
 class MorePaths:
     protected: tuple[str, ...] = ()
@@ -123,7 +98,6 @@ class Policy:
     mode: Mode
     lost: str | None = None
     """Why nothing may be allowed without a question, if so: a rule that could forbid it was lost."""
-    hooks: HookBook = NO_HOOKS
     sandbox: SandboxPolicy | None = None
     """The settings' confinement of commands, if any."""
     readable: tuple[str, ...] = ()
@@ -238,9 +212,9 @@ class LiveRules:
             self._current()
 
     @property
-    def hooks(self) -> HookBook:
-        """As they were at the last look."""
-        return NO_HOOKS if self._known is None else self._known[0].hooks
+    def last_policy(self) -> Policy | None:
+        """As it was at the last look."""
+        return self._known[0] if self._known else None
 
     @property
     def last_mode(self) -> Mode:
@@ -252,7 +226,7 @@ class LiveRules:
     def would_allow(self, proposal: Proposal, more: tuple[str, ...]) -> bool:
         """Whether these rules, together with the current ones, would allow the call."""
         policy = self._current()
-        granted = _parse_grants((*self._state.grants, *more))
+        granted = parse_valid_rules((*self._state.grants, *more), Behavior.ALLOW, GRANTED)
         judge = RuleJudge(
             (*policy.rules, *granted),
             self.mode,
@@ -328,7 +302,7 @@ class LiveRules:
         policy = self._policy()
         known = (policy, self._state.mode, self._state.grants)
         if self._known is None or any(one is not other for one, other in zip(self._known, known, strict=True)):
-            rules = (*policy.rules, *_parse_grants(self._state.grants))
+            rules = (*policy.rules, *parse_valid_rules(self._state.grants, Behavior.ALLOW, GRANTED))
             self._judge = RuleJudge(
                 rules,
                 Mode(self._state.mode) if self._state.mode else policy.mode,
@@ -352,16 +326,6 @@ class LiveRules:
 
 def _no_server(server: str) -> bool:
     return False
-
-
-def _parse_grants(texts: tuple[str, ...]) -> tuple[Rule, ...]:
-    rules: list[Rule] = []
-    for text in texts:
-        try:
-            rules.append(parse_rule(text, Behavior.ALLOW, GRANTED))
-        except RuleError:  # whoever granted it meant to allow something; what cannot be read allows nothing
-            continue
-    return tuple(rules)
 
 
 def _ask_if_lost(policy: Policy, verdict: Opinion) -> Opinion:

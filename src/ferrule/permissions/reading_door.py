@@ -9,7 +9,7 @@ is up to whoever reads them.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from ..core.calls import ToolCall, ToolOutcome
@@ -22,9 +22,9 @@ from ..core.tool import Alias, Tool, ToolError
 from ..core.verdicts import Behavior, Verdict
 from ..engine.footprint import ground
 from ..host.files.local_paths import LocalPaths
-from ..permissions.path_patterns import Places
 from .live_rules import LiveRules, Policy
-from .session_settings import Settings
+from .path_patterns import Places
+from .protected import DEFAULT_LISTS, PathLists
 
 _CALL: Final = "reading without a call"
 
@@ -32,11 +32,15 @@ _CALL: Final = "reading without a call"
 class ReadingDoor:
     """Satisfies `core.ports.Door`. Changed rules apply; `follow` applies those granted in a session too."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    def __init__(
+        self, policy: Callable[[], Policy], cwd: str, added: Iterable[str] = (), lists: PathLists = DEFAULT_LISTS
+    ) -> None:
+        """`added` are the directories besides `cwd`."""
+        self._policy = policy
+        self._lists = lists
         self._paths = LocalPaths()
-        self._cwd = self._paths.anchor(settings.cwd, os.getcwd())
-        self._added = tuple(self._paths.anchor(folder, self._cwd) for folder in settings.added_directories)
+        self._cwd = self._paths.anchor(cwd, os.getcwd())
+        self._added = tuple(self._paths.anchor(folder, self._cwd) for folder in added)
         self._rules = self._rules_with(SessionState(self._cwd, added_directories=self._added))
 
     def follow(self, state: SessionState) -> None:
@@ -50,23 +54,14 @@ class ReadingDoor:
 
     def _proposal(self, path: str) -> Proposal:
         effects = ground(Effects.reading(path), self._paths)
-        ctx = ToolContext(_CALL, self._cwd, Facts(workspace=self._cwd, added_directories=self._added), _NoCall(effects))
+        ctx = ToolContext(_CALL, self._cwd, Facts(workspace=self._cwd, added_directories=self._added), NoCall(effects))
         arguments = {"file_path": path}
         return Proposal(ToolCall(_CALL, _Read.name, arguments), _Read(), None, arguments, effects, ctx)
 
     def _rules_with(self, state: SessionState) -> LiveRules:
-        settings = self._settings
-        policy = Policy(settings.rules, settings.mode, hooks=settings.hooks)
-        forms = dict.fromkeys(
-            form for folder in (self._cwd, *self._added) for form in (folder, self._paths.resolve(folder)[0])
-        )
         home = self._paths.anchor("~", self._cwd)
-        places = Places(
-            cwd=tuple(dict.fromkeys((self._cwd, self._paths.resolve(self._cwd)[0]))),
-            home=tuple(dict.fromkeys((home, self._paths.resolve(home)[0]))),
-            roots=tuple(forms),
-        )
-        return LiveRules(settings.reload or (lambda: policy), places, state, lists=settings.path_lists)
+        places = Places.resolve(self._paths, cwd=self._cwd, home=home, roots=(self._cwd, *self._added))
+        return LiveRules(self._policy, places, state, lists=self._lists)
 
 
 class _Read(Tool[Any, Any]):
@@ -79,7 +74,7 @@ class _Read(Tool[Any, Any]):
         raise ToolError("Nothing is read by this call.")
 
 
-class _NoCall:
+class NoCall:
     """The engine's end of a call that is judged and never made."""
 
     kept: Any = None
@@ -87,8 +82,8 @@ class _NoCall:
     verdict: Verdict | None = None
     place: Any = None
 
-    def __init__(self, effects: Effects) -> None:
-        self.effects: Effects | None = effects
+    def __init__(self, effects: Effects | None = None) -> None:
+        self.effects = effects
 
     def report(self, view: View, /) -> None:
         """Nobody watches."""
