@@ -124,7 +124,7 @@ def test_the_schema_of_grep() -> None:
     "glob": {
       "minLength": 1,
       "type": "string",
-      "description": "Only files whose path matches, such as \\"*.py\\", \\"*.md,*.ts\\", \\"src/**\\"; not \\"!*.js\\"."
+      "description": "Only files whose path matches: \\"*.py\\", \\"*.md,*.ts\\", \\"src/**\\"; not \\"!*.js\\"."
     },
     "type": {
       "minLength": 1,

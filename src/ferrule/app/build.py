@@ -105,7 +105,7 @@ def open_session(
         gate=_gate(settings.max_concurrency),
         note_sources=(
             ground.shell,
-            *((hooks.runner,) if hooks else ()),
+            *(hooks.notes if hooks else ()),
             delegated.modes,
             *ground.changes,
         ),

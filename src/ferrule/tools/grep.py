@@ -41,7 +41,7 @@ class GrepInput(ToolInput):
     glob: str | None = Field(
         default=None,
         min_length=1,
-        description='Only files whose path matches, such as "*.py", "*.md,*.ts", "src/**"; not "!*.js".',
+        description='Only files whose path matches: "*.py", "*.md,*.ts", "src/**"; not "!*.js".',
     )
     file_type: str | None = Field(
         default=None, alias="type", min_length=1, description='Only files of this type: "py", "js", "rust", "go" …'
