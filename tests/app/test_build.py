@@ -145,3 +145,17 @@ def test_settings_reach_what_only_a_program_could_choose(tmp_path: Path, monkeyp
     assert policy.warnings == ()
     assert (found.read_tokens, found.reminder, found.reminder_off_for) == (5_000, None, ("small",))
     assert (found.tell_changes, found.simple, found.features, found.shell_snapshot) == (False, True, {"new"}, False)
+
+
+@requirement("PERM-12")
+def test_domains_that_settings_allow_replace_the_built_in_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    base = Settings(cwd=str(tmp_path), state_folder=tmp_path / "state")
+    named = {"permissions": {"pre_approval": {"allowed_domains": ["docs.rs"]}}}
+
+    usual, _ = load_session_settings(base, settings="{}")
+    narrow, _ = load_session_settings(base, settings=json.dumps(named))
+
+    assert usual.pre_approval.approves("stackoverflow.com")
+    assert not narrow.pre_approval.approves("stackoverflow.com")
+    assert [rule.text for rule in narrow.rules] == ["WebFetch(domain:docs.rs)", "WebFetch(domain:*.docs.rs)"]

@@ -88,6 +88,10 @@ class SessionPolicy(Policy):
     """Whether any page may be fetched over https without a question."""
     fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Further fields of a session's settings, by name."""
+    names_domains: bool = False
+    """Whether settings name the domains that may be fetched from without a question."""
+    ignored_rules: tuple[str, ...] = ()
+    """Rules that are not valid and would only allow something, and why."""
     given_rules: tuple[Rule, ...] = ()
     """Those of the rules that came with the command line."""
     warnings: tuple[str, ...] = ()

@@ -20,6 +20,7 @@ from ..hooks.hook import NO_HOOKS, HookBook
 from ..host.storage.state_folder import state_folder
 from ..mcp.config import ServerConfig
 from ..permissions.deciding_files import deciding_files_in
+from ..permissions.domains import PreApproval
 from ..permissions.live_rules import MorePaths, PolicyLost
 from ..permissions.modes import Mode
 from ..permissions.rules import Origin, Rule, RuleError, parse_rule
@@ -29,6 +30,7 @@ from ..settings.definition_files import DefinitionFiles
 from ..settings.layers import BEHAVIORS, DIRECTORIES, MODE, Layered
 from ..settings.levels import Level, Source, surroundings
 from ..settings.reload import EVERY_LEVEL, Current, LiveSettings
+from ..settings.settings_entries import NAMED_DOMAINS
 from ..settings.settings_loading import Loaded, Skipped
 from ..settings.settings_sources import (
     LONGEST,
@@ -137,7 +139,7 @@ def load_session_settings(
         hooks=found.hooks,
         environment=found.environment,
         model=found.model,
-        pre_approval=replace(base.pre_approval, https=found.approves_https),
+        pre_approval=_pre_approval(base.pre_approval, found),
         reload=reload,
         **found.fields,
     )
@@ -148,6 +150,12 @@ def load_session_settings(
     )
     made = replace(made, pages=pages.behind(reading_door(made)))
     return made, replace(found, warnings=(*found.warnings, *notes))
+
+
+def _pre_approval(base: PreApproval, found: SessionPolicy) -> PreApproval:
+    """Domains that settings name stand for the built-in ones, which would allow more than is written."""
+    allowed = () if found.names_domains else base.allowed
+    return replace(base, allowed=allowed, https=found.approves_https)
 
 
 def load_configured_servers(
@@ -170,7 +178,8 @@ def interpret_settings(layered: Current, workspace: str | None = None, mode: Mod
     workspace = workspace or os.getcwd()
     warnings = list(_warnings_about(layered.skipped))
     hooks = _hooks(layered, workspace, warnings)
-    rules = tuple(_rules(layered, warnings))
+    ignored: list[str] = []
+    rules = tuple(_rules(layered, ignored))
     return SessionPolicy(
         rules=tuple(rule for rule, _ in rules),
         mode=_mode(layered, warnings) or mode,
@@ -187,9 +196,11 @@ def interpret_settings(layered: Current, workspace: str | None = None, mode: Mod
         environment={name: one.value for name, one in layered.environment.items()},
         model=_model(layered),
         approves_https=_approves_https(layered),
+        names_domains=any(_value(layered, *key) for key in NAMED_DOMAINS),
         fields=_fields(layered),
         given_rules=tuple(rule for rule, level in rules if level is Level.COMMAND_LINE),
-        warnings=(*warnings, *_unused_keys(layered), *_describe_untrusted(layered.standing)),
+        ignored_rules=tuple(ignored),
+        warnings=(*warnings, *ignored, *_unused_keys(layered), *_describe_untrusted(layered.standing)),
     )
 
 
@@ -288,7 +299,7 @@ def _hooks(layered: Layered, workspace: str, warnings: list[str]) -> HookBook:
     return loaded.book
 
 
-def _rules(layered: Layered, warnings: list[str]) -> Iterator[tuple[Rule, Level]]:
+def _rules(layered: Layered, ignored: list[str]) -> Iterator[tuple[Rule, Level]]:
     for entry in layered.rules:
         behavior, level = BEHAVIORS[entry.key], entry.source.level
         try:
@@ -296,7 +307,7 @@ def _rules(layered: Layered, warnings: list[str]) -> Iterator[tuple[Rule, Level]
         except RuleError as error:
             if behavior is not Behavior.ALLOW or level is Level.COMMAND_LINE:
                 raise SettingsError(str(error)) from None
-            warnings.append(f"{error} It allows nothing.")
+            ignored.append(f"{error} It allows nothing.")
 
 
 def _origin(source: Source) -> Origin:
