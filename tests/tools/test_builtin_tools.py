@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from jsonschema import Draft202012Validator
 
+from ferrule.core.tool import AnyTool
 from ferrule.testing.tool_contract import ToolContract
 from ferrule.tools import builtin_tools
 from tests.requirement import requirement
@@ -128,3 +130,13 @@ def test_every_old_name_leads_to_its_tool() -> None:
     aliases = {tool.name: {alias.name for alias in tool.aliases} for tool in builtin_tools()}
 
     assert {name: old for name, old in OLD_NAMES.items() if not aliases[name].issuperset(old)} == {}
+
+
+@requirement("CON-4")
+@pytest.mark.parametrize("tool", builtin_tools(), ids=lambda tool: tool.name)
+def test_every_builtin_tool_has_a_schema_of_its_output(tool: AnyTool) -> None:
+    schema = tool.output_schema()
+
+    assert schema is not None
+    Draft202012Validator.check_schema(schema)
+    assert schema.keys() & {"properties", "anyOf", "items"}

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic.errors import PydanticUserError
 
 from .calls import Refusal, Status
 from .input_errors import explain
@@ -39,6 +40,16 @@ def parse_input(tool: str, model: type[ToolInput], arguments: Mapping[str, Any])
 def check_of(output_model: Any) -> Callable[[Any], Any]:
     """Gives the output back as the type says, or raises."""
     return TypeAdapter[Any](output_model).validator.validate_python
+
+
+def output_schema_of(output_type: Any) -> dict[str, Any] | None:
+    """The schema of what a tool gives; `None` where its type says nothing."""
+    if output_type in (None, Any) or isinstance(output_type, TypeVar):
+        return None
+    try:
+        return TypeAdapter[Any](output_type).json_schema(mode="serialization")
+    except PydanticUserError:
+        return None
 
 
 def to_json(output: Any) -> str:
