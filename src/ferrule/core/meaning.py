@@ -1,4 +1,4 @@
-"""Numbers and booleans read by meaning, then checked strictly.
+"""Numbers, booleans and lists read by meaning, then checked strictly.
 
 Works on pydantic's core schema, so it holds wherever a number is declared:
 in a list, in a nested model, beside other types in a union.
@@ -6,38 +6,14 @@ in a list, in a nested model, beside other types in a union.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, cast
 
 from pydantic_core import CoreSchema, core_schema
 
+from .text_arguments import listing, number, truth, whole_number
 
-def _whole_number(value: Any) -> Any:
-    if isinstance(value, str):
-        text = value.strip()
-        digits = text.removeprefix("-")
-        return int(text) if digits.isascii() and digits.isdecimal() and len(digits) < 100 else value
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value
-
-
-def _number(value: Any) -> Any:
-    if isinstance(value, str):
-        try:
-            number = float(value)
-        except ValueError:
-            return value
-        return number if math.isfinite(number) and "_" not in value else value
-    return value
-
-
-def _truth(value: Any) -> Any:
-    return {"true": True, "false": False}.get(value.strip().lower(), value) if isinstance(value, str) else value
-
-
-_MEANINGS: Final[Mapping[str, Callable[[Any], Any]]] = {"int": _whole_number, "float": _number, "bool": _truth}
+_MEANINGS: Final[Mapping[str, Callable[[Any], Any]]] = {"int": whole_number, "float": number, "bool": truth}
 
 
 _NESTING: Final = frozenset(
@@ -54,8 +30,14 @@ def by_meaning(schema: Any) -> Any:
     node = cast(dict[str, Any], schema)
     if node.get("type") in _MEANINGS and "mode" not in node:
         return _read_as(_MEANINGS[node["type"]], node)
+    if node.get("type") == "list":
+        return core_schema.no_info_before_validator_function(listing, cast(CoreSchema, _inside(node)))
     if node.get("type") == "union" and any(_is_text(choice) for choice in node["choices"]):
         return {**node, "choices": [_beside_text(choice) for choice in node["choices"]]}
+    return _inside(node)
+
+
+def _inside(node: dict[str, Any]) -> dict[str, Any]:
     return {
         key: by_meaning(value) if key in _NESTING else _each(value) if key == "fields" else value
         for key, value in node.items()
@@ -76,7 +58,7 @@ def _beside_text(choice: Any) -> Any:
     node = cast(dict[str, Any], choice) if isinstance(choice, dict) else {}
     meaning = _MEANINGS.get(node.get("type", ""))
     if meaning is None:
-        return by_meaning(choice)
+        return _inside(node) if node.get("type") == "list" else by_meaning(choice)
     return _read_as(lambda value: value if isinstance(value, str) else meaning(value), node)
 
 
