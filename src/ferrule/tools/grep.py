@@ -90,6 +90,8 @@ class MatchingLines:
     seen: int
     complete: bool
     """Whether `seen` is all there are; if not, there are at least that many."""
+    total: int | None = None
+    """How many there are, where that was counted."""
     numbered: bool = True
     grouped: bool = False
     """Whether neighbouring lines were asked for, so that gaps between groups are worth marking."""
@@ -178,6 +180,7 @@ class Grep(Tool[GrepInput, Grepped]):
             input.offset,
             found.seen,
             complete=found.ending.end is End.WHOLE,
+            total=found.total,
             numbered=input.line_numbers,
             grouped=_reach(input) != (0, 0) and not input.only_matching,
             notes=self._notes(found),
@@ -273,10 +276,9 @@ def _more(output: MatchingLines) -> Iterator[str]:
     elif output.complete and output.offset:
         yield f"[Lines {output.offset + 1:,} to {last:,} of {output.seen:,}.]"
     elif not output.complete and output.seen > last:
-        yield (
-            f"[Stopped after {_number(last, 'line')}; there are at least {output.seen:,}. "
-            f"Narrow the search, or continue with offset {last}.]"
-        )
+        known = output.total is not None and output.total >= output.seen
+        there = f"there are {output.total:,}" if known else f"there are at least {output.seen:,}"
+        yield (f"[Stopped after {_number(last, 'line')}; {there}. Narrow the search, or continue with offset {last}.]")
 
 
 def _render(output: MatchingLines) -> Iterator[str]:
