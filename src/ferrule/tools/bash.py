@@ -142,6 +142,7 @@ class Bash(Tool[BashInput, CommandRan]):
 
     async def call(self, input: BashInput, ctx: ToolContext) -> CommandRan | Result[CommandRan]:
         try:
+            await self._at.prepare()
             command = replace(await self._command(input, ctx), kept_if_over=self._shown)
             if input.run_in_background:
                 return await self._left_to_run(input, command)
