@@ -24,6 +24,7 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)#]+)\)")
 MODULE = re.compile(r"`([\w/]+\.py)`")
 CODE = ("src", "tests", "examples", "benchmarks")
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+CARDS_TEST = "tests/tools/test_cards.py::test_the_cards_are_what_the_tools_say"
 
 
 @pytest.mark.parametrize("index", range(2))
@@ -89,24 +90,22 @@ def test_no_page_has_programs_that_are_not_run() -> None:
 
 
 @requirement("CON-14")
-def test_adding_a_tool_works_as_contributing_says(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "src", tmp_path / "src")  # compiled modules too, which are good as long as times are
-    for _, name, content in _fences(ROOT / "CONTRIBUTING.md"):
-        if name:
-            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / name).write_text(content)
-    contents = tmp_path / "src/ferrule/tools/__init__.py"
-    listed = contents.read_text().replace("    from .edit", "    from .count_lines import CountLines\n    from .edit")
-    contents.write_text(listed.replace("        Edit(", "        CountLines(),\n        Edit("))
-    (card_program,) = re.findall(r"python -c '(.*)'$", (ROOT / "scripts/cards").read_text(), re.MULTILINE)
-    written = _run(tmp_path, sys.executable, "-c", card_program)
-    assert written.returncode == 0, written.stderr
+def test_adding_a_tool_is_three_files_as_contributing_says(tmp_path: Path) -> None:
+    for name in ("src", "tests"):  # compiled modules too, which are good as long as times are
+        shutil.copytree(ROOT / name, tmp_path / name)
+    written = [(name, content) for _, name, content in _fences(ROOT / "CONTRIBUTING.md") if name]
+    for name, content in written:
+        (tmp_path / name).write_text(content)
 
-    done = _pytest(tmp_path, "tests/tools/test_count_lines.py")
-    tools = _run(tmp_path, sys.executable, "-m", "ferrule", "tools")
+    listed = _run(tmp_path, sys.executable, "-m", "ferrule", "tools")
+    first = _pytest(tmp_path, "tests/tools/test_count_lines.py", "tests/tools/test_builtin_tools.py", CARDS_TEST)
+    again = _pytest(tmp_path, CARDS_TEST)
 
-    assert done.returncode == 0, done.stdout
-    assert re.search(r"^CountLines +Count the lines of a file without reading it\.$", tools.stdout, re.MULTILINE)
+    assert len(written) == 3
+    assert re.search(r"^CountLines +Count the lines of a file without reading it\.$", listed.stdout, re.MULTILINE)
+    assert re.findall(r"^FAILED (\S+)", first.stdout, re.MULTILINE) == [CARDS_TEST], first.stdout
+    assert again.returncode == 0, again.stdout
+    assert '"CountLines"' in (tmp_path / "src/ferrule/tools/cards.json").read_text()
 
 
 @requirement("SCHED-7")
@@ -168,13 +167,14 @@ def test_the_table_of_effects_is_true(tmp_path: Path) -> None:
         "Write": ({"file_path": "/a", "content": "x"}, [WritesPath("/a", Change.CREATES)], "creates `file_path`"),
     }
 
-    tools = builtin_tools(Services(searches=WebSearches(backend=Brave("key"))))
+    services = Services(searches=WebSearches(backend=Brave("key")))
+    tools = {tool.name: tool for tool in builtin_tools(services)}
 
-    assert set(rows) - {"tool"} == {tool.name for tool in tools} == set(samples)
-    for tool in tools:
-        arguments, touches, words = samples[tool.name]
+    assert set(rows) - {"tool"} == set(samples)
+    for name, (arguments, touches, words) in samples.items():
+        tool = tools[name]
         assert list(tool.effects(tool.parse(arguments), bare_context(tmp_path)).touches) == touches
-        assert words in rows[tool.name]
+        assert words in rows[name]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -226,6 +226,6 @@ def _run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def _pytest(folder: Path, name: str) -> subprocess.CompletedProcess[str]:
+def _pytest(folder: Path, *names: str) -> subprocess.CompletedProcess[str]:
     (folder / "pytest.ini").write_text("[pytest]\nasyncio_mode = auto\n")
-    return _run(folder, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", name)
+    return _run(folder, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *names)

@@ -10,7 +10,7 @@ import pytest
 from ferrule.agents.agent_catalog import Agents
 from ferrule.core.calls import Status, ToolCall
 from ferrule.core.events import ToolFinished
-from ferrule.host.files.checkouts import Checkout
+from ferrule.host.git.checkouts import Checkout
 from ferrule.providers.scripted import says
 from ferrule.settings.definition_files import DefinitionFiles
 from ferrule.settings.levels import SettingsContext

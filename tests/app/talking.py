@@ -46,7 +46,7 @@ async def talk(
     environ: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> AsyncGenerator[Talk]:
-    given = {"mode": Mode.DEFAULT, **settings}
+    given: dict[str, Any] = {"mode": Mode.DEFAULT, **settings}
     chosen = Settings(cwd=str(folder), state_folder=folder.parent / f"{folder.name}-state", **given)
     async with ModelServer.playing({"turns": list(turns) or [{"text": "Well."}]}) as server:
         around = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "sk-of-the-test", **(environ or {})}

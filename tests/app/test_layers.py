@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ferrule import Settings, ToolCall, open_session
-from ferrule.app.settings_interpretation import ReloadedPolicy, interpret_settings
+from ferrule.app.settings_interpretation import ReloadedPolicy, interpret_settings, load_session_settings
 from ferrule.core.calls import Status
 from ferrule.core.content import plain_text
 from ferrule.core.effects import Change, Effects, ReadsPath, WritesPath
@@ -99,6 +99,22 @@ def test_where_only_managed_rules_count_a_flag_allows_nothing(tmp_path: Path) ->
     live = LiveSettings(folders.around(), folders.store, given=(flag,))
 
     assert interpret_settings(live.current()).rules == ()
+
+
+@requirement("SET-3")
+def test_rules_are_parsed_once_and_again_only_after_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    file = put(tmp_path / ".claude" / "settings.json", allow("Read"))
+    settings, policy = load_session_settings(Settings(cwd=str(tmp_path), state_folder=tmp_path / "state"))
+    current = settings.policy_source()
+
+    assert current().rules is settings.rules is policy.rules
+    assert current() is current()
+
+    put(file, deny("Read", "Write"))
+
+    assert [rule.text for rule in current().rules] == ["Read", "Write"]
+    assert current() is current()
 
 
 async def _read(session: Session, path: str) -> tuple[Status, str]:

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from ferrule.app.build import Settings, open_session
 from ferrule.core.calls import Status, ToolCall, ToolOutcome
 from ferrule.core.content import Line, Text
-from ferrule.core.context import Facts, ToolContext
+from ferrule.core.context import Facts, Prefix, ToolContext
 from ferrule.core.effects import Effects
 from ferrule.core.events import ToolProgressed
 from ferrule.core.inputs import ToolInput
-from ferrule.core.model import Prefix, UserTurn
+from ferrule.core.model import UserTurn
 from ferrule.core.state import Granted, MovedTo, Queued, SessionState, StateSet, ToolsFound
 from ferrule.core.tool import Tool
 from ferrule.permissions.modes import Mode

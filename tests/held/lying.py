@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ferrule.bash_analysis.analysis import Analysis
+from ferrule.bash_analysis.analysis import Analyse, Analysis
 from ferrule.core.effects import Change, Effects, ReadsPath, Touch, WritesPath
-from ferrule.tools.bash import Analyse
 
 
 def declaring_read(path: str) -> Analyse:

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from ferrule.app.build import Settings, open_session
+from ferrule.bash_analysis.analysis import Analyse
 from ferrule.core.calls import Status, ToolCall
 from ferrule.core.content import plain_text
 from ferrule.permissions.modes import Mode
-from ferrule.tools.bash import Analyse
 from tests.host.processes.shell import need_sandbox
 from tests.requirement import requirement
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from ferrule.app.explain_stand_ins import PathsAsWritten
 from ferrule.bash_analysis.analysis import analyse
 from ferrule.core.calls import Refusal, ToolCall
 from ferrule.core.context import ToolContext
@@ -16,6 +15,7 @@ from ferrule.core.ports import Proposal
 from ferrule.core.tool import Alias, AnyTool, Tool
 from ferrule.core.verdicts import Behavior, Verdict
 from ferrule.engine.preparing import prepare_call
+from ferrule.permissions.described_machine import PathsAsWritten
 from ferrule.permissions.judge import RuleJudge
 from ferrule.permissions.modes import Mode
 from ferrule.permissions.path_patterns import Places

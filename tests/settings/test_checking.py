@@ -15,7 +15,7 @@ from ferrule.settings.settings_files import SettingsKind, kind_of
 from ferrule.settings.settings_models import MODELS
 from tests.requirement import requirement
 from tests.settings.cases import CASES, NEWER, Case
-from tests.settings.test_strict_json import jsonish, values
+from tests.settings.test_json_places import jsonish, values
 
 kinds = st.sampled_from(SettingsKind)
 known_keys = st.sampled_from(

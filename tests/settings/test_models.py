@@ -16,11 +16,12 @@ import pytest
 
 from ferrule.settings.edit_checks import violations_in
 from ferrule.settings.hook_entries import CommandHook, FlatHook, HookGroup
+from ferrule.settings.json_places import parse
 from ferrule.settings.rule_entries import why_no_rule
 from ferrule.settings.schemas import schema_file, schema_of, schema_text
 from ferrule.settings.settings_files import SettingsKind, kind_of
 from ferrule.settings.settings_models import OversizedResults, Permissions, SettingsFile
-from ferrule.settings.strict_json import NotJson, parse
+from ferrule.text.json_reader import NotJson
 from tests.settings.cases import CASES, Case
 
 ROOT = Path(__file__).parent.parent.parent

@@ -8,9 +8,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ferrule.settings.faults import faults_in
+from ferrule.settings.json_places import parse
 from ferrule.settings.plain_servers import is_plain
 from ferrule.settings.settings_files import SettingsKind
-from ferrule.settings.strict_json import parse
 
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers(-2, 5000) | st.floats(0, 5000) | st.sampled_from(["", "x", "http"]),

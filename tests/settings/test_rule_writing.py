@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ferrule.core.verdicts import Behavior
 from ferrule.settings.levels import Level
-from ferrule.settings.rule_edits import NotEdited, adding
+from ferrule.settings.settings_edits import NotEdited, adding_rule
 from ferrule.settings.settings_writing import NotSaved, add_rule, save_rule
 from ferrule.text.matching import TextEdit
 from tests.requirement import requirement
@@ -48,12 +48,12 @@ HANG = 60
     ],
 )
 def test_a_rule_is_added_as_the_file_would_have_it(before: str, after: str) -> None:
-    assert _applied(before, adding(before, ALLOW, "New")) == after
+    assert _applied(before, adding_rule(before, ALLOW, "New")) == after
 
 
 @requirement("PERM-8")
 def test_a_rule_that_stands_there_is_not_added_again() -> None:
-    assert adding('{"permissions": {"allow": ["A", "New"]}}', ALLOW, "New") == ()
+    assert adding_rule('{"permissions": {"allow": ["A", "New"]}}', ALLOW, "New") == ()
 
 
 VALUES = st.recursive(
@@ -82,7 +82,7 @@ def test_adding_changes_the_value_by_that_rule_alone(
     key = {Behavior.ALLOW: "allow", Behavior.ASK: "ask", Behavior.DENY: "deny"}[behavior]
     here = settings.get("permissions", {}).get(key, [])
 
-    added = _applied(text, adding(text, behavior, rule))
+    added = _applied(text, adding_rule(text, behavior, rule))
 
     expected = {
         **settings,
@@ -104,7 +104,7 @@ def test_a_file_that_is_broken_is_left_as_it_is(text: str, words: str, tmp_path:
     path = put(tmp_path / "settings.json", text)
 
     with pytest.raises(NotEdited, match=words.replace("[", "\\[")):
-        adding(text, ALLOW, "New")
+        adding_rule(text, ALLOW, "New")
     with pytest.raises(NotSaved, match="was not changed, because"):
         add_rule(str(path), ALLOW, "New")
 

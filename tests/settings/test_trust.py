@@ -481,3 +481,41 @@ def test_what_a_hook_runs_that_trust_does_not_cover_is_said(folders: Folders, co
     (item,) = folders.live().current().standing.new
 
     assert list(item.uncovered) == parts
+
+
+@requirement("SET-4", "MCP-1")
+@pytest.mark.parametrize(
+    ("own", "counting"),
+    [
+        ({"enableAllProjectMcpServers": True}, {"a", "b"}),
+        ({"enabledMcpjsonServers": ["a"]}, {"a"}),
+        ({"enableAllProjectMcpServers": False}, set[str]()),
+        ({}, set[str]()),
+    ],
+)
+def test_servers_of_a_project_that_the_user_enables_need_no_other_trust(
+    folders: Folders, own: dict[str, Any], counting: set[str]
+) -> None:
+    put(folders.project / ".mcp.json", {"mcpServers": {"a": {"command": "./serve"}, "b": {"command": "./other"}}})
+    put(folders.project / ".claude/settings.json", {"mcpServers": {"c": {"command": "./third"}}, **allow("Bash")})
+    put(folders.home / ".claude/settings.json", own)
+
+    current = folders.live().current()
+
+    assert set(current.servers) == counting
+    assert {item.words.partition(":")[0] for item in current.standing.new if item.kind is ItemKind.SERVER} == {
+        "a",
+        "b",
+        "c",
+    } - counting
+    assert [rule.value for rule in current.rules] == []
+
+
+@requirement("SET-4", "HELD-2")
+@pytest.mark.parametrize("file", [".claude/settings.json", ".claude/settings.local.json"])
+def test_a_project_does_not_enable_its_own_servers(folders: Folders, file: str) -> None:
+    put(folders.project / ".mcp.json", {"mcpServers": {"a": {"command": "./serve"}}})
+    put(folders.project / file, {"enableAllProjectMcpServers": True, "enabledMcpjsonServers": ["a"]})
+    put(folders.home / ".claude/settings.json", {"enabledMcpjsonServers": ["z"]})
+
+    assert set(folders.live().current().servers) == set()

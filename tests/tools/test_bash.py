@@ -447,7 +447,7 @@ async def test_bad_input_is_answered_in_words(session: Session, arguments: dict[
         ({"result_limit": 90_000}, lambda text: len(text) > 80_000),
         ({"result_limit": 1_000}, lambda text: len(text) <= 1_000),
     ],
-    ids=str,
+    ids=["the tail", "the head", "a higher limit", "a lower limit"],
 )
 async def test_the_limit_and_the_part_that_settings_choose_apply_and_a_file_has_all_of_it(
     tmp_path: Path, more: dict[str, Any], shown: Callable[[str], bool]
@@ -484,7 +484,7 @@ async def test_functions_and_aliases_of_the_users_shell_are_there_but_give_no_pr
     (work := tmp_path / "work").mkdir()
     (home := tmp_path / "home").mkdir()
     lines = ('greet() { echo "hello $1"; }', "ls() { echo changed; }", "alias short='echo a b'", "alias cat='echo no'")
-    (home / ".bashrc").write_text("\n".join(rc))
+    (home / ".bashrc").write_text("\n".join(lines))
     settings = Settings(
         cwd=str(work),
         state_folder=tmp_path / "state",

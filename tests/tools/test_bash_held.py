@@ -11,14 +11,13 @@ from typing import Any
 import pytest
 
 from ferrule.app.build import Settings, open_session
-from ferrule.bash_analysis.analysis import Analysis
+from ferrule.bash_analysis.analysis import Analyse, Analysis
 from ferrule.core.calls import Status, ToolCall, ToolOutcome
 from ferrule.core.content import plain_text
 from ferrule.core.effects import Change, Effects, ReadsPath, RunsCommand, WritesPath
 from ferrule.permissions.classifier import Assessment, ToolStatement
 from ferrule.permissions.modes import Mode
 from ferrule.testing import Answering, allow
-from ferrule.tools.bash import Analyse
 from tests.host.processes.shell import need_mounts, need_sandbox
 from tests.permissions.scene import rules_of
 from tests.requirement import requirement

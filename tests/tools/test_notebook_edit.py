@@ -257,8 +257,11 @@ def test_a_refusal_says_what_to_do_and_changes_nothing(place: Place, arguments: 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("{", "a.ipynb cannot be changed as a notebook: it is not JSON"),
-        ('{"cells": [1, ]}', "column 15. Until it is one, change its text with Edit."),
+        ("{", "a.ipynb cannot be changed as a notebook: it is invalid JSON"),
+        (
+            '{"cells": [1, ]}',
+            "found `]`. Remove the comma before it. Until it is one, change its text with Edit.",
+        ),
         ('{"nbformat": 3, "worksheets": []}', "a.ipynb cannot be changed as a notebook: it is in format 3"),
         (notebook(), 'a.ipynb has no cell "x": it has no cells. Insert one at the start, without `cell_id`.'),
         (notebook(code("a"), minor=4), "Its only cell has the index 0. None of them has an id."),

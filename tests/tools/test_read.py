@@ -13,14 +13,15 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from ferrule.core.calls import Status, ToolCall
-from ferrule.core.content import Code, Text
+from ferrule.core.content import Code
 from ferrule.core.effects import Effects
 from ferrule.core.tool import ToolError
-from ferrule.host.documents.page_filling import LINE_CHARS
+from ferrule.host.documents.text_pages import LINE_CHARS
 from ferrule.testing import bare_context, run_call, run_calls
 from ferrule.testing.tool_contract import ToolContract
-from ferrule.tools.read import REMINDER, Read, ReadInput
+from ferrule.tools.read import Read, ReadInput
 from tests.requirement import requirement
+from tests.tools.reading import read_file, read_refused, text_of_file
 
 
 class TestReadContract(ToolContract):
@@ -37,25 +38,6 @@ class TestReadContract(ToolContract):
         (folder / "a.txt").write_text("one\ntwo\nthree\n")
 
 
-async def _read(folder: Path, file_path: str | Path, **more: Any) -> str:
-    outcome = await run_call(folder, Read(), {"file_path": str(file_path), **more})
-    assert outcome.status is Status.OK, outcome.content
-    return _text(outcome.content)
-
-
-async def _refused(folder: Path, file_path: str | Path, **more: Any) -> tuple[Status, str]:
-    outcome = await run_call(folder, Read(), {"file_path": str(file_path), **more})
-    assert outcome.is_error
-    return outcome.status, _text(outcome.content)
-
-
-def _text(content: tuple[Any, ...]) -> str:
-    """What is said of the file; what is said of all files has its own test."""
-    (block,) = (block for block in content if block != Text(REMINDER))
-    assert isinstance(block, Text)
-    return block.text
-
-
 # Lines
 
 
@@ -63,34 +45,34 @@ def _text(content: tuple[Any, ...]) -> str:
 async def test_lines_are_numbered_from_one(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\n\n  three")
 
-    assert await _read(tmp_path, "a.txt") == "     1\tone\n     2\t\n     3\t  three"
+    assert await read_file(tmp_path, "a.txt") == "     1\tone\n     2\t\n     3\t  three"
 
 
 @requirement("READ-1")
 async def test_offset_and_limit_choose_lines_and_the_rest_is_announced(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\ntwo\nthree\nfour\n")
 
-    assert await _read(tmp_path, "a.txt", offset=2, limit=2) == snapshot("""\
+    assert await read_file(tmp_path, "a.txt", offset=2, limit=2) == snapshot("""\
      2	two
      3	three
 
 [Lines 2 to 3 of 4. Read on with offset 4.]\
 """)
-    assert await _read(tmp_path, "a.txt", offset=4, limit=10**30) == "     4\tfour"
+    assert await read_file(tmp_path, "a.txt", offset=4, limit=10**30) == "     4\tfour"
 
 
 @requirement("READ-1")
 async def test_offset_zero_is_the_beginning(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\ntwo\n")
 
-    assert await _read(tmp_path, "a.txt", offset=0, limit=1) == await _read(tmp_path, "a.txt", limit=1)
+    assert await read_file(tmp_path, "a.txt", offset=0, limit=1) == await read_file(tmp_path, "a.txt", limit=1)
 
 
 @pytest.mark.parametrize("offset", [5, 10**30])
 async def test_an_offset_past_the_end_says_how_many_lines_there_are(tmp_path: Path, offset: int) -> None:
     (tmp_path / "a.txt").write_text("one\ntwo\nthree\nfour\n")
 
-    assert await _refused(tmp_path, "a.txt", offset=offset) == (
+    assert await read_refused(tmp_path, "a.txt", offset=offset) == (
         Status.FAILED,
         f"{tmp_path}/a.txt cannot be read: it has 4 lines; it cannot be read from line {offset}.",
     )
@@ -101,7 +83,7 @@ async def test_an_offset_past_the_end_says_how_many_lines_there_are(tmp_path: Pa
 async def test_a_line_number_below_one_is_refused(tmp_path: Path, wrong: dict[str, Any]) -> None:
     (tmp_path / "a.txt").write_text("one")
 
-    status, words = await _refused(tmp_path, "a.txt", **wrong)
+    status, words = await read_refused(tmp_path, "a.txt", **wrong)
 
     assert status is Status.INVALID
     assert f"`{next(iter(wrong))}`" in words
@@ -111,7 +93,7 @@ async def test_a_line_number_below_one_is_refused(tmp_path: Path, wrong: dict[st
 async def test_a_long_line_is_cut_and_says_by_how_much(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x" * (LINE_CHARS + 1234) + "\n" + "y" * LINE_CHARS)
 
-    assert await _read(tmp_path, "a.txt") == (
+    assert await read_file(tmp_path, "a.txt") == (
         f"     1\t{'x' * LINE_CHARS} [1,234 more characters in this line]\n     2\t{'y' * LINE_CHARS}"
     )
 
@@ -120,7 +102,7 @@ async def test_a_long_line_is_cut_and_says_by_how_much(tmp_path: Path) -> None:
 async def test_a_line_asked_for_alone_is_not_cut(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\n" + "x" * 5000 + "\nthree\n")
 
-    text = await _read(tmp_path, "a.txt", offset=2, limit=1)
+    text = await read_file(tmp_path, "a.txt", offset=2, limit=1)
 
     assert text == f"     2\t{'x' * 5000}\n\n[Lines 2 to 2 of 3. Read on with offset 3.]"
 
@@ -129,21 +111,21 @@ async def test_a_line_asked_for_alone_is_not_cut(tmp_path: Path) -> None:
 async def test_a_file_with_no_other_endings_has_its_lines_by_carriage_returns(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"one\rtwo\rthree\r")
 
-    assert await _read(tmp_path, "a.txt", offset=2) == "     2\ttwo\n     3\tthree"
+    assert await read_file(tmp_path, "a.txt", offset=2) == "     2\ttwo\n     3\tthree"
 
 
 @requirement("READ-1")
 async def test_line_endings_and_a_byte_order_mark_are_not_shown(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbfone\r\ntwo\rhalf\r\n")
 
-    assert await _read(tmp_path, "a.txt") == "     1\tone\n     2\ttwo\rhalf"
+    assert await read_file(tmp_path, "a.txt") == "     1\tone\n     2\ttwo\rhalf"
 
 
 @requirement("READ-1")
 async def test_only_newlines_end_lines(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a\u2028b\x0cc\x85d\n")
 
-    assert await _read(tmp_path, "a.txt") == "     1\ta\u2028b\x0cc\x85d"
+    assert await read_file(tmp_path, "a.txt") == "     1\ta\u2028b\x0cc\x85d"
 
 
 @requirement("READ-1", "CON-12")
@@ -162,7 +144,7 @@ async def test_people_see_the_lines_as_code(tmp_path: Path) -> None:
 async def test_a_file_over_the_budget_gives_its_first_page_and_the_next_offset(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x" * 92 + "\n" + ("x" * 92 + "\n") * 1999)
 
-    text = await _read(tmp_path, "a.txt")
+    text = await read_file(tmp_path, "a.txt")
 
     assert text.endswith("\n\n[Lines 1 to 950 of 2000. Read on with offset 951.]")
     assert text.startswith("     1\tx")
@@ -187,7 +169,7 @@ async def test_following_the_notices_yields_every_line_exactly_once(
     start = next_offset
 
     while lines and next_offset is not None:
-        text = await _read(folder, "a.txt", offset=next_offset)
+        text = await read_file(folder, "a.txt", offset=next_offset)
         assert len(text) <= Read.result_limit
         seen += [(int(number), line) for number, line in re.findall(r"^ *(\d+)\t(.*)$", text, re.MULTILINE)]
         notice = re.search(r"\n\n\[Lines \d+ to \d+ of \d+\. Read on with offset (\d+)\.\]$", text)
@@ -212,7 +194,7 @@ async def test_a_page_fits_its_limit_even_where_line_numbers_are_long(tmp_path: 
 async def test_text_is_read_in_the_encoding_it_is_in(tmp_path: Path, encoding: str) -> None:
     (tmp_path / "a.txt").write_bytes("café\r\nnaïve\r\n".encode(encoding))
 
-    assert await _read(tmp_path, "a.txt") == "     1\tcafé\n     2\tnaïve"
+    assert await read_file(tmp_path, "a.txt") == "     1\tcafé\n     2\tnaïve"
 
 
 # Paths
@@ -224,7 +206,7 @@ async def test_a_path_may_be_relative_or_start_with_a_tilde(tmp_path: Path, monk
     (tmp_path / "a.txt").write_text("one")
 
     for path in ("a.txt", "./b/../a.txt", "~/a.txt", f"{tmp_path}//a.txt"):
-        assert await _read(tmp_path, path) == "     1\tone"
+        assert await read_file(tmp_path, path) == "     1\tone"
 
 
 @requirement("CON-8")
@@ -241,12 +223,12 @@ async def test_the_outcome_keeps_the_path_as_the_model_wrote_it(tmp_path: Path) 
 async def test_a_name_is_found_in_either_unicode_form(tmp_path: Path, on_disk: str, written: str) -> None:
     (tmp_path / unicodedata.normalize(on_disk, "naïve.txt")).write_text("one")
 
-    assert await _read(tmp_path, unicodedata.normalize(written, "naïve.txt")) == "     1\tone"
+    assert await read_file(tmp_path, unicodedata.normalize(written, "naïve.txt")) == "     1\tone"
 
 
 @requirement("PIPE-2")
 async def test_a_path_with_a_nul_character_is_refused(tmp_path: Path) -> None:
-    assert await _refused(tmp_path, "a\0b") == (
+    assert await read_refused(tmp_path, "a\0b") == (
         Status.INVALID,
         "`file_path` holds a NUL character, which no path can. Remove it.",
     )
@@ -254,8 +236,8 @@ async def test_a_path_with_a_nul_character_is_refused(tmp_path: Path) -> None:
 
 @requirement("PIPE-2")
 async def test_a_path_that_no_file_system_can_hold_is_refused(tmp_path: Path) -> None:
-    long = await _refused(tmp_path, "x" * 5000)
-    surrogate = await _refused(tmp_path, "a\ud800")
+    long = await read_refused(tmp_path, "x" * 5000)
+    surrogate = await read_refused(tmp_path, "a\ud800")
 
     assert long == (
         Status.FAILED,
@@ -281,7 +263,7 @@ async def test_old_names_of_read_work(tmp_path: Path, name: str) -> None:
 
     (outcome,) = await run_calls(tmp_path, [ToolCall("1", name, {"file_path": "a.txt", "offset": 2, "limit": 1})])
 
-    assert (outcome.status, _text(outcome.content)) == (Status.OK, "     2\ttwo")
+    assert (outcome.status, text_of_file(outcome.content)) == (Status.OK, "     2\ttwo")
 
 
 @requirement("READ-1")

@@ -5,51 +5,29 @@ from __future__ import annotations
 import os
 import socket
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ferrule.core.calls import Status
-from ferrule.core.content import Text
-from ferrule.testing import run_call
-from ferrule.tools.read import REMINDER, Read
 from tests.requirement import requirement
+from tests.tools.reading import read_file, read_refused
 
 READABLE = "Text, pictures (PNG, JPEG, GIF, WebP), PDF documents and notebooks can be read."
 STREAMS = ("/dev/zero", "/dev/random", "/dev/stdin", "/proc/self/fd/0", "/proc/self/mem", "/proc/kmsg")
-
-
-async def _read(folder: Path, file_path: str | Path, **more: Any) -> str:
-    outcome = await run_call(folder, Read(), {"file_path": str(file_path), **more})
-    assert outcome.status is Status.OK, outcome.content
-    return _text(outcome.content)
-
-
-async def _refused(folder: Path, file_path: str | Path, **more: Any) -> tuple[Status, str]:
-    outcome = await run_call(folder, Read(), {"file_path": str(file_path), **more})
-    assert outcome.is_error
-    return outcome.status, _text(outcome.content)
-
-
-def _text(content: tuple[Any, ...]) -> str:
-    """What is said of the file; what is said of all files has its own test."""
-    (block,) = (block for block in content if block != Text(REMINDER))
-    assert isinstance(block, Text)
-    return block.text
 
 
 @requirement("READ-9")
 async def test_an_empty_file_says_that_it_is_empty(tmp_path: Path) -> None:
     (tmp_path / "a.txt").touch()
 
-    assert await _read(tmp_path, "a.txt", offset=7) == f"{tmp_path}/a.txt is empty."
+    assert await read_file(tmp_path, "a.txt", offset=7) == f"{tmp_path}/a.txt is empty."
 
 
 @requirement("READ-9")
 async def test_a_file_of_one_newline_has_one_empty_line(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("\n")
 
-    assert await _read(tmp_path, "a.txt") == "     1\t"
+    assert await read_file(tmp_path, "a.txt") == "     1\t"
 
 
 @requirement("READ-9")
@@ -57,15 +35,15 @@ async def test_a_missing_file_names_the_nearest_ones(tmp_path: Path) -> None:
     for name in ("settings.py", "setup.py", "zebra"):
         (tmp_path / name).touch()
 
-    assert await _refused(tmp_path, "setings.py") == (
+    assert await read_refused(tmp_path, "setings.py") == (
         Status.FAILED,
         f"{tmp_path}/setings.py does not exist. In that folder there is settings.py, setup.py.",
     )
-    assert await _refused(tmp_path, "qqq") == (
+    assert await read_refused(tmp_path, "qqq") == (
         Status.FAILED,
         f"{tmp_path}/qqq does not exist. Use Glob to find the file.",
     )
-    assert await _refused(tmp_path, "no/such/a.txt") == (
+    assert await read_refused(tmp_path, "no/such/a.txt") == (
         Status.FAILED,
         f"{tmp_path}/no/such/a.txt does not exist, and neither does {tmp_path}/no/such. Use Glob to find the file.",
     )
@@ -75,7 +53,7 @@ async def test_a_missing_file_names_the_nearest_ones(tmp_path: Path) -> None:
 async def test_a_path_through_a_file_says_so(tmp_path: Path) -> None:
     (tmp_path / "a.txt").touch()
 
-    assert await _refused(tmp_path, "a.txt/b") == (
+    assert await read_refused(tmp_path, "a.txt/b") == (
         Status.FAILED,
         f"{tmp_path}/a.txt/b cannot be read: a part of this path is a file, not a directory. "
         "Use Glob to find the file.",
@@ -87,15 +65,15 @@ async def test_a_link_that_leads_nowhere_is_a_missing_file(tmp_path: Path) -> No
     (tmp_path / "link").symlink_to("gone")
     (tmp_path / "loop").symlink_to("loop")
 
-    assert (await _refused(tmp_path, "link"))[1].startswith(f"{tmp_path}/link does not exist.")
-    assert (await _refused(tmp_path, "loop"))[1] == (
+    assert (await read_refused(tmp_path, "link"))[1].startswith(f"{tmp_path}/link does not exist.")
+    assert (await read_refused(tmp_path, "loop"))[1] == (
         f"{tmp_path}/loop cannot be read: it is a link that leads back to itself. Use Glob to find the file."
     )
 
 
 @requirement("READ-8")
 async def test_a_directory_is_refused_with_the_tool_to_use(tmp_path: Path) -> None:
-    assert await _refused(tmp_path, tmp_path) == (
+    assert await read_refused(tmp_path, tmp_path) == (
         Status.FAILED,
         f"{tmp_path} cannot be read: it is a directory. Use Glob to list what is in it.",
     )
@@ -105,7 +83,7 @@ async def test_a_directory_is_refused_with_the_tool_to_use(tmp_path: Path) -> No
 async def test_a_pipe_is_refused_and_does_not_hang(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
 
-    assert await _refused(tmp_path, "pipe") == (
+    assert await read_refused(tmp_path, "pipe") == (
         Status.FAILED,
         f"{tmp_path}/pipe cannot be read: it is a named pipe. {READABLE}",
     )
@@ -116,7 +94,7 @@ async def test_a_pipe_is_refused_and_does_not_hang(tmp_path: Path) -> None:
     "path", ["/dev/zero", "/dev/random", "/dev/stdin", "/proc/self/fd/0", "/proc/self/mem", "/proc/kmsg"]
 )
 async def test_a_stream_of_the_system_is_refused_at_once(tmp_path: Path, path: str) -> None:
-    status, words = await _refused(tmp_path, path)
+    status, words = await read_refused(tmp_path, path)
 
     assert status is Status.FAILED
     assert words.startswith(f"{path} cannot be read: ")
@@ -128,7 +106,7 @@ async def test_a_socket_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind("s")
 
-        assert await _refused(tmp_path, "s") == (
+        assert await read_refused(tmp_path, "s") == (
             Status.FAILED,
             f"{tmp_path}/s cannot be read: it is a socket. {READABLE}",
         )
@@ -138,7 +116,7 @@ async def test_a_socket_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 async def test_a_pipe_among_the_descriptors_of_a_process_is_refused(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     try:
-        status, words = await _refused(tmp_path, f"/proc/self/fd/{reading}")
+        status, words = await read_refused(tmp_path, f"/proc/self/fd/{reading}")
     finally:
         os.close(reading)
         os.close(writing)
@@ -151,7 +129,7 @@ async def test_a_pipe_among_the_descriptors_of_a_process_is_refused(tmp_path: Pa
 
 @requirement("READ-8")
 async def test_a_file_that_the_kernel_makes_up_is_read(tmp_path: Path) -> None:
-    assert "Name:" in await _read(tmp_path, "/proc/self/status")
+    assert "Name:" in await read_file(tmp_path, "/proc/self/status")
 
 
 @requirement("READ-8")
@@ -159,7 +137,7 @@ async def test_a_file_that_the_kernel_makes_up_is_read(tmp_path: Path) -> None:
 async def test_what_is_binary_by_content_is_refused(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "a.txt").write_bytes(data)
 
-    assert await _refused(tmp_path, "a.txt") == (
+    assert await read_refused(tmp_path, "a.txt") == (
         Status.FAILED,
         f"{tmp_path}/a.txt cannot be read: it is binary. {READABLE}",
     )
@@ -179,7 +157,7 @@ async def test_what_is_binary_by_content_is_refused(tmp_path: Path, data: bytes)
 async def test_what_is_binary_by_its_name_is_refused(tmp_path: Path, name: str, what: str) -> None:
     (tmp_path / name).write_text("whatever this is")
 
-    assert await _refused(tmp_path, name) == (
+    assert await read_refused(tmp_path, name) == (
         Status.FAILED,
         f"{tmp_path}/{name} cannot be read: it is {what}. {READABLE}",
     )
@@ -193,7 +171,7 @@ async def test_what_is_binary_by_its_name_is_refused(tmp_path: Path, name: str, 
 async def test_text_is_read_whatever_its_name_or_first_word(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(f"{text}\n")
 
-    assert await _read(tmp_path, name) == f"     1\t{text}"
+    assert await read_file(tmp_path, name) == f"     1\t{text}"
 
 
 @requirement("READ-8")
@@ -203,7 +181,7 @@ async def test_a_stray_byte_is_told_with_its_place_and_how_to_see_it(tmp_path: P
     (tmp_path / "a.txt").write_bytes(before + b"\xe9\n" + "å\n".encode() * 9)
     line, byte = filling + 1, len(before)
 
-    assert await _refused(tmp_path, "a.txt") == (
+    assert await read_refused(tmp_path, "a.txt") == (
         Status.FAILED,
         f"{tmp_path}/a.txt cannot be read: it is UTF-8 but for stray bytes, the first in line {line:,} "
         f"(byte {byte:,} is 0xe9). A command can show it, such as cat -v; once those bytes are gone it can be read.",
@@ -214,6 +192,6 @@ async def test_a_stray_byte_is_told_with_its_place_and_how_to_see_it(tmp_path: P
 async def test_a_line_beyond_the_only_one_is_told(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\n")
 
-    assert (await _refused(tmp_path, "a.txt", offset=2))[1] == (
+    assert (await read_refused(tmp_path, "a.txt", offset=2))[1] == (
         f"{tmp_path}/a.txt cannot be read: it has 1 line; it cannot be read from line 2."
     )

@@ -30,7 +30,8 @@ from .agent_kinds import AgentKind
 from .caps import COUNT_VARIABLE, DEPTH_VARIABLES, Caps
 from .narrowing import AsksNobody, OnlyLooks, tools_of
 
-LONGEST_TITLE: Final = 80
+MODEL_VARIABLE: Final = "CLAUDE_CODE_SUBAGENT_MODEL"
+"""The model of all agents, whatever their kinds and calls say."""
 
 
 class NotStarted(Exception):
@@ -114,15 +115,18 @@ class AgentLauncher:
         *,
         caps: Caps | None = None,
         models: ModelSource | None = None,
+        model: str = "",
         brief: Brief = lambda kind: "",
         skill_text: SkillText = lambda name: None,
         note_sources: tuple[NoteSource, ...] = (),
         states: MutableMapping[str, SessionState] | None = None,
     ) -> None:
+        """`model` names that of all agents, if it is not empty; `models` opens it."""
         self.agents = agents
         self.caps = caps or Caps()
         self.states: MutableMapping[str, SessionState] = {} if states is None else states
         self._models = models
+        self._model = "" if model.strip() == "inherit" else model.strip()
         self._brief = brief
         self._skill_text = skill_text
         self._note_sources = note_sources
@@ -249,6 +253,7 @@ class AgentLauncher:
             max_tokens=parent.max_tokens,
             thinking_tokens=parent.thinking_tokens,
             effort=parent.effort,
+            is_planning=parent.is_planning,
             limits=TurnLimits(max_turns=kind.max_turns or self.caps.turns, max_budget=parent.limits.max_budget),
             spending=SharedSpending(of_session=of_session),
             note_sources=self._note_sources,
@@ -259,7 +264,7 @@ class AgentLauncher:
         return child
 
     def _choose_model(self, errand: Errand, parent: Session) -> ModelProvider | None:
-        name = errand.model or errand.kind.model
+        name = self._model or errand.model or errand.kind.model
         if not name or name == "inherit":
             return parent.provider
         if self._models is None:

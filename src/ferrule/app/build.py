@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 from ..agents.agent_catalog import Agents
-from ..agents.launcher import AgentLauncher
+from ..agents.launcher import MODEL_VARIABLE, AgentLauncher
 from ..core.events import ListChanged
 from ..core.ids import new_uuid
 from ..core.ports import Approver
@@ -24,12 +24,14 @@ from ..engine.pool import Layer, Registry, available, features, hiding, without
 from ..engine.session import Session
 from ..hooks.payloads import SessionFacts
 from ..hooks.skill_hooks import HooksOfSkills, load_hooks
+from ..host.processes.command_limits import LIMIT_VARIABLES, CommandLimits
 from ..host.search.file_search import Search
 from ..host.web.search_variables import SEARCH_VARIABLES
 from ..permissions.approvals import NobodyToAsk
 from ..permissions.classifier import ClassifierJudge
 from ..permissions.hiding import hidden_tools
 from ..permissions.live_rules import SessionModes
+from ..permissions.modes import Mode
 from ..providers.small_model import CallReader, PageReader, SmallModel
 from ..settings.trust_store import TrustStore
 from ..skills.activation import ActivatedSkills
@@ -49,6 +51,8 @@ __all__ = ["Settings", "open_session"]
 log = logging.getLogger(__name__)
 
 SIMPLE_TOOLS = ("Bash", "Edit", "Read")
+ABOUT_OUTPUT = 1_000
+"""Characters of a result for what is said about a command's output."""
 LASTING_STATE = {"todos": "todo_list", "plan": "approved_plan"}
 """The state that a compaction must keep, and its description for the model."""
 
@@ -119,6 +123,7 @@ def open_session(
             ground.files.close,
         ),
         hooks=hooks.lifecycle if hooks else None,
+        is_planning=lambda: ground.rules.last_mode is Mode.PLAN,
         wait_for_report=ground.shell.wait_for_report,
     )
     session_hooks.attach(session)
@@ -150,6 +155,7 @@ def _build_delegation(settings: Settings, ground: SessionServices, parts: Sessio
         Agents(settings.pages, settings.agents),
         caps=settings.agent_caps,
         models=parts.get("models"),
+        model={**os.environ, **settings.environment}.get(MODEL_VARIABLE, ""),
         brief=parts.get("brief", lambda kind: ""),
         skill_text=partial(_skill_text, skills),
         note_sources=ground.changes,
@@ -183,6 +189,7 @@ def _services(
         search=Search(hidden=ground.rules.hides, secrets=ground.rules.secrets),
         shell=ground.shell.get,
         analyse=parts.get("analyse"),
+        command_limits=_command_limits(settings),
         bash_limit=_bash_limit(settings),
         bash_keep=settings.result_keep or "both",
         mcp=ground.servers,
@@ -232,7 +239,7 @@ def _registry(
 def _approver(settings: Settings, ground: SessionServices, parts: SessionParts) -> Approver:
     approver, person = parts.get("approver"), parts.get("person")
     if approver is None and person is not None:
-        from .questions import make_approver
+        from ..permissions.suggesting import make_approver
 
         return make_approver(person, ground.rules, ground.state, ground.cwd, TrustStore(settings.state_folder))
     return approver or NobodyToAsk()
@@ -331,12 +338,20 @@ def _searches(environ: Mapping[str, str]) -> WebSearches | None:
 
 def _bash_limit(settings: Settings) -> int:
     """Bash cuts its own output, because only the command's file has all of it."""
-    limit = settings.result_limits.get("Bash", settings.result_limit or BASH_LIMIT)
-    return BASH_LIMIT if limit is None else limit
+    own = _command_limits(settings)
+    usual = own.output + ABOUT_OUTPUT if own and own.output else BASH_LIMIT
+    limit = settings.result_limits.get("Bash", settings.result_limit or usual)
+    return usual if limit is None else limit
 
 
 def _limits(settings: Settings, tools: Iterable[AnyTool]) -> Mapping[str, int | None]:
-    if settings.result_limit is None:
-        return settings.result_limits
-    limited = {tool.name: settings.result_limit for tool in tools if tool.result_limit is not None}
+    limited: dict[str, int | None] = {"Bash": _bash_limit(settings)}
+    if settings.result_limit is not None:
+        limited = {tool.name: settings.result_limit for tool in tools if tool.result_limit is not None}
     return {**limited, **settings.result_limits}
+
+
+def _command_limits(settings: Settings) -> CommandLimits | None:
+    """`None` for the usual ones."""
+    environ = {**os.environ, **settings.environment}
+    return CommandLimits.from_environment(environ) if any(environ.get(name) for name in LIMIT_VARIABLES) else None

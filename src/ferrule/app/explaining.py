@@ -18,21 +18,21 @@ from ..core.effects import Effects, describe_touch
 from ..core.ports import Judge, Proposal
 from ..core.tool import AnyTool, ToolDefinitionError, ToolError
 from ..core.values import named_value
-from ..core.verdicts import Behavior, Confinement, DeclaredWrite, Grants, Risk, Verdict, describe_grants, strictest
+from ..core.verdicts import Behavior, Confinement, Risk, Verdict, strictest
 from ..engine.pipeline import Pipeline
 from ..engine.pool import ToolPool, assemble, select
 from ..engine.preparing import look_up, prepare_call
 from ..hooks.hook_judge import CallMemory, HookJudge
 from ..hooks.payloads import SessionFacts
 from ..host.processes.command import CommandFailed
-from ..host.processes.declared_writes import granted_writes
 from ..host.web.fetching import Fetcher
 from ..host.web.url_guard import Explained, explain_fetch
 from ..host.web.web_pages import WebPages
 from ..permissions.approvals import NobodyToAsk
-from ..permissions.path_patterns import is_below
+from ..permissions.kernel_grants import KernelGrants
 from ..permissions.reading_door import NoCall
 from ..permissions.rule_forms import NAMED_BY, PRIMARY
+from ..permissions.suggesting import suggest_for_call
 from ..tools import builtin_tools
 from ..tools.bash import Bash
 from ..tools.notebook_edit import NotebookEdit
@@ -47,74 +47,7 @@ from .explain_stand_ins import (
     HookThatSaid,
     UnseenSkill,
 )
-from .session_hooks import suggest_for_call
 from .session_services import LateShell
-
-
-@named_value
-class KernelGrants:
-    """`None` means everything that this user may."""
-
-    reads: tuple[str, ...] | None
-    """Beyond what every command may read."""
-    writes: tuple[DeclaredWrite, ...] | None
-    network: bool
-    hidden: tuple[str, ...] = ()
-    """Patterns of paths that rules and settings hide from it."""
-    unwritable: tuple[str, ...] = ()
-    roots: tuple[str, ...] = ()
-    """The working directories, which every command may read."""
-
-    @classmethod
-    def of(
-        cls, needed: Confinement, effects: Effects, *, roots: tuple[str, ...] = (), on_disk: bool = True
-    ) -> KernelGrants:
-        """`effects` are those that were judged. Without disk access a pattern means its folder."""
-        grants = needed.grants
-        network = not (needed.unreachable or needed.read_only) if grants is None else grants.network
-        if needed.read_only:
-            writes = ()
-        elif needed.writable is not None:
-            network = False
-            writes = tuple(DeclaredWrite(path=folder, tree=True) for folder in needed.writable)
-        else:
-            writes = None if grants is None else granted_writes(effects, grants, on_disk=on_disk)
-        return cls(
-            reads=None if grants is None else grants.reads,
-            writes=writes,
-            network=network,
-            hidden=needed.unreadable,
-            unwritable=needed.unwritable,
-            roots=roots,
-        )
-
-    def as_data(self) -> dict[str, Any]:
-        writes = self.writes
-        return {
-            "reads": None if self.reads is None else list(self.reads),
-            "writes": None if writes is None else [{"path": one.path, "tree": one.tree} for one in writes],
-            "network": self.network,
-            "hidden": list(self.hidden),
-            "unwritable": list(self.unwritable),
-        }
-
-    def describe(self) -> str:
-        """To follow "it" in a sentence."""
-        elsewhere = tuple(path for path in self.reads or () if not any(is_below(path, root) for root in self.roots))
-        reads, writes, reaches = describe_grants(
-            Grants(reads=elsewhere, writes=self.writes or (), network=self.network)
-        )
-        parts = [
-            "reads all that this user may" if self.reads is None else reads,
-            "writes all that this user may" if self.writes is None else writes,
-            reaches,
-        ]
-        if self.hidden:
-            parts.append(f"cannot see {', '.join(self.hidden)}")
-        if self.unwritable and self.writes != ():
-            parts.append(f"cannot change {', '.join(self.unwritable)}")
-        return "; ".join(parts)
-
 
 _DECISIONS: Final = {Behavior.ALLOW: "allow", Behavior.ASK: "ask", Behavior.DENY: "deny"}
 _VERBS: Final = {Behavior.ALLOW: "It may run", Behavior.ASK: "A person is asked", Behavior.DENY: "It is refused"}

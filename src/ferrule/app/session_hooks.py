@@ -25,12 +25,11 @@ from ..hooks.payloads import SessionFacts
 from ..hooks.runner import Runner
 from ..hooks.skill_hooks import HooksOfSkills
 from ..permissions.approvals import NobodyToAsk
-from ..permissions.live_rules import LiveRules, PolicyLost
 from ..providers.small_model import SmallModel
 from ..skills.definition import SkillDefinition
 from ..skills.skill_catalog import Skills
 from .headless_run import shape_if_known
-from .session_services import SessionServices
+from .session_services import SessionServices, process_variables
 from .session_settings import SessionRules, Settings
 
 if TYPE_CHECKING:
@@ -162,7 +161,10 @@ class SessionHooks:
         return Worker(
             self._services.emit,
             project=self.facts.project,
-            environment={**os.environ, **self._settings.environment},
+            environment={
+                **os.environ,
+                **process_variables(self._settings, self.facts.session_id, self.facts.project),
+            },
             save=self._save,
             answering=self.answer,
             env_file=EnvFile(path=self._variables, take=self._services.shell.take),
@@ -193,17 +195,9 @@ class SessionHooks:
         await make_hold(wanted, self._services.state, self._services.cwd, TrustStore(self._settings.state_folder))
 
     def suggest(self, proposal: Proposal) -> tuple[str, ...]:
+        from ..permissions.suggesting import suggest_for_call
+
         return suggest_for_call(proposal, self.rules, self._services.cwd)
-
-
-def suggest_for_call(proposal: Proposal, rules: LiveRules, cwd: str) -> tuple[str, ...]:
-    """The narrowest rules that would allow the call; empty if no rule helps."""
-    from ..permissions.suggesting import suggest_rules
-
-    try:
-        return suggest_rules(proposal, cwd, lambda texts: rules.would_allow(proposal, texts))
-    except PolicyLost:
-        return ()
 
 
 class _CurrentBook:

@@ -11,7 +11,7 @@ from ..agents.agent_kinds import AgentKind
 from ..core.values import named_value
 from ..engine.session import Session
 from ..engine.spending import TurnLimits
-from ..host.files.checkouts import checkout_of
+from ..host.git.checkouts import checkout_of
 from ..instructions.instruction_loading import Reader
 from ..instructions.instruction_places import starting_places
 from ..instructions.nested import NestedInstructions

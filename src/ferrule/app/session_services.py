@@ -181,7 +181,18 @@ class PolicyParts:
     shell: LateShell
 
 
-def build_policy(settings: Settings, folder: Path) -> PolicyParts:
+def process_variables(settings: Settings, session_id: str, project: str) -> Mapping[str, str]:
+    """For the hooks and commands of a session, in addition to those of this process: where they run, and for whom."""
+    return {
+        "CLAUDE_CODE_ENTRYPOINT": os.environ.get("CLAUDE_CODE_ENTRYPOINT") or "sdk-cli",
+        **settings.environment,
+        "CLAUDECODE": "1",
+        "CLAUDE_CODE_SESSION_ID": session_id,
+        "CLAUDE_PROJECT_DIR": project,
+    }
+
+
+def build_policy(settings: Settings, folder: Path, session_id: str = "") -> PolicyParts:
     """`folder` is that of the session."""
     paths = LocalPaths()
     cwd = paths.anchor(settings.cwd, os.getcwd())
@@ -200,7 +211,7 @@ def build_policy(settings: Settings, folder: Path) -> PolicyParts:
         private=str(settings.state_folder),
         secrets=SecretPaths(places, _lists_at_the_start(current, lists)),
     )
-    environment = {**os.environ, **settings.environment}
+    environment = {**os.environ, **process_variables(settings, session_id, cwd)}
     shell = rules.box = LateShell(folder / "commands", environment, rules, held, snapshot=settings.shell_snapshot)
     return PolicyParts(paths=paths, cwd=cwd, places=places, state=state, rules=rules, shell=shell)
 
@@ -230,7 +241,7 @@ class SessionServices:
 def build_services(settings: Settings, session_id: str, parts: SessionParts) -> SessionServices:
     bus = Bus()
     folder = SessionFolder(sessions_folder(settings), session_id, cleanup_days=settings.cleanup_days)
-    policy = build_policy(settings, folder.path)
+    policy = build_policy(settings, folder.path, session_id)
     paths, cwd = policy.paths, policy.cwd
     files = _workfiles(settings.state_folder, folder, cwd, parts.get("checkpoints"))
     return SessionServices(

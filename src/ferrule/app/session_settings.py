@@ -35,9 +35,9 @@ from ..settings.definition_files import DefinitionFiles
 from ..skills.skill_catalog import Skills
 
 if TYPE_CHECKING:
+    from ..bash_analysis.analysis import Analyse
     from ..host.files.checkpoints import Checkpoints
     from ..mcp.servers import McpServers
-    from ..tools.bash import Analyse
 
 CONCURRENCY_VARIABLES = (
     "FERRULE_MAX_TOOL_CONCURRENCY",

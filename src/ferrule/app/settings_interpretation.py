@@ -70,7 +70,9 @@ _USED: Final = frozenset(
         "model",
         "smallModel",
         "apiKey",
+        "apiKeyHelper",
         "customApiUrl",
+        "statusLine",
     }
 )
 _PLAIN: Final[Mapping[str, str]] = {
@@ -338,8 +340,9 @@ def _approves_https(layered: Layered) -> bool:
 
 
 def _model(layered: Layered) -> ModelChoice:
-    name, small, key, url = (_value(layered, key) or "" for key in ("model", "smallModel", "apiKey", "customApiUrl"))
-    return ModelChoice(name=name, small=small, api_key=key, api_url=url)
+    keys = ("model", "smallModel", "apiKey", "customApiUrl", "apiKeyHelper")
+    name, small, key, url, helper = (_value(layered, key) or "" for key in keys)
+    return ModelChoice(name=name, small=small, api_key=key, api_url=url, key_helper=helper)
 
 
 def _fields(layered: Layered) -> dict[str, Any]:
@@ -375,5 +378,5 @@ def _describe_untrusted(standing: Standing) -> Iterator[str]:
         more = f" and {len(new) - MOST_NAMED} more" if len(new) > MOST_NAMED else ""
         yield (
             f"not trusted, and so ignored: {named}{more}. "
-            "See `ferrule trust --show`; `ferrule trust` trusts it permanently, --trust for one run."
+            "See `ferrule trust --show`; `ferrule trust` trusts it permanently, --trust or FERRULE_TRUST=1 for one run."
         )

@@ -131,14 +131,14 @@ class SlashCommands:
         content = await self._of_others(text, name, arguments)
         if content is not None:
             return PreparedPrompt(content=content)
-        from .prompting.local_commands import CommandFailed, CommandGround, answer_command, prompt_for
+        from .prompting.local_commands import CommandGround, NotAnswered, answer_command, prompt_for
 
         ground = CommandGround(
             session=self._session, model=model, open_model=self._open_model, described=self.describe_all
         )
         try:
             answer = await answer_command(name, arguments, ground)
-        except CommandFailed as reason:
+        except NotAnswered as reason:
             raise NotExpanded(str(reason)) from None
         if answer is not None:
             return LocalAnswer(answer)

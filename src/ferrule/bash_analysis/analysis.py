@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Protocol
 
 from ..core.effects import Effects, Opaque, RunsCommand, Touch, describe_touch
 from ..core.values import plain_value
@@ -91,6 +92,12 @@ class Analysis:
     reasons: tuple[str, ...]
     """Why some effects are unknown; empty if all are known."""
     commands: tuple[CommandReport, ...]
+
+
+class Analyse(Protocol):
+    """Reads off a command's text what it would do."""
+
+    def __call__(self, command: str, /, *, cwd: str, home: str) -> Analysis: ...
 
 
 def analyse(command: str, *, cwd: str, home: str, variables: Mapping[str, str] = NO_VARIABLES) -> Analysis:

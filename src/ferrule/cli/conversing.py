@@ -198,6 +198,7 @@ class Conversing:
             stream,
             session,
             model=self._model.name,
+            key_source=self._model.key_source,
             mode=str(self._settings.mode),
             servers=[_standing(server) for server in opened.connections],
             commands=opened.commands.names(),

@@ -7,7 +7,7 @@ through its constructor; a change of the session leaves it as a value.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from .content import View
 from .effects import Effects, ReadsPath, WritesPath
@@ -18,6 +18,30 @@ if TYPE_CHECKING:
     from .model import Turn
     from .tool import ToolSpec
     from .verdicts import Verdict
+
+
+class Prefix(Sequence["Turn"]):
+    """The first turns of a growing conversation, without a copy."""
+
+    __slots__ = ("_length", "_turns")
+
+    def __init__(self, turns: Sequence[Turn]) -> None:
+        self._turns = turns
+        self._length = len(turns)
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, index: int) -> Turn: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Turn]: ...
+    def __getitem__(self, index: int | slice) -> Turn | Sequence[Turn]:
+        if isinstance(index, slice):
+            return self._turns[: self._length][index]
+        if not -self._length <= index < self._length:
+            raise IndexError(index)
+        return self._turns[index % self._length]
 
 
 @frozen_named_value

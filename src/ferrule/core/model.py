@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, overload
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from .calls import ServiceFields, ToolCall
 from .content import Block, Text
@@ -91,6 +91,8 @@ class Request:
     """How much of it may be reasoning; `None` for no reasoning."""
     effort: Effort | None = None
     """The effort, if the service supports it; `None` for the service's default."""
+    planning: bool = False
+    """Whether a plan is being made, which some leave to another model."""
 
 
 @plain_value
@@ -201,27 +203,3 @@ class ModelError(Exception):
     def __init__(self, message: str, kind: FailureKind = "answer") -> None:
         super().__init__(message)
         self.kind: FailureKind = kind
-
-
-class Prefix(Sequence[Turn]):
-    """The first turns of a growing conversation, without a copy."""
-
-    __slots__ = ("_length", "_turns")
-
-    def __init__(self, turns: Sequence[Turn]) -> None:
-        self._turns = turns
-        self._length = len(turns)
-
-    def __len__(self) -> int:
-        return self._length
-
-    @overload
-    def __getitem__(self, index: int) -> Turn: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Turn]: ...
-    def __getitem__(self, index: int | slice) -> Turn | Sequence[Turn]:
-        if isinstance(index, slice):
-            return self._turns[: self._length][index]
-        if not -self._length <= index < self._length:
-            raise IndexError(index)
-        return self._turns[index % self._length]

@@ -20,8 +20,12 @@ class Card:
     """The description of a tool, and what the engine needs to know about it, as data."""
 
     name: str
-    file: str
+    module: str
     """The name of its module."""
+    needs: str
+    """The service without which it is off; empty for none."""
+    choices: str
+    """The heading under which its guide lists what that service offers."""
     title: str
     hint: str
     aliases: tuple[Alias, ...]
@@ -33,10 +37,10 @@ class Card:
     input_schema: Mapping[str, Any]
 
     @classmethod
-    def of(cls, tool: AnyTool) -> Card:
-        taken = {each.name: getattr(tool, each.name) for each in fields(cls) if each.name not in _NOT_ATTRIBUTES}
-        file = type(tool).__module__.rpartition(".")[2] + ".py"
-        return cls(**taken, file=file, input_schema=tool.input_schema())
+    def of(cls, tool: AnyTool, **given: Any) -> Card:
+        """`given` is what the tool does not say itself."""
+        given["input_schema"] = tool.input_schema()
+        return cls(**given, **{one.name: getattr(tool, one.name) for one in fields(cls) if one.name not in given})
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Card:
@@ -49,9 +53,6 @@ class Card:
         return {**asdict(cast(Any, self)), "aliases": [asdict(cast(Any, alias)) for alias in self.aliases]}
 
 
-_NOT_ATTRIBUTES = frozenset({"file", "input_schema"})
-
-
 class OnDemand(Tool[Any, Any]):
     """Whatever is not on its card is taken from the tool."""
 
@@ -61,9 +62,8 @@ class OnDemand(Tool[Any, Any]):
         *,
         guide: Callable[[], str],
         off: Callable[[], str | None],
-        load: Callable[[], Mapping[str, AnyTool]],
+        load: Callable[[], AnyTool],
     ) -> None:
-        """`load` gives tools by name, this one among them."""
         self.name = card.name
         self.title = card.title
         self.hint = card.hint
@@ -80,7 +80,7 @@ class OnDemand(Tool[Any, Any]):
 
     @cached_property
     def tool(self) -> AnyTool:
-        return self._load()[self.name]
+        return self._load()
 
     def guide(self) -> str:
         return self._guide()

@@ -179,7 +179,7 @@ class Tool(ABC, Generic[InT, OutT]):
         return self.description or inspect.cleandoc(type(self).__dict__.get("__doc__") or "")
 
     def input_schema(self) -> Mapping[str, Any]:
-        from .validation import schema_of
+        from .inputs import schema_of
 
         model = getattr(self, "input_model", None)
         schema = schema_of(model)
@@ -189,7 +189,7 @@ class Tool(ABC, Generic[InT, OutT]):
 
     def parse(self, arguments: Mapping[str, Any]) -> InT:
         """The typed input. Raises `Refusal(INVALID)` that names each bad field."""
-        from .validation import parse_input
+        from .inputs import parse_input
 
         return cast(InT, parse_input(self.name, cast(Any, self.input_model), arguments))
 
@@ -234,10 +234,10 @@ class Tool(ABC, Generic[InT, OutT]):
 
     def output_schema(self) -> Mapping[str, Any] | None:
         """The schema of the output as JSON, by `output_model` or else by the class; `None` if neither says."""
-        from .validation import output_schema_of
+        from .outputs import output_schema_of
 
         bases = (base for each in type(self).__mro__ for base in each.__dict__.get("__orig_bases__", ()))
-        given = next((get_args(base)[1] for base in bases if get_origin(base) is Tool), None)
+        given = next((get_args(base)[1] for base in bases if issubclass(get_origin(base) or object, Tool)), None)
         return output_schema_of(self.output_model or given)
 
     def check_output(self, output: OutT) -> OutT:
@@ -271,7 +271,7 @@ class Tool(ABC, Generic[InT, OutT]):
 
     @cached_property
     def _output_check(self) -> Callable[[Any], Any]:
-        from .validation import check_of
+        from .outputs import check_of
 
         return check_of(self.output_model)
 
@@ -294,7 +294,7 @@ def as_blocks(output: Any) -> tuple[Block, ...]:
         case tuple() | list() if output and all(isinstance(item, Text | Image | Document) for item in output):  # pyright: ignore[reportUnknownVariableType]
             return tuple(cast(list[Block], output))
         case _:
-            from .validation import to_json
+            from .outputs import to_json
 
             return (Text(to_json(output)),)
 

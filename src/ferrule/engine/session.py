@@ -13,9 +13,9 @@ from typing import Literal, Self, TypeAlias
 
 from ..core.calls import ToolCall, ToolOutcome
 from ..core.content import Block, Text, plain_text
-from ..core.context import Facts
+from ..core.context import Facts, Prefix
 from ..core.events import Compacted, Event, PrefixMoved, TurnEnded, TurnStarted
-from ..core.model import AssistantTurn, Effort, ModelProvider, Prefix, Request, StopReason, Turn, Usage, UserTurn
+from ..core.model import AssistantTurn, Effort, ModelProvider, Request, StopReason, Turn, Usage, UserTurn
 from ..core.ports import Note, NoteSource, TurnHooks, TurnWords
 from ..core.state import SessionState
 from .bus import Bus, Subscription
@@ -99,6 +99,7 @@ class Session:
     """How long one message may be; the model's own limit if `None`."""
     thinking_tokens: int | None = None
     effort: Effort | None = None
+    is_planning: Callable[[], bool] = bool
     limits: TurnLimits = field(default_factory=TurnLimits)
     spending: Spending = field(default_factory=Spending)
     note_sources: tuple[NoteSource, ...] = ()
@@ -339,6 +340,7 @@ class Session:
             max_tokens=self.max_tokens,
             thinking_tokens=self.thinking_tokens,
             effort=self.effort,
+            planning=self.is_planning(),
         )
 
     def next_request(self) -> Request:

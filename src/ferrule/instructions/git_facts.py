@@ -12,14 +12,15 @@ import struct
 from typing import Final
 
 from ..core.values import named_value
-from ..host.files.checkouts import checkout_of
+from ..host.git.checkouts import checkout_of, first_line, read_small
 from .git_index import Changed, find_changed_files
 from .git_objects import Objects, UnreadableObject
 
 COMMITS: Final = 5
 _NAME: Final = re.compile(r"[0-9a-f]{40}")
 _DEEPEST: Final = 5
-_LONGEST: Final = 1 << 20
+MOST_PACKED: Final = 1 << 20
+"""Bytes of packed references that are looked through."""
 _SUBJECT: Final = 100
 
 
@@ -41,7 +42,7 @@ def git_facts(folder: str) -> GitFacts | None:
         return None
     own = _git_folder(checkout.root)
     common = _common_folder(own)
-    head = _line(os.path.join(own, "HEAD")) or ""
+    head = first_line(os.path.join(own, "HEAD")) or ""
     return GitFacts(
         root=checkout.root,
         branch=_branch_in(head),
@@ -53,7 +54,7 @@ def git_facts(folder: str) -> GitFacts | None:
 def checked_out_branch(folder: str) -> str:
     """Empty outside of a checkout, and where no branch is checked out."""
     checkout = checkout_of(folder)
-    head = _line(os.path.join(_git_folder(checkout.root), "HEAD")) if checkout else None
+    head = first_line(os.path.join(_git_folder(checkout.root), "HEAD")) if checkout else None
     return _branch_in(head or "") or ""
 
 
@@ -63,12 +64,12 @@ def _branch_in(head: str) -> str | None:
 
 def _git_folder(root: str) -> str:
     entry = os.path.join(root, ".git")
-    pointer = _line(entry) if os.path.isfile(entry) else None
+    pointer = first_line(entry) if os.path.isfile(entry) else None
     return os.path.join(root, pointer.removeprefix("gitdir: ")) if pointer else entry
 
 
 def _common_folder(own: str) -> str:
-    shared = _line(os.path.join(own, "commondir"))
+    shared = first_line(os.path.join(own, "commondir"))
     return os.path.normpath(os.path.join(own, shared)) if shared else own
 
 
@@ -80,13 +81,13 @@ def _commit_of(head: str, own: str, common: str) -> str | None:
         reference = head.removeprefix("ref: ")
         if ".." in reference.split("/") or reference.startswith("/"):
             return None
-        loose = _line(os.path.join(own, reference)) or _line(os.path.join(common, reference))
+        loose = first_line(os.path.join(own, reference)) or first_line(os.path.join(common, reference))
         head = loose or _find_packed_reference(os.path.join(common, "packed-refs"), reference) or ""
     return None
 
 
 def _find_packed_reference(path: str, reference: str) -> str | None:
-    for line in (_text(path) or "").split("\n"):
+    for line in (read_small(path, MOST_PACKED) or "").split("\n"):
         name, _, known = line.partition(" ")
         if known == reference:
             return name
@@ -106,18 +107,3 @@ def _commits(common: str, name: str | None) -> tuple[str, ...]:
     except (UnreadableObject, OSError, ValueError, IndexError, struct.error):
         pass  # a shallow clone ends somewhere; a broken repository is no reason not to work
     return tuple(found)
-
-
-def _line(path: str) -> str | None:
-    text = _text(path)
-    return None if text is None else text.split("\n", 1)[0].rstrip("\r")
-
-
-def _text(path: str) -> str | None:
-    try:
-        if not os.path.isfile(path):
-            return None
-        with open(path, "rb") as file:
-            return os.fsdecode(file.read(_LONGEST))
-    except (OSError, ValueError):
-        return None

@@ -15,7 +15,7 @@ from ..core.verdicts import Behavior, Confinement, Grants, Verdict
 from .domains import PreApproval
 from .hiding import hidden_paths, plain_hidden_paths
 from .holding import grants_of, is_command, join_confinements
-from .judge import UNHELD, RuleJudge
+from .judge import UNHELD, Confines, RuleJudge
 from .modes import Mode
 from .path_patterns import Places
 from .protected import DEFAULT_LISTS, PathLists
@@ -226,15 +226,7 @@ class LiveRules:
     def would_allow(self, proposal: Proposal, more: tuple[str, ...]) -> bool:
         """Whether these rules, together with the current ones, would allow the call."""
         policy = self._current()
-        granted = parse_valid_rules((*self._state.grants, *more), Behavior.ALLOW, GRANTED)
-        judge = RuleJudge(
-            (*policy.rules, *granted),
-            self.mode,
-            self._places,
-            lists=policy.more_paths.add_to(self._lists),
-            domains=self._domains,
-            keeps_from_paths=self._keeps_from_paths,
-        )
+        judge = self._make_judge(policy, self._rules(policy, more), confines=None)
         verdict = _ask_if_lost(policy, judge.judge(proposal))
         return verdict is not None and verdict.behavior is Behavior.ALLOW
 
@@ -302,20 +294,27 @@ class LiveRules:
         policy = self._policy()
         known = (policy, self._state.mode, self._state.grants)
         if self._known is None or any(one is not other for one, other in zip(self._known, known, strict=True)):
-            rules = (*policy.rules, *parse_valid_rules(self._state.grants, Behavior.ALLOW, GRANTED))
-            self._judge = RuleJudge(
-                rules,
-                Mode(self._state.mode) if self._state.mode else policy.mode,
-                self._places,
-                lists=policy.more_paths.add_to(self._lists),
-                domains=self._domains,
-                confines=self._confines if self.box else None,
-                keeps_from_paths=self._keeps_from_paths,
-            )
+            rules = self._rules(policy)
+            self._judge = self._make_judge(policy, rules, confines=self._confines if self.box else None)
             self._hidden = hidden_paths(rules, self._places)
             self._plain = plain_hidden_paths(rules, self._places)
             self._known = known
         return policy
+
+    def _rules(self, policy: Policy, more: tuple[str, ...] = ()) -> tuple[Rule, ...]:
+        """Those of the policy, those that were granted, and these."""
+        return (*policy.rules, *parse_valid_rules((*self._state.grants, *more), Behavior.ALLOW, GRANTED))
+
+    def _make_judge(self, policy: Policy, rules: tuple[Rule, ...], *, confines: Confines | None) -> RuleJudge:
+        return RuleJudge(
+            rules,
+            Mode(self._state.mode) if self._state.mode else policy.mode,
+            self._places,
+            lists=policy.more_paths.add_to(self._lists),
+            domains=self._domains,
+            confines=confines,
+            keeps_from_paths=self._keeps_from_paths,
+        )
 
     def _keeps_from_paths(self, server: str) -> bool:
         return self.keeps_from_paths(server)

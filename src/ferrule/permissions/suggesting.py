@@ -1,17 +1,29 @@
-"""The narrowest rules that would allow a call: for "always", and to explain what would change a decision."""
+"""The narrowest rules that would allow a call: for a person's "always", and to explain what would change a decision."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import os
 import re
 from collections.abc import Callable
 from typing import Final
 
 from ..core.effects import ReachesHost, ReadsPath, RunsCommand, WritesPath
 from ..core.ports import Proposal
+from ..core.state import Granted, SessionState
+from ..core.verdicts import Behavior
+from ..settings.levels import Level, surroundings
+from ..settings.settings_writing import NotSaved, save_rule
+from ..settings.trust_store import NotStored, TrustStore
+from .approvals import AnswerScope, OneAtATime, Person
+from .live_rules import LiveRules, PolicyLost
 from .path_patterns import is_below
 from .rule_forms import COMMAND_TOOLS
 from .rule_matching import command_of
 from .tool_names import MCP
+
+log = logging.getLogger(__name__)
 
 MOST: Final = 5
 """More rules than a person reads are not offered."""
@@ -29,6 +41,38 @@ def suggest_rules(proposal: Proposal, cwd: str, allows: Callable[[tuple[str, ...
         if rules and len(rules) <= MOST and allows(rules):
             return tuple(rule for rule in rules if not allows(tuple(other for other in rules if other != rule)))
     return ()
+
+
+def suggest_for_call(proposal: Proposal, rules: LiveRules, cwd: str) -> tuple[str, ...]:
+    """The narrowest rules that would allow the call; empty if no rule helps."""
+    try:
+        return suggest_rules(proposal, cwd, lambda texts: rules.would_allow(proposal, texts))
+    except PolicyLost:
+        return ()
+
+
+def make_approver(
+    person: Person, rules: LiveRules, state: SessionState, cwd: str, store: TrustStore | None = None
+) -> OneAtATime:
+    """`store` records that a person wanted a saved rule; without it the rule is for the session only."""
+
+    def suggest(proposal: Proposal) -> tuple[str, ...]:
+        return suggest_for_call(proposal, rules, cwd)
+
+    async def keep(texts: tuple[str, ...], reach: AnswerScope) -> None:
+        for text in texts:
+            state.apply(Granted(text))
+            if reach is AnswerScope.SAVED and store is not None:
+                await asyncio.to_thread(_save, store, cwd, text)
+
+    return OneAtATime(person, judge=rules.judge, suggest=suggest, keep=keep)
+
+
+def _save(store: TrustStore, cwd: str, rule: str) -> None:
+    try:
+        save_rule(surroundings(cwd, os.environ), store, Level.LOCAL, Behavior.ALLOW, rule)
+    except (NotSaved, NotStored) as error:  # it holds for this session all the same
+        log.warning("the rule %s was not saved: %s", rule, error)
 
 
 def _parts(proposal: Proposal) -> tuple[str, ...]:

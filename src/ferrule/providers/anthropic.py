@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from ..core.model import ModelFacts
-from ..core.values import named_value
 from ..host.http.http_client import HttpClient
 from ..host.http.urls import Url
 from .anthropic_wire import AnthropicBodies, AnthropicReader
 from .known_models import Thinking
 from .retry import Retries
+from .service_access import BETA, AnthropicKeys, Headers, KeyHelper, with_own_headers
 from .service_errors import ServiceAddress
 from .service_model import ServiceModel
 
 VERSION = "2023-06-01"
 """Includes everything that Ferrule uses, and every compatible service supports it."""
 BASE_URL = "https://api.anthropic.com"
-
-
-@named_value
-class AnthropicKeys:
-    """Either one is enough; a service that needs no key gets none."""
-
-    api_key: str = ""
-    bearer: str = ""
 
 
 class AnthropicModel(ServiceModel):
@@ -33,16 +25,21 @@ class AnthropicModel(ServiceModel):
         client: HttpClient,
         base_url: str = BASE_URL,
         keys: AnthropicKeys,
+        helper: KeyHelper | None = None,
         betas: str = "",
+        own: Headers = (),
         facts: ModelFacts,
         thinking: Thinking = "budget",
         retries: Retries | None = None,
     ) -> None:
-        """`betas` names features that are not generally available yet. Raises `BadUrl` if `base_url` is not a URL."""
+        """`betas` names features that are not generally available yet, `own` are headers that the user adds.
+
+        Raises `BadUrl` if `base_url` is not a URL.
+        """
         service = ServiceAddress(
             name="Anthropic" if base_url == BASE_URL else "The model's service",
             url=Url.parse(base_url.rstrip("/") + "/v1/messages"),
-            headers=_headers(keys, betas),
+            headers=with_own_headers(_headers(keys, betas), own),
             model=model,
             key_variable="ANTHROPIC_API_KEY",
             url_variable="ANTHROPIC_BASE_URL",
@@ -55,6 +52,8 @@ class AnthropicModel(ServiceModel):
             retries=retries,
             body=AnthropicBodies(model, most_output=facts.most_output, thinking=thinking).body,
             reader=lambda: AnthropicReader(service),
+            helper=helper,
+            key_source=keys.source,
         )
 
 
@@ -64,6 +63,7 @@ def _headers(keys: AnthropicKeys, betas: str) -> tuple[tuple[str, str], ...]:
         headers.append(("x-api-key", keys.api_key))
     if keys.bearer:
         headers.append(("authorization", f"Bearer {keys.bearer}"))
-    if betas:
-        headers.append(("anthropic-beta", betas))
+    asked = ",".join(filter(None, (betas, *keys.betas)))
+    if asked:
+        headers.append((BETA, asked))
     return tuple(headers)

@@ -1,12 +1,16 @@
-"""The model of a headless run: it can be changed, waits for its reader, and is timed."""
+"""Models that ask others: that of a run, which can be changed, waits for its reader and is timed; one for plans."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from ..core.model import ModelEvent, ModelFacts, ModelProvider, Request, Stopped
+
+if TYPE_CHECKING:
+    from .service_model import ServiceModel
 
 
 async def _no_wait() -> None:
@@ -32,6 +36,11 @@ class AskedModel:
     @property
     def facts(self) -> ModelFacts:
         return self.model.facts
+
+    @property
+    def key_source(self) -> str:
+        """Where its key comes from, for a person."""
+        return getattr(self.model, "key_source", "none")
 
     async def close(self) -> None:
         """Closes the connections of a model that has any."""
@@ -61,3 +70,30 @@ class AskedModel:
 
 async def _nothing_more() -> AsyncIterator[ModelEvent]:
     yield Stopped("end")
+
+
+class PlanningModel:
+    """One model makes plans, another carries them out."""
+
+    def __init__(self, planner: ServiceModel, worker: ServiceModel) -> None:
+        self._planner = planner
+        self._worker = worker
+        self._asked = worker
+        self.key_source = worker.key_source
+
+    @property
+    def name(self) -> str:
+        """Of the one that was asked last."""
+        return self._asked.name
+
+    @property
+    def facts(self) -> ModelFacts:
+        return self._asked.facts
+
+    async def close(self) -> None:
+        await self._planner.close()
+        await self._worker.close()
+
+    def stream(self, request: Request, /) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:
+        self._asked = self._planner if request.planning else self._worker
+        return self._asked.stream(request)

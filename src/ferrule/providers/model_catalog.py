@@ -12,17 +12,26 @@ from typing import TYPE_CHECKING, Protocol
 from ..core.model import ModelError, ModelProvider
 from ..host.http.urls import BadUrl
 from .known_models import SHORT_NAMES, anthropic_facts, openai_facts
+from .service_access import KeyHelper, anthropic_keys, own_headers, refuse_other_clouds
 
 if TYPE_CHECKING:
     from ..host.http.http_client import HttpClient
+    from .anthropic import AnthropicModel
     from .retry import Retries
 
 DEFAULT_ANTHROPIC = "claude-sonnet-5-5"
 DEFAULT_OPENAI = "gpt-6.1-sol"
 SCRIPTED = "scripted:"
+PLANNING = "opusplan"
+"""Opus while a plan is made, Sonnet while it is carried out."""
+NAMES_FOR = {"default": "", "best": "opus"}
+"""What other programs call models by."""
+LONG_SUFFIX = "[1m]"
 LONG_WINDOW = "context-1m-"
+LONG_BETA = f"{LONG_WINDOW}2025-08-07"
 LONG = 1_000_000
 """The context window with this feature, for models that have a smaller one without it."""
+OUTPUT_VARIABLE = "CLAUDE_CODE_MAX_OUTPUT_TOKENS"
 
 
 class OpenedModel(ModelProvider, Protocol):
@@ -57,19 +66,21 @@ def open_model(
 
 
 def is_short(name: str) -> bool:
-    """Whether it is a short name for the newest model of a family, such as `sonnet`."""
-    return name in SHORT_NAMES
+    """Whether it is a short name for the newest model of a family, such as `sonnet` or `opus[1m]`."""
+    bare = name.removesuffix(LONG_SUFFIX)
+    return bare in SHORT_NAMES or bare in NAMES_FOR or bare == PLANNING
 
 
 def speaks_anthropic(environ: Mapping[str, str]) -> bool:
     """Whether a bare name goes to the Anthropic API, or a compatible service."""
-    return _any_of(environ, "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL")
+    return bool(anthropic_keys(environ)) or _any_of(environ, "ANTHROPIC_BASE_URL")
 
 
 def _service_and_name(name: str, environ: Mapping[str, str]) -> tuple[str, str]:
     service, colon, rest = name.partition(":")
     if colon and service in ("anthropic", "openai", "scripted"):
         return service, rest
+    refuse_other_clouds(environ)
     if speaks_anthropic(environ):
         return "anthropic", name
     if _any_of(environ, "OPENAI_API_KEY", "OPENAI_BASE_URL"):
@@ -84,23 +95,42 @@ def _service_and_name(name: str, environ: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _anthropic(model: str, environ: Mapping[str, str], client: HttpClient, retries: Retries | None) -> OpenedModel:
-    from .anthropic import BASE_URL, AnthropicKeys, AnthropicModel
+    bare = model.removesuffix(LONG_SUFFIX)
+    if bare != PLANNING:
+        return _anthropic_model(model, environ, client, retries)
+    from .asked_model import PlanningModel
 
-    model = _full(model, environ) or DEFAULT_ANTHROPIC
-    keys = AnthropicKeys(api_key=_value(environ, "ANTHROPIC_API_KEY"), bearer=_value(environ, "ANTHROPIC_AUTH_TOKEN"))
-    base_url = _value(environ, "ANTHROPIC_BASE_URL")
-    if not (keys.api_key or keys.bearer or base_url):
-        raise _no_key(model, "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
-    facts, thinking = anthropic_facts(model)
+    suffix = model[len(bare) :]
+    planner, worker = (_anthropic_model(f"{name}{suffix}", environ, client, retries) for name in ("opus", "sonnet"))
+    return PlanningModel(planner, worker)
+
+
+def _anthropic_model(
+    model: str, environ: Mapping[str, str], client: HttpClient, retries: Retries | None
+) -> AnthropicModel:
+    from .anthropic import BASE_URL, AnthropicModel
+
+    full = _full(model, environ)
+    name = full.removesuffix(LONG_SUFFIX)
+    keys, base_url = anthropic_keys(environ), _value(environ, "ANTHROPIC_BASE_URL")
+    if not (keys or base_url):
+        raise _no_key(name, "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
+    facts, thinking = anthropic_facts(name)
     betas = _value(environ, "ANTHROPIC_BETAS")
+    if full != name and LONG_WINDOW not in betas:
+        betas = ",".join(filter(None, (betas, LONG_BETA)))
     if LONG_WINDOW in betas and facts.window < LONG:
         facts = replace(facts, window=LONG)
+    if most := _number(environ, OUTPUT_VARIABLE):
+        facts = replace(facts, most_output=min(most, facts.most_output))
     return AnthropicModel(
-        model,
+        name,
         client=client,
         base_url=base_url.rstrip("/").removesuffix("/v1") or BASE_URL,
         keys=keys,
+        helper=KeyHelper(keys.helper, environ) if keys.helper else None,
         betas=betas,
+        own=own_headers(environ),
         facts=facts,
         thinking=thinking,
         retries=retries,
@@ -110,12 +140,16 @@ def _anthropic(model: str, environ: Mapping[str, str], client: HttpClient, retri
 def _full(model: str, environ: Mapping[str, str]) -> str:
     """The full name for a short name, from the environment or the table; any other name unchanged.
 
-    >>> _full("opus", {"ANTHROPIC_DEFAULT_OPUS_MODEL": "claude-opus-5"}), _full("claude-opus-5", {})
-    ('claude-opus-5', 'claude-opus-5')
+    >>> _full("opus[1m]", {"ANTHROPIC_DEFAULT_OPUS_MODEL": "claude-opus-5"}), _full("claude-opus-5", {})
+    ('claude-opus-5[1m]', 'claude-opus-5')
     """
-    if model not in SHORT_NAMES:
-        return model
-    return _value(environ, f"ANTHROPIC_DEFAULT_{model.upper()}_MODEL") or SHORT_NAMES[model]
+    bare = model.removesuffix(LONG_SUFFIX)
+    suffix = model[len(bare) :]
+    bare = NAMES_FOR.get(bare, bare)
+    if bare not in SHORT_NAMES:
+        return (bare or DEFAULT_ANTHROPIC) + suffix
+    named = _value(environ, f"ANTHROPIC_DEFAULT_{bare.upper()}_MODEL") or SHORT_NAMES[bare]
+    return named if named.endswith(LONG_SUFFIX) else named + suffix
 
 
 def _openai(model: str, environ: Mapping[str, str], client: HttpClient, retries: Retries | None) -> OpenedModel:
@@ -136,8 +170,7 @@ def _openai(model: str, environ: Mapping[str, str], client: HttpClient, retries:
 
 
 def _open_scripted(file: str) -> OpenedModel:
-    from .script import BadScript, load_script
-    from .scripted_file import ScriptFileModel
+    from .script import BadScript, ScriptFileModel, load_script
 
     try:
         return ScriptFileModel(load_script(file), f"{SCRIPTED}{file}")
@@ -155,6 +188,12 @@ def _with_path(base_url: str) -> str:
     """All local servers have their API below /v1, and users forget it."""
     _, _, rest = base_url.partition("://")
     return base_url if "/" in rest.rstrip("/") else f"{base_url.rstrip('/')}/v1"
+
+
+def _number(environ: Mapping[str, str], name: str) -> int:
+    """0 if it is not set, or not a number."""
+    text = _value(environ, name)
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
 
 
 def _any_of(environ: Mapping[str, str], *names: str) -> bool:

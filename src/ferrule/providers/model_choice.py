@@ -22,7 +22,9 @@ def choose_model(name: str | None, environ: Mapping[str, str], choice: ModelChoi
 
 MODEL_VARIABLES: Final = ("FERRULE_MODEL", "ANTHROPIC_MODEL")
 THINKING_VARIABLE: Final = "MAX_THINKING_TOKENS"
-SMALL_VARIABLES: Final = ("FERRULE_SMALL_MODEL", "ANTHROPIC_SMALL_FAST_MODEL")
+SMALL_VARIABLES: Final = ("FERRULE_SMALL_MODEL", "ANTHROPIC_SMALL_FAST_MODEL", "ANTHROPIC_DEFAULT_HAIKU_MODEL")
+HELPER_VARIABLE: Final = "FERRULE_API_KEY_HELPER"
+"""A command that prints a key; the setting `apiKeyHelper` is the same."""
 
 
 @named_value
@@ -32,6 +34,8 @@ class ModelChoice:
     """For small questions; empty for the session's model."""
     api_key: str = ""
     api_url: str = ""
+    key_helper: str = ""
+    """A command that prints the key."""
 
     def choose_name(self, given: str | None, environ: Mapping[str, str]) -> str | None:
         """The given name, then the environment, then the settings; `None` for the default of a service with a key."""
@@ -55,10 +59,14 @@ class ModelChoice:
         >>> ModelChoice(api_key="k").reaching("openai:gpt", {})
         {'OPENAI_API_KEY': 'k'}
         """
-        if not (self.api_key or self.api_url):
+        if not (self.api_key or self.api_url or self.key_helper):
             return environ
         service = _service(name or "", environ)
-        own = {f"{service}_API_KEY": self.api_key, f"{service}_BASE_URL": self.api_url}
+        own = {
+            f"{service}_API_KEY": self.api_key,
+            f"{service}_BASE_URL": self.api_url,
+            HELPER_VARIABLE: self.key_helper if service == "ANTHROPIC" else "",
+        }
         return {**{variable: value for variable, value in own.items() if value}, **environ}
 
 

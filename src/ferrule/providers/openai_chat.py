@@ -48,4 +48,5 @@ class OpenAiModel(ServiceModel):
                 model, limit_name="max_completion_tokens" if is_openai else "max_tokens", origin=service.origin
             ).body,
             reader=lambda: OpenAiReader(service, CallsInProgress(ids, service.origin)),
+            key_source="OPENAI_API_KEY" if api_key else "none",
         )

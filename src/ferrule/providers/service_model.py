@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
 
 from ..core.model import ModelEvent, ModelFacts, Request
 from ..host.http.http_client import HttpClient
 from .retry import Retries, with_retries
-from .service_errors import ServiceAddress
+from .service_access import KeyHelper, with_own_headers
+from .service_errors import ServiceAddress, Trouble
 from .service_requests import MessageReader, ask_once
 
 
@@ -24,7 +26,11 @@ class ServiceModel:
         retries: Retries | None,
         body: Callable[[Request], bytes],
         reader: Callable[[], MessageReader],
+        helper: KeyHelper | None = None,
+        key_source: str = "none",
     ) -> None:
+        """`helper` gives the key where the service's own headers have none."""
+        self.key_source = key_source
         self.name = service.model
         self.facts = facts
         self._service = service
@@ -32,6 +38,7 @@ class ServiceModel:
         self._retries = retries or Retries()
         self._body = body
         self._reader = reader
+        self._helper = helper
 
     async def close(self) -> None:
         await self._client.close()
@@ -41,7 +48,23 @@ class ServiceModel:
         body = self._body(request)
 
         def ask() -> AsyncGenerator[ModelEvent]:
+            if self._helper is not None:
+                return self._ask_with(self._helper, body)
             return ask_once(self._client, self._service, body, self._reader())
 
         async with aclosing(with_retries(ask, self._retries)) as events:
             yield events
+
+    async def _ask_with(self, helper: KeyHelper, body: bytes) -> AsyncGenerator[ModelEvent]:
+        """A key that is refused may be an old one, so the helper is asked for another, once."""
+        for last in (False, True):
+            service = replace(self._service, headers=with_own_headers(await helper.headers(), self._service.headers))
+            try:
+                async with aclosing(ask_once(self._client, service, body, self._reader())) as events:
+                    async for event in events:
+                        yield event
+                return
+            except Trouble as trouble:
+                if last or trouble.status != 401:
+                    raise
+                helper.forget()

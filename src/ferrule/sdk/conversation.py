@@ -309,6 +309,7 @@ class Conversation:
             self._stream,
             self.session,
             model=self.opened.model.name,
+            key_source=self.opened.model.key_source,
             mode=self.mode,
             servers=servers,
             commands=commands.names(),

@@ -13,9 +13,10 @@ from typing import Final, TypeAlias
 from pydantic import ValidationError
 
 from ..core.values import plain_value
+from ..text.json_reader import NotJson
+from .json_places import Place, parse
 from .settings_files import SettingsKind
 from .settings_models import MODELS
-from .strict_json import NotJson, Place, parse
 from .violations import Violation, misspelt_at_top, of_error, violation_of_repeated
 
 MOST_LISTED: Final = 20

@@ -9,10 +9,9 @@ from pydantic import ValidationError
 
 from ..core.values import plain_value
 from .forbidding import as_in_settings, could_forbid, could_refuse
-from .json_places import as_in_file, without, write_place
+from .json_places import Parsed, Place, as_in_file, without, write_place
 from .settings_files import SettingsKind
 from .settings_models import MODELS
-from .strict_json import Parsed, Place
 from .violations import Violation, misspelt_at_top, of_error, violation_of_repeated
 
 MOST_FAULTS: Final = 1000

@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
+from .json_places import Place
 from .settings_files import SettingsKind
-from .strict_json import Place
 
 REFUSING_EVENTS: Final = frozenset({"PreToolUse", "PermissionRequest", "UserPromptSubmit"})
 """Events whose hooks exist to refuse."""

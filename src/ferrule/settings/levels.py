@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import Final
 
 from ..core.values import named_value, plain_value
-from ..host.files.checkouts import Checkout, checkout_of
+from ..host.git.checkouts import Checkout, checkout_of
 from .settings_files import FOLDERS, MANAGED_FOLDERS, MANAGED_NAMES, MANAGED_PARTS, NAMES, PROJECT_SERVERS, SettingsKind
 
 LOCAL_NAME: Final = "settings.local.json"

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
+from .json_places import Parsed
 from .settings_files import SettingsKind
-from .strict_json import Parsed
 
 RESERVED_NAMES: Final = ("workspace", "claude-in-chrome", "computer-use", "Claude Preview", "Claude Browser")
 REMOTE: Final = ("http", "streamable-http", "sse", "ws")

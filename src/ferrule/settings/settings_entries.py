@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias, cast
 
 from ..core.values import named_value
+from .json_places import Place
 from .levels import Source
 from .rule_entries import why_no_rule
 from .settings_files import SettingsKind
 from .settings_loading import Loaded
-from .strict_json import Place
 
 Key: TypeAlias = tuple[str, ...]
 

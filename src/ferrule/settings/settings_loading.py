@@ -14,13 +14,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ..core.values import plain_value
-from ..host.files.open_files import digest_of, kind_of, open_for_reading
+from ..host.files.open_files import kind_of, open_for_reading
 from ..host.files.text_files import NotText
-from .json_places import as_in_file, without, write_place
+from ..text.json_reader import NotJson
+from .json_places import Parsed, Place, as_in_file, parse, without, write_place
 from .levels import SettingsPath, Source
 from .plain_servers import is_plain
 from .settings_files import SettingsKind
-from .strict_json import NotJson, Parsed, Place, parse
 
 if TYPE_CHECKING:
     from .faults import Fault
@@ -70,8 +70,6 @@ class Loaded:
     value: Any
     """As JSON; `None` if the file does not exist or cannot be used."""
     skipped: tuple[Skipped, ...] = ()
-    digest: str | None = None
-    """Of the bytes that were read; `None` if none were."""
     _gone: frozenset[Place] = frozenset()
     _lines: Mapping[Place, int] | None = None
 
@@ -90,31 +88,30 @@ def load(at: SettingsPath) -> Loaded:
     except (OSError, NotText, ValueError) as error:
         words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         return Loaded(at, None, (_whole(at, f"it cannot be read: {words}."),))
-    digest = digest_of(data)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        return Loaded(at, None, (_whole(at, "it is not UTF-8. Save it as UTF-8.", line),), digest)
-    return load_text(at, text, digest)
+        return Loaded(at, None, (_whole(at, "it is not UTF-8. Save it as UTF-8.", line),))
+    return load_text(at, text)
 
 
-def load_text(at: SettingsPath, text: str, digest: str | None = None) -> Loaded:
+def load_text(at: SettingsPath, text: str) -> Loaded:
     """Loads a given text, such as the value of a flag."""
     try:
         parsed = parse(text)
     except NotJson as error:
         broken = _whole(at, str(error))
-        return Loaded(at, None, (broken if text.strip() else replace(broken, may_forbid=False),), digest)
+        return Loaded(at, None, (broken if text.strip() else replace(broken, may_forbid=False),))
     if is_plain(at.kind, parsed):
-        return Loaded(at, parsed.value, (), digest, frozenset(), parsed.lines)
+        return Loaded(at, parsed.value, (), frozenset(), parsed.lines)
     from .faults import faults_in
 
     gone, faults = faults_in(at.kind, parsed)
     if gone is None:
-        return Loaded(at, None, tuple(_whole(at, fault.words) for fault in faults), digest)
+        return Loaded(at, None, tuple(_whole(at, fault.words) for fault in faults))
     skipped = tuple(_skip(at, parsed, fault) for fault in faults)
-    return Loaded(at, without(parsed.value, gone), skipped, digest, frozenset(gone), parsed.lines)
+    return Loaded(at, without(parsed.value, gone), skipped, frozenset(gone), parsed.lines)
 
 
 def content_of(path: str) -> bytes:

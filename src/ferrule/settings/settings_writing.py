@@ -14,10 +14,8 @@ from ..host.files.text_files import NotEditable, NotText, TextDocument
 from ..text.matching import TextEdit
 from .layers import ALLOW
 from .levels import LOCAL_NAME, Level, SettingsContext, Source
-from .object_edits import NotEdited
-from .rule_edits import adding
 from .rule_entries import why_no_rule
-from .server_edits import KEY, adding_server, removing_server
+from .settings_edits import SERVERS, NotEdited, adding_rule, adding_server, removing_server
 from .settings_entries import Entry
 from .settings_files import FOLDERS, PROJECT_SERVERS
 from .trust_items import is_below, item_of_entry
@@ -65,7 +63,7 @@ def add_rule(path: str, behavior: Behavior, rule: str) -> bool:
     """Whether it was added; `False` if it was already there. Raises `NotSaved`."""
     if words := why_no_rule(rule):
         raise NotSaved(words)
-    return _change(path, lambda text: adding(text, behavior, rule))
+    return _change(path, lambda text: adding_rule(text, behavior, rule))
 
 
 def server_file(around: SettingsContext, level: Level) -> str:
@@ -83,7 +81,7 @@ def save_server(around: SettingsContext, store: TrustStore, level: Level, name: 
         _check_inside(path, around)
     _change(path, lambda text: adding_server(text, name, entry))
     ground = ground_of(around)
-    item = item_of_entry(Entry(key=(KEY, name), value=dict(entry), source=Source(level, path)), ground)
+    item = item_of_entry(Entry(key=(SERVERS, name), value=dict(entry), source=Source(level, path)), ground)
     if item is not None:
         store.agree_to_one(ground, item)
     return path

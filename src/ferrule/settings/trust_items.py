@@ -16,9 +16,9 @@ from enum import StrEnum
 from typing import Any, Final, cast
 
 from ..core.values import named_value
-from ..host.files.checkouts import Checkout
 from ..host.files.open_files import digest_of, open_for_reading
 from ..host.files.text_files import NotText
+from ..host.git.checkouts import Checkout
 from .command_files import paths_named, uncovered_parts
 from .layers import ALLOW, ASK, DENY, DIRECTORIES, MODE, canonical
 from .settings_entries import Entry, Key

@@ -27,13 +27,17 @@ from ..host.storage.session_folder import make_private
 from .folder_items import items_of_folder
 from .layers import MODE
 from .levels import SettingsContext
-from .settings_entries import Entry
+from .settings_entries import Entry, Key
+from .settings_files import PROJECT_SERVERS
 from .trust_items import Item, ItemKind, ProjectFolder, item_of_entry, modes_before
 from .untrusted_keys import is_stricter
 
 STORE_NAME: Final = "trust.json"
 VERSION: Final = 1
 MOST_TRIES: Final = 100
+
+_EVERY_SERVER: Final[Key] = ("enableAllProjectMcpServers",)
+_ENABLED_SERVERS: Final[Key] = ("enabledMcpjsonServers",)
 
 Agreed: TypeAlias = Mapping[str, tuple[Item, ...]]
 """Items by the file that contains them."""
@@ -83,10 +87,30 @@ def weigh_entries(
 ) -> tuple[Weighed, ...]:
     """Each entry with its item. Computed once, so that all later steps use the same items."""
     digests = dict[str, str | None]()
-    return tuple(
-        (entry, None if _is_stricter_mode(entry, entries, default_mode) else item_of_entry(entry, ground, digests))
-        for entry in entries
-    )
+    is_enabled = _servers_enabled_by_user(entries)
+
+    def needs_none(entry: Entry) -> bool:
+        return is_enabled(entry) or _is_stricter_mode(entry, entries, default_mode)
+
+    return tuple((entry, None if needs_none(entry) else item_of_entry(entry, ground, digests)) for entry in entries)
+
+
+def _servers_enabled_by_user(entries: Iterable[Entry]) -> Callable[[Entry], bool]:
+    """Whether an entry is a server of `.mcp.json` that the settings outside of the folder enable."""
+    every, names = False, set[str]()
+    for entry in entries:
+        if entry.source.level.in_folder:
+            continue
+        if entry.key == _EVERY_SERVER:
+            every = entry.value is True
+        elif entry.key == _ENABLED_SERVERS:
+            names.add(entry.value)
+
+    def is_enabled(entry: Entry) -> bool:
+        is_server = entry.key[0] == "mcpServers" and os.path.basename(entry.source.path) == PROJECT_SERVERS
+        return is_server and (every or entry.key[-1] in names)
+
+    return is_enabled
 
 
 def _is_stricter_mode(entry: Entry, entries: Sequence[Entry], default: str) -> bool:

@@ -11,10 +11,9 @@ from pydantic import BaseModel, RootModel, ValidationError
 
 from ..core.values import plain_value
 from .forbidding import guard_meant, misspelt_guard, nearest
-from .json_places import LONGEST_VALUE, show_value, write_place
+from .json_places import LONGEST_VALUE, Place, Repeated, show_value, write_place
 from .settings_files import SettingsKind
 from .settings_models import MODELS, TAGS, PermissionsFile
-from .strict_json import Place, Repeated
 
 MOST_NAMES: Final = 16
 

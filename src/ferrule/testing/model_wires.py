@@ -6,9 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ..providers.script import ScriptedTurn
+from ..providers.script import ScriptedTurn, fill_found
 from ..providers.scripted import words
-from ..providers.scripted_file import fill_found
 
 PIECE = 12
 """Characters of a call's JSON in one event."""

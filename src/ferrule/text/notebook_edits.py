@@ -13,7 +13,7 @@ from itertools import count
 from typing import Final
 
 from .json_layout import encode_string, without
-from .json_spans import Member, Object
+from .json_reader import Member, Object
 from .matching import TextEdit
 from .notebook_layout import (
     OF_CODE_ONLY,

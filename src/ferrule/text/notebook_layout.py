@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final, cast
 
 from .json_layout import Layout
-from .json_spans import Array, Object, Value, array_at, object_at
+from .json_reader import Array, Object, Value, array_at, object_at
 from .matching import Span
 from .notebooks import MINOR_WITH_IDS, Cell, Notebook
 

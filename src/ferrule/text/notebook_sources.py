@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ..core.values import named_value
 from .json_layout import Layout, encode_string, escapes, without
-from .json_spans import Value
+from .json_reader import Value
 from .lines import LF, split_lines
 from .matching import TextEdit
 from .notebook_layout import inside, items_of, layout_of_lines, layout_of_new_lines, nearest

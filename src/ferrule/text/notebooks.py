@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from ..core.values import named_value
-from .json_spans import Array, BadJson, Object, Value, array_at, object_at, whole
+from .json_reader import Array, NotJson, Object, Value, array_at, object_at, read_json
 from .matching import Span
 
 CellType: TypeAlias = Literal["code", "markdown", "raw"]
@@ -24,7 +24,7 @@ _BY_INDEX: Final = re.compile(r"(?:cell-)?([0-9]{1,9})")
 
 
 class NotNotebook(Exception):
-    """The text is not a readable notebook. The message says why, as in "it is not JSON: …"."""
+    """The text is not a readable notebook. The message says why, as in "it is invalid JSON in line 3, …"."""
 
 
 @named_value
@@ -83,9 +83,9 @@ class Notebook:
 def parse_notebook(text: str) -> Notebook:
     """Raises `NotNotebook`."""
     try:
-        value = whole(text, lambda text, at: object_at(text, at, {"cells": array_at}))
-    except BadJson as error:
-        raise NotNotebook(f"it is not JSON: {error}") from None
+        value = read_json(text, lambda text, at: object_at(text, at, {"cells": array_at}))
+    except NotJson as error:
+        raise NotNotebook(f"it is {str(error).removesuffix('.')}") from None
     top = value.value
     if not isinstance(top, Object):
         raise NotNotebook("it is JSON, but not an object with cells")

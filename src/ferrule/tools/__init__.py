@@ -1,22 +1,24 @@
-"""The table of contents: every built-in tool, one line each.
+"""The built-in tools: every module of this folder is one, with its guide beside it.
 
-Their modules are loaded with the first call of one of them. Until then each is
-described by a card in `cards.json`, which a test compares with the tools.
+A tool is loaded with its first call. Until then its card in `cards.json` describes it, which the test of the
+cards writes. A tool without a card is loaded at once.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeAlias, TypeGuard
 
 from ..agents.launcher import AgentLauncher
 from ..core.on_demand import Card, OnDemand
 from ..core.ports import Extractor, Modes, Questioner
-from ..core.tool import AnyTool, Keep, guide_listing, load_guide
+from ..core.tool import AnyTool, InT, Keep, OutT, Tool, ToolDefinitionError, guide_listing, load_guide
 from ..core.values import named_value
 from ..host.documents.text_pages import REMINDER, TOKENS
 from ..host.files.workfiles import Workfiles
@@ -26,16 +28,26 @@ from ..skills.skill_catalog import Skills
 from ..skills.turn_rules import TurnRules
 
 if TYPE_CHECKING:
+    from ..bash_analysis.analysis import Analyse
+    from ..host.processes.command_limits import CommandLimits
     from ..host.processes.session_shell import Shell
     from ..host.web.searching import WebSearches
     from ..host.web.web_pages import WebPages
     from ..mcp.servers import McpServers
-    from .bash import Analyse
 
+CARDS: Final = Path(__file__).with_name("cards.json")
+
+NO_AGENTS: Final = "this session cannot start agents"
+NO_MODES: Final = "this session has no permission modes"
+NO_SERVERS: Final = "no MCP server is configured"
+NO_SHELL: Final = "no shell is available"
+NO_SKILLS: Final = "no skills are available"
 NOBODY_ANSWERS: Final = "nobody is there to answer, so decide yourself and say what you assumed"
 NOBODY_APPROVES: Final = "nobody is there to approve a plan, so give it as your answer"
 BASH_LIMIT: Final = 30_000
-CARDS: Final = Path(__file__).with_name("cards.json")
+
+Need: TypeAlias = Literal["answers", "mcp", "planning", "search", "searches", "shell", "skills", "spawner"]
+"""Something that a session may lack."""
 
 
 def _web_pages() -> WebPages:
@@ -56,6 +68,8 @@ class Services:
     """Makes the place where commands run, when one is to; without it the tools for that are off."""
     analyse: Analyse | None = None
     """Says what a command would do, instead of Ferrule's own analysis."""
+    command_limits: CommandLimits | None = None
+    """For Bash, where they are not the usual ones."""
     bash_limit: int = BASH_LIMIT
     """Characters that the model gets of a command, and of its output both ends or one."""
     bash_keep: Keep = "both"
@@ -85,123 +99,134 @@ class Services:
     spawner: AgentLauncher | None = None
     """What starts agents."""
 
+    @property
+    def has_person(self) -> bool:
+        """Whether somebody can answer a question or approve a plan."""
+        return self.questioner is not None or self.approver_answers
+
+    def get_shell(self) -> Shell | None:
+        return self.shell() if self.shell else None
+
+    def why_missing(self, need: Need) -> str | None:
+        """Why this session lacks a service; `None` if it has it."""
+        match need:
+            case "answers":
+                return None if self.has_person else NOBODY_ANSWERS
+            case "mcp":
+                return None if self.mcp and self.mcp.names else NO_SERVERS
+            case "planning":
+                if self.modes is None:
+                    return NO_MODES
+                return None if self.has_person else NOBODY_APPROVES
+            case "search":
+                return self.search.unavailable()
+            case "searches":
+                if self.searches is None:
+                    return NO_SEARCH
+                return None if self.searches.backend else self.searches.wrong
+            case "shell":
+                return None if self.shell else NO_SHELL
+            case "skills":
+                return None if self.skills and self.skills.all else NO_SKILLS
+            case "spawner":
+                return None if self.spawner else NO_AGENTS
+
+    def list_choices(self, need: Need | None) -> str:
+        """What a service offers by name, for the guide of a tool that needs it."""
+        match need:
+            case "spawner" if self.spawner:
+                return self.spawner.agents.list_for_model()
+            case "skills" if self.skills:
+                return self.skills.list_for_model()
+            case "shell" if self.command_limits:
+                return str(self.command_limits)
+            case _:
+                return ""
+
+
+class BuiltinTool(Tool[InT, OutT]):
+    """What a tool of this folder says besides the contract of all tools."""
+
+    needs: ClassVar[Need | None] = None
+    """The service without which it is off, as `unavailable` of the tool says too."""
+    choices: ClassVar[str] = ""
+    """The heading under which its guide lists what that service offers; empty for most tools."""
+
+    @classmethod
+    def from_services(cls, services: Services) -> Self:
+        """With the services that it uses; most tools override it."""
+        return cls()
+
 
 def tools_on_demand(services: Services | None = None) -> tuple[AnyTool, ...]:
-    """The built-in tools, of which none is loaded before one is called."""
-    at = services or Services()
-
-    @cache
-    def load() -> Mapping[str, AnyTool]:
-        return {tool.name: tool for tool in builtin_tools(at)}
-
-    return tuple(
-        OnDemand(card, guide=partial(_guide, card, at), off=partial(_why_off, card.name, at), load=load)
-        for card in _cards()
-    )
+    """The built-in tools by name, each loaded when it is first called."""
+    at, cards = _sharing(services), _cards()
+    tools = (_on_demand(cards[one], one, at) if one in cards else _load(one, at) for one in _modules())
+    return tuple(sorted(tools, key=lambda tool: tool.name))
 
 
-def card_of(tool: AnyTool) -> dict[str, Any]:
-    """What `cards.json` says of a tool."""
-    return Card.of(tool).to_json()
+def builtin_tools(services: Services | None = None) -> tuple[BuiltinTool[Any, Any], ...]:
+    """All of them, loaded."""
+    at = _sharing(services)
+    return tuple(sorted((_load(module, at) for module in _modules()), key=lambda tool: tool.name))
 
 
 def render_cards() -> str:
-    """What `cards.json` has to say, one line for each tool."""
-    return "[\n" + ",\n".join(json.dumps(card_of(tool), ensure_ascii=False) for tool in builtin_tools()) + "\n]\n"
+    """What `cards.json` has to say, one line for each tool that can be described before it is loaded."""
+    cards = (_card(tool) for tool in builtin_tools() if _can_wait(tool))
+    return "[\n" + ",\n".join(json.dumps(card.to_json(), ensure_ascii=False) for card in cards) + "\n]\n"
 
 
-def _cards() -> Iterator[Card]:
-    return map(Card.from_json, json.loads(CARDS.read_text(encoding="utf-8")))
-
-
-def _guide(card: Card, at: Services) -> str:
-    guide = load_guide(str(CARDS.with_name(card.file)))
-    if card.name == "Agent" and at.spawner:
-        return guide_listing(guide, "Kinds of agents", at.spawner.agents.list_for_model())
-    if card.name == "Skill" and at.skills:
-        return guide_listing(guide, "Skills", at.skills.list_for_model())
-    return guide
-
-
-def _why_off(name: str, at: Services) -> str | None:
-    """As the tool itself says it."""
-    match name:
-        case "Agent":
-            return None if at.spawner else "this session cannot start agents"
-        case "Bash" | "KillShell" | "TaskOutput":
-            return None if at.shell else "no shell is available"
-        case "CallMcpTool" | "ListMcpResources" | "ReadMcpResource":
-            return None if at.mcp and at.mcp.names else "no MCP server is configured"
-        case "AskUserQuestion":
-            return None if at.questioner or at.approver_answers else NOBODY_ANSWERS
-        case "EnterPlanMode" | "ExitPlanMode":
-            if at.modes is None:
-                return "this session has no permission modes"
-            return None if at.questioner or at.approver_answers else NOBODY_APPROVES
-        case "Glob" | "Grep":
-            return at.search.unavailable()
-        case "Skill":
-            return None if at.skills and at.skills.all else "no skills are available"
-        case "WebSearch":
-            if at.searches is None:
-                return NO_SEARCH
-            return None if at.searches.backend else at.searches.wrong
-        case _:
-            return None
-
-
-def builtin_tools(services: Services | None = None) -> tuple[AnyTool, ...]:
-    from .agent import Agent
-    from .ask_user_question import AskUserQuestion
-    from .bash import Bash
-    from .call_mcp_tool import CallMcpTool
-    from .edit import Edit
-    from .enter_plan_mode import EnterPlanMode
-    from .exit_plan_mode import ExitPlanMode
-    from .glob import Glob
-    from .grep import Grep
-    from .kill_shell import KillShell
-    from .list_mcp_resources import ListMcpResources
-    from .notebook_edit import NotebookEdit
-    from .read import Read
-    from .read_mcp_resource import ReadMcpResource
-    from .skill import Skill
-    from .task_output import TaskOutput
-    from .todo_write import TodoWrite
-    from .tool_search import ToolSearch
-    from .web_fetch import WebFetch
-    from .web_search import WebSearch
-    from .write import Write
-
+def _sharing(services: Services | None) -> Services:
+    """With one shell for all tools."""
     at = services or Services()
-    shell = at.shell() if at.shell else None
-    background = shell.background if shell else None
-    return (
-        Agent(at.spawner, background),
-        AskUserQuestion(at.questioner, by_approver=at.approver_answers),
-        Bash(shell, analyse=at.analyse, limit=at.bash_limit, keep=at.bash_keep),
-        CallMcpTool(at.mcp),
-        Edit(at.files),
-        EnterPlanMode(at.modes, has_approver=at.questioner is not None or at.approver_answers),
-        ExitPlanMode(at.modes, at.questioner, by_approver=at.approver_answers),
-        Glob(at.search),
-        Grep(at.search, at.files.ledgers),
-        KillShell(shell),
-        ListMcpResources(at.mcp),
-        NotebookEdit(at.files),
-        Read(
-            at.files.ledgers,
-            parts_folder=at.parts_folder,
-            token_budget=at.read_tokens,
-            reminder=at.reminder,
-            reminder_off_for=at.reminder_off_for,
-        ),
-        ReadMcpResource(at.mcp),
-        Skill(at.skills, at.skill_rules),
-        TaskOutput(shell),
-        TodoWrite(),
-        ToolSearch(),
-        WebFetch(at.pages(), at.extractor),
-        WebSearch(at.searches),
-        Write(at.files),
+    return replace(at, shell=cache(at.shell)) if at.shell else at
+
+
+def _modules() -> Iterator[str]:
+    for name in sorted(os.listdir(CARDS.parent)):
+        module, dot, suffix = name.partition(".")
+        if (dot, suffix) == (".", "py") and not module.startswith("_"):
+            yield module
+
+
+def _load(module: str, at: Services) -> BuiltinTool[Any, Any]:
+    loaded = import_module(f".{module}", __name__)
+    own = [one for one in vars(loaded).values() if _is_tool(one) and one.__module__ == loaded.__name__]
+    if len(own) != 1:
+        raise ToolDefinitionError(f"{loaded.__file__} must define one class that derives from BuiltinTool.")
+    return own[0].from_services(at)
+
+
+def _is_tool(value: object) -> TypeGuard[type[BuiltinTool[Any, Any]]]:
+    return isinstance(value, type) and issubclass(value, BuiltinTool)
+
+
+def _on_demand(card: Card, module: str, at: Services) -> OnDemand:
+    need: Any = card.needs  # written by `_card`
+
+    def guide() -> str:
+        own = load_guide(str(CARDS.with_name(f"{module}.py")))
+        return guide_listing(own, card.choices, at.list_choices(need)) if card.choices else own
+
+    return OnDemand(
+        card, guide=guide, off=lambda: at.why_missing(need) if need else None, load=partial(_load, module, at)
     )
+
+
+@cache
+def _cards() -> Mapping[str, Card]:
+    """By module."""
+    return {card.module: card for card in map(Card.from_json, json.loads(CARDS.read_text(encoding="utf-8")))}
+
+
+def _can_wait(tool: BuiltinTool[Any, Any]) -> bool:
+    """Whether nothing has to be asked of the tool itself before it is called."""
+    kind = type(tool)
+    knows_if_off = tool.needs is not None or kind.unavailable is Tool[Any, Any].unavailable
+    return knows_if_off and (bool(tool.choices) or kind.guide is Tool[Any, Any].guide)
+
+
+def _card(tool: BuiltinTool[Any, Any]) -> Card:
+    module = type(tool).__module__.rpartition(".")[2]
+    return Card.of(tool, module=module, needs=tool.needs or "", choices=tool.choices)

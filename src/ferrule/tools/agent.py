@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Final, Literal
+from typing import Final, Literal, Self
 
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
@@ -16,9 +16,10 @@ from ..core.context import ToolContext
 from ..core.effects import Effects
 from ..core.inputs import ToolInput
 from ..core.model import Usage
-from ..core.tool import Alias, Tool, ToolError, guide_listing, load_guide
+from ..core.tool import Alias, ToolError, guide_listing, load_guide
 from ..core.values import plain_value
 from ..host.processes.background_tasks import Background
+from . import NO_AGENTS, BuiltinTool, Services
 
 _ENDINGS: Final = {
     "max_turns": "It reached its limit of messages, so its work may be incomplete.",
@@ -78,11 +79,13 @@ class AgentOutput:
     usage: Usage = field(default_factory=Usage)
 
 
-class Agent(Tool[AgentInput, AgentOutput]):
+class Agent(BuiltinTool[AgentInput, AgentOutput]):
     name = "Agent"
     description = load_guide(__file__)
     hint = "give a task to another agent"
     input_model = AgentInput
+    needs = "spawner"
+    choices = "Kinds of agents"
     aliases = (Alias("Task"), Alias("agent"))
     result_limit = 32_000
 
@@ -90,12 +93,17 @@ class Agent(Tool[AgentInput, AgentOutput]):
         self._spawner = spawner
         self._background = background
 
+    @classmethod
+    def from_services(cls, services: Services) -> Self:
+        shell = services.get_shell()
+        return cls(services.spawner, shell.background if shell else None)
+
     def unavailable(self) -> str | None:
-        return None if self._spawner else "this session cannot start agents"
+        return None if self._spawner else NO_AGENTS
 
     def guide(self) -> str:
         listed = self._spawner.agents.list_for_model() if self._spawner else ""
-        return guide_listing(self.description, "Kinds of agents", listed)
+        return guide_listing(self.description, self.choices, listed)
 
     def effects(self, input: AgentInput, ctx: ToolContext) -> Effects:
         """Nothing itself: the agent makes its own calls."""

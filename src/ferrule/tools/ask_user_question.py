@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
@@ -12,9 +12,10 @@ from ..core.context import ToolContext
 from ..core.effects import Effects
 from ..core.inputs import ToolInput
 from ..core.ports import Answer, Choice, Question, Questioner, Unanswered
-from ..core.tool import Tool, ToolError, load_guide
+from ..core.tool import ToolError, load_guide
 from ..core.values import plain_value
 from ..core.verdicts import Behavior, Verdict
+from . import NOBODY_ANSWERS, BuiltinTool, Services
 
 NOBODY = (
     "Nobody is there to answer. Decide yourself based on what is known, say in your answer what you assumed, "
@@ -48,11 +49,12 @@ class QuestionsAnswered:
     """Each question with its answer; several choices are separated by commas."""
 
 
-class AskUserQuestion(Tool[AskUserQuestionInput, QuestionsAnswered]):
+class AskUserQuestion(BuiltinTool[AskUserQuestionInput, QuestionsAnswered]):
     name = "AskUserQuestion"
     description = load_guide(__file__)
     hint = "ask the person a question"
     input_model = AskUserQuestionInput
+    needs = "answers"
 
     _UNSEEN: ClassVar = Verdict(behavior=Behavior.ASK, source="tool", reason="the person has to answer it")
 
@@ -61,12 +63,12 @@ class AskUserQuestion(Tool[AskUserQuestionInput, QuestionsAnswered]):
         self._questioner = questioner
         self._by_approver = by_approver and questioner is None
 
+    @classmethod
+    def from_services(cls, services: Services) -> Self:
+        return cls(services.questioner, by_approver=services.approver_answers)
+
     def unavailable(self) -> str | None:
-        return (
-            None
-            if self._questioner or self._by_approver
-            else ("nobody is there to answer, so decide yourself and say what you assumed")
-        )
+        return None if self._questioner or self._by_approver else NOBODY_ANSWERS
 
     def effects(self, input: AskUserQuestionInput, ctx: ToolContext) -> Effects:
         return Effects.of()

@@ -7,12 +7,12 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Protocol
+from typing import Self
 
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from ..bash_analysis.analysis import Analysis
+from ..bash_analysis.analysis import Analyse, Analysis
 from ..bash_analysis.analysis import analyse as analyse_command
 from ..bash_analysis.git_use import git_use
 from ..core.content import Block, Terminal, Text, View
@@ -20,22 +20,22 @@ from ..core.context import ToolContext
 from ..core.effects import CWD, ChangesState, Effects, Opaque, ReadsState, Touch
 from ..core.inputs import ToolInput
 from ..core.state import MovedTo
-from ..core.tool import Alias, Keep, Result, Tool, ToolError, load_guide
+from ..core.tool import Alias, Keep, Result, ToolError, guide_listing, load_guide
 from ..core.values import plain_value
 from ..core.verdicts import Confinement, Grants, Verdict, of_risks
 from ..host.git.git_places import with_repositories
 from ..host.processes.background_tasks import TaskState
 from ..host.processes.change_words import describe_changes, name_some
 from ..host.processes.command import Command, CommandFailed, LeftBehind, Ran
+from ..host.processes.command_limits import CommandLimits
 from ..host.processes.declared_writes import hidden_in_passing
 from ..host.processes.line_filter import BadPattern
 from ..host.processes.running_command import Running
 from ..host.processes.sandbox import CannotConfine
 from ..host.processes.session_shell import Shell
+from . import BASH_LIMIT, NO_SHELL, BuiltinTool, Services
 
-DEFAULT_MS = 120_000
-MOST_MS = 600_000
-LIMIT = 30_000
+USUAL = CommandLimits()
 ABOUT_IT = 1_000
 """Characters of the limit that are for what is said about the output."""
 MOVERS = frozenset({"cd", "pushd", "popd"})
@@ -50,18 +50,12 @@ READS_TASKS = "TaskOutput"
 """The tool that shows what a command in the background prints."""
 
 
-class Analyse(Protocol):
-    """Reads off a command's text what it would do."""
-
-    def __call__(self, command: str, /, *, cwd: str, home: str) -> Analysis: ...
-
-
 class BashInput(ToolInput):
     command: str = Field(min_length=1, description="The command, as it would be typed.")
     timeout: int | None = Field(
         default=None,
         ge=1,
-        description=f"Time limit in milliseconds: {DEFAULT_MS:,} by default, at most {MOST_MS:,}.",
+        description=f"Time limit in milliseconds: {USUAL.usual_ms:,} by default, at most {USUAL.most_ms:,}.",
     )
     description: str | None = Field(default=None, description="What it does, in five to ten words.")
     run_in_background: bool = Field(
@@ -88,13 +82,15 @@ class CommandRan:
     """The id under which it continues."""
 
 
-class Bash(Tool[BashInput, CommandRan]):
+class Bash(BuiltinTool[BashInput, CommandRan]):
     name = "Bash"
     description = load_guide(__file__)
     hint = "run a shell command"
     input_model = BashInput
+    needs = "shell"
+    choices = "Time limits in this session, which replace those above"
     aliases = (Alias("run_shell", scale={"timeout": 1000}),)
-    result_limit = LIMIT
+    result_limit = BASH_LIMIT
 
     def __init__(
         self,
@@ -103,7 +99,8 @@ class Bash(Tool[BashInput, CommandRan]):
         home: str | None = None,
         analyse: Analyse | None = None,
         follow_git: Callable[[Sequence[Touch]], Iterable[Touch]] = with_repositories,
-        limit: int = LIMIT,
+        limits: CommandLimits | None = None,
+        limit: int = BASH_LIMIT,
         keep: Keep = "both",
     ) -> None:
         """`analyse` may be replaced: its result is never trusted where nobody approved the command.
@@ -114,13 +111,27 @@ class Bash(Tool[BashInput, CommandRan]):
         """
         self._shell = shell
         self._follow_git = follow_git
+        self._limits = limits or USUAL
         self._shown = max(limit // 2, limit - ABOUT_IT)
         self._keep: Keep = keep
         home = home or os.path.expanduser("~")
         self._analysed = lru_cache(maxsize=64)(partial(analyse or analyse_command, home=home))
 
+    @classmethod
+    def from_services(cls, services: Services) -> Self:
+        return cls(
+            services.get_shell(),
+            analyse=services.analyse,
+            limits=services.command_limits,
+            limit=services.bash_limit,
+            keep=services.bash_keep,
+        )
+
     def unavailable(self) -> str | None:
-        return None if self._shell else "no shell is available"
+        return None if self._shell else NO_SHELL
+
+    def guide(self) -> str:
+        return guide_listing(self.description, self.choices, "" if self._limits is USUAL else str(self._limits))
 
     def effects(self, input: BashInput, ctx: ToolContext) -> Effects:
         analysis = self.analyse(input, ctx)
@@ -217,7 +228,7 @@ class Bash(Tool[BashInput, CommandRan]):
         id = await background.start(command)
         if input.ready_pattern is None:
             return CommandRan(input.command, "", None, (_in_background(id),), id)
-        seconds = _milliseconds(input) / 1000
+        seconds = self._seconds(input)
         line = await background.ready(id, input.ready_pattern, seconds)
         news = await background.output(id)
         if news.status.state is not TaskState.RUNNING:
@@ -229,7 +240,7 @@ class Bash(Tool[BashInput, CommandRan]):
     # In the conversation
 
     async def _ran(self, input: BashInput, command: Command, ctx: ToolContext) -> CommandRan | Result[CommandRan]:
-        seconds = _milliseconds(input) / 1000
+        seconds = self._seconds(input)
         running = await self._at.commands.start(
             command, on_output=lambda text: ctx.report(Terminal(input.command, text))
         )
@@ -247,9 +258,12 @@ class Bash(Tool[BashInput, CommandRan]):
                 await asyncio.shield(_end(running))
         return self._report(input, command, ran, ended_because, ctx)
 
+    def _seconds(self, input: BashInput) -> float:
+        return min(input.timeout or self._limits.usual_ms, self._limits.most_ms) / 1000
+
     def _why_ended(self, input: BashInput, running: Running, ctx: ToolContext) -> str:
         """Why a command whose time is up does not continue in the background; empty where it does."""
-        ended = f"It was ended after {_milliseconds(input) / 1000:g} s, its time limit"
+        ended = f"It was ended after {self._seconds(input):g} s, its time limit"
         analysis = self.analyse(input, ctx)
         programs = {os.path.basename(report.argv[0]) for report in analysis.commands if report.argv}
         if running.output.is_capped:
@@ -367,10 +381,6 @@ async def _end(running: Running) -> None:
     if not running.done:
         await running.end()
     running.output.close()
-
-
-def _milliseconds(input: BashInput) -> int:
-    return min(input.timeout or DEFAULT_MS, MOST_MS)
 
 
 def _new_directory(ran: Ran, ctx: ToolContext) -> tuple[MovedTo | None, tuple[str, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from typing import Any
+from typing import Any, Self
 
 from pydantic import Field
 
@@ -12,10 +12,11 @@ from ..core.content import Block, View, plain_text
 from ..core.context import ToolContext
 from ..core.effects import Effects
 from ..core.inputs import ToolInput
-from ..core.tool import Alias, Exposure, Tool, ToolError, load_guide
+from ..core.tool import Alias, Exposure, ToolError, load_guide
 from ..core.values import plain_value
 from ..mcp.mcp_tools import McpTool
 from ..mcp.servers import McpServers
+from . import NO_SERVERS, BuiltinTool, Services
 
 
 class CallMcpToolInput(ToolInput):
@@ -30,11 +31,12 @@ class Called:
     view: View
 
 
-class CallMcpTool(Tool[CallMcpToolInput, Called]):
+class CallMcpTool(BuiltinTool[CallMcpToolInput, Called]):
     name = "CallMcpTool"
     description = load_guide(__file__)
     hint = "call a tool of an MCP server by name"
     input_model = CallMcpToolInput
+    needs = "mcp"
     exposure = Exposure.DEFERRED
     aliases = (
         Alias("McpInput", rename={"server_name": "server", "tool_name": "tool", "name": "tool", "input": "arguments"}),
@@ -44,8 +46,12 @@ class CallMcpTool(Tool[CallMcpToolInput, Called]):
     def __init__(self, servers: McpServers | None = None) -> None:
         self._servers = servers
 
+    @classmethod
+    def from_services(cls, services: Services) -> Self:
+        return cls(services.mcp)
+
     def unavailable(self) -> str | None:
-        return None if self._servers and self._servers.names else "no MCP server is configured"
+        return None if self._servers and self._servers.names else NO_SERVERS
 
     def effects(self, input: CallMcpToolInput, ctx: ToolContext) -> Effects:
         """None of its own: the call that it makes is judged and queued separately."""

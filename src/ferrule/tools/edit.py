@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Self
 
 from pydantic import Field
 
@@ -11,7 +12,7 @@ from ..core.context import ToolContext
 from ..core.effects import Change, Effects, WritesPath
 from ..core.inputs import PathText, ToolInput
 from ..core.threads import in_a_thread
-from ..core.tool import Alias, Tool, ToolError, load_guide
+from ..core.tool import Alias, ToolError, load_guide
 from ..core.values import plain_value
 from ..host.files.atomic_writes import Written
 from ..host.files.held_folders import ChangedMeanwhile
@@ -32,6 +33,7 @@ from ..text.edit_messages import (
 from ..text.matching import Ambiguous, Edited, How, NoChange, NotFound, TooMany, apply
 from ..text.matching import TextEdit as TextEdit
 from ..text.notebooks import NotNotebook, parse_notebook
+from . import BuiltinTool, Services
 
 DIFF_LINES = 200
 MOST_EDITED = 64 << 20
@@ -76,7 +78,7 @@ class _Plan:
     knew_everything: bool
 
 
-class Edit(Tool[EditInput, FileEdited]):
+class Edit(BuiltinTool[EditInput, FileEdited]):
     name = "Edit"
     description = load_guide(__file__)
     hint = "replace text in a file"
@@ -85,6 +87,10 @@ class Edit(Tool[EditInput, FileEdited]):
 
     def __init__(self, files: Workfiles | None = None) -> None:
         self._files = files or Workfiles()
+
+    @classmethod
+    def from_services(cls, services: Services) -> Self:
+        return cls(services.files)
 
     def effects(self, input: EditInput, ctx: ToolContext) -> Effects:
         change = Change.REPLACES if input.old_string or os.path.lexists(input.file_path) else Change.CREATES

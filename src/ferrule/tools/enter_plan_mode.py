@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from ..core.content import Block, Line, Text, View
 from ..core.context import ToolContext
 from ..core.effects import MODE, ChangesState, Effects
 from ..core.inputs import ToolInput
 from ..core.ports import Modes
 from ..core.state import ModeChanged
-from ..core.tool import Alias, Exposure, Result, Tool, ToolError, load_guide
+from ..core.tool import Alias, Exposure, Result, ToolError, load_guide
 from ..core.values import plain_value
+from . import NO_MODES, NOBODY_APPROVES, BuiltinTool, Services
 
 PLAN = "plan"
 
@@ -23,11 +26,12 @@ class PlanModeEntered:
     pass
 
 
-class EnterPlanMode(Tool[EnterPlanModeInput, PlanModeEntered]):
+class EnterPlanMode(BuiltinTool[EnterPlanModeInput, PlanModeEntered]):
     name = "EnterPlanMode"
     description = load_guide(__file__)
     hint = "plan before changing anything"
     input_model = EnterPlanModeInput
+    needs = "planning"
     aliases = (Alias("enter_plan_mode"),)
     exposure = Exposure.DEFERRED
 
@@ -36,10 +40,14 @@ class EnterPlanMode(Tool[EnterPlanModeInput, PlanModeEntered]):
         self._modes = modes
         self._has_approver = has_approver
 
+    @classmethod
+    def from_services(cls, services: Services) -> Self:
+        return cls(services.modes, has_approver=services.has_person)
+
     def unavailable(self) -> str | None:
         if self._modes is None:
-            return "this session has no permission modes"
-        return None if self._has_approver else ("nobody is there to approve a plan, so give it as your answer")
+            return NO_MODES
+        return None if self._has_approver else NOBODY_APPROVES
 
     def effects(self, input: EnterPlanModeInput, ctx: ToolContext) -> Effects:
         return Effects.of(ChangesState(MODE))

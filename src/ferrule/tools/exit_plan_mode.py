@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from pydantic import Field
 
@@ -13,9 +13,10 @@ from ..core.effects import MODE, ChangesState, Effects
 from ..core.inputs import ToolInput
 from ..core.ports import Answer, Choice, Modes, Question, Questioner, Unanswered
 from ..core.state import ModeChanged, StateChange, StateSet, TurnStopped
-from ..core.tool import Alias, Exposure, Result, Tool, ToolError, load_guide
+from ..core.tool import Alias, Exposure, Result, ToolError, load_guide
 from ..core.values import plain_value
 from ..core.verdicts import Behavior, Verdict
+from . import NO_MODES, NOBODY_APPROVES, BuiltinTool, Services
 
 PLAN = "plan"
 """The name of the mode, and the state key of the plan that was approved."""
@@ -47,11 +48,12 @@ class PlanAnswer:
     """The mode that is active now, if the plan was approved."""
 
 
-class ExitPlanMode(Tool[ExitPlanModeInput, PlanAnswer]):
+class ExitPlanMode(BuiltinTool[ExitPlanModeInput, PlanAnswer]):
     name = "ExitPlanMode"
     description = load_guide(__file__)
     hint = "show the plan for approval"
     input_model = ExitPlanModeInput
+    needs = "planning"
     aliases = (Alias("exit_plan_mode"),)
     exposure = Exposure.DEFERRED
 
@@ -65,14 +67,14 @@ class ExitPlanMode(Tool[ExitPlanModeInput, PlanAnswer]):
         self._questioner = questioner
         self._by_approver = by_approver and questioner is None
 
+    @classmethod
+    def from_services(cls, services: Services) -> Self:
+        return cls(services.modes, services.questioner, by_approver=services.approver_answers)
+
     def unavailable(self) -> str | None:
         if self._modes is None:
-            return "this session has no permission modes"
-        return (
-            None
-            if self._questioner or self._by_approver
-            else ("nobody is there to approve a plan, so give it as your answer")
-        )
+            return NO_MODES
+        return None if self._questioner or self._by_approver else NOBODY_APPROVES
 
     def effects(self, input: ExitPlanModeInput, ctx: ToolContext) -> Effects:
         return Effects.of(ChangesState(MODE), ChangesState(PLAN), ChangesState("turn"))

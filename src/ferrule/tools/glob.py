@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Self
 
 from pydantic import Field
 
@@ -10,12 +11,13 @@ from ..core.content import Block, Listing, Text, View
 from ..core.context import ToolContext
 from ..core.effects import Effects
 from ..core.inputs import PathText, ToolInput
-from ..core.tool import Alias, Tool, ToolError, load_guide
+from ..core.tool import Alias, ToolError, load_guide
 from ..core.values import plain_value
 from ..host.search.file_search import Search, SearchFailed
 from ..host.search.globs import BadGlob
 from ..host.search.hits import SearchPlace
 from ..text.lines import on_one_line
+from . import BuiltinTool, Services
 
 LIMIT = 100
 
@@ -35,17 +37,22 @@ class Found:
     """Why there may be more."""
 
 
-class Glob(Tool[GlobInput, Found]):
+class Glob(BuiltinTool[GlobInput, Found]):
     name = "Glob"
     description = load_guide(__file__)
     hint = "find files by name pattern"
     input_model = GlobInput
+    needs = "search"
     aliases = (Alias("list_files"),)
     time_limit = 60.0
     only_reads = True
 
     def __init__(self, search: Search | None = None) -> None:
         self._search = search or Search()
+
+    @classmethod
+    def from_services(cls, services: Services) -> Self:
+        return cls(services.search)
 
     def unavailable(self) -> str | None:
         return self._search.unavailable()

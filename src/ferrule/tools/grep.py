@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import accumulate, groupby, pairwise, takewhile
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 from pydantic import Field
 
@@ -15,13 +15,14 @@ from ..core.content import Block, Listing, Table, Text, View
 from ..core.context import ToolContext
 from ..core.effects import Effects, ReadsPath
 from ..core.inputs import PathText, ToolInput
-from ..core.tool import Alias, Tool, ToolError, load_guide
+from ..core.tool import Alias, ToolError, load_guide
 from ..core.values import plain_value
 from ..host.files.ledger import Ledger, Ledgers, Stamp
 from ..host.search.file_search import End, MatchedLine, Search, SearchFailed
 from ..host.search.globs import BadGlob, split_globs
 from ..host.search.hits import FileHits, LineHits, Query, SearchPlace
 from ..text.lines import on_one_line
+from . import BuiltinTool, Services
 
 HEAD_LIMIT = 250
 RESULT_LIMIT = 20_000
@@ -101,11 +102,12 @@ class MatchingLines:
 Grepped: TypeAlias = MatchingFiles | MatchCounts | MatchingLines
 
 
-class Grep(Tool[GrepInput, Grepped]):
+class Grep(BuiltinTool[GrepInput, Grepped]):
     name = "Grep"
     description = load_guide(__file__)
     hint = "search the content of files"
     input_model = GrepInput
+    needs = "search"
     aliases = (Alias("grep_search", rename={"include": "glob"}, fixed={"output_mode": "content"}),)
     result_limit = RESULT_LIMIT
     time_limit = 60.0
@@ -114,6 +116,10 @@ class Grep(Tool[GrepInput, Grepped]):
     def __init__(self, search: Search | None = None, ledgers: Ledgers | None = None) -> None:
         self._search = search or Search()
         self._ledgers = ledgers or Ledgers()
+
+    @classmethod
+    def from_services(cls, services: Services) -> Self:
+        return cls(services.search, services.files.ledgers)
 
     def unavailable(self) -> str | None:
         return self._search.unavailable()

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from pydantic import Field
 
 from ..core.content import Block, Terminal, Text, View
 from ..core.context import ToolContext
 from ..core.effects import ChangesState, Effects
 from ..core.inputs import ToolInput
-from ..core.tool import Alias, Tool, ToolError, load_guide
+from ..core.tool import Alias, ToolError, load_guide
 from ..core.values import plain_value
 from ..host.processes.background_tasks import NoSuchCommand, TaskState, TaskStatus
 from ..host.processes.session_shell import Shell
+from . import NO_SHELL, BuiltinTool, Services
 
 
 class KillShellInput(ToolInput):
@@ -25,18 +28,23 @@ class Killed:
     """Its last output that was not shown yet."""
 
 
-class KillShell(Tool[KillShellInput, Killed]):
+class KillShell(BuiltinTool[KillShellInput, Killed]):
     name = "KillShell"
     description = load_guide(__file__)
     hint = "end a background command"
     input_model = KillShellInput
+    needs = "shell"
     aliases = (Alias("KillBash"), Alias("TaskStop", rename={"task_id": "shell_id"}))
 
     def __init__(self, shell: Shell | None = None) -> None:
         self._shell = shell
 
+    @classmethod
+    def from_services(cls, services: Services) -> Self:
+        return cls(services.get_shell())
+
     def unavailable(self) -> str | None:
-        return None if self._shell else "no shell is available"
+        return None if self._shell else NO_SHELL
 
     def effects(self, input: KillShellInput, ctx: ToolContext) -> Effects:
         return Effects.of(ChangesState(f"task {input.shell_id}"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Self
 
 from pydantic import Field
 
@@ -10,12 +11,13 @@ from ..core.content import Block, Listing, Text, View
 from ..core.context import ToolContext
 from ..core.effects import Effects, ReadsState
 from ..core.inputs import ToolInput
-from ..core.tool import Alias, Exposure, Tool, ToolError, load_guide
+from ..core.tool import Alias, Exposure, ToolError, load_guide
 from ..core.values import plain_value
 from ..mcp.listing import ResourceInfo
 from ..mcp.server_connection import ServerConnection
 from ..mcp.server_context import ServerTrouble
 from ..mcp.servers import McpServers
+from . import NO_SERVERS, BuiltinTool, Services
 
 
 class ListMcpResourcesInput(ToolInput):
@@ -31,19 +33,24 @@ class Offered:
     trouble: str = ""
 
 
-class ListMcpResources(Tool[ListMcpResourcesInput, tuple[Offered, ...]]):
+class ListMcpResources(BuiltinTool[ListMcpResourcesInput, tuple[Offered, ...]]):
     name = "ListMcpResources"
     description = load_guide(__file__)
     hint = "list what MCP servers offer to read"
     input_model = ListMcpResourcesInput
+    needs = "mcp"
     exposure = Exposure.DEFERRED
     aliases = (Alias("ListMcpResourcesTool"),)
 
     def __init__(self, servers: McpServers | None = None) -> None:
         self._servers = servers
 
+    @classmethod
+    def from_services(cls, services: Services) -> Self:
+        return cls(services.mcp)
+
     def unavailable(self) -> str | None:
-        return None if self._servers and self._servers.names else "no MCP server is configured"
+        return None if self._servers and self._servers.names else NO_SERVERS
 
     def effects(self, input: ListMcpResourcesInput, ctx: ToolContext) -> Effects:
         return Effects.of(ReadsState(f"mcp:{input.server}" if input.server else "mcp"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import AliasChoices, BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
@@ -15,7 +15,7 @@ from ..core.context import ToolContext
 from ..core.effects import Change, Effects, ReadsPath, WritesPath
 from ..core.inputs import PathText, ToolInput
 from ..core.threads import in_a_thread
-from ..core.tool import Alias, Exposure, Tool, ToolError, load_guide
+from ..core.tool import Alias, Exposure, ToolError, load_guide
 from ..core.values import plain_value
 from ..host.files.held_folders import ChangedMeanwhile
 from ..host.files.ledger import NotSeen
@@ -28,6 +28,7 @@ from ..text.lines import LF
 from ..text.matching import TextEdit
 from ..text.notebook_edits import delete_cell, insert_cell, replace_cell
 from ..text.notebooks import Cell, CellType, Notebook, NotNotebook, parse_notebook
+from . import BuiltinTool, Services
 
 DIFF_LINES = 200
 NEAR_IDS = 3
@@ -88,7 +89,7 @@ class _Plan:
     output: NotebookEdited
 
 
-class NotebookEdit(Tool[NotebookEditInput, NotebookEdited]):
+class NotebookEdit(BuiltinTool[NotebookEditInput, NotebookEdited]):
     name = "NotebookEdit"
     description = load_guide(__file__)
     hint = "replace, insert or delete Jupyter notebook cells"
@@ -98,6 +99,10 @@ class NotebookEdit(Tool[NotebookEditInput, NotebookEdited]):
 
     def __init__(self, files: Workfiles | None = None) -> None:
         self._files = files or Workfiles()
+
+    @classmethod
+    def from_services(cls, services: Services) -> Self:
+        return cls(services.files)
 
     def effects(self, input: NotebookEditInput, ctx: ToolContext) -> Effects:
         return Effects.of(ReadsPath(input.notebook_path), WritesPath(input.notebook_path, Change.REPLACES))

@@ -10,6 +10,7 @@ from itertools import chain, count, islice
 from operator import add
 from os.path import basename
 from pathlib import Path
+from typing import Self
 
 from pydantic import Field
 
@@ -19,19 +20,19 @@ from ..core.effects import Effects
 from ..core.inputs import PathText, ToolInput
 from ..core.model import ResultTurn, ToolResult, Turn
 from ..core.threads import in_a_thread
-from ..core.tool import Alias, Tool, ToolError, load_guide
+from ..core.tool import Alias, ToolError, load_guide
 from ..host.documents.contents import FileUnchanged, ImageRead, NotebookRead, PartsRead, PdfRead, ReadOutput, TextRead
 from ..host.documents.file_reader import FileReader, NotPaged, ReadRequest
 from ..host.documents.images import BadImage
 from ..host.documents.images import FittedPicture as Shrunk
 from ..host.documents.notebook_cells import ShownCell
-from ..host.documents.page_filling import NUMBER_WIDTH
 from ..host.documents.pdfs import MOST_UNASKED, BadPages, BadPdf, TooManyPages, parse_pages
-from ..host.documents.text_pages import REMINDER, TOKENS
+from ..host.documents.text_pages import NUMBER_WIDTH, REMINDER, TOKENS
 from ..host.files.held_folders import ChangedMeanwhile
 from ..host.files.ledger import Ledgers
 from ..host.files.text_files import NotText
 from ..host.files.workfiles import missing
+from . import BuiltinTool, Services
 
 LEAST_TOKENS = 1_000
 PAGE_CHARS = 95_000
@@ -49,7 +50,7 @@ class ReadInput(ToolInput):
     )
 
 
-class Read(Tool[ReadInput, ReadOutput]):
+class Read(BuiltinTool[ReadInput, ReadOutput]):
     name = "Read"
     description = load_guide(__file__)
     hint = "show the content of a file"
@@ -76,6 +77,16 @@ class Read(Tool[ReadInput, ReadOutput]):
         self._reader = FileReader(room=room, documents=documents, parts_folder=parts_folder)
         self._reminder = reminder or ""
         self._reminder_off_for = frozenset(reminder_off_for)
+
+    @classmethod
+    def from_services(cls, services: Services) -> Self:
+        return cls(
+            services.files.ledgers,
+            parts_folder=services.parts_folder,
+            token_budget=services.read_tokens,
+            reminder=services.reminder,
+            reminder_off_for=services.reminder_off_for,
+        )
 
     def effects(self, input: ReadInput, ctx: ToolContext) -> Effects:
         return Effects.reading(input.file_path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Final
+from typing import Final, Self
 from urllib.parse import unquote, urlsplit
 
 from pydantic import Field
@@ -13,11 +13,12 @@ from ..core.context import ToolContext
 from ..core.effects import Effects, ReachesHost, ReadsPath, ReadsState
 from ..core.inputs import ToolInput
 from ..core.threads import in_a_thread
-from ..core.tool import Alias, Exposure, Tool, ToolError, load_guide
+from ..core.tool import Alias, Exposure, ToolError, load_guide
 from ..core.values import plain_value
 from ..mcp.results import contents_of
 from ..mcp.server_context import ServerTrouble
 from ..mcp.servers import McpServers
+from . import NO_SERVERS, BuiltinTool, Services
 
 NOT_FOUND: Final = (-32002, -32602)
 """The protocol's codes for a missing resource; the second in its newer revisions."""
@@ -34,19 +35,24 @@ class Content:
     blocks: tuple[Block, ...]
 
 
-class ReadMcpResource(Tool[ReadMcpResourceInput, Content]):
+class ReadMcpResource(BuiltinTool[ReadMcpResourceInput, Content]):
     name = "ReadMcpResource"
     description = load_guide(__file__)
     hint = "read a resource of an MCP server"
     input_model = ReadMcpResourceInput
+    needs = "mcp"
     exposure = Exposure.DEFERRED
     aliases = (Alias("ReadMcpResourceTool"),)
 
     def __init__(self, servers: McpServers | None = None) -> None:
         self._servers = servers
 
+    @classmethod
+    def from_services(cls, services: Services) -> Self:
+        return cls(services.mcp)
+
     def unavailable(self) -> str | None:
-        return None if self._servers and self._servers.names else "no MCP server is configured"
+        return None if self._servers and self._servers.names else NO_SERVERS
 
     def effects(self, input: ReadMcpResourceInput, ctx: ToolContext) -> Effects:
         """A file URI is judged as that file, and a web address as that address."""

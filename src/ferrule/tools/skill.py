@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from pydantic import Field
 
 from ..core.calls import Status
@@ -10,13 +12,14 @@ from ..core.context import ToolContext
 from ..core.effects import ChangesState, Effects
 from ..core.inputs import ToolInput
 from ..core.state import StateSet
-from ..core.tool import Alias, Result, Tool, ToolError, guide_listing, load_guide
+from ..core.tool import Alias, Result, ToolError, guide_listing, load_guide
 from ..core.values import plain_value
 from ..settings.definition_files import BadPage
 from ..skills.definition import SkillDefinition as Definition
 from ..skills.rendering import NotRendered, Surrounding, render_skill
 from ..skills.skill_catalog import NoSuchSkill, Skills
 from ..skills.turn_rules import KEY, NotActivated, SkillRules, TurnRules, no_hooks
+from . import NO_SKILLS, BuiltinTool, Services
 
 
 class SkillInput(ToolInput):
@@ -33,11 +36,13 @@ class SkillUsed:
     by_agent: bool = False
 
 
-class Skill(Tool[SkillInput, SkillUsed]):
+class Skill(BuiltinTool[SkillInput, SkillUsed]):
     name = "Skill"
     description = load_guide(__file__)
     hint = "use a skill by name"
     input_model = SkillInput
+    needs = "skills"
+    choices = "Skills"
     aliases = (Alias("skill"),)
     result_limit = 100_000
     keep = "head"
@@ -47,12 +52,16 @@ class Skill(Tool[SkillInput, SkillUsed]):
         self._skills = skills
         self._rules = rules
 
+    @classmethod
+    def from_services(cls, services: Services) -> Self:
+        return cls(services.skills, services.skill_rules)
+
     def unavailable(self) -> str | None:
-        return None if self._skills and self._skills.all else "no skills are available"
+        return None if self._skills and self._skills.all else NO_SKILLS
 
     def guide(self) -> str:
         listed = self._skills.list_for_model() if self._skills else ""
-        return guide_listing(self.description, "Skills", listed)
+        return guide_listing(self.description, self.choices, listed)
 
     def effects(self, input: SkillInput, ctx: ToolContext) -> Effects:
         """Nothing itself: whatever it runs is judged as its own call."""

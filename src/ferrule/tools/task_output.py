@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from pydantic import Field
 
 from ..core.content import Block, Terminal, Text, View
 from ..core.context import ToolContext
 from ..core.effects import ChangesState, Effects, ReadsState
 from ..core.inputs import ToolInput
-from ..core.tool import Alias, Tool, ToolError, load_guide
+from ..core.tool import Alias, ToolError, load_guide
 from ..core.values import plain_value
 from ..host.processes.background_tasks import NoSuchCommand, TaskStatus
 from ..host.processes.change_words import describe_changes
 from ..host.processes.line_filter import BadPattern
 from ..host.processes.session_shell import Shell
+from . import NO_SHELL, BuiltinTool, Services
 
 MOST_MS = 600_000
 SHOWN = 29_000
@@ -49,11 +52,12 @@ class Tasks:
     there: tuple[TaskStatus, ...]
 
 
-class TaskOutput(Tool[TaskOutputInput, TaskNews | Tasks]):
+class TaskOutput(BuiltinTool[TaskOutputInput, TaskNews | Tasks]):
     name = "TaskOutput"
     description = load_guide(__file__)
     hint = "output and status of a background command"
     input_model = TaskOutputInput
+    needs = "shell"
     aliases = (
         Alias("BashOutput", rename={"bash_id": "task_id"}, fixed={"block": False}),
         Alias("AgentOutput", rename={"agentId": "task_id"}),
@@ -63,8 +67,12 @@ class TaskOutput(Tool[TaskOutputInput, TaskNews | Tasks]):
     def __init__(self, shell: Shell | None = None) -> None:
         self._shell = shell
 
+    @classmethod
+    def from_services(cls, services: Services) -> Self:
+        return cls(services.get_shell())
+
     def unavailable(self) -> str | None:
-        return None if self._shell else "no shell is available"
+        return None if self._shell else NO_SHELL
 
     def effects(self, input: TaskOutputInput, ctx: ToolContext) -> Effects:
         """Output that was shown once is not shown again, so calls for one task keep their order."""

@@ -11,8 +11,9 @@ from ..core.context import ToolContext
 from ..core.effects import ChangesState, Effects
 from ..core.inputs import ToolInput
 from ..core.state import StateSet
-from ..core.tool import Result, Tool, ToolError, load_guide
+from ..core.tool import Result, ToolError, load_guide
 from ..core.values import plain_value
+from . import BuiltinTool
 
 TODOS = "todos"
 """The state key of the list: a tuple of mappings with the names of the input, so that it can be saved as JSON."""
@@ -39,7 +40,7 @@ class TodoList:
         return sum(item.state == state for item in self.items)
 
 
-class TodoWrite(Tool[TodoWriteInput, TodoList]):
+class TodoWrite(BuiltinTool[TodoWriteInput, TodoList]):
     name = "TodoWrite"
     description = load_guide(__file__)
     hint = "keep a list of tasks"

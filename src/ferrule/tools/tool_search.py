@@ -11,9 +11,10 @@ from ..core.context import ToolContext
 from ..core.effects import ChangesState, Effects
 from ..core.inputs import ToolInput
 from ..core.state import ToolsFound
-from ..core.tool import Alias, Exposure, Result, Tool, ToolSpec, load_guide
+from ..core.tool import Alias, Exposure, Result, ToolSpec, load_guide
 from ..core.values import plain_value
 from ..text.ranking import rank_documents
+from . import BuiltinTool
 
 _SELECT = "select:"
 
@@ -32,7 +33,7 @@ class Matches:
     """All names that can be found, if nothing was found."""
 
 
-class ToolSearch(Tool[ToolSearchInput, Matches]):
+class ToolSearch(BuiltinTool[ToolSearchInput, Matches]):
     name = "ToolSearch"
     description = load_guide(__file__)
     hint = "find and load further tools"

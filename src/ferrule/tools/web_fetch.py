@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import sha256
+from typing import Self
 
 from pydantic import Field
 
@@ -12,11 +13,12 @@ from ..core.context import ToolContext
 from ..core.effects import Effects, Opaque, ReachesHost
 from ..core.inputs import ToolInput
 from ..core.ports import Extractor
-from ..core.tool import Alias, Exposure, Tool, ToolError, load_guide
+from ..core.tool import Alias, Exposure, ToolError, load_guide
 from ..core.values import named_value
 from ..host.web.fetching import FetchFailed, Moved
 from ..host.web.url_guard import Refused, Unclear, shorten_url
 from ..host.web.web_pages import WebPage, WebPages
+from . import BuiltinTool, Services
 
 RESULT_LIMIT = 50_000
 MOST_EXTRACTED_FROM = 200_000
@@ -48,7 +50,7 @@ class PageRead:
     notes: tuple[str, ...] = ()
 
 
-class WebFetch(Tool[WebFetchInput, PageRead | Moved]):
+class WebFetch(BuiltinTool[WebFetchInput, PageRead | Moved]):
     name = "WebFetch"
     description = load_guide(__file__)
     hint = "fetch and read a web page by URL"
@@ -62,6 +64,10 @@ class WebFetch(Tool[WebFetchInput, PageRead | Moved]):
     def __init__(self, pages: WebPages | None = None, extractor: Extractor | None = None) -> None:
         self._pages = pages or WebPages()
         self._extractor = extractor
+
+    @classmethod
+    def from_services(cls, services: Services) -> Self:
+        return cls(services.pages(), services.extractor)
 
     def check(self, input: WebFetchInput, ctx: ToolContext) -> None:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Self
 
 from pydantic import Field
 
@@ -10,11 +11,12 @@ from ..core.content import Block, Listing, Text, View
 from ..core.context import ToolContext
 from ..core.effects import Effects, ReachesHost
 from ..core.inputs import ToolInput
-from ..core.tool import Alias, Exposure, Tool, ToolError, load_guide
+from ..core.tool import Alias, Exposure, ToolError, load_guide
 from ..core.values import plain_value
 from ..host.http.urls import BadUrl
 from ..host.web.searching import Hit, WebQuery, WebSearches, WebSearchFailed, domain_of
 from ..host.web.url_guard import shorten_url
+from . import BuiltinTool, Services
 
 
 class WebSearchInput(ToolInput):
@@ -32,17 +34,22 @@ class WebHits:
     hits: tuple[Hit, ...]
 
 
-class WebSearch(Tool[WebSearchInput, WebHits]):
+class WebSearch(BuiltinTool[WebSearchInput, WebHits]):
     name = "WebSearch"
     description = load_guide(__file__)
     hint = "search the web for current information"
     input_model = WebSearchInput
+    needs = "searches"
     aliases = (Alias("web_search"),)
     exposure = Exposure.DEFERRED
     time_limit = 60.0
 
     def __init__(self, searches: WebSearches | None = None) -> None:
         self._searches = searches or WebSearches()
+
+    @classmethod
+    def from_services(cls, services: Services) -> Self:
+        return cls(services.searches)
 
     def unavailable(self) -> str | None:
         return None if self._searches.backend else self._searches.wrong

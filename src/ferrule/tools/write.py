@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Self
 
 from pydantic import Field
 
@@ -11,7 +12,7 @@ from ..core.context import ToolContext
 from ..core.effects import Change, Effects, WritesPath
 from ..core.inputs import PathText, ToolInput
 from ..core.threads import in_a_thread
-from ..core.tool import Alias, Tool, ToolError, load_guide
+from ..core.tool import Alias, ToolError, load_guide
 from ..core.values import plain_value
 from ..host.files.held_folders import ChangedMeanwhile
 from ..host.files.ledger import NotSeen
@@ -23,6 +24,7 @@ from ..text.edit_messages import describe_created, half_character, phrase_line_c
 from ..text.lines import CR, LF
 from ..text.matching import TextEdit
 from ..text.styles import keep_endings
+from . import BuiltinTool, Services
 
 DIFF_LINES = 200
 
@@ -52,7 +54,7 @@ class _Plan:
     after: TextDocument
 
 
-class Write(Tool[WriteInput, FileWritten]):
+class Write(BuiltinTool[WriteInput, FileWritten]):
     name = "Write"
     description = load_guide(__file__)
     hint = "create a file or replace all of it"
@@ -61,6 +63,10 @@ class Write(Tool[WriteInput, FileWritten]):
 
     def __init__(self, files: Workfiles | None = None) -> None:
         self._files = files or Workfiles()
+
+    @classmethod
+    def from_services(cls, services: Services) -> Self:
+        return cls(services.files)
 
     def effects(self, input: WriteInput, ctx: ToolContext) -> Effects:
         change = Change.REPLACES if os.path.lexists(input.file_path) else Change.CREATES

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from ferrule.host.documents.images import LONG_SIDE, MOST_BYTES, BadImage, fit_picture, image_type, thumbnail
+from ferrule.host.documents.file_kinds import image_type
+from ferrule.host.documents.images import LONG_SIDE, MOST_BYTES, BadImage, fit_picture, thumbnail
 from tests.drawing import examples
 from tests.host.documents.making import encoded, png
 from tests.requirement import requirement

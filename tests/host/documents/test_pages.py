@@ -11,8 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferrule.host.documents import text_pages as pages
-from ferrule.host.documents.page_filling import LINE_CHARS, Wanted, cut_line, weight
-from ferrule.host.documents.text_pages import LongLine, PastEnd, TextPage, line_pieces, read_page
+from ferrule.host.documents.text_pages import (
+    LINE_CHARS,
+    LongLine,
+    PastEnd,
+    TextPage,
+    Wanted,
+    cut_line,
+    line_pieces,
+    read_page,
+    weight,
+)
 from ferrule.host.files.ledger import lines_of
 from ferrule.host.files.open_files import HEAD, open_file
 from ferrule.host.files.text_files import NotText
@@ -194,7 +203,7 @@ def test_going_through_a_file_can_be_interrupted(tmp_path: Path) -> None:
 MEASURE = """
 import resource, sys
 from ferrule.host.files.open_files import open_file
-from ferrule.host.documents.page_filling import LINE_CHARS, Wanted, cut_line, weight
+from ferrule.host.documents.text_pages import LINE_CHARS, Wanted, cut_line, weight
 from ferrule.host.documents.text_pages import LongLine, PastEnd, TextPage, line_pieces, read_page
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for first in (1, 400_000, 1):

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from ferrule.host.documents.file_kinds import is_pdf
 from ferrule.host.documents.images import LONG_SIDE
-from ferrule.host.documents.pdfs import LIMITS, BadPages, BadPdf, PageRange, TooManyPages, is_pdf, parse_pages, read_pdf
+from ferrule.host.documents.pdfs import LIMITS, BadPages, BadPdf, PageRange, TooManyPages, parse_pages, read_pdf
 from ferrule.host.processes.worker_process import WorkLimits
 from tests.host.documents.making import encoded, nested_pdf, pdf
 from tests.requirement import requirement

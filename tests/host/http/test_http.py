@@ -342,6 +342,11 @@ async def test_a_header_cannot_smuggle_another() -> None:
         "http://example.org\\@other.org/",
         "http://[::1/",
         "http://ex%61mple.org/",
+        "http://0x7f.1/",
+        "http://127.1/",
+        "http://a..b/",
+        "http://exa\u200bmple.org/",
+        "http://example.org?@other.org/",
         "//example.org",
         "",
     ],
@@ -356,3 +361,4 @@ def test_a_url_is_written_as_it_is_asked_for() -> None:
         str(Url.parse("HTTPS://Bücher.Example:443/ä?ö=%20#part")) == "https://xn--bcher-kva.example/%C3%A4?%C3%B6=%20"
     )
     assert Url.parse("http://[::1]:8080").authority == "[::1]:8080"
+    assert Url.parse("http://[::ffff:10.0.0.1]/").host == Url.parse("http://10.0.0.1./").host == "10.0.0.1"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import struct
 
 import pytest
 from hypothesis import given
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 
 from ferrule.host.processes.spawner import seccomp
 from ferrule.host.processes.spawner.seccomp import MACHINES, METADATA, NEVER, OF_OTHERS, SHARED, SIGNALS, program
+from tests.host.processes.bpf import filter_answer
 from tests.requirement import requirement
 
 ALLOWED = "allowed"
@@ -23,33 +23,10 @@ SPECIAL = (
 
 
 def _answer(machine: str, number: int, *arguments: int, architecture: int | None = None, **granted: bool) -> str:
-    """What the kernel would say: a small interpreter of the few instructions that there are."""
     options = {"metadata": False, "network": False, "unix_sockets": False, **granted}
-    code = program(machine, **options)
     known = MACHINES[machine][1] if architecture is None else architecture
-    data = struct.pack("=IIQ6Q", number, known, 0, *(*arguments, *(0,) * (6 - len(arguments))))
-    position = held = 0
-    for _ in range(len(code)):
-        kind, then, otherwise, value = struct.unpack_from("=HBBI", code, position * 8)
-        position += 1
-        match kind:
-            case seccomp.LOAD_WORD:
-                held = struct.unpack_from("=I", data, value)[0]
-            case seccomp.AND:
-                held &= value
-            case seccomp.SHIFT_RIGHT:
-                held >>= value
-            case seccomp.RETURN:
-                return ALLOWED if value == seccomp.ALLOW else errno.errorcode[value & 0xFFFF]
-            case seccomp.JUMP_IF_EQUAL:
-                position += then if held == value else otherwise
-            case seccomp.JUMP_IF_ABOVE:
-                position += then if held > value else otherwise
-            case seccomp.JUMP_IF_AT_LEAST:
-                position += then if held >= value else otherwise
-            case _:
-                raise AssertionError(f"instruction {kind:#x} is not known")
-    raise AssertionError("the program has no end")
+    value = filter_answer(program(machine, **options), known, number, *arguments)
+    return ALLOWED if value == seccomp.ALLOW else errno.errorcode[value & 0xFFFF]
 
 
 @requirement("BOX-1")

@@ -91,7 +91,7 @@ ELSEWHERE: Final[Mapping[str, str]] = {
 """Commands that need a terminal, and what does the same without one."""
 
 
-class CommandFailed(Exception):
+class NotAnswered(Exception):
     """The command cannot be carried out. The message says why, and what to do."""
 
 
@@ -123,9 +123,9 @@ def prompt_for(name: str, arguments: str) -> str | None:
 
 
 async def answer_command(name: str, arguments: str, ground: CommandGround) -> str | None:
-    """The answer to one of `ANSWERED`; `None` for any other name. Raises `CommandFailed`."""
+    """The answer to one of `ANSWERED`; `None` for any other name. Raises `NotAnswered`."""
     if name in ELSEWHERE:
-        raise CommandFailed(f"/{name} needs a terminal. {ELSEWHERE[name]}")
+        raise NotAnswered(f"/{name} needs a terminal. {ELSEWHERE[name]}")
     match ALIASES.get(name, name):
         case "clear":
             ground.session.clear(ground.model)
@@ -149,10 +149,10 @@ async def answer_command(name: str, arguments: str, ground: CommandGround) -> st
 async def _compact(words: str, ground: CommandGround) -> str:
     session, model = ground.session, ground.model
     if not session.history:
-        raise CommandFailed("There is nothing to compact yet. Resume a conversation with --resume or --continue.")
+        raise NotAnswered("There is nothing to compact yet. Resume a conversation with --resume or --continue.")
     before = _tokens(session)
     if not await session.compact(model, words, entirely=True):
-        raise CommandFailed("The conversation was not compacted: a hook prevents it, or the model wrote no summary.")
+        raise NotAnswered("The conversation was not compacted: a hook prevents it, or the model wrote no summary.")
     if session.transcript:
         await session.transcript.end_turn("end", "")
     return f"The conversation was compacted: from about {before:,} tokens to {_tokens(session):,}."
@@ -189,11 +189,11 @@ def _model(name: str, ground: CommandGround) -> str:
     if not name:
         return f"The model is {model.name}."
     if ground.open_model is None:
-        raise CommandFailed("The model cannot be changed here. Start with `--model`.")
+        raise NotAnswered("The model cannot be changed here. Start with `--model`.")
     try:
         model.model = ground.open_model(name)
     except ValueError as error:
-        raise CommandFailed(str(error)) from None
+        raise NotAnswered(str(error)) from None
     return f"The model is now {model.name}."
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from enum import StrEnum
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -16,57 +15,12 @@ from ..files.ledger import Ledger, Stamp, lines_of
 from ..files.open_files import FileIdentity, OpenFile, open_file
 from ..files.text_files import NotText, TextDocument
 from .contents import ImageRead, NotebookRead, PartsRead, PdfRead, ReadOutput, TextRead
-from .images import fit_picture, image_type, thumbnail
+from .file_kinds import SHOWN, FileKind, binary_by_name, ending_of, kind_of_file
+from .images import fit_picture, thumbnail
 from .notebook_cells import CellPage, cell_page
-from .page_filling import Wanted, weight
 from .part_files import PartFiles, split_into_parts
-from .pdfs import PageRange, Pdf, PdfPage, is_pdf, read_pdf
-from .text_pages import LongLine, PastEnd, TextPage, line_pieces, read_page
-
-BINARY: Mapping[str, str] = {
-    "an archive": ".zip .tar .gz .tgz .bz2 .xz .zst .7z .rar .jar .war .whl .deb .rpm .dmg .iso",
-    "a compiled program": ".exe .dll .dylib .o .class .pyc .pyd .wasm",
-    "a picture in a format that models do not take": ".bmp .tif .tiff .ico .heic .heif .avif .psd",
-    "sound or video": ".mp3 .wav .ogg .flac .m4a .aac .mp4 .mov .avi .mkv .webm .wmv",
-    "an office document": ".doc .docx .xls .xlsx .ppt .pptx .odt .ods .odp",
-    "a font": ".ttf .otf .woff .woff2 .eot",
-    "a database": ".sqlite .sqlite3 .mdb",
-}
-"""Names that tell. Not `.obj`, `.so` or `.a`, which may be a model of a thing, a script for the linker, or anything."""
-SHOWN = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf")
-"""Names of what can be shown as what it is, and is text if it does not begin like that."""
-
-
-class FileKind(StrEnum):
-    IMAGE = "image"
-    PDF = "pdf"
-    NOTEBOOK = "notebook"
-    TEXT = "text"
-
-
-def kind_of_file(path: str, head: bytes) -> FileKind:
-    """By content where possible. What is neither picture nor PDF may still turn out not to be text."""
-    ending = ending_of(path)
-    if image_type(head):
-        return FileKind.IMAGE
-    if is_pdf(head, named_so=ending == ".pdf"):
-        return FileKind.PDF
-    return FileKind.NOTEBOOK if ending == ".ipynb" else FileKind.TEXT
-
-
-def binary_by_name(path: str) -> str | None:
-    """What a file of this name holds, if that cannot be read as text.
-
-    >>> binary_by_name("a.tar.GZ"), binary_by_name("a.py")
-    ('an archive (.gz)', None)
-    """
-    ending = ending_of(path)
-    return next((f"{what} ({ending})" for what, endings in BINARY.items() if ending in endings.split()), None)
-
-
-def ending_of(path: str) -> str:
-    return os.path.splitext(path)[1].lower()
-
+from .pdfs import PageRange, Pdf, PdfPage, read_pdf
+from .text_pages import LongLine, PastEnd, TextPage, Wanted, line_pieces, read_page, weight
 
 MOST_NOTEBOOK = 100_000_000
 MOST_MEDIA = 256_000_000

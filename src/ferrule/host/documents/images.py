@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import struct
 import zlib
 from base64 import b64encode
@@ -12,6 +11,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Final
 
 from ...core.values import plain_value
+from .file_kinds import image_type
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -67,12 +67,6 @@ THUMBNAIL = 128
 QUALITIES = (85, 70, 50, 30)
 ORIENTATION = 0x0112
 
-MAGIC = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-)
-GIF = re.compile(rb"GIF8[79]a[\s\S]{0,6}[^\t\n\f\r -~]")
-"""A text could begin with its name; among the seven bytes of sizes that follow is one that text cannot contain."""
 BROKEN = (
     OSError, SyntaxError, ValueError, TypeError, KeyError, IndexError, EOFError, OverflowError, AttributeError,
     struct.error, zlib.error,
@@ -97,19 +91,6 @@ class FittedPicture:
     @property
     def base64(self) -> str:
         return b64encode(self.data).decode()
-
-
-def image_type(head: bytes) -> str | None:
-    """The media type, by the first bytes.
-
-    >>> image_type(b"GIF89a\\x01\\x00\\x01\\x00"), image_type(b"GIF89a = 5"), image_type(b"<svg>")
-    ('image/gif', None, None)
-    """
-    if head[:4] == b"RIFF" and head[8:15] == b"WEBPVP8":
-        return "image/webp"
-    if GIF.match(head):
-        return "image/gif"
-    return next((media_type for magic, media_type in MAGIC if head.startswith(magic)), None)
 
 
 def pixels_of(data: bytes) -> int:

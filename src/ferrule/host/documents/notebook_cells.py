@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, cast
 from ...core.values import plain_value
 from ...text.notebooks import Cell, Notebook, NotNotebook, join_source
 from .images import PIXELS_PER_TOKEN, BadImage, FittedPicture, fit_picture, pixels_of
-from .page_filling import weight
+from .text_pages import weight
 
 PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 TEXTS = ("text/plain", "text/markdown", "text/latex", "application/json", "text/html", "image/svg+xml")

@@ -12,7 +12,7 @@ from pathlib import Path
 from ...core.values import plain_value
 from ..files.open_files import digest_of
 from ..storage.session_folder import make_private
-from .page_filling import LINE_CHARS, NUMBER_WIDTH, weight
+from .text_pages import LINE_CHARS, NUMBER_WIDTH, weight
 
 MOST_PARTS = 2_000
 MOST_CHARS = 64 << 20

@@ -19,9 +19,6 @@ from .images import FittedPicture
 MOST_AT_ONCE = 20
 MOST_UNASKED = 10
 """Pages of a document that is shown whole without `pages`."""
-MAGIC = re.compile(rb"%PDF-[0-9]")
-MAGIC_WITHIN = 1024
-"""Bytes: some programs write something before the document begins."""
 MOST_SENT = 20_000_000
 """Bytes of a document that is sent as such."""
 LIMITS = WorkLimits(seconds=30.0, memory=3 << 29, answer=128 << 20)
@@ -90,11 +87,6 @@ def parse_pages(text: str) -> PageRange:
     if last - first >= MOST_AT_ONCE:
         raise BadPages(f"`pages` asks for {last - first + 1:,} pages, and {MOST_AT_ONCE} is the most at once")
     return PageRange(first, last)
-
-
-def is_pdf(head: bytes, *, named_so: bool) -> bool:
-    """By its first bytes; a file that is `named_so` may have something before them."""
-    return bool(MAGIC.search(head[:MAGIC_WITHIN]) if named_so else MAGIC.match(head))
 
 
 def read_pdf(

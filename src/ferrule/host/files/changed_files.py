@@ -17,8 +17,7 @@ from typing import Final, TypeAlias
 from ...core.ports import Note
 from ...core.threads import in_a_thread
 from ...core.values import plain_value
-from ..documents.page_filling import Wanted
-from ..documents.text_pages import PastEnd, TextPage, read_page
+from ..documents.text_pages import PastEnd, TextPage, Wanted, read_page
 from .held_folders import ChangedMeanwhile
 from .ledger import Ledger, Ledgers, Seen, Stamp
 from .open_files import DIGEST, open_file, open_for_reading, read_document

@@ -13,8 +13,8 @@ from typing import Final
 
 from ...core.effects import ReadsPath, RunsCommand, Touch
 from ...core.values import named_value
+from .checkouts import first_line, read_small
 
-_LONGEST: Final = 1 << 16
 _DEEPEST: Final = 5
 """How far alternates of alternates are followed; git goes as far."""
 _WORKTREE: Final = re.compile(r"(?im)worktree[ \t]*=[ \t]*(.*?)[ \t\r]*$")
@@ -118,7 +118,7 @@ def _borrow(objects: str, found: dict[str, None], deepest: int) -> None:
     if objects in found or deepest == 0 or not os.path.isdir(objects):
         return
     found[objects] = None
-    for line in (_text(os.path.join(objects, "info", "alternates")) or "").split("\n"):
+    for line in (read_small(os.path.join(objects, "info", "alternates")) or "").split("\n"):
         if line and not line.startswith("#"):
             _borrow(os.path.realpath(os.path.join(objects, line.strip('"'))), found, deepest - 1)
 
@@ -128,7 +128,7 @@ def _repository_at(place: str) -> Repository | None:
     real = os.path.realpath(entry)
     if os.path.isdir(entry) and is_git_folder(real):
         return _repository(real, place, knows=real == entry)
-    pointer = _first_line(entry)
+    pointer = first_line(entry)
     if pointer is not None and pointer.startswith("gitdir: "):
         folder = os.path.realpath(os.path.join(place, pointer.removeprefix("gitdir: ")))
         return _repository(folder, place, knows=False) if is_git_folder(folder) else None
@@ -140,10 +140,10 @@ def _repository_at(place: str) -> Repository | None:
 
 
 def _repository(folder: str, root: str, *, knows: bool, is_bare: bool = False) -> Repository:
-    shared = _first_line(os.path.join(folder, "commondir"))
+    shared = first_line(os.path.join(folder, "commondir"))
     common = os.path.realpath(os.path.join(folder, shared)) if shared else folder
     worktrees = _worktrees_of(folder, common)
-    back = _first_line(os.path.join(folder, "gitdir"))
+    back = first_line(os.path.join(folder, "gitdir"))
     if not knows:
         linked = back is not None and os.path.dirname(os.path.realpath(os.path.join(folder, back))) == root
         knows = worktrees == (root,) or (linked and not worktrees)
@@ -157,7 +157,7 @@ def _repository(folder: str, root: str, *, knows: bool, is_bare: bool = False) -
 
 def _worktrees_of(folder: str, common: str) -> tuple[str, ...]:
     paths = dict.fromkeys((os.path.join(folder, "config.worktree"), os.path.join(common, "config")))
-    said = [value for path in paths for value in _WORKTREE.findall(_text(path) or "")]
+    said = [value for path in paths for value in _WORKTREE.findall(read_small(path) or "")]
     return tuple(dict.fromkeys(os.path.realpath(os.path.join(folder, value.strip('"'))) for value in said))
 
 
@@ -168,22 +168,6 @@ def _linked_worktrees(common: str) -> Iterator[str]:
     except OSError:
         return
     for name in names:
-        back = _first_line(os.path.join(common, "worktrees", name, "gitdir"))
+        back = first_line(os.path.join(common, "worktrees", name, "gitdir"))
         if back:
             yield os.path.realpath(os.path.join(common, "worktrees", name, back))
-
-
-def _first_line(path: str) -> str | None:
-    text = _text(path)
-    return None if text is None else text.split("\n", 1)[0].rstrip("\r")
-
-
-def _text(path: str) -> str | None:
-    """`None` where no such regular file exists."""
-    try:
-        if not os.path.isfile(path):
-            return None
-        with open(path, "rb") as file:
-            return os.fsdecode(file.read(_LONGEST))
-    except (OSError, ValueError):
-        return None

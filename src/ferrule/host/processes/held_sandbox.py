@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Final
 
 from ...core.verdicts import Confinement, DeclaredWrite, Grants
-from ..files.checkouts import checkout_of
+from ..git.checkouts import checkout_of
 from ..git.git_places import find_repository
 from . import spawner
 from .covering import HiddenPaths, TooManyEntries

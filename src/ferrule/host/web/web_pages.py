@@ -16,8 +16,9 @@ from urllib.parse import unquote, urlsplit
 
 from ...core.threads import in_a_thread
 from ...core.values import named_value, plain_value
-from ..documents.images import BadImage, FittedPicture, fit_picture, image_type
-from ..documents.pdfs import MOST_UNASKED, BadPages, BadPdf, PageRange, Pdf, TooManyPages, is_pdf, read_pdf
+from ..documents.file_kinds import image_type, is_pdf
+from ..documents.images import BadImage, FittedPicture, fit_picture
+from ..documents.pdfs import MOST_UNASKED, BadPages, BadPdf, PageRange, Pdf, TooManyPages, read_pdf
 from ..files.text_files import NotText
 from ..processes.worker_process import RanAway, WorkLimits, in_own_process
 from ..storage.session_folder import make_private

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ferrule.host.files.checkouts import Checkout, checkout_of
+from ferrule.host.git.checkouts import Checkout, checkout_of
 from tests.requirement import requirement
 from tests.settings.folders import git
 

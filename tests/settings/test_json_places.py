@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from ferrule.settings.strict_json import DEEPEST, NotJson, Parsed, Repeated, parse
+from ferrule.settings.json_places import Parsed, Repeated, parse
+from ferrule.text.json_reader import DEEPEST, NotJson
 
 numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 scalars = st.none() | st.booleans() | numbers | st.text(st.characters(exclude_categories=["Cs"]))

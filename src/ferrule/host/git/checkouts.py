@@ -10,9 +10,6 @@ import os
 
 from ...core.values import plain_value
 
-LONGEST_POINTER = 4096
-"""Bytes of a `.git` file that are looked at; it holds one path."""
-
 
 @plain_value
 class Checkout:
@@ -40,7 +37,7 @@ def _checkout_at(root: str) -> Checkout | None:
         return None
     if os.path.isfile(os.path.join(entry, "HEAD")):
         return Checkout(root, root)
-    pointer = _first_line(entry)
+    pointer = first_line(entry)
     if pointer is None or not pointer.startswith("gitdir: "):
         return None
     return Checkout(root, _main_of(root, os.path.join(root, pointer.removeprefix("gitdir: "))))
@@ -48,7 +45,7 @@ def _checkout_at(root: str) -> Checkout | None:
 
 def _main_of(root: str, git_folder: str) -> str:
     """Only if the repository knows of the worktree as well: anybody can write a file that points at a repository."""
-    back, common = (_first_line(os.path.join(git_folder, name)) for name in ("gitdir", "commondir"))
+    back, common = (first_line(os.path.join(git_folder, name)) for name in ("gitdir", "commondir"))
     if back is None or common is None:
         return root  # a submodule, or nothing at all
     if os.path.realpath(os.path.join(git_folder, back)) != os.path.join(root, ".git"):
@@ -57,12 +54,18 @@ def _main_of(root: str, git_folder: str) -> str:
     return above if name == ".git" else root  # a bare repository has no main checkout
 
 
-def _first_line(path: str) -> str | None:
+def first_line(path: str) -> str | None:
     """`None` where no such regular file exists."""
+    text = read_small(path)
+    return None if text is None else text.split("\n", 1)[0].rstrip("\r")
+
+
+def read_small(path: str, most: int = 1 << 16) -> str | None:
+    """The first `most` bytes of a file of git; `None` where no such regular file exists."""
     try:
         if not os.path.isfile(path):
             return None
         with open(path, "rb") as file:
-            return os.fsdecode(file.read(LONGEST_POINTER)).split("\n", 1)[0].rstrip("\r")
+            return os.fsdecode(file.read(most))
     except (OSError, ValueError):
         return None
