@@ -25,8 +25,8 @@ from ..core.values import plain_value
 from ..core.verdicts import Confinement, Grants, Verdict, of_risks
 from ..host.git.git_places import with_repositories
 from ..host.processes.background_tasks import TaskState
-from ..host.processes.change_words import describe_changes, name_some
-from ..host.processes.command import Command, CommandFailed, LeftBehind, Ran
+from ..host.processes.change_words import describe_changes, describe_left_behind, describe_output, name_some
+from ..host.processes.command import Command, CommandFailed, Ran
 from ..host.processes.command_limits import CommandLimits
 from ..host.processes.declared_writes import hidden_in_passing
 from ..host.processes.line_filter import BadPattern
@@ -292,8 +292,8 @@ class Bash(BuiltinTool[BashInput, CommandRan]):
         said = _without_refusals(output, hidden) if hidden else output
         passed, output = said != output, said
         notes = (
-            *_about_output(ran),
-            *_about_left(ran.left),
+            *describe_output(ran),
+            *describe_left_behind(ran.left),
             *describe_changes(ran.changes),
             *(command.notes or _about_hidden(hidden, ctx)),
             *(_explain_blocked(command, ran, ctx) if not hidden or "Permission denied" in output else ()),
@@ -391,21 +391,6 @@ def _new_directory(ran: Ran, ctx: ToolContext) -> tuple[MovedTo | None, tuple[st
     if any(ran.cwd == root or ran.cwd.startswith(root.rstrip("/") + "/") for root in map(os.path.realpath, roots)):
         return MovedTo(ran.cwd), ()
     return None, (f"It ended in {ran.cwd}, outside of the workspace; the working directory is {ctx.cwd} again.",)
-
-
-def _about_output(ran: Ran) -> Iterator[str]:
-    output = ran.output
-    if output.saved and output.capped:
-        yield f"The first part of its {output.total:,} bytes is in {output.saved}."
-    elif output.saved:
-        yield f"All of its {output.total:,} bytes are in {output.saved}."
-
-
-def _about_left(left: tuple[LeftBehind, ...]) -> Iterator[str]:
-    if left:
-        names = ", ".join(f"{one.name} ({one.pid})" for one in left[:5])
-        more = f" and {len(left) - 5} more" if len(left) > 5 else ""
-        yield f"Still running: {names}{more}. What it prints now is lost; it ends with the session."
 
 
 def _left_out(command: Command, ctx: ToolContext) -> tuple[str, ...]:
