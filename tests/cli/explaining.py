@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from ferrule.cli.commands.explain import LineExplainer
-from ferrule.cli.parser import make_parser
+from ferrule.cli.parser import parse_command
 
 
 def answer_to(line: bytes) -> dict[str, Any]:
@@ -15,7 +15,7 @@ def answer_to(line: bytes) -> dict[str, Any]:
 
 
 async def _answer(line: bytes) -> dict[str, Any]:
-    answering = LineExplainer(make_parser().parse_args(["explain", "--jsonl", "--setting-sources", ""]))
+    answering = LineExplainer(parse_command(["explain", "--jsonl", "--setting-sources", ""]))
     try:
         return await answering.to(line, 1)
     finally:

@@ -196,11 +196,25 @@ def _waiting_in(pipe: int) -> int:
     return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
-def test_no_command_shows_the_help_and_is_a_usage_error(tmp_path: Path) -> None:
-    done = ferrule(tmp_path)
+def test_no_word_at_a_terminal_shows_the_help_and_is_a_usage_error(tmp_path: Path) -> None:
+    ours, terminal = os.openpty()
+    try:
+        done = subprocess.run(
+            FERRULE, stdin=terminal, capture_output=True, env=environment(tmp_path), timeout=HANG, check=False
+        )
+    finally:
+        os.close(ours)
+        os.close(terminal)
 
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"usage: ferrule" in done.stderr
+
+
+def test_no_word_and_an_empty_pipe_is_a_missing_prompt(tmp_path: Path) -> None:
+    done = ferrule(tmp_path, env={"ANTHROPIC_API_KEY": "none", "ANTHROPIC_BASE_URL": "http://127.0.0.1:1"})
+
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"the prompt is missing" in done.stderr
 
 
 def test_a_wrong_flag_is_a_usage_error(tmp_path: Path) -> None:

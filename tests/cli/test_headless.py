@@ -154,7 +154,7 @@ def test_no_model_and_no_key_says_what_to_set(tmp_path: Path) -> None:
 
     done = ferrule(tmp_path, "-p", "Hi", env=dict.fromkeys(keys, ""))
 
-    assert (done.returncode, done.stdout) == (2, b"")
+    assert (done.returncode, done.stdout) == (1, b"")
     assert b"Set ANTHROPIC_API_KEY" in done.stderr
 
 

@@ -19,7 +19,7 @@ SLEEP = {"text": "Waiting.", "calls": [call("Bash", "b", command="sleep 100", ti
 
 
 def start(folder: Path, *flags: str, stderr: int | None = None) -> subprocess.Popen[bytes]:
-    command = [*FERRULE, "-p", "--model", script(folder, SLEEP, {"text": "Done."}), "--allow", "Bash", *flags]
+    command = [*FERRULE, "-p", "--model", script(folder, SLEEP, {"text": "Done."}), "--allow=Bash", *flags]
     return subprocess.Popen(
         command,
         cwd=folder,

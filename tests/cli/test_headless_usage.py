@@ -19,7 +19,17 @@ from tests.requirement import requirement
         (["Hi", "there"], "there"),
         (["Hi", "--max-turns", "0"], "0 is not a number above 0"),
         (["Hi", "--tools", "Raed"], "Did you mean Read?"),
-        (["Hi", "--add-dir", "nowhere"], "nowhere is not a directory"),
+        (["Hi", "--permission-prompt-tool", "ask"], "ask is neither `stdio` nor a tool such as mcp__server__tool"),
+        (["Hi", "--replay-user-messages"], "needs --input-format stream-json"),
+        (["Hi", "--resume-session-at", "x"], "needs --resume ID or --continue"),
+        (["Hi", "--system-prompt-file", "nowhere"], "--system-prompt-file: nowhere cannot be read"),
+        (["Hi", "--system-prompt", "a", "--system-prompt-file", "b"], "say the same; give one of them"),
+        (["Hi", "--agents", "{bad"], "--agents is not valid JSON"),
+        (["Hi", "--agents", "[]"], "--agents must be a JSON object"),
+        (["Hi", "--agents", '{"a": {"prompt": "p"}}'], "`a` needs a description and a prompt"),
+        (["Hi", "--managed-settings", "{"], "--managed-settings"),
+        (["Hi", "--managed-settings", '{"allowManagedHooksOnly": true}'], "in a file of an administrator only"),
+        (["Hi", "--setting-sources", "projekt"], "Did you mean project?"),
         (["Hi", "--include-partial-messages"], "needs --output-format stream-json"),
         (["--input-format", "stream-json"], "needs --output-format stream-json"),
         (["Hi", "--json-schema", "[1]"], "must be a JSON object"),
@@ -51,10 +61,7 @@ def test_wrong_usage_is_exit_code_two_with_a_sentence(
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
-    try:
-        code: object = run(["-p", *flags, "--model", script(tmp_path, {"text": "Not reached."})])
-    except SystemExit as ended:  # of argparse
-        code = ended.code
+    code = run(["-p", *flags, "--model", script(tmp_path, {"text": "Not reached."})])
 
     said = capfd.readouterr()
     assert (code, said.out) == (2, "")

@@ -92,7 +92,11 @@ def test_what_cannot_be_done_is_said(
         ("mcp", "add", "x", "ftp://a.test"): (2, "is a URL, not a command"),
         ("mcp", "add", "x", "https://a.test", "--transport", "stdio"): (2, "is a URL, not a command"),
         ("mcp", "add", "x", "https://"): (2, "has no host"),
-        ("mcp", "add", "x", "-e", "A=1", "B=2", "--", "command"): (2, "Give each variable its own flag"),
+        ("mcp", "add", "x", "A=1", "command"): (2, "Give each variable its own flag"),
+        ("mcp", "add-json", "x", "{"): (2, "is not valid JSON"),
+        ("mcp", "add-json", "x", "[]"): (2, "must be a JSON object"),
+        ("mcp", "add-json", "x", '{"command": 1}'): (2, "the server cannot be saved: `command`"),
+        ("mcp", "add-json", "workspace", '{"command": "a"}'): (2, "is reserved"),
         ("mcp", "add", "x", "-e", "A", "--", "command"): (2, "A is not NAME=VALUE"),
         ("mcp", "add", "x", "https://a.test", "-H", "X"): (2, "X is not NAME:VALUE"),
         ("mcp", "add", "--scope", "project", "x", "command"): (1, "was not changed"),
@@ -110,25 +114,49 @@ def test_what_cannot_be_done_is_said(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("add", "x", "npx", "-y", "server"), "-y server. Put a command with its own flags after --"),
+        (("add", "x", "npx", "-y", "server"), "there is no flag -y. Put a command with its own flags after --."),
         (("add", "x", "--timeout", "5", "--", "command"), "5 must be a number of milliseconds, at least 1,000"),
         (("test", "x", "--timeout", "0"), "0 is not a number of seconds"),
-        (("get", "x", "--jsn"), "unrecognized arguments: --jsn"),
-        (("lst",), "invalid choice: 'lst'"),
-        ((), "required: ACTION"),
+        (("get", "x", "--jsn"), "there is no flag --jsn. Did you mean --json?"),
+        (("get",), "required: NAME"),
+        (("add", "-s", "usr", "x", "y"), "`usr` is not one of local, project, user. Did you mean user?"),
+        (("lst",), "there is no action lst. Did you mean list?"),
+        ((), "name an action. The actions are list, get,"),
     ],
 )
 def test_a_wrong_flag_is_named_by_the_command_it_was_given_to(
     arguments: tuple[str, ...], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["mcp", *arguments])
+    assert main(["mcp", *arguments]) == 2
 
     said = capsys.readouterr().err
-    assert (ended.value.code, words in said) == (2, True)
-    assert said.startswith(
-        f"usage: ferrule mcp{f' {arguments[0]}' if arguments[:1] not in ((), ('lst',)) else ''} [-h]"
+    assert said.startswith("ferrule mcp: ")
+    assert words in said
+
+
+def test_servers_are_added_by_the_flags_and_the_json_of_claude_code(folder: Path) -> None:
+    lines = (
+        ("add", "-s", "user", "a", "-e", "A=1", "B=2", "--", "npx", "-y", "server"),
+        ("add", "-t", "http", "b", "https://b.test/mcp", "-H", "X-A: 1", "X-B: 2"),
+        ("add", "-e", "A=1", "c", "command"),
+        ("add", "-H", "X: 1", "d", "https://d.test/mcp"),
+        ("add-json", "-s", "project", "e", '{"type": "stdio", "command": "x", "args": ["-y"]}'),
     )
+    for line in lines:
+        assert ferrule(folder, "mcp", *line).returncode == 0, line
+
+    listed = json.loads(ferrule(folder, "mcp", "list", "--json", "--trust").stdout)
+    found = {one["name"]: (one.get("args"), one.get("env"), one.get("headers"), one.get("url")) for one in listed}
+    removed = ferrule(folder, "mcp", "remove", "a", "-s", "user")
+
+    assert found == {
+        "a": (["-y", "server"], ["A", "B"], None, None),
+        "b": (None, None, ["X-A", "X-B"], "https://b.test/mcp"),
+        "c": ([], ["A"], None, None),
+        "d": (None, None, ["X"], "https://d.test/mcp"),
+        "e": (["-y"], [], None, None),
+    }
+    assert removed.returncode == 0
 
 
 def test_a_command_may_have_any_flags_also_ours(folder: Path) -> None:

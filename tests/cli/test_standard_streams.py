@@ -68,7 +68,7 @@ def test_a_stderr_that_takes_nothing_costs_words_and_not_the_answer(
     with unwritable(kind) as stderr:
         assert run(tmp_path, "call", "Bash", '{"command": "echo hi"}', BYPASS, stderr=stderr).stdout == b"hi\n"
     with unwritable(kind) as stderr:
-        assert run(tmp_path, "no-such-command", stderr=stderr).returncode == 2
+        assert run(tmp_path, "--no-such-flag", stderr=stderr).returncode == 2
 
 
 CLOSED = [numbers for count in (1, 2, 3) for numbers in combinations((0, 1, 2), count)]

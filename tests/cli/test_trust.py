@@ -226,7 +226,7 @@ def test_an_untrusted_repository_chooses_neither_the_model_nor_the_judge(folder:
     beside = ferrule(folder, "-p", "hello", "--cwd", str(project), env={"FERRULE_MODEL": f"scripted:{own}"})
 
     assert f"new  setting: {key}: scripted:evil.json".encode() in shown
-    assert alone.returncode == 2
+    assert alone.returncode == 1
     assert b"played by the repository" not in alone.stdout
     assert beside.stdout == b"own answer\n"
 

@@ -22,7 +22,7 @@ from ..instructions.prompt import surroundings as told_around
 from ..settings.levels import Level, surroundings
 from ..settings.reload import EVERY_LEVEL
 from ..skills.skill_catalog import Skills
-from .kept_sessions import begin_session, last_session, resume_session
+from .kept_sessions import begin_session, list_sessions, resume_session
 from .session_services import servers_if_any
 from .session_settings import SessionParts, Settings, reading_door
 from .slash_commands import SlashCommands
@@ -51,7 +51,7 @@ class Which:
 
     resume: str | None = None
     latest: bool = False
-    """The one that was used last in the working directory."""
+    """The one that was used last in the working directory, or a new one if there is none."""
     fork: bool = False
     """Resume it under a new id, and leave the original unchanged."""
     session_id: str | None = None
@@ -165,7 +165,8 @@ def _style_warnings(styles: OutputStyles, chosen: str) -> Iterator[str]:
 
 
 def _session(settings: Settings, which: Which, parts: SessionParts) -> Session:
-    if which.resume is None and not which.latest:
+    latest = list_sessions(settings)[:1] if which.latest else ()
+    kept = which.resume or next((one.id for one in latest), None)
+    if kept is None:
         return begin_session(settings, session_id=which.session_id, **parts)
-    kept = which.resume or last_session(settings)
     return resume_session(kept, settings, fork=which.fork, fork_id=which.session_id, fork_at=which.fork_at, **parts)

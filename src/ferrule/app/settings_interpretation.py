@@ -50,6 +50,7 @@ from .session_settings import SessionPolicy, Settings, reading_door
 
 if TYPE_CHECKING:
     from ..settings.plugins import Plugin
+    from ..settings.settings_loading import Loaded
 
 log = logging.getLogger(__name__)
 
@@ -93,6 +94,7 @@ def load_session_settings(
     server_sources: Iterable[str] = (),
     strict_servers: bool = False,
     plugin_folders: Iterable[str | os.PathLike[str]] = (),
+    more: Iterable[Loaded] = (),
     look: Callable[[LiveSettings], None] | None = None,
     project_hooks: bool = True,
     ways_on: str | None = None,
@@ -101,7 +103,7 @@ def load_session_settings(
 
     `settings` and `server_sources` are files or their JSON; `flags` are
     settings by the name of whatever gave them; `plugin_folders` are those of
-    plugins besides the enabled ones.
+    plugins besides the enabled ones; `more` was read already.
     `look` may ask a person to trust the folder before its contents apply.
     `ways_on` is what to do where hooks of the folder could refuse something
     and are not trusted; without it the session continues without them.
@@ -116,7 +118,7 @@ def load_session_settings(
         trusting=trusting,
         mode=base.mode,
         project_hooks=project_hooks,
-        more=(*own, *load_given_servers(server_sources)),
+        more=(*own, *load_given_servers(server_sources), *more),
     )
     if look is not None:
         look(live)

@@ -23,6 +23,7 @@ from ..providers.agent_models import AgentModels
 from .control import AsksTheOtherSide, CannotDo, Channel
 from .exits import OK, UsageError
 from .printers import JsonPrinter, Printer, StreamPrinter, TextPrinter
+from .prompt_checks import thinking_tokens
 from .session_flags import parse_levels
 
 if TYPE_CHECKING:
@@ -87,7 +88,9 @@ class Conversing:
     async def over(self, incoming: InputLines) -> int:
         """Every message of stdin in turn. The exit code is that of the last one."""
         channel = Channel(incoming, self._say)
-        approver = AsksTheOtherSide(channel, self._interrupt) if self._chosen.permission_prompt_tool else None
+        approver = (
+            AsksTheOtherSide(channel, self._interrupt) if self._chosen.permission_prompt_tool == "stdio" else None
+        )
         opened = self._open(approver)
         session = opened.session
         async with session:
@@ -137,7 +140,11 @@ class Conversing:
     def _open(self, approver: Approver | None) -> OpenedSession:
         chosen = self._chosen
         which = Which(
-            resume=chosen.resume, latest=chosen.latest, fork=chosen.fork_session, session_id=chosen.session_id
+            resume=chosen.resume,
+            latest=chosen.latest,
+            fork=chosen.fork_session,
+            fork_at=chosen.resume_session_at,
+            session_id=chosen.session_id,
         )
         settings = self._settings
         opened = open_conversation(
@@ -145,7 +152,7 @@ class Conversing:
             ModelBriefing(
                 base=chosen.system_prompt,
                 append=chosen.append_system_prompt,
-                levels=parse_levels(chosen.setting_sources),
+                levels=frozenset() if chosen.bare else parse_levels(chosen.setting_sources),
                 trusting=chosen.trust,
             ),
             which,
@@ -158,7 +165,9 @@ class Conversing:
         )
         for warning in opened.warnings:
             print(f"ferrule: {warning}", file=sys.stderr)
-        opened.session.thinking_tokens = settings.model.thinking({**os.environ, **settings.environment})
+        environ = {**os.environ, **settings.environment}
+        opened.session.thinking_tokens = thinking_tokens(chosen, settings.model.thinking(environ))
+        opened.session.effort = chosen.effort
         self._session, self._commands, self._opened = opened.session, opened.commands, opened
         return opened
 
@@ -246,7 +255,8 @@ class Conversing:
             mode = Mode(str(request.get("mode")))
         except ValueError:
             raise CannotDo(f"`mode` must be one of {', '.join(Mode)}.") from None
-        if mode is Mode.BYPASS and self._settings.mode is not Mode.BYPASS:
+        may_bypass = self._chosen.allow_dangerously_skip_permissions or self._settings.mode is Mode.BYPASS
+        if mode is Mode.BYPASS and not may_bypass:
             raise CannotDo("bypassPermissions must be chosen when the run is started.")
         if self._session is not None:
             self._session.state.apply(ModeChanged(str(mode)))

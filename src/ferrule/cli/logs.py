@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import logging
 import os
 from functools import cached_property
@@ -33,6 +34,24 @@ def log_to_file(state_folder: Path) -> None:
     logger.propagate = False
 
 
+def log_more(chosen: argparse.Namespace) -> None:
+    """What --debug and its relatives ask for: everything into the log, and also into a file or to stderr."""
+    places: list[logging.Handler] = []
+    if chosen.debug_to_stderr:
+        places.append(logging.StreamHandler())
+    if chosen.debug_file:
+        places.append(_FromFirstRecord(Path(chosen.debug_file).expanduser().absolute()))
+    logger = logging.getLogger("ferrule")
+    for place in places:
+        place.setFormatter(logging.Formatter(_FORMAT))
+        logger.addHandler(place)
+    if places or chosen.debug is not None:
+        logger.setLevel(logging.DEBUG)
+
+
+_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
 class _FromFirstRecord(logging.Handler):
     """Loading the rotating file handler takes longer than most of the start-up, and most runs log nothing."""
 
@@ -44,7 +63,7 @@ class _FromFirstRecord(logging.Handler):
     def _file(self) -> logging.Handler:
 
         file = PrivateFile(self._path, maxBytes=5_000_000, backupCount=2, delay=True)
-        file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        file.setFormatter(logging.Formatter(_FORMAT))
         return file
 
     def emit(self, record: logging.LogRecord) -> None:

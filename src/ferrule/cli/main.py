@@ -32,7 +32,7 @@ OBJECTS_UNTIL_COLLECTION = 10_000
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns the exit code. `--version` answers before anything else is loaded."""
     arguments = sys.argv[1:] if argv is None else argv
-    if arguments[:1] in (["--version"], ["-V"]):
+    if arguments[:1] in (["--version"], ["-v"], ["-V"]):
         print(f"ferrule {__version__}")
         return 0
     gc.set_threshold(OBJECTS_UNTIL_COLLECTION)

@@ -8,17 +8,24 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from .exits import UsageError
+from .flag_parser import FlagParser, Several, guess, one_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from ..app.build import Settings
     from ..permissions.rules import Rule
     from ..settings.levels import Level
+    from ..settings.settings_loading import Loaded
 
 MODES = ("default", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions")
 EVERY_TOOL = "default"
 """The value of `--tools` that means all of them."""
+_WITHOUT_PATHS = frozenset({"Write", "NotebookEdit", "MultiEdit", "Glob"})
+"""Tools whose paths are those of Edit and Read."""
+_OF_ADMINISTRATORS = frozenset(
+    {"allowManagedPermissionRulesOnly", "allowManagedHooksOnly", "allowManagedMcpServersOnly"}
+)
 
 
 WAYS_ON = (
@@ -27,50 +34,53 @@ WAYS_ON = (
 )
 
 
-def add_command(commands: Any, name: str, help: str, description: str = "") -> argparse.ArgumentParser:
-    """`commands` are the subparsers of a parser. A flag is written out in full: a shorter one might mean another."""
-    return commands.add_parser(name, allow_abbrev=False, help=help, description=description or None)
-
-
-def add_session_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("session")
-    group.add_argument("--cwd", metavar="DIR", help="the working directory (default: this one)")
-    group.add_argument("--add-dir", metavar="DIR", action="append", default=[], help="an additional working directory")
-    group.add_argument("--permission-mode", metavar="MODE", choices=MODES, help=", ".join(MODES))
-    group.add_argument(
+def add_session_options(parser: FlagParser, *, lists: bool = True) -> None:
+    """Without `lists`, which would take the words of the command itself, each flag takes one value at a time."""
+    several: Any = Several if lists else "append"
+    add = parser.add_argument_group("session").add_argument
+    rules = "tools, or some of their calls: rules, separated by commas or spaces"
+    add("--cwd", metavar="DIR", help="the working directory (default: this one)")
+    add("--add-dir", metavar="DIR", action=several, default=[], help="additional working directories")
+    add("--permission-mode", metavar="MODE", type=one_of(*MODES), help=", ".join(MODES))
+    add(
         "--dangerously-skip-permissions",
         action="store_true",
         help="the mode bypassPermissions: everything that no rule denies is allowed",
     )
-    _add_rules(group.add_argument, ("--allow", "--allowedTools", "--allowed-tools"), "allow")
-    _add_rules(group.add_argument, ("--deny", "--disallowedTools", "--disallowed-tools"), "deny")
-    group.add_argument("--tools", metavar="NAMES", help='only these tools, comma-separated; "" for none')
-    group.add_argument("--settings", metavar="FILE", help="a settings file, or its JSON")
-    group.add_argument(
-        "--setting-sources", metavar="LEVELS", help="user, project and local, or some of them, comma-separated"
-    )
-    group.add_argument(
-        "--mcp-config",
-        metavar="FILE",
-        action="append",
+    add("--allow-dangerously-skip-permissions", action="store_true", help="let a program choose that mode later")
+    add(
+        "--allow",
+        "--allowedTools",
+        "--allowed-tools",
+        metavar="RULE",
+        action=several,
         default=[],
-        help="MCP servers: a file like .mcp.json, or its JSON",
+        help=f"allow {rules}",
     )
-    group.add_argument("--strict-mcp-config", action="store_true", help="only the MCP servers of --mcp-config")
-    group.add_argument("--trust", action="store_true", help="for this run, trust the folder as it is now")
-    group.add_argument("--without-project-hooks", action="store_true", help="ignore the folder's hooks, trusted or not")
-
-
-def _add_rules(add: Callable[..., Any], names: tuple[str, ...], verb: str) -> None:
-    more = "comma-separated rules; may be repeated"
-    add(*names, metavar="RULES", action="append", default=[], help=f"{verb} tools, or some of their calls: {more}")
+    add(
+        "--deny",
+        "--disallowedTools",
+        "--disallowed-tools",
+        metavar="RULE",
+        action=several,
+        default=[],
+        help=f"deny {rules}",
+    )
+    add("--tools", metavar="NAME", action=several, help='only these tools; "" for none, "default" for all')
+    add("--settings", metavar="FILE", help="a settings file, or its JSON")
+    add("--managed-settings", metavar="JSON", help=argparse.SUPPRESS)
+    add("--setting-sources", metavar="LEVELS", help="user, project and local, or some of them, comma-separated")
+    add("--mcp-config", metavar="FILE", action=several, default=[], help="MCP servers: files like .mcp.json, or JSON")
+    add("--strict-mcp-config", action="store_true", help="only the MCP servers of --mcp-config")
+    add("--trust", action="store_true", help="for this run, trust the folder as it is now")
+    add("--without-project-hooks", action="store_true", help="ignore the folder's hooks, trusted or not")
 
 
 def settings_from(chosen: argparse.Namespace, *, interactive: bool = False, runs: bool = False) -> Settings:
     """At an `interactive` start a person is asked whether they trust the folder.
 
     Where something `runs` without one, hooks that could refuse it must not be
-    missing for lack of trust. Raises `Usage` for anything that cannot be
+    missing for lack of trust. Raises `UsageError` for anything that cannot be
     honoured: a rule that is not understood must not be dropped.
     """
     from ..app.session_settings import Settings
@@ -94,6 +104,7 @@ def settings_from(chosen: argparse.Namespace, *, interactive: bool = False, runs
             look=ask_for_trust if interactive and not chosen.trust else None,
             project_hooks=not chosen.without_project_hooks,
             ways_on=WAYS_ON if runs and not interactive else None,
+            more=_load_managed(chosen.managed_settings),
         )
     except SettingsError as error:
         raise UsageError(str(error)) from None
@@ -112,12 +123,52 @@ def _as_settings(chosen: argparse.Namespace, cwd: str) -> dict[str, dict[str, An
             raise UsageError(f"--dangerously-skip-permissions and --permission-mode {mode} contradict each other.")
         mode = "bypassPermissions"
     flags = {
-        "--allow": {"allow": [rule for text in chosen.allow for rule in split_rules(text)]},
+        "--allow": {"allow": list(_usable_allows(rule for text in chosen.allow for rule in split_rules(text)))},
         "--deny": {"deny": [rule for text in chosen.deny for rule in split_rules(text)]},
         "--permission-mode": {"defaultMode": mode},
         "--add-dir": {"additionalDirectories": list(_directories(chosen.add_dir, cwd))},
     }
-    return {flag: {"permissions": said} for flag, said in flags.items() if any(said.values())}
+    given: dict[str, dict[str, Any]] = {
+        flag: {"permissions": said} for flag, said in flags.items() if any(said.values())
+    }
+    if getattr(chosen, "bare", False):
+        given["--bare"] = {"disableAllHooks": True}
+    return given
+
+
+def _usable_allows(rules: Iterable[str]) -> Iterator[str]:
+    """Without those that name no tool in full or a path of the wrong one: Claude Code warns of them and goes on.
+
+    They allow nothing, so leaving one out allows no more.
+    """
+    from ..core.verdicts import Behavior
+    from ..permissions.rules import RuleError, parse_rule
+
+    for rule in rules:
+        name, _, path = rule.partition("(")
+        if "*" in name or (path and name in _WITHOUT_PATHS):
+            try:
+                parse_rule(rule, Behavior.ALLOW, "--allow")
+            except RuleError as error:
+                print(f"ferrule: {error} It allows nothing.", file=sys.stderr)
+                continue
+        yield rule
+
+
+def _load_managed(text: str | None) -> Iterator[Loaded]:
+    """Settings of the program that started this one, on the level of the command line, below an administrator's."""
+    if text is None:
+        return
+    from ..settings.levels import Level, SettingsPath
+    from ..settings.settings_files import SettingsKind
+    from ..settings.settings_loading import load_text
+
+    loaded = load_text(SettingsPath(Level.COMMAND_LINE, "--managed-settings", SettingsKind.SETTINGS), text)
+    for note in (note for note in loaded.skipped if not note.is_harmless):
+        raise UsageError(note.fault)
+    for key in _OF_ADMINISTRATORS.intersection(loaded.value or ()):
+        raise UsageError(f"--managed-settings: `{key}` works in a file of an administrator only.")
+    yield loaded
 
 
 def split_rules(text: str) -> list[str]:
@@ -139,15 +190,17 @@ def split_rules(text: str) -> list[str]:
 def _directories(given: Iterable[str], cwd: str) -> Iterator[str]:
     for directory in given:
         path = os.path.abspath(os.path.join(cwd, os.path.expanduser(directory)))
-        if not directory or not os.path.isdir(path):
-            raise UsageError(f"--add-dir: {directory or 'an empty name'} is not a directory.")
-        yield path
+        if directory and os.path.isdir(path):
+            yield path
+        else:
+            name = directory or "an empty name"
+            print(f"ferrule: --add-dir: {name} is not a directory, so it was left out.", file=sys.stderr)
 
 
-def _only_tools(names: str | None) -> frozenset[str] | None:
-    if names is None or names.strip() == EVERY_TOOL:
+def _only_tools(given: list[str] | None) -> frozenset[str] | None:
+    chosen = split_rules(" ".join(given or ()))
+    if given is None or chosen == [EVERY_TOOL]:
         return None
-    chosen = [name.strip() for name in names.split(",") if name.strip()]
     for warning in _unknown(chosen):
         raise UsageError(f"--tools: {warning}")
     return frozenset(chosen)
@@ -162,7 +215,7 @@ def parse_levels(names: str | None) -> frozenset[Level]:
     chosen = [name.strip() for name in names.split(",") if name.strip()]
     for name in chosen:
         if name not in LEVELS:
-            raise UsageError(f"--setting-sources: {name} is not one of {', '.join(LEVELS)}.")
+            raise UsageError(f"--setting-sources: {name} is not one of {', '.join(LEVELS)}.{guess(name, LEVELS)}")
     return frozenset(LEVELS[name] for name in chosen)
 
 

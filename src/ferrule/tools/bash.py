@@ -25,8 +25,8 @@ from ..core.values import plain_value
 from ..core.verdicts import Confinement, Grants, Verdict, of_risks
 from ..host.git.git_places import with_repositories
 from ..host.processes.background_tasks import TaskState
-from ..host.processes.change_words import describe_changes, name_some
-from ..host.processes.command import Command, CommandFailed, Ran, describe_left
+from ..host.processes.change_words import describe_changes, describe_left, name_some, without_refusals
+from ..host.processes.command import Command, CommandFailed, Ran
 from ..host.processes.command_limits import CommandLimits
 from ..host.processes.declared_writes import hidden_in_passing
 from ..host.processes.line_filter import BadPattern
@@ -283,7 +283,7 @@ class Bash(BuiltinTool[BashInput, CommandRan]):
         moved, stayed = _new_directory(ran, ctx)
         hidden = _left_out(command, ctx)
         output = ran.output.text(self._shown, self._keep).rstrip("\n")
-        said = _without_refusals(output, hidden) if hidden else output
+        said = without_refusals(output, hidden) if hidden else output
         passed, output = said != output, said
         notes = (
             *_about_output(ran),
@@ -405,13 +405,6 @@ def _left_out(command: Command, ctx: ToolContext) -> tuple[str, ...]:
 def _about_hidden(hidden: tuple[str, ...], ctx: ToolContext) -> Iterator[str]:
     if hidden:
         yield f"left out: {name_some(tuple(os.path.relpath(path, ctx.cwd) for path in hidden))}"
-
-
-def _without_refusals(lines: str, hidden: tuple[str, ...]) -> str:
-    """The output without what programs say of files that were hidden from them: they are named below it."""
-    names = tuple(os.path.basename(path) for path in hidden)
-    kept = [line for line in lines.split("\n") if not ("Permission denied" in line and any(n in line for n in names))]
-    return "\n".join(kept)
 
 
 def _explain_blocked(command: Command, ran: Ran, ctx: ToolContext) -> Iterator[str]:

@@ -12,7 +12,7 @@ import pytest
 
 from ferrule.cli.commands import demo, doctor
 from ferrule.cli.exits import Failed
-from ferrule.cli.parser import make_parser
+from ferrule.cli.parser import parse_command
 from ferrule.host.processes.spawner_link import SpawnerFailed, SpawnerLink
 from ferrule.host.processes.worker_process import RanAway, WorkLimits, in_own_process
 
@@ -41,4 +41,4 @@ def test_nothing_is_read_in_a_process_of_its_own() -> None:
 @pytest.mark.parametrize(("name", "run"), [("demo", demo.run), ("doctor", doctor.run)])
 def test_commands_that_need_a_folder_fail_in_words(name: str, run: Callable[[Namespace], int]) -> None:
     with pytest.raises(Failed, match=WORDS):
-        run(make_parser().parse_args([name]))
+        run(parse_command([name]))

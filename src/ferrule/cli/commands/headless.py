@@ -6,13 +6,15 @@ import argparse
 import asyncio
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...core.model import ModelError
 from ...providers.asked_model import AskedModel
 from ..exits import CLOSED_PIPE, Failed, UsageError
-from ..logs import log_to_file
+from ..logs import log_more, log_to_file
+from ..prompt_checks import check_prompt, missing_prompt
 from ..session_flags import settings_from
 from ..signals import Interruptible
 from ..stdio import InputLines, StdoutWriter
@@ -32,12 +34,13 @@ PATIENCE = 3.0
 """Seconds to wait for piped input to begin when a prompt was given."""
 
 
-async def prompt_from(given: str | None, incoming: InputLines | None) -> str:
-    """Raises `Usage` without a prompt."""
+async def prompt_from(chosen: argparse.Namespace, incoming: InputLines | None) -> str:
+    """Raises `UsageError` without a prompt."""
+    given: str = chosen.prompt or ""
     piped = await _read_piped(incoming, wait=not given)
-    prompt = "\n\n".join(part for part in (given or "", piped) if part.strip())
+    prompt = "\n\n".join(part for part in (given, piped) if part.strip())
     if not prompt:
-        raise UsageError("the prompt is missing. Give it as an argument, or pipe it in: `ferrule -p 'What is this?'`.")
+        raise UsageError(missing_prompt(chosen))
     return prompt
 
 
@@ -52,15 +55,18 @@ async def _read_piped(incoming: InputLines | None, *, wait: bool) -> str:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    _check(chosen)
+    check_prompt(chosen)
     settings = settings_from(chosen, runs=True)
     structured = _structured_output(chosen.json_schema)
+    if chosen.betas:
+        settings = replace(settings, environment={**settings.environment, "ANTHROPIC_BETAS": ",".join(chosen.betas)})
     environ = {**os.environ, **settings.environment}
     model = open_model(settings.model, settings.model.choose_name(chosen.model, environ), environ)
     small = settings.model.choose_small_name(environ)
     if chosen.max_budget_usd is not None and model.facts.input_price is None:
         raise UsageError(f"--max-budget-usd: the price of {model.name} is unknown, so a budget cannot be enforced.")
     log_to_file(settings.state_folder)
+    log_more(chosen)
     small_model = open_model(settings.model, small, environ) if small else None
     incoming = _stdin(chosen)
     out = StdoutWriter()
@@ -90,7 +96,7 @@ async def _run(
             if chosen.input_format == "stream-json":
                 assert incoming is not None
                 return await talk.over(incoming)
-            return await talk.once(await prompt_from(chosen.prompt, incoming))
+            return await talk.once(await prompt_from(chosen, incoming))
         except TranscriptError as error:
             raise UsageError(str(error)) from None
         except asyncio.CancelledError:
@@ -105,37 +111,13 @@ async def _run(
 
 
 def open_model(choice: ModelChoice, name: str | None, environ: Mapping[str, str]) -> OpenedModel:
-    """With the key and the address that the settings have for it. Raises `Usage`."""
+    """With the key and the address that the settings have for it. Raises `UsageError`, or `Failed` without a key."""
     from ...providers.model_choice import choose_model
 
     try:
         return choose_model(name, environ, choice)
     except ModelError as error:
-        raise UsageError(str(error)) from None
-
-
-def _check(chosen: argparse.Namespace) -> None:
-    if chosen.input_format == "stream-json" and chosen.output_format != "stream-json":
-        raise UsageError("--input-format stream-json needs --output-format stream-json.")
-    if chosen.input_format == "stream-json" and chosen.prompt:
-        raise UsageError("--input-format stream-json reads the prompts from stdin; leave PROMPT out.")
-    if chosen.include_partial_messages and chosen.output_format != "stream-json":
-        raise UsageError("--include-partial-messages needs --output-format stream-json.")
-    for flag, id in (("--resume", chosen.resume), ("--session-id", chosen.session_id)):
-        if id == "":
-            raise UsageError(f"{flag}: the id is empty. `ferrule sessions` lists them.")
-    if chosen.resume and chosen.latest:
-        raise UsageError("--resume and --continue name two sessions; give one of them.")
-    if chosen.fork_session and not (chosen.resume or chosen.latest):
-        raise UsageError("--fork-session needs --resume ID or --continue.")
-    if chosen.session_id and (chosen.resume or chosen.latest) and not chosen.fork_session:
-        raise UsageError("--session-id is for a new session, or with --fork-session.")
-    if chosen.permission_prompt_tool not in (None, "stdio"):
-        raise UsageError(
-            "--permission-prompt-tool: only `stdio` is supported, and it needs --input-format stream-json."
-        )
-    if chosen.permission_prompt_tool and chosen.input_format != "stream-json":
-        raise UsageError("--permission-prompt-tool stdio needs --input-format stream-json.")
+        raise (Failed if error.kind == "key" else UsageError)(str(error)) from None
 
 
 def _structured_output(schema: str | None) -> StructuredOutput | None:

@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from typing import Any, assert_never
+from typing import Any, assert_never, cast
 from urllib.parse import urlsplit
 
 from pydantic import TypeAdapter, ValidationError
@@ -42,7 +42,9 @@ def run(chosen: argparse.Namespace) -> int:
     try:
         match chosen.action:
             case "add":
-                return _add(chosen)
+                return _add(chosen, _entry(chosen))
+            case "add-json":
+                return _add(chosen, _json_entry(chosen.json))
             case "remove":
                 return _remove(chosen)
             case "list":
@@ -155,8 +157,8 @@ async def _try_server(server: ServerConfig, settings: Settings, seconds: float) 
         await connection.close()
 
 
-def _add(chosen: argparse.Namespace) -> int:
-    entry = _entry(chosen)
+def _add(chosen: argparse.Namespace, entry: Mapping[str, Any]) -> int:
+    _check_entry(chosen.name, entry)
     level = LEVELS[chosen.scope]
     around = surroundings(_folder(chosen), os.environ)
     was_there = _is_saved(server_file(around, level), level, chosen.name)
@@ -188,7 +190,6 @@ def _remove(chosen: argparse.Namespace) -> int:
 
 
 def _entry(chosen: argparse.Namespace) -> Mapping[str, Any]:
-    """The entry to save, validated the way it will be when it is read."""
     first: str = chosen.target[0]
     rest: list[str] = chosen.target[1:]
     is_url = first.startswith(("http://", "https://"))
@@ -209,16 +210,31 @@ def _entry(chosen: argparse.Namespace) -> Mapping[str, Any]:
         raise UsageError("--env is for commands, and --header for URLs.")
     if chosen.timeout is not None:
         entry["timeout"] = chosen.timeout
-    if not chosen.name.strip():
+    return {key: value for key, value in entry.items() if value not in ([], {})}
+
+
+def _json_entry(text: str) -> Mapping[str, Any]:
+    try:
+        entry: Any = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"the server is not valid JSON: {error or type(error).__name__}.") from None
+    if not isinstance(entry, dict):
+        raise UsageError('the server must be a JSON object, such as {"command": "npx", "args": ["server"]}.')
+    return cast(Mapping[str, Any], entry)
+
+
+def _check_entry(name: str, entry: Mapping[str, Any]) -> None:
+    """The way it will be when it is read."""
+    if not name.strip():
         raise UsageError("a server needs a name.")
-    if chosen.name in RESERVED_NAMES:
-        raise UsageError(f"the name `{chosen.name}` is reserved. Give the server another one.")
-    entry = {key: value for key, value in entry.items() if value not in ([], {})}
+    if name in RESERVED_NAMES:
+        raise UsageError(f"the name `{name}` is reserved. Give the server another one.")
     try:
         _SERVER.validate_python(entry)
     except ValidationError as error:
-        raise UsageError(f"the server cannot be saved: {error.errors()[0]['msg']}.") from None
-    return entry
+        fault = error.errors()[0]
+        place = ".".join(str(part) for part in fault["loc"][-1:])
+        raise UsageError(f"the server cannot be saved: {f'`{place}`: ' if place else ''}{fault['msg']}.") from None
 
 
 def _check_command(command: str) -> None:

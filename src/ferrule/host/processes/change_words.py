@@ -1,4 +1,4 @@
-"""What became of a held command's changes, in words for the model."""
+"""What became of a held command: its changes, what it left running and what was hidden, in words for the model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import Final
 
-from .command import Changes
+from .command import Changes, LeftBehind
 
 MOST_NAMED: Final = 3
 """Paths that one sentence names."""
@@ -37,3 +37,17 @@ def name_some(paths: tuple[str, ...], total: int | None = None) -> str:
 def shorten_home(path: str) -> str:
     home = os.path.expanduser("~")
     return f"~{path[len(home) :]}" if path.startswith(f"{home}/") else path
+
+
+def describe_left(left: tuple[LeftBehind, ...]) -> Iterator[str]:
+    if left:
+        names = ", ".join(f"{one.name} ({one.pid})" for one in left[:5])
+        more = f" and {len(left) - 5} more" if len(left) > 5 else ""
+        yield f"Still running: {names}{more}. What it prints now is lost; it ends with the session."
+
+
+def without_refusals(lines: str, hidden: tuple[str, ...]) -> str:
+    """The output without what programs say of files that were hidden from them: they are named below it."""
+    names = tuple(os.path.basename(path) for path in hidden)
+    kept = [line for line in lines.split("\n") if not ("Permission denied" in line and any(n in line for n in names))]
+    return "\n".join(kept)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import field, fields
 from typing import TYPE_CHECKING
 
@@ -120,11 +120,3 @@ def signal_name(code: int) -> str | None:
         return signal.Signals(number).name if number > 0 else None
     except ValueError:
         return f"signal {number}" if code < 0 else None
-
-
-def describe_left(left: tuple[LeftBehind, ...]) -> Iterator[str]:
-    """What the model is told of processes that a command left behind."""
-    if left:
-        names = ", ".join(f"{one.name} ({one.pid})" for one in left[:5])
-        more = f" and {len(left) - 5} more" if len(left) > 5 else ""
-        yield f"Still running: {names}{more}. What it prints now is lost; it ends with the session."
