@@ -15,7 +15,7 @@ from ..agents.agent_memory import AgentMemory
 from ..agents.launcher import MODEL_VARIABLE, AgentLauncher, AgentParts, PartsFor
 from ..core.events import ListChanged
 from ..core.ids import new_uuid
-from ..core.ports import Approver
+from ..core.ports import Approver, Proposal
 from ..core.state import SessionState
 from ..core.tool import AnyTool
 from ..core.values import named_value
@@ -54,6 +54,7 @@ __all__ = ["Settings", "open_session"]
 
 log = logging.getLogger(__name__)
 
+SIMPLE_TOOLS = ("Bash", "Edit", "Read")
 ABOUT_OUTPUT = 1_000
 """Characters of a result for what is said about a command's output."""
 LASTING_STATE = {"todos": "todo_list", "plan": "approved_plan"}
@@ -110,7 +111,7 @@ def open_session(
         gate=_gate(settings.max_concurrency),
         note_sources=(
             ground.shell,
-            *((hooks.runner,) if hooks else ()),
+            *(hooks.notes if hooks else ()),
             delegated.modes,
             *ground.changes,
         ),
@@ -270,7 +271,14 @@ def _approver(settings: Settings, ground: SessionServices, parts: SessionParts) 
         from ..permissions.suggesting import make_approver
 
         return make_approver(person, ground.rules, ground.state, ground.cwd, TrustStore(settings.state_folder))
-    return approver or NobodyToAsk()
+    return approver or NobodyToAsk(lambda proposal: _suggest(proposal, ground))
+
+
+def _suggest(proposal: Proposal, ground: SessionServices) -> tuple[str, ...]:
+    """Loaded with the first call that is refused."""
+    from ..permissions.suggesting import suggest_for_call
+
+    return suggest_for_call(proposal, ground.rules, ground.cwd)
 
 
 def _hooks(
@@ -346,10 +354,13 @@ def _skill_text(skills: Skills | None, name: str) -> str | None:
 
 def _chosen_layer(settings: Settings, builtin: Iterable[AnyTool]) -> Layer:
     """Only built-in tools are filtered: a tool that is passed to the session is always kept."""
-    kept = settings.only_tools
+    if settings.simple:
+        kept, why = frozenset(SIMPLE_TOOLS), "simple mode has only Bash, Edit and Read"
+    else:
+        kept, why = settings.only_tools, "it is not among the tools chosen for this run"
     named = {tool.name: {tool.name, *(alias.name for alias in tool.aliases)} for tool in builtin}
     left_out = [name for name, names in named.items() if kept is not None and not names & kept]
-    return without(left_out, "it is not among the tools chosen for this run")
+    return without(left_out, why)
 
 
 def _searches(environ: Mapping[str, str]) -> WebSearches | None:

@@ -24,7 +24,7 @@ MODEL_VARIABLES: Final = ("FERRULE_MODEL", "ANTHROPIC_MODEL")
 THINKING_VARIABLE: Final = "MAX_THINKING_TOKENS"
 SMALL_VARIABLES: Final = ("FERRULE_SMALL_MODEL", "ANTHROPIC_SMALL_FAST_MODEL", "ANTHROPIC_DEFAULT_HAIKU_MODEL")
 HELPER_VARIABLE: Final = "FERRULE_API_KEY_HELPER"
-"""A command that prints a key; the setting `apiKeyCommand` is the same."""
+"""A command that prints a key; the setting `apiKeyHelper` is the same."""
 
 
 @named_value

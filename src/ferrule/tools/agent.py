@@ -86,7 +86,7 @@ class Agent(BuiltinTool[AgentInput, AgentOutput]):
     input_model = AgentInput
     needs = "spawner"
     choices = "Kinds of agents"
-    aliases = (Alias("Task"),)
+    aliases = (Alias("Task"), Alias("agent"))
     result_limit = 32_000
 
     def __init__(self, spawner: AgentLauncher | None = None, background: Background | None = None) -> None:
