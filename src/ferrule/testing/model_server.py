@@ -44,6 +44,9 @@ class _AnyService(StrictService):
     def refuse(self, request: LoggedRequest) -> Refusal | None:
         return None
 
+    def overflow(self, tokens: int, window: int) -> Refusal:
+        return Refusal(400, _error("invalid_request_error", f"prompt is too long: {tokens} tokens > {window} maximum"))
+
     def events(self, played: PlayedTurn) -> Iterator[bytes]:
         frames = anthropic_frames if played.request.plain_path.endswith("/messages") else openai_frames
         return (frame.encode() for frame in frames(played.turn, played.place, played.results, "scripted"))
