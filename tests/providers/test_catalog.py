@@ -14,6 +14,7 @@ from ferrule.providers.anthropic import AnthropicModel
 from ferrule.providers.known_models import ANTHROPIC, OPENAI, SHORT_NAMES, anthropic_facts, openai_facts
 from ferrule.providers.model_catalog import DEFAULT_ANTHROPIC, DEFAULT_OPENAI, open_model
 from ferrule.providers.openai_chat import OpenAiModel
+from ferrule.providers.openai_responses import OpenAiResponsesModel
 from ferrule.testing.model_server import ModelServer
 from tests.providers.hearing import heard, text_of
 from tests.requirement import requirement
@@ -28,10 +29,10 @@ BOTH = {**ONLY_ANTHROPIC, **ONLY_OPENAI}
     ("name", "environ", "kind", "model"),
     [
         ("anthropic:claude-x", BOTH, AnthropicModel, "claude-x"),
-        ("openai:gpt-x", BOTH, OpenAiModel, "gpt-x"),
+        ("openai:gpt-x", BOTH, OpenAiResponsesModel, "gpt-x"),
         ("claude-x", BOTH, AnthropicModel, "claude-x"),
         ("gpt-x", BOTH, AnthropicModel, "gpt-x"),
-        ("gpt-x", ONLY_OPENAI, OpenAiModel, "gpt-x"),
+        ("gpt-x", ONLY_OPENAI, OpenAiResponsesModel, "gpt-x"),
         ("qwen3:8b", {"OPENAI_BASE_URL": "http://localhost:11434"}, OpenAiModel, "qwen3:8b"),
         ("m", {"ANTHROPIC_BASE_URL": "http://localhost:1"}, AnthropicModel, "m"),
         ("m", {"ANTHROPIC_AUTH_TOKEN": "t"}, AnthropicModel, "m"),
@@ -39,9 +40,9 @@ BOTH = {**ONLY_ANTHROPIC, **ONLY_OPENAI}
         ("opus", BOTH, AnthropicModel, "claude-opus-5-5"),
         ("anthropic:haiku", BOTH, AnthropicModel, "claude-haiku-5-5"),
         ("sonnet", {**BOTH, "ANTHROPIC_DEFAULT_SONNET_MODEL": "mine"}, AnthropicModel, "mine"),
-        ("sonnet", ONLY_OPENAI, OpenAiModel, "sonnet"),
-        ("", ONLY_OPENAI, OpenAiModel, DEFAULT_OPENAI),
-        ("openai:", BOTH, OpenAiModel, DEFAULT_OPENAI),
+        ("sonnet", ONLY_OPENAI, OpenAiResponsesModel, "sonnet"),
+        ("", ONLY_OPENAI, OpenAiResponsesModel, DEFAULT_OPENAI),
+        ("openai:", BOTH, OpenAiResponsesModel, DEFAULT_OPENAI),
     ],
 )
 def test_a_name_finds_its_service(name: str | None, environ: dict[str, str], kind: type, model: str) -> None:

@@ -12,21 +12,28 @@ import argparse
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self, cast
+from typing import IO, Any, Self, TypeAlias, cast
 
 from ..core.model import ModelError
 from ..providers.script import FOUND, BadScript, Script, ScriptedFault, ScriptedTurn, check_script, load_script
-from .model_wires import anthropic_events, openai_events
+from .model_wires import anthropic_events, openai_events, responses_events
 
+TurnStream: TypeAlias = Callable[[ScriptedTurn, int, str, str], Iterator[str]]
 READ_AHEAD = 1 << 24
 """A long conversation is read in few rounds, so that a benchmark measures the client."""
 GARBAGE = "data: {this is not JSON\n\n"
+WIRES: Mapping[str, TurnStream] = {
+    "/messages": anthropic_events,
+    "/chat/completions": openai_events,
+    "/responses": responses_events,
+}
+"""How a turn is streamed, by the end of the request's path."""
 KINDS = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "not_found_error"}
 LATER_KINDS = {429: "rate_limit_error", 529: "overloaded_error"}
 
@@ -44,7 +51,7 @@ class LoggedRequest:
 
 
 class ModelServer:
-    """Each request gets the next turn. Speaks both languages, by the path of the request."""
+    """Each request gets the next turn. Speaks all languages, by the path of the request."""
 
     def __init__(
         self,
@@ -131,7 +138,8 @@ class ModelServer:
 
     async def _answer(self, request: LoggedRequest, writer: asyncio.StreamWriter) -> None:
         path = request.path.partition("?")[0]
-        if not path.endswith(("/messages", "/chat/completions")):
+        stream_turn = next((wire for end, wire in WIRES.items() if path.endswith(end)), None)
+        if stream_turn is None:
             await _refuse(writer, ScriptedFault(status=404))
         elif self._next >= len(self._turns):
             words = f"The script has {len(self._turns)} turns and was asked for one more."
@@ -139,10 +147,10 @@ class ModelServer:
         else:
             place = self._next
             self._next += 1
-            await self._play(place, request, writer, is_anthropic=path.endswith("/messages"))
+            await self._play(place, request, writer, stream_turn)
 
     async def _play(
-        self, place: int, request: LoggedRequest, writer: asyncio.StreamWriter, *, is_anthropic: bool
+        self, place: int, request: LoggedRequest, writer: asyncio.StreamWriter, stream_turn: TurnStream
     ) -> None:
         turn = self._turns[place]
         fault = turn.fault or ScriptedFault()
@@ -152,10 +160,9 @@ class ModelServer:
             await _refuse(writer, fault)
         else:
             await asyncio.sleep(turn.delay)
-            written = anthropic_events if is_anthropic else openai_events
             looks_back = any(FOUND in str(call.input) for call in turn.calls)
             try:
-                events = list(written(turn, place, _last_results(request) if looks_back else "", "scripted"))
+                events = list(stream_turn(turn, place, _last_results(request) if looks_back else "", "scripted"))
             except ModelError as error:
                 await _refuse(writer, ScriptedFault(status=400, body=_error("invalid_request_error", str(error))))
             else:
@@ -216,10 +223,11 @@ async def _stream(writer: asyncio.StreamWriter, events: Iterable[str], fault: Sc
 def _last_results(request: LoggedRequest) -> str:
     """The text of the results after the model's last message."""
     texts: list[str] = []
-    for message in reversed(cast(list[dict[str, Any]], request.body.get("messages", []))):
-        if message.get("role") == "assistant":
+    messages = request.body.get("messages") or request.body.get("input") or []
+    for message in reversed(cast(list[dict[str, Any]], messages)):
+        if message.get("role") == "assistant" or message.get("type") == "function_call":
             break
-        texts.append("\n".join(_texts(message.get("content"))))
+        texts.append("\n".join(_texts(message.get("content") or message.get("output"))))
     return "\n".join(reversed(texts))
 
 
@@ -230,7 +238,7 @@ def _texts(content: Any) -> list[str]:
         return []
     found: list[str] = []
     for block in cast(list[dict[str, Any]], content):
-        found += [block["text"]] if block.get("type") == "text" else _texts(block.get("content"))
+        found += [block["text"]] if block.get("type") in ("text", "input_text") else _texts(block.get("content"))
     return found
 
 

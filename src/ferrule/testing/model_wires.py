@@ -25,6 +25,11 @@ def openai_events(turn: ScriptedTurn, place: int, results: str, model: str) -> I
     yield "data: [DONE]\n\n"
 
 
+def responses_events(turn: ScriptedTurn, place: int, results: str, model: str) -> Iterator[str]:
+    for number, event in enumerate(_responses_values(turn, place, results, model)):
+        yield f"event: {event['type']}\ndata: {_json({**event, 'sequence_number': number})}\n\n"
+
+
 def _anthropic_values(turn: ScriptedTurn, place: int, results: str, model: str) -> Iterator[dict[str, Any]]:
     usage = turn.usage
     before = {
@@ -96,6 +101,78 @@ def _openai_values(turn: ScriptedTurn, place: int, results: str) -> Iterator[dic
         details = {"cached_tokens": read, "cache_write_tokens": written}
         counts = {"prompt_tokens": prompt, "completion_tokens": usage.output_tokens, "prompt_tokens_details": details}
         yield {"choices": [], "usage": {**counts, "total_tokens": prompt + usage.output_tokens}}
+
+
+def _responses_values(turn: ScriptedTurn, place: int, results: str, model: str) -> Iterator[dict[str, Any]]:
+    response: dict[str, Any] = {
+        "id": f"resp_{place + 1}",
+        "object": "response",
+        "created_at": 0,
+        "model": model,
+        "status": "in_progress",
+        "output": [],
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+    }
+    yield {"type": "response.created", "response": response}
+    output: list[dict[str, Any]] = []
+    for index, (start, deltas, end) in enumerate(_responses_items(turn, place, results)):
+        yield {"type": "response.output_item.added", "output_index": index, "item": {**end, **start}}
+        yield from ({**delta, "output_index": index, "item_id": end["id"]} for delta in deltas)
+        yield {"type": "response.output_item.done", "output_index": index, "item": end}
+        output.append(end)
+    cuts = {"max_tokens": "max_output_tokens", "refusal": "content_filter"}
+    cut = cuts.get(turn.stop_reason)
+    ended = {"status": "incomplete" if cut else "completed", "output": output}
+    ended |= {"incomplete_details": {"reason": cut} if cut else None, "usage": _responses_usage(turn)}
+    yield {"type": f"response.{ended['status']}", "response": {**response, **ended}}
+
+
+def _responses_usage(turn: ScriptedTurn) -> dict[str, Any] | None:
+    if turn.usage is None:
+        return None
+    read, written = turn.usage.cache_read_tokens, turn.usage.cache_write_tokens
+    before, after = turn.usage.input_tokens + read + written, turn.usage.output_tokens
+    return {
+        "input_tokens": before,
+        "input_tokens_details": {"cached_tokens": read, "cache_write_tokens": written},
+        "output_tokens": after,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": before + after,
+    }
+
+
+def _responses_items(
+    turn: ScriptedTurn, place: int, results: str
+) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]], dict[str, Any]]]:
+    """Of each item: what is different at its beginning, the pieces, and how it ends."""
+    if turn.thinking:
+        kind = "response.reasoning_summary_text.delta"
+        pieces = [{"type": kind, "summary_index": 0, "delta": word.text} for word in words(turn.thinking)]
+        summary = [{"type": "summary_text", "text": turn.thinking}]
+        sealed = {"summary": summary, "encrypted_content": f"encrypted-{place + 1}"}
+        yield {"summary": []}, pieces, {"id": f"rs_{place + 1}", "type": "reasoning", **sealed}
+    if turn.text:
+        kind = "response.output_text.delta"
+        bare: dict[str, Any] = {"type": kind, "content_index": 0, "logprobs": []}
+        content: dict[str, Any] = {"type": "output_text", "text": turn.text, "annotations": []}
+        message = {"id": f"msg_{place + 1}", "type": "message", "role": "assistant", "status": "completed"}
+        pieces = [{**bare, "delta": word.text} for word in words(turn.text)]
+        yield {"content": [], "status": "in_progress"}, pieces, {**message, "content": [content]}
+    for number, call in enumerate(turn.calls):
+        arguments = _json(fill_found(call.input, results))
+        kind = "response.function_call_arguments.delta"
+        item = {
+            "id": f"fc_{place + 1}_{number}",
+            "type": "function_call",
+            "call_id": turn.id_of(place, number),
+            "name": call.name,
+            "arguments": arguments,
+            "status": "completed",
+        }
+        start = {"arguments": "", "status": "in_progress"}
+        yield start, [{"type": kind, "delta": piece} for piece in _pieces(arguments)], item
 
 
 def _choice(delta: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
