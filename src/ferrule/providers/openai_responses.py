@@ -18,9 +18,10 @@ _USUAL: Final = ("low", "medium", "high")
 _EFFORTS: Final = (
     (r"o\d", _USUAL),
     (r"gpt-5-pro", ("high",)),
-    (r"gpt-5(\.1)?-codex(?!-max)", _USUAL),
+    (r"gpt-5\.1-codex-max", (*_USUAL, "xhigh")),
+    (r"gpt-5(\.1)?-codex", _USUAL),
     (r"gpt-5(-mini|-nano)?(?![.\w-])", ("minimal", *_USUAL)),
-    (r"gpt-5\.1(?!\d)(?!-codex)", ("none", *_USUAL)),
+    (r"gpt-5\.1(?!\d)", ("none", *_USUAL)),
     (r"gpt-5\.\d+-pro", ("medium", "high", "xhigh")),
     (r"gpt-5\.[2-5](?!\d)", ("none", *_USUAL, "xhigh")),
     (r"gpt-6-astra", (*_USUAL, "xhigh", "max")),

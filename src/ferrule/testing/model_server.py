@@ -223,8 +223,8 @@ async def _stream(writer: asyncio.StreamWriter, events: Iterable[str], fault: Sc
 def _last_results(request: LoggedRequest) -> str:
     """The text of the results after the model's last message."""
     texts: list[str] = []
-    messages = request.body.get("messages") or request.body.get("input") or []
-    for message in reversed(cast(list[dict[str, Any]], messages)):
+    messages: list[dict[str, Any]] = request.body.get("messages") or request.body.get("input") or []
+    for message in reversed(messages):
         if message.get("role") == "assistant" or message.get("type") == "function_call":
             break
         texts.append("\n".join(_texts(message.get("content") or message.get("output"))))

@@ -148,21 +148,19 @@ def _responses_items(
 ) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]], dict[str, Any]]]:
     """Of each item: what is different at its beginning, the pieces, and how it ends."""
     if turn.thinking:
-        kind = "response.reasoning_summary_text.delta"
-        pieces = [{"type": kind, "summary_index": 0, "delta": word.text} for word in words(turn.thinking)]
-        summary = [{"type": "summary_text", "text": turn.thinking}]
-        sealed = {"summary": summary, "encrypted_content": f"encrypted-{place + 1}"}
+        begun: dict[str, Any] = {"type": "summary_text", "text": ""}
+        pieces = _responses_pieces("reasoning_summary", "summary", begun, turn.thinking)
+        sealed = {"summary": [{**begun, "text": turn.thinking}], "encrypted_content": f"encrypted-{place + 1}"}
         yield {"summary": []}, pieces, {"id": f"rs_{place + 1}", "type": "reasoning", **sealed}
     if turn.text:
-        kind = "response.output_text.delta"
-        bare: dict[str, Any] = {"type": kind, "content_index": 0, "logprobs": []}
-        content: dict[str, Any] = {"type": "output_text", "text": turn.text, "annotations": []}
+        begun = {"type": "output_text", "text": "", "annotations": []}
         message = {"id": f"msg_{place + 1}", "type": "message", "role": "assistant", "status": "completed"}
-        pieces = [{**bare, "delta": word.text} for word in words(turn.text)]
-        yield {"content": [], "status": "in_progress"}, pieces, {**message, "content": [content]}
+        pieces = _responses_pieces("content", "content", begun, turn.text)
+        content = [{**begun, "text": turn.text}]
+        yield {"content": [], "status": "in_progress"}, pieces, {**message, "content": content}
     for number, call in enumerate(turn.calls):
         arguments = _json(fill_found(call.input, results))
-        kind = "response.function_call_arguments.delta"
+        kind = "response.function_call_arguments"
         item = {
             "id": f"fc_{place + 1}_{number}",
             "type": "function_call",
@@ -171,8 +169,21 @@ def _responses_items(
             "arguments": arguments,
             "status": "completed",
         }
-        start = {"arguments": "", "status": "in_progress"}
-        yield start, [{"type": kind, "delta": piece} for piece in _pieces(arguments)], item
+        pieces = [{"type": f"{kind}.delta", "delta": piece} for piece in _pieces(arguments)]
+        done = {"type": f"{kind}.done", "name": call.name, "arguments": arguments}
+        yield {"arguments": "", "status": "in_progress"}, [*pieces, done], item
+
+
+def _responses_pieces(part: str, index: str, begun: dict[str, Any], text: str) -> list[dict[str, Any]]:
+    kind = "response.output_text" if part == "content" else f"response.{part}_text"
+    place: dict[str, Any] = {f"{index}_index": 0}
+    more: dict[str, Any] = {"logprobs": []} if part == "content" else {}
+    return [
+        {"type": f"response.{part}_part.added", "part": begun, **place},
+        *({"type": f"{kind}.delta", "delta": word.text, **place, **more} for word in words(text)),
+        {"type": f"{kind}.done", "text": text, **place, **more},
+        {"type": f"response.{part}_part.done", "part": {**begun, "text": text}, **place},
+    ]
 
 
 def _choice(delta: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
