@@ -16,7 +16,7 @@ from ferrule.providers.responses_reader import ResponsesReader
 from ferrule.providers.script import ScriptedTurn
 from ferrule.providers.service_requests import MessageReader, Pieces
 from ferrule.testing.model_server import ModelServer
-from ferrule.testing.model_wires import anthropic_events, openai_events, responses_events
+from ferrule.testing.model_wires import anthropic_frames, openai_frames, responses_frames
 from tests.providers.hearing import SERVICE, calls_of, heard_until_error, models_at, text_of
 from tests.requirement import requirement
 
@@ -40,15 +40,15 @@ def wires() -> dict[str, Wire]:
     return {
         "anthropic": (
             lambda: AnthropicReader(SERVICE),
-            "".join(anthropic_events(TURN, 0, "", "m")).encode(),
+            "".join(anthropic_frames(TURN, 0, "", "m")).encode(),
         ),
         "openai": (
             lambda: OpenAiReader(SERVICE, CallsInProgress(set())),
-            "".join(openai_events(TURN, 0, "", "m")).encode(),
+            "".join(openai_frames(TURN, 0, "", "m")).encode(),
         ),
         "responses": (
             lambda: ResponsesReader(SERVICE, SERVICE.origin),
-            "".join(responses_events(TURN, 0, "", "m")).encode(),
+            "".join(responses_frames(TURN, 0, "", "m")).encode(),
         ),
     }
 

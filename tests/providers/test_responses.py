@@ -37,7 +37,7 @@ from ferrule.providers.responses_reader import ResponsesReader
 from ferrule.providers.responses_wire import ResponsesBodies
 from ferrule.providers.script import ScriptedTurn
 from ferrule.providers.sse import ServerSentEvent
-from ferrule.testing.model_wires import responses_events
+from ferrule.testing.model_wires import responses_frames
 from tests.providers.hearing import PAPER, PICTURE, SERVICE, calls_of, long_history, text_of, tools
 from tests.providers.typed_dicts import problems
 from tests.requirement import requirement
@@ -237,7 +237,7 @@ def test_a_stream_of_the_vendor_is_read() -> None:
         "calls": [{"name": "Read", "input": {"a": 1}, "id": "call_a"}, {"name": "Glob", "input": {}, "id": "call_b"}],
         "usage": {"input_tokens": 6, "output_tokens": 7, "cache_read_tokens": 20, "cache_write_tokens": 4},
     }
-    lines = list(responses_events(ScriptedTurn.model_validate(script), 0, "", "m"))
+    lines = list(responses_frames(ScriptedTurn.model_validate(script), 0, "", "m"))
     events = [json.loads(line.partition("data: ")[2]) for line in lines]
     for event in events:
         EVENT.validate_python(event)

@@ -167,7 +167,7 @@ def lines_of(
 
 
 def shape_if_known(outcome: ToolOutcome) -> Mapping[str, Any] | None:
-    """See `tool_responses.shape`. The tools are loaded by the time one of them has given something."""
+    """See `tool_responses.shape`, which knows the outputs of several tools and so is loaded late."""
     from .tool_responses import shape
 
     return shape(outcome)

@@ -13,7 +13,7 @@ from ..core.model import ModelError, ModelProvider
 from ..host.http.urls import BadUrl
 from .known_models import SHORT_NAMES, anthropic_facts, openai_facts
 from .model_choice import OPENAI_VARIABLES
-from .service_access import KeyHelper, anthropic_keys, own_headers, refuse_other_clouds
+from .service_access import KeyCommand, anthropic_keys, own_headers, refuse_other_clouds
 
 if TYPE_CHECKING:
     from ..host.http.http_client import HttpClient
@@ -129,7 +129,7 @@ def _anthropic_model(
         client=client,
         base_url=base_url.rstrip("/").removesuffix("/v1") or BASE_URL,
         keys=keys,
-        helper=KeyHelper(keys.helper, environ) if keys.helper else None,
+        helper=KeyCommand(keys.helper, environ) if keys.helper else None,
         betas=betas,
         own=own_headers(environ),
         facts=facts,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from typing import Final
 
-from ..core.model import ModelFacts, Request
+from ..core.model import ModelError, ModelEvent, ModelFacts, Request, Retrying
 from ..host.http.http_client import HttpClient
 from .openai_address import OpenAiAccess
 from .responses_reader import ResponsesReader
@@ -41,7 +43,7 @@ class OpenAiResponsesModel(ServiceModel):
         service = access.service
         model = service.model
         origin = f"{service.origin}/{model}"  # one model's reasoning is not for another
-        bodies = ResponsesBodies(
+        self._bodies = bodies = ResponsesBodies(
             model, origin=origin, effort=lambda request: choose_effort(model, request), reasons=is_reasoning(model)
         )
         super().__init__(
@@ -53,6 +55,25 @@ class OpenAiResponsesModel(ServiceModel):
             reader=lambda: ResponsesReader(service, origin),
             key_source=access.key_source,
         )
+
+    @asynccontextmanager
+    async def stream(self, request: Request, /) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
+        async with aclosing(self._adapting(request)) as events:
+            yield events
+
+    async def _adapting(self, request: Request) -> AsyncGenerator[ModelEvent]:
+        """Asks again at once without what the service refuses, as far as a request can do without it."""
+        has_begun = False
+        while True:
+            try:
+                async with ServiceModel.stream(self, request) as events:
+                    async for event in events:
+                        has_begun = has_begun or not isinstance(event, Retrying)
+                        yield event
+                return
+            except ModelError as error:
+                if has_begun or error.kind != "request" or not self._bodies.leave_out(str(error)):
+                    raise
 
 
 def is_reasoning(model: str) -> bool:

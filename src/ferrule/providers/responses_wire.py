@@ -6,6 +6,7 @@ goes back encrypted, to the model that it came from, before the call or text it 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, assert_never
@@ -30,6 +31,15 @@ MOST_ID: Final = 64
 LEAST_OUTPUT: Final = 16
 ENCRYPTED: Final = "reasoning.encrypted_content"
 
+REFUSED: Final = {
+    "items": r"encrypted content .*could not be|item with id .* not found|without its required",
+    "summary": r"reasoning\.summary|reasoning summar",
+    "effort": r"unsupported value: '(none|minimal|low|medium|high|xhigh|max)'",
+    "reasoning": r"encrypted content is not supported|(unsupported|unknown) parameter: '?(reasoning|include)",
+}
+"""What a request can do without, and the words in which it is refused: another key or model, or an account that may
+not see summaries."""
+
 
 class ResponsesBodies:
     """Request bodies; what was sent once is never encoded again."""
@@ -48,15 +58,15 @@ class ResponsesBodies:
         """
         self._model = model
         self._effort = effort
-        self._reasons = reasons
-        self._turns = TurnFragments(lambda turn: b",".join(map(encode_json, _items_of(turn, origin))))
+        self._left_out: set[str] = set() if reasons else {"reasoning"}
+        self._turns = _fragments(origin)
         self._tools = ToolFragments(_tool)
 
     def body(self, request: Request) -> bytes:
         head: dict[str, Any] = {"model": self._model, "stream": True, "store": False}
         if request.max_tokens:
             head["max_output_tokens"] = max(request.max_tokens, LEAST_OUTPUT)
-        if self._reasons:
+        if "reasoning" not in self._left_out:
             head |= {"include": [ENCRYPTED], **self._reasoning(request)}
         fragments = self._turns.of(request.history)
         head["prompt_cache_key"] = _cache_key(request.system, fragments)
@@ -68,14 +78,28 @@ class ResponsesBodies:
         parts.append(b',"input":[')
         return join_fragments(b"".join(parts), fragments, b"]}")
 
+    def leave_out(self, said: str) -> bool:
+        """Leaves out of all further bodies what the service refuses in these words; false if nothing can be."""
+        part = next((part for part, words in REFUSED.items() if re.search(words, said, re.IGNORECASE)), None)
+        if part is None or part in self._left_out:
+            return False
+        self._left_out.add(part)
+        if part == "items":
+            self._turns = _fragments(origin="")
+        return True
+
     def _reasoning(self, request: Request) -> dict[str, Any]:
         """A summary only where somebody asked for reasoning: not every account may have one."""
         asked: dict[str, str] = {}
-        if effort := self._effort(request):
+        if "effort" not in self._left_out and (effort := self._effort(request)):
             asked["effort"] = effort
-        if request.thinking_tokens:
+        if "summary" not in self._left_out and request.thinking_tokens:
             asked["summary"] = "auto"
         return {"reasoning": asked} if asked else {}
+
+
+def _fragments(origin: str) -> TurnFragments:
+    return TurnFragments(lambda turn: b",".join(map(encode_json, _items_of(turn, origin))))
 
 
 def _cache_key(system: str, fragments: list[bytes]) -> str:
