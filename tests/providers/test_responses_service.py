@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from ferrule.core.model import ModelError, Request, ResultTurn, ToolResult, User
 from ferrule.host.http.http_client import HttpClient
 from ferrule.providers.model_catalog import open_model
 from ferrule.sdk.client import query
-from ferrule.testing import ModelServer, open_service
+from ferrule.testing import LoggedRequest, ModelServer, open_service
+from ferrule.testing.services import seal
 from tests.host.documents.making import png
 from tests.providers.hearing import heard, long_history, text_of, tools
 from tests.providers.test_responses import turn_of
@@ -71,6 +73,50 @@ async def test_a_model_that_does_not_reason_is_asked_as_it_wants() -> None:
         assert text_of(await heard(model, Request([UserTurn.saying("hi")], (), effort="high"))) == "Hi."
 
     assert not server.refusals
+
+
+CALL = {"type": "function_call", "call_id": "c", "name": "Read", "arguments": "{}"}
+OUTPUT = {"type": "function_call_output", "call_id": "c", "output": "done"}
+SEALED = {
+    "type": "reasoning",
+    "id": "rs_1",
+    "summary": [{"type": "summary_text", "text": "hm"}],
+    "encrypted_content": seal("hm"),
+}
+SAID = {"type": "message", "role": "assistant", "content": "Hi"}
+GO = {"type": "message", "role": "user", "content": "go"}
+RULES: list[tuple[dict[str, Any], str]] = [
+    ({"messages": []}, "Unknown parameter: 'messages'"),
+    ({"input": []}, "Missing required parameter: 'input'"),
+    ({"max_output_tokens": 1}, "below minimum value"),
+    ({"model": "gpt-4.1", "include": ["reasoning.encrypted_content"]}, "Encrypted content is not supported"),
+    ({"model": "gpt-4.1", "reasoning": {"effort": "low"}}, "'reasoning.effort' is not supported"),
+    ({"tools": [{"type": "function", "function": {"name": "Read"}}]}, "'tools[0].name'"),
+    ({"input": [{**CALL, "call_id": "c" * 65}]}, "maximum length 64"),
+    ({"input": [{**CALL, "name": "a b"}]}, "does not match pattern"),
+    ({"input": [{**CALL, "status": None}]}, "got null"),
+    ({"input": [CALL]}, "No tool output found for function call c"),
+    ({"input": [OUTPUT]}, "No tool call found"),
+    ({"input": [{**SEALED, "encrypted_content": ""}, SAID]}, "Items are not persisted"),
+    ({"input": [{**SEALED, "summary": []}, SAID]}, "could not be verified"),
+    ({"input": [SEALED]}, "without its required following item"),
+    ({"input": [SEALED, GO]}, "without its required following item"),
+    ({"input": [{**CALL, "id": "fc_r1_0"}, OUTPUT]}, "without its required 'reasoning' item: 'rs_1'"),
+]
+
+
+@pytest.mark.parametrize(("body", "words"), RULES, ids=[words for _, words in RULES])
+def test_the_service_refuses_what_the_vendor_refuses(body: dict[str, Any], words: str) -> None:
+    service = open_service("openai-responses")
+    keys = {"authorization": "Bearer k"}
+
+    def refused(sent: dict[str, Any]) -> str:
+        request = {"model": "gpt-6.1-sol", "input": [SEALED, {**CALL, "id": "fc_r1_0"}, OUTPUT, GO], **sent}
+        refusal = service.refuse(LoggedRequest("/v1/responses", keys, json.dumps(request).encode()))
+        return "" if refusal is None else refusal.body["error"]["message"]
+
+    assert refused({}) == ""
+    assert words in refused(body)
 
 
 UNVERIFIED = "Your organization must be verified to generate reasoning summaries."

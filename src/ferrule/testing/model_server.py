@@ -46,6 +46,9 @@ class _AnyService(StrictService):
     def refuse(self, request: LoggedRequest) -> Refusal | None:
         return None
 
+    def overflow(self, tokens: int, window: int) -> Refusal:
+        return Refusal(400, _error("invalid_request_error", f"prompt is too long: {tokens} tokens > {window} maximum"))
+
     def events(self, played: PlayedTurn) -> Iterator[bytes]:
         frames = next(one for end, one in FRAMES.items() if played.request.plain_path.endswith(end))
         return (frame.encode() for frame in frames(played.turn, played.place, played.results, "scripted"))

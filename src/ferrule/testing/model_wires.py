@@ -13,17 +13,13 @@ PIECE = 12
 """Characters of a call's JSON in one event."""
 
 
-def anthropic_frames(
-    turn: ScriptedTurn,
-    place: int,
-    results: str,
-    model: str,
-    *,
-    signature: Callable[[str], str] = lambda text: "signed",
-) -> Iterator[str]:
-    """The Messages API's events; `signature` signs the text of the reasoning."""
-    for event in anthropic_values(turn, place, results, model, signature=signature):
-        yield f"event: {event['type']}\ndata: {_json(event)}\n\n"
+def anthropic_frames(turn: ScriptedTurn, place: int, results: str, model: str) -> Iterator[str]:
+    values = anthropic_values(turn, place, results, model, signature=lambda _: f"signature-{place + 1}")
+    return map(frame_anthropic, values)
+
+
+def frame_anthropic(event: dict[str, Any]) -> str:
+    return f"event: {event['type']}\ndata: {_json(event)}\n\n"
 
 
 def openai_frames(turn: ScriptedTurn, place: int, results: str, model: str) -> Iterator[str]:
@@ -70,7 +66,7 @@ def _texts(content: Any) -> list[str]:
 def anthropic_values(
     turn: ScriptedTurn, place: int, results: str, model: str, *, signature: Callable[[str], str]
 ) -> Iterator[dict[str, Any]]:
-    """The events as JSON, for services that frame them in another way."""
+    """The events as JSON; `signature` signs the text of the reasoning."""
     usage = turn.usage
     before = {
         "input_tokens": usage.input_tokens if usage else 0,

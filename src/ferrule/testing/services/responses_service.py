@@ -1,4 +1,4 @@
-"""OpenAI's Responses API and Azure's classic URL, strictly."""
+"""OpenAI's Responses API, strictly."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, cast
 
 from ..model_wires import responses_frames, texts_after_answer
-from .chat_service import OpenAiService, bearer_key, openai_error
+from .chat_service import openai_error
 from .strict_service import LoggedRequest, PlayedTurn, Refusal, Rule, StrictService, first_refusal, seal
 
 LONGEST_ID = 64
@@ -37,7 +37,11 @@ class OpenAiResponsesService(StrictService):
 
     def refuse(self, request: LoggedRequest) -> Refusal | None:
         own = (bearer_key, known_parameters, fitting_model, flat_tools, fitting_items, answered_items, sealed_reasoning)
-        return first_refusal((*own, followed_reasoning, *self.rules), request)
+        return first_refusal((*own, followed_reasoning, *self.rules, self.refuse_length), request)
+
+    def overflow(self, tokens: int, window: int) -> Refusal:
+        said = "Your input exceeds the context window of this model. Please adjust your input and try again."
+        return openai_error(f"{said} ({tokens} > {window})", param="input", code="context_length_exceeded")
 
     def events(self, played: PlayedTurn) -> Iterator[bytes]:
         model = str(played.request.body.get("model"))
@@ -48,29 +52,14 @@ class OpenAiResponsesService(StrictService):
         return texts_after_answer(_items(request))
 
 
-class AzureService(OpenAiService):
-    """A deployment at Azure's classic URL: chat completions with a version in the query and a header of its own."""
-
-    name = "azure"
-    model = "openai:our-deployment"
-    path = "/openai/deployments/our-deployment/chat/completions"
-
-    def environ(self, url: str) -> dict[str, str]:
-        base = f"{super().environ(url)['OPENAI_BASE_URL']}?api-version=2024-10-21"
-        return {"OPENAI_BASE_URL": base, "AZURE_OPENAI_API_KEY": "a-key"}
-
-    def refuse(self, request: LoggedRequest) -> Refusal | None:
-        if not request.headers.get("api-key"):
-            said = "Access denied due to invalid subscription key or wrong API endpoint."
-            return Refusal(401, {"error": {"code": "401", "message": said}})
-        if "?api-version=20" not in request.path:
-            return Refusal(404, {"error": {"code": "404", "message": "Resource not found"}})
-        as_openai = LoggedRequest(request.path, {**request.headers, "authorization": "Bearer a"}, request.raw)
-        return super().refuse(as_openai)
-
-
 def _items(request: LoggedRequest) -> list[dict[str, Any]]:
     return cast(list[dict[str, Any]], request.body.get("input") or [])
+
+
+def bearer_key(request: LoggedRequest) -> Refusal | None:
+    if request.headers.get("authorization", "").startswith("Bearer "):
+        return None
+    return openai_error("You didn't provide an API key.", status=401)
 
 
 def known_parameters(request: LoggedRequest) -> Refusal | None:
