@@ -115,12 +115,12 @@ def sent_back(turn: AssistantTurn, origin: str = ORIGIN) -> list[dict[str, Any]]
 
 @requirement("LOOP-1")
 def test_a_request_with_everything_is_what_the_vendor_takes() -> None:
-    request = Request(long_history(), tools(3), system="Be good.", max_tokens=900, effort="high", thinking_tokens=9)
+    request = Request(long_history(), tools(3), system="Be good.", max_tokens=9_000, effort="high", thinking_tokens=9)
 
     sent = body(request)
 
     assert problems(sent, ResponseCreateParamsStreaming) == []
-    assert (sent["instructions"], sent["max_output_tokens"], sent["store"]) == ("Be good.", 900, False)
+    assert (sent["instructions"], sent["max_output_tokens"], sent["store"]) == ("Be good.", 9_000, False)
     assert sent["reasoning"] == {"effort": "high", "summary": "auto"}
     assert sent["include"] == ["reasoning.encrypted_content"]
     assert {(tool["name"], tool["strict"]) for tool in sent["tools"]} == {(f"Tool{at}", False) for at in range(3)}
@@ -218,6 +218,18 @@ def test_every_effort_and_budget_finds_one_that_the_model_takes() -> None:
 def test_a_budget_for_reasoning_is_an_effort(tokens: int | None, effort: str) -> None:
     assert choose_effort("gpt-6.1-sol", Request([], (), thinking_tokens=tokens)) == effort
     assert choose_effort("gpt-6.1-sol", Request([], (), thinking_tokens=tokens, effort="max")) == "max"
+
+
+@pytest.mark.parametrize(
+    ("model", "effort", "limit"), [("gpt-6.1-sol", "none", 200), ("gpt-6-astra", "low", 4_296), ("own", "low", 4_296)]
+)
+def test_a_short_answer_is_not_used_up_by_reasoning(model: str, effort: str, limit: int) -> None:
+    request = Request([UserTurn.saying("Is it safe?")], (), max_tokens=200)
+
+    sent = body(request, effort=lambda request: choose_effort(model, request))
+
+    assert (sent["reasoning"], sent["max_output_tokens"]) == ({"effort": effort}, limit)
+    assert "reasoning" not in body(Request(request.history, (), max_tokens=9_000))
 
 
 @pytest.mark.parametrize("model", ["gpt-4o", "gpt-4.1-mini", "gpt-3.5-turbo", "chatgpt-4o-latest", "ft:gpt-4o:us::1"])

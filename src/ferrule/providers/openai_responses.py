@@ -11,7 +11,7 @@ from ..core.model import ModelError, ModelEvent, ModelFacts, Request, Retrying
 from ..host.http.http_client import HttpClient
 from .openai_address import OpenAiAccess
 from .responses_reader import ResponsesReader
-from .responses_wire import ResponsesBodies
+from .responses_wire import ResponsesBodies, is_short_answer
 from .retry import Retries
 from .service_model import ServiceModel
 
@@ -86,12 +86,15 @@ def is_reasoning(model: str) -> bool:
 
 
 def choose_effort(model: str, request: Request) -> str:
-    """The effort that is asked for, or that a budget for reasoning stands for, as the model takes it."""
+    """The effort that is asked for, or that a budget for reasoning stands for, as the model takes it.
+
+    For a short answer it is the lowest, since the limit of an answer is one of its reasoning, too.
+    """
     if request.effort:
         return fit_effort(model, request.effort)
-    if not request.thinking_tokens:
-        return ""
-    return fit_effort(model, next((name for most, name in BUDGETS if request.thinking_tokens < most), "high"))
+    if request.thinking_tokens:
+        return fit_effort(model, next((name for most, name in BUDGETS if request.thinking_tokens < most), "high"))
+    return _taken_by(model)[0] if is_short_answer(request) else ""
 
 
 def fit_effort(model: str, wanted: str) -> str:
@@ -100,10 +103,14 @@ def fit_effort(model: str, wanted: str) -> str:
     >>> fit_effort("gpt-5", "xhigh"), fit_effort("gpt-6-astra", "none"), fit_effort("gpt-5.2", "minimal")
     ('high', 'low', 'low')
     """
-    name = re.sub(r"-\d{4}-\d\d-\d\d$", "", model.lower())
-    taken = next((names for pattern, names in _EFFORTS if re.match(pattern, name)), _UNKNOWN)
+    taken = _taken_by(model)
     if wanted in taken:
         return wanted
     place = LADDER.index(wanted)
     lower = [one for one in taken if one != "none" and LADDER.index(one) < place]
     return lower[-1] if lower else next(one for one in taken if one != "none")
+
+
+def _taken_by(model: str) -> tuple[str, ...]:
+    name = re.sub(r"-\d{4}-\d\d-\d\d$", "", model.lower())
+    return next((names for pattern, names in _EFFORTS if re.match(pattern, name)), _UNKNOWN)

@@ -29,6 +29,8 @@ MESSAGE: Final = "message"
 """The extra field with what belongs to the text before it, such as its phase."""
 MOST_ID: Final = 64
 LEAST_OUTPUT: Final = 16
+SHORT_ANSWER: Final = 4_096
+"""Fewer tokens are a short answer; so many more are left for reasoning before one."""
 ENCRYPTED: Final = "reasoning.encrypted_content"
 
 REFUSED: Final = {
@@ -64,10 +66,14 @@ class ResponsesBodies:
 
     def body(self, request: Request) -> bytes:
         head: dict[str, Any] = {"model": self._model, "stream": True, "store": False}
+        reasoning = self._reasoning(request)
         if request.max_tokens:
-            head["max_output_tokens"] = max(request.max_tokens, LEAST_OUTPUT)
+            room = SHORT_ANSWER if is_short_answer(request) and reasoning.get("effort") != "none" else 0
+            head["max_output_tokens"] = max(request.max_tokens, LEAST_OUTPUT) + room
         if "reasoning" not in self._left_out:
-            head |= {"include": [ENCRYPTED], **self._reasoning(request)}
+            head["include"] = [ENCRYPTED]
+        if reasoning:
+            head["reasoning"] = reasoning
         fragments = self._turns.of(request.history)
         head["prompt_cache_key"] = _cache_key(request.system, fragments)
         if request.system:
@@ -88,14 +94,21 @@ class ResponsesBodies:
             self._turns = _fragments(origin="")
         return True
 
-    def _reasoning(self, request: Request) -> dict[str, Any]:
+    def _reasoning(self, request: Request) -> dict[str, str]:
         """A summary only where somebody asked for reasoning: not every account may have one."""
+        if "reasoning" in self._left_out:
+            return {}
         asked: dict[str, str] = {}
         if "effort" not in self._left_out and (effort := self._effort(request)):
             asked["effort"] = effort
         if "summary" not in self._left_out and request.thinking_tokens:
             asked["summary"] = "auto"
-        return {"reasoning": asked} if asked else {}
+        return asked
+
+
+def is_short_answer(request: Request) -> bool:
+    """Whether reasoning could take up all of the answer that is asked for."""
+    return 0 < (request.max_tokens or 0) < SHORT_ANSWER
 
 
 def _fragments(origin: str) -> TurnFragments:
