@@ -152,7 +152,8 @@ from ferrule.core.model import Request, UserTurn
 from ferrule.providers.model_catalog import open_model
 
 async def main():
-    model = open_model(sys.argv[1] + ":m", {sys.argv[1].upper() + "_BASE_URL": sys.argv[2]})
+    service, _, api = sys.argv[1].partition("-")
+    model = open_model(service + ":m", {service.upper() + "_BASE_URL": sys.argv[2], "FERRULE_OPENAI_API": api})
     async with model.stream(Request([UserTurn.saying("hi")], ())) as events:
         print(*[type(event).__name__ async for event in events])
     await model.close()
@@ -163,8 +164,15 @@ print(*sorted(set(sys.modules) - before))
 HEAVY = {"anthropic", "email", "ferrule.providers.script", "http", "httpx", "httpx2", "mcp", "openai", "pydantic"}
 
 
+WIRES = {
+    "anthropic": {"anthropic", "anthropic_wire"},
+    "openai": {"openai_chat", "openai_wire"},
+    "openai-responses": {"openai_responses", "responses_wire", "responses_reader"},
+}
+
+
 @requirement("LOOP-1")
-@pytest.mark.parametrize("service", ["anthropic", "openai"])
+@pytest.mark.parametrize("service", WIRES)
 async def test_a_first_request_loads_nothing_heavy(service: str) -> None:
     async with ModelServer.playing({"turns": [{"text": "Hi."}]}) as server:
         process = await asyncio.create_subprocess_exec(
@@ -173,7 +181,9 @@ async def test_a_first_request_loads_nothing_heavy(service: str) -> None:
         output, errors = await process.communicate()
 
     assert process.returncode == 0, errors.decode()
-    first, loaded = output.decode().splitlines()
+    first, second = output.decode().splitlines()
+    loaded = set(second.split())
     assert first.split()[-2:] == (["Usage", "Stopped"] if service == "anthropic" else ["TextDelta", "Stopped"])
-    assert not HEAVY & set(loaded.split())
-    assert f"ferrule.providers.{'openai_chat' if service == 'anthropic' else 'anthropic'}" not in loaded.split()
+    assert not HEAVY & loaded
+    for wire, modules in WIRES.items():
+        assert ({f"ferrule.providers.{name}" for name in modules} <= loaded) is (wire == service)
