@@ -124,7 +124,7 @@ REFUSALS = [
     (UNVERIFIED, {"effort": "high"}),
     ("Unsupported value: 'high' is not supported with the 'm' model.", {"summary": "auto"}),
     ("Unsupported parameter: 'reasoning.effort' is not supported with this model.", None),
-    ("Encrypted content is not supported with this model.", None),
+    ("Encrypted content is not supported with this model.", {"effort": "high", "summary": "auto"}),
 ]
 
 
@@ -139,6 +139,7 @@ async def test_what_an_account_or_a_model_may_not_have_is_left_out_from_then_on(
         assert [text_of(await heard(model, request)) for _ in range(2)] == ["Hi.", "Hi."]
 
     assert [body.get("reasoning") for body in server.bodies] == [{"effort": "high", "summary": "auto"}, left, left]
+    assert ("include" in server.bodies[2]) is ("summaries" in said or "value" in said)
 
 
 async def test_a_refusal_that_stays_is_an_error_and_not_asked_for_ever() -> None:

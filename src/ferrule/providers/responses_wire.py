@@ -37,7 +37,8 @@ REFUSED: Final = {
     "items": r"encrypted content .*could not be|item with id .* not found|without its required",
     "summary": r"reasoning\.summary|reasoning summar",
     "effort": r"unsupported value: '(none|minimal|low|medium|high|xhigh|max)'",
-    "reasoning": r"encrypted content is not supported|(unsupported|unknown) parameter: '?(reasoning|include)",
+    "include": r"encrypted content is not supported|(unsupported|unknown) parameter: '?include",
+    "reasoning": r"(unsupported|unknown) parameter: '?reasoning",
 }
 """What a request can do without, and the words in which it is refused: another key or model, or an account that may
 not see summaries."""
@@ -70,7 +71,7 @@ class ResponsesBodies:
         if request.max_tokens:
             room = SHORT_ANSWER if is_short_answer(request) and reasoning.get("effort") != "none" else 0
             head["max_output_tokens"] = max(request.max_tokens, LEAST_OUTPUT) + room
-        if "reasoning" not in self._left_out:
+        if not self._left_out & {"reasoning", "include"}:
             head["include"] = [ENCRYPTED]
         if reasoning:
             head["reasoning"] = reasoning
