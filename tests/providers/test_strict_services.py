@@ -7,6 +7,10 @@ from typing import Any
 
 import pytest
 
+from ferrule.host.http.http_client import HttpClient
+from ferrule.host.http.message import HttpRequest
+from ferrule.host.http.urls import Url
+from ferrule.testing.model_server import ModelServer
 from ferrule.testing.services import SERVICES, LoggedRequest, Refusal, open_service, seal
 from ferrule.testing.services.local_services import OllamaService
 
@@ -170,3 +174,26 @@ def test_anthropic_wants_signed_thoughts_few_breakpoints_and_words_in_every_text
     assert "should match pattern" in refused(
         USER, {"role": "assistant", "content": [{**use, "id": "a.b"}]}, {"role": "user", "content": "x"}
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("llamacpp", "/props"),
+        ("lmstudio", "/api/v0/models"),
+        ("ollama", "/api/show"),
+        ("openrouter", "/api/v1/models"),
+        ("vllm", "/v1/models"),
+    ],
+)
+async def test_services_that_tell_their_window_are_asked_without_using_up_a_turn(name: str, path: str) -> None:
+    service = open_service(name, window=12_345)
+    async with (
+        ModelServer.playing({"turns": [{"text": "Hi."}]}, service=service) as server,
+        HttpClient({}) as client,
+        client.send(HttpRequest(url=Url.parse(server.url + path))) as response,
+    ):
+        told = await response.read()
+
+    assert b"12345" in told
+    assert server.accepted == []

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from ..core.model import ModelError
-from ..providers.script import FOUND, BadScript, Script, ScriptedFault, ScriptedTurn, check_script, load_script
+from ..providers.script import FOUND, BadScript, Script, ScriptedFault, check_script, load_script
 from .model_wires import anthropic_frames, openai_frames, responses_frames, texts_after_answer
 from .services.strict_service import LoggedRequest, PlayedTurn, Refusal, StrictService
 
@@ -74,7 +74,7 @@ class ModelServer:
 
         `arrived` is called for each request, numbered from 1, as soon as it is complete.
         """
-        self._turns: list[ScriptedTurn] = script.turns
+        self.script = script
         self._service = service or _AnyService()
         self._log = log
         self._keep = keep
@@ -86,6 +86,8 @@ class ModelServer:
         self.requests: list[LoggedRequest] = []
         self.refusals: list[Refusal] = []
         """What the service itself refused, in this order; none where a client is as it should be."""
+        self.accepted: list[LoggedRequest] = []
+        """The requests that got a turn, or the fault in its place."""
         self.connections = 0
 
     @classmethod
@@ -159,12 +161,13 @@ class ModelServer:
         elif refusal := self._refusal(request):
             self.refusals.append(refusal)
             await _refuse(writer, refusal)
-        elif self._next >= len(self._turns):
-            words = f"The script has {len(self._turns)} turns and was asked for one more."
+        elif self._next >= len(self.script.turns):
+            words = f"The script has {len(self.script.turns)} turns and was asked for one more."
             await _refuse(writer, Refusal(400, _error("invalid_request_error", words)))
         else:
             place = self._next
             self._next += 1
+            self.accepted += [request] if self._keep else []
             await self._play(place, request, writer)
 
     async def _describe(self, request: LoggedRequest, writer: asyncio.StreamWriter) -> None:
@@ -180,7 +183,7 @@ class ModelServer:
             return Refusal(400, _error("invalid_request_error", "We could not parse the JSON body of your request."))
 
     async def _play(self, place: int, request: LoggedRequest, writer: asyncio.StreamWriter) -> None:
-        turn = self._turns[place]
+        turn = self.script.turns[place]
         fault = turn.fault or ScriptedFault()
         if fault.close:
             writer.close()

@@ -52,9 +52,10 @@ class AnthropicService(StrictService):
         ids = [call.id or f"toolu_{seal(played.place, at)}" for at, call in enumerate(turn.calls)]
         calls = [call.model_copy(update={"id": one}) for call, one in zip(turn.calls, ids, strict=True)]
         usage = turn.usage or ScriptedUsage(input_tokens=count_tokens(played.request), output_tokens=10)
-        # Without `thinking` in the request the API reasons about nothing.
-        thinking = turn.thinking if _thinks(played.request) else ""
-        vendor = turn.model_copy(update={"calls": calls, "usage": usage, "thinking": thinking})
+        thinking = turn.thinking or f"Step {played.place + 1}."
+        vendor = turn.model_copy(
+            update={"calls": calls, "usage": usage, "thinking": thinking if _thinks(played.request) else ""}
+        )
         model = str(played.request.body.get("model"))
         yield from anthropic_values(vendor, played.place, played.results, model, signature=seal)
 
