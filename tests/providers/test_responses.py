@@ -422,13 +422,16 @@ def test_a_refusal_that_comes_whole_is_said_and_is_one() -> None:
     assert (text_of(found), found[-1]) == ("I will not.", Stopped("refusal"))
 
 
-def test_a_call_that_was_cut_by_the_limit_is_not_carried_out() -> None:
-    half = begun(call_item(), 0), pieces('{"x": ', output_index=0)
+@pytest.mark.parametrize("is_ended", [False, True])
+def test_a_call_that_was_cut_by_the_limit_is_not_carried_out(is_ended: bool) -> None:
+    half = '{"path": "a", "content": "b"'
+    events = [begun(call_item(), 0), pieces(half, output_index=0)]
+    events += [done({**call_item(half), "status": "incomplete"})] if is_ended else []
 
-    found = read(*half, ended(status="incomplete", incomplete_details={"reason": "max_output_tokens"}))
+    found = read(*events, ended(status="incomplete", incomplete_details={"reason": "max_output_tokens"}))
 
     (call,) = calls_of(found)
-    assert call.malformed == '{"x": '
+    assert (call.malformed, call.arguments) == (half, {})
     assert found[-1] == Stopped("max_tokens")
 
 

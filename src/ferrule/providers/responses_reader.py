@@ -182,7 +182,8 @@ class ResponsesReader:
         text = arguments if isinstance(arguments, str) and arguments else "".join(begun.arguments)
         own = _without_null(item, _OF_A_CALL)
         extras = self._extras(own) if own else None
-        yield CallReady(ToolCall.from_text(begun.call_id, str(item.get("name") or begun.name), text, extras))
+        name = str(item.get("name") or begun.name)
+        yield CallReady(ToolCall.from_text(begun.call_id, name, text, extras, may_be_cut=True))
 
     def _end_reasoning(self, begun: _Item, item: dict[str, Any]) -> Iterator[ModelEvent]:
         """Without its encrypted form or its full text it cannot be sent back, since the service stores nothing."""
@@ -217,7 +218,8 @@ class ResponsesReader:
         for call in self._items:
             if call.call_id and not call.is_done:
                 call.is_done = True
-                yield CallReady(ToolCall.from_text(call.call_id, call.name, "".join(call.arguments)))
+                text = "".join(call.arguments)
+                yield CallReady(ToolCall.from_text(call.call_id, call.name, text, may_be_cut=True))
 
     def _reason(self, reason: str, *, is_incomplete: bool) -> StopReason:
         if reason == "content_filter" or self._refused:
