@@ -40,6 +40,7 @@ class RecentLines:
         """How many prompts came before the lines that are kept."""
         self.is_cut = False
         """Whether the last turn before them did not finish."""
+        self._last = b""
 
     def __iter__(self) -> Iterator[bytes]:
         """Each line is forgotten when the next one is asked for."""
@@ -65,9 +66,19 @@ class RecentLines:
             parts += (SAID, self._first_prompt, *self._prompts)
         return "\n\n".join(parts)
 
+    def last_before(self) -> str | None:
+        """The id of the last entry of the chain before the lines that are kept."""
+        try:
+            id = entry_of(self._last).get("uuid") if self._last else None
+        except UnreadableEntry:
+            return None
+        return id if isinstance(id, str) else None
+
     def _drop(self) -> tuple[bytes, str]:
         line, kind = self._lines.popleft()
         self._size -= len(line)
+        if kind in TURNS or kind == "system":
+            self._last = line
         if kind == "user":
             self.prompts_before += 1
             self.is_cut = True
