@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from ferrule.app.kept_sessions import (
     list_sessions,
     resume_session,
 )
+from ferrule.cli.commands import sessions
+from ferrule.cli.exits import UsageError
 from ferrule.host.storage.project_marks import ATTRIBUTE, ProjectMarks
 from ferrule.permissions.modes import Mode
 from ferrule.providers.scripted import says
@@ -170,6 +173,20 @@ async def test_a_session_of_a_path_that_is_not_there_says_how_to_continue_it(tmp
     assert prompts(settings) == ["before"]
     await talk(here, "after", resume_session(session.id, here, fork=True))
     assert prompts(here) == ["before"]
+
+
+async def test_the_sessions_of_a_folder_that_is_gone_are_listed_by_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "old").mkdir()
+    session = await talk(Settings(cwd=str(tmp_path / "old"), mode=Mode.BYPASS), "before")
+    (tmp_path / "old").rmdir()
+
+    assert sessions.run(Namespace(cwd=str(tmp_path / "old"), json=True)) == 0
+    assert [one["session_id"] for one in json.loads(capsys.readouterr().out)] == [session.id]
+    with pytest.raises(UsageError, match="is not a directory"):
+        sessions.run(Namespace(cwd=str(tmp_path / "never"), json=True))
 
 
 async def test_a_folder_that_takes_no_mark_has_its_sessions_by_path(tmp_path: Path) -> None:

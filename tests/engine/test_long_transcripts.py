@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from hypothesis import given
@@ -25,7 +25,7 @@ def line(type: str, content: Any = None, *, kind: str = "", agent: str = "main",
 
 def exchange(number: int, size: int) -> list[bytes]:
     """A prompt, a call with a long result, an answer."""
-    call = {"type": "tool_use", "id": f"c{number}", "name": "Read", "input": {}}
+    call: dict[str, Any] = {"type": "tool_use", "id": f"c{number}", "name": "Read", "input": {}}
     result = {"type": "tool_result", "tool_use_id": f"c{number}", "content": "x" * size}
     return [
         line("user", f"prompt {number}"),
@@ -91,27 +91,32 @@ def test_sixty_megabytes_take_the_memory_of_a_window() -> None:
     assert well_formed(found.turns)
 
 
-ENTRIES: st.SearchStrategy[list[Callable[[int], list[bytes]]]] = st.lists(
-    st.one_of(
-        st.integers(0, 400).map(lambda size: lambda number: exchange(number, size)),
-        st.integers(0, 400).map(lambda size: lambda number: exchange(number, size)[:2]),
-        st.integers(0, 400).map(lambda size: lambda number: exchange(number, size)[2:]),
-        st.integers(0, 5).map(lambda kept: lambda _: [compaction(f"Summary of {kept}.", kept)]),
-        st.just(lambda _: [compaction("", 2)]),
-        st.just(lambda _: [line("user", "a note", kind="notes", apart=False), line("state", key="cwd", value="/x")]),
-        st.just(
-            lambda _: [b"garbage\n", line("user", "of an agent", agent="a/b"), b'{"type": "user", "agent": "a/c"}\n']
-        ),
-    ),
-    max_size=20,
-)
+def group(number: int, kind: str, size: int) -> list[bytes]:
+    match kind:
+        case "exchange":
+            return exchange(number, size)
+        case "begun":
+            return exchange(number, size)[:2]
+        case "ended":
+            return exchange(number, size)[2:]
+        case "summary":
+            return [compaction(f"Summary {number}.", size % 6)]
+        case "no summary":
+            return [compaction("", 2)]
+        case "note":
+            return [line("user", "a note", kind="notes", apart=False), line("state", key="cwd", value="/x")]
+        case _:
+            return [b"garbage\n", line("user", "of an agent", agent="a/b"), b'{"type": "user", "agent": "a/c"}\n']
 
 
-@given(ENTRIES, st.integers(200, 6000))
+KINDS = ["exchange", "begun", "ended", "summary", "no summary", "note", "garbage"]
+
+
+@given(st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 400)), max_size=20), st.integers(200, 6000))
 def test_whatever_is_left_out_the_rest_is_a_conversation_with_the_same_end(
-    groups: list[Callable[[int], list[bytes]]], room: int
+    groups: list[tuple[str, int]], room: int
 ) -> None:
-    lines = [one for number, group in enumerate(groups) for one in group(number)]
+    lines = [one for number, (kind, size) in enumerate(groups) for one in group(number, kind, size)]
 
     found, whole = restore_conversation(lines, room=room), restore_conversation(lines, room=10**9)
 

@@ -12,6 +12,7 @@ from .transcript_entries import UnreadableEntry, entry_of, note_texts, user_turn
 ROOM: Final = 12 << 20
 """Bytes of entries that are kept: more than the largest window holds, whatever the language."""
 TURNS: Final = frozenset({"user", "notes", "assistant", "results", "compaction"})
+LONG: Final = 64 << 10
 LONGEST_PROMPT: Final = 4_000
 MOST_PROMPTS: Final = 40_000
 """Characters of what the user wrote in the part that is left out: of one prompt, and of all."""
@@ -22,6 +23,11 @@ LEFT_OUT = (
 )
 SAID = "What the user wrote in them, in this order:"
 SUMMARY = "A summary of the beginning:"
+
+
+def _weight(line: bytes) -> int:
+    """Its bytes; a quarter of them with a picture or document, which are few tokens for their size."""
+    return len(line) // 4 if len(line) > LONG and b'"base64"' in line else len(line)
 
 
 class RecentLines:
@@ -51,7 +57,7 @@ class RecentLines:
         if kind == "compaction":
             self._drop_summarised(line)
         self._lines.append((line, kind))
-        self._size += len(line)
+        self._size += _weight(line)
         while self._size > self._room and len(self._lines) > 1:
             self._remember(*self._drop())
 
@@ -76,7 +82,7 @@ class RecentLines:
 
     def _drop(self) -> tuple[bytes, str]:
         line, kind = self._lines.popleft()
-        self._size -= len(line)
+        self._size -= _weight(line)
         if kind in TURNS or kind == "system":
             self._last = line
         if kind == "user":

@@ -74,12 +74,9 @@ class ProjectMarks:
             self._note(marks[0], real)
         return tuple(place for place in places if place != real and not set(marks) & set(self.of(place)))
 
-    def is_elsewhere(self, mark: str, folder: str) -> bool:
-        """Whether the project with this mark is not the one in this folder, but in another one."""
-        real = os.path.realpath(folder)
-        if mark in self.of(real):
-            return False
-        return any(place != real and mark in self.of(place) for place in self.places(mark))
+    def place_now(self, mark: str) -> str:
+        """Where the project with this mark is, as far as it was seen; empty if nowhere."""
+        return next((place for place in self.places(mark) if mark in self.of(place)), "") if mark else ""
 
     def _file(self, mark: str) -> Path:
         return self._root / sha256(mark.encode("utf-8", "surrogateescape")).hexdigest()[:32]

@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
@@ -111,7 +112,10 @@ class Transcripts:
         for other in self._root.glob(f"*/{path.name}"):
             if anywhere:
                 return other
-            raise _of_another_project(session_id, _head(other).get("workspace"))
+            head = _head(other)
+            raise _of_another_project(
+                session_id, self._marks.place_now(str(head.get("project") or "")) or head.get("workspace")
+            )
         raise TranscriptError(
             f"Session {session_id} was not found here. `ferrule sessions` lists this project's sessions."
         )
@@ -119,25 +123,19 @@ class Transcripts:
     def listing(self, workspace: str) -> tuple[ListedSession, ...]:
         """The sessions of this project, the last used one first; also those from before it was moved here."""
         real = os.path.realpath(workspace)
+        marks = self._marks.of(real)
+        place_now = cache(self._marks.place_now)
         listed: dict[str, ListedSession] = {}
         for folder, place in [(self._folder(workspace), real), *self._folders_before(workspace)]:
             for path in folder.glob(f"*{ENDING}"):
                 with suppress(OSError):  # one that goes away meanwhile, or that is not ours to read
-                    if self._belongs(_head(path), place, real) and (one := _list_entry(path)):
+                    head = _head(path)
+                    mark = str(head.get("project") or "")
+                    # A project that moved away took its sessions along, whatever is at its old place now.
+                    is_ours = mark in marks or (place == real and not place_now(mark))
+                    if head.get("workspace", place) == place and is_ours and (one := _list_entry(path)):
                         listed.setdefault(one.id, one)
         return tuple(sorted(listed.values(), key=lambda one: (-one.last_used, one.id)))
-
-    def _belongs(self, head: Mapping[str, Any], place: str, real: str) -> bool:
-        """Whether a session that began at a place is one of the project that is at `real` now.
-
-        A project that moved away takes its sessions along, whatever is at its old place now.
-        """
-        mark = head.get("project")
-        if head.get("workspace", place) != place:
-            return False
-        if place != real:
-            return mark in self._marks.of(real)
-        return not (isinstance(mark, str) and self._marks.is_elsewhere(mark, real))
 
     def _folders_before(self, workspace: str) -> Iterator[tuple[Path, str]]:
         """Where the sessions are that began before the project was moved, with the path that it had."""
