@@ -76,6 +76,11 @@ def speaks_anthropic(environ: Mapping[str, str]) -> bool:
     return bool(anthropic_keys(environ)) or _any_of(environ, "ANTHROPIC_BASE_URL")
 
 
+def service_of(name: str, environ: Mapping[str, str]) -> str:
+    """`anthropic`, `openai` or `scripted`. Raises `ModelError` if none is available."""
+    return _service_and_name(name, environ)[0]
+
+
 def _service_and_name(name: str, environ: Mapping[str, str]) -> tuple[str, str]:
     service, colon, rest = name.partition(":")
     if colon and service in ("anthropic", "openai", "scripted"):
