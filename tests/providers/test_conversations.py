@@ -18,7 +18,6 @@ from ferrule.testing import well_formed
 from tests.host.documents.making import pdf, png
 from tests.providers.conversing import Conversation, conversing, every_service, texts_sent
 
-NO_CLASSIC_AZURE = {"azure": "L19"}
 TWO = [{"name": "Tool0", "input": {"path": "a"}}, {"name": "Tool1", "input": {"path": "b"}}]
 ODD_IDS = ("toolu_01", "functions.Tool0:0", "chatcmpl-tool-" + "0123456789abcdef" * 2, "call 7|ü", "x" * 90)
 
@@ -32,7 +31,7 @@ def contains(conversation: Conversation, request: int, *words: str) -> bool:
     return all(word in sent for word in words)
 
 
-@every_service(NO_CLASSIC_AZURE)
+@every_service()
 async def test_parallel_calls_get_their_results(name: str) -> None:
     async with conversing(name, {"text": "Both.", "calls": TWO}, {"calls": TWO[:1]}, {"text": "Done."}) as talk:
         assert await talk.say("go", reply=reply) == "Done."
@@ -43,7 +42,7 @@ async def test_parallel_calls_get_their_results(name: str) -> None:
     assert well_formed(talk.history)
 
 
-@every_service(NO_CLASSIC_AZURE)
+@every_service()
 async def test_reasoning_goes_back_until_the_turn_ends_and_later_prompts_are_taken(name: str) -> None:
     turns = [{"thinking": "First I look.", "calls": TWO}, {"thinking": "Then I say.", "text": "Done."}, {"text": "Ok."}]
     async with conversing(name, *turns) as talk:
@@ -60,7 +59,7 @@ READS_NONE = frozenset({"mistral"})
 """Services that refuse reasoning where it comes back."""
 
 
-@every_service(NO_CLASSIC_AZURE)
+@every_service()
 async def test_a_note_follows_the_results(name: str) -> None:
     async with conversing(name, {"calls": TWO}, {"text": "Done."}) as talk:
         assert await talk.say("go", reply=reply, note="<note>\nA file changed.\n</note>") == "Done."
@@ -69,7 +68,7 @@ async def test_a_note_follows_the_results(name: str) -> None:
     assert contains(talk, 1, "A file changed.")
 
 
-@every_service(NO_CLASSIC_AZURE)
+@every_service()
 async def test_calls_with_the_ids_of_other_services_are_taken(name: str) -> None:
     """A conversation that began elsewhere goes on here, with several calls in one message and in many."""
     async with conversing(name, {"text": "Well."}) as talk:
@@ -85,7 +84,7 @@ async def test_calls_with_the_ids_of_other_services_are_taken(name: str) -> None
     talk.check()
 
 
-@every_service(NO_CLASSIC_AZURE)
+@every_service()
 async def test_usage_is_what_the_service_reports(name: str) -> None:
     counted = {"input_tokens": 100, "output_tokens": 7, "cache_read_tokens": 50}
     async with conversing(name, {"text": "Hi.", "usage": counted}) as talk:
@@ -98,7 +97,7 @@ async def test_usage_is_what_the_service_reports(name: str) -> None:
         assert usage == Usage(100, 7, 50, 0)
 
 
-@every_service(NO_CLASSIC_AZURE)
+@every_service()
 async def test_what_was_sent_once_is_sent_again_to_the_letter(name: str) -> None:
     """Every service caches what a request has in common with the one before it."""
     turns = [{"thinking": "hm", "calls": TWO}, {"text": "Done."}, {"calls": TWO}, {"text": "Done again."}]
@@ -124,7 +123,7 @@ def _without_marks(value: Any) -> Any:
 # The whole engine, with its tools and their descriptions
 
 
-@every_service(NO_CLASSIC_AZURE)
+@every_service()
 async def test_the_engine_has_a_whole_conversation(name: str, tmp_path: Path) -> None:
     """Files, a picture, a document, an edit, notes, a failing call, and a second prompt."""
     workspace = tmp_path / "work"

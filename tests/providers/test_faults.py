@@ -14,7 +14,6 @@ from ferrule.testing.services import PlayedTurn
 from tests.providers.conversing import AT_ONCE, Conversation, conversing, every_service, turn_of
 from tests.providers.hearing import HELLO, heard, heard_until_error, text_of, tools
 
-CLASSIC_AZURE = {"azure": "L19"}
 HELLO_THERE: dict[str, Any] = {"text": "Hello there, how are you today?"}
 A_CALL: dict[str, Any] = {"text": "So.", "calls": [{"name": "Tool0", "input": {"path": "a" * 400}}]}
 WITH_TOOLS = Request([UserTurn.saying("go")], tools(2), 2, max_tokens=8000)
@@ -29,7 +28,7 @@ async def failure(name: str, *turns: Mapping[str, Any]) -> ModelError:
         return (await heard_until_error(talk.model, WITH_TOOLS))[1]
 
 
-@every_service(CLASSIC_AZURE)
+@every_service()
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 529])
 async def test_a_service_that_has_trouble_is_asked_again(name: str, status: int) -> None:
     async with conversing(name, {"fault": {"status": status, "retry_after": "0"}}, HELLO_THERE) as talk:
@@ -38,7 +37,7 @@ async def test_a_service_that_has_trouble_is_asked_again(name: str, status: int)
     assert (retried(events), text_of(events)) == (1, HELLO_THERE["text"])
 
 
-@every_service(CLASSIC_AZURE)
+@every_service()
 @pytest.mark.parametrize(("status", "kind"), [(400, "request"), (401, "key"), (402, "limit"), (403, "key")])
 async def test_a_refusal_is_told_at_once_and_by_its_kind(name: str, status: int, kind: str) -> None:
     async with conversing(name, {"fault": {"status": status}}, HELLO_THERE) as talk:
@@ -48,14 +47,14 @@ async def test_a_refusal_is_told_at_once_and_by_its_kind(name: str, status: int,
     assert str(status) in str(error)
 
 
-@every_service(CLASSIC_AZURE)
+@every_service()
 async def test_a_body_that_is_not_json_is_quoted(name: str) -> None:
     error = await failure(name, {"fault": {"status": 400, "body": "<html>Bad gateway of a proxy</html>"}})
 
     assert "Bad gateway of a proxy" in str(error)
 
 
-@every_service(CLASSIC_AZURE)
+@every_service()
 async def test_a_connection_that_closes_before_the_answer_is_made_again(name: str) -> None:
     async with conversing(name, {"fault": {"close": True}}, HELLO_THERE) as talk:
         events = await heard(talk.model, WITH_TOOLS)
@@ -63,7 +62,7 @@ async def test_a_connection_that_closes_before_the_answer_is_made_again(name: st
     assert text_of(events) == HELLO_THERE["text"]
 
 
-@every_service(CLASSIC_AZURE)
+@every_service()
 async def test_a_stream_cut_anywhere_never_passes_for_a_whole_message(name: str) -> None:
     """Before the first word it is asked for again; after it there is an error; no call is taken that was not whole."""
     size = await _size(name, A_CALL)
@@ -74,7 +73,7 @@ async def test_a_stream_cut_anywhere_never_passes_for_a_whole_message(name: str)
         assert calls in (None, [{"path": "a" * 400}]), at
 
 
-@every_service(CLASSIC_AZURE)
+@every_service()
 async def test_an_event_that_is_garbage_is_asked_for_again_or_told(name: str) -> None:
     async with conversing(name, {**HELLO_THERE, "fault": {"garbage_at": 0}}, HELLO_THERE) as talk:
         events = await heard(talk.model, WITH_TOOLS)
@@ -84,7 +83,7 @@ async def test_an_event_that_is_garbage_is_asked_for_again_or_told(name: str) ->
     assert error.kind in ("cut", "answer")
 
 
-@every_service(CLASSIC_AZURE)
+@every_service()
 @pytest.mark.parametrize("stop", ["max_tokens", "refusal", "end"])
 async def test_the_reason_to_stop_is_the_services(name: str, stop: str) -> None:
     async with conversing(name, {"text": "I", "stop": stop}) as talk:
@@ -93,7 +92,7 @@ async def test_the_reason_to_stop_is_the_services(name: str, stop: str) -> None:
     assert events[-1] == Stopped(stop)  # type: ignore[arg-type]
 
 
-@every_service({**CLASSIC_AZURE, "vllm": "L11"})
+@every_service({"vllm": "L11"})
 async def test_a_conversation_that_is_too_long_is_told_as_such(name: str) -> None:
     async with conversing(name, HELLO_THERE, window=2000) as talk:
         request = Request([UserTurn.saying("word " * 5000)], (), max_tokens=100)
@@ -106,7 +105,7 @@ async def test_a_conversation_that_is_too_long_is_told_as_such(name: str) -> Non
     assert error.kind == "overflow", error
 
 
-@every_service(CLASSIC_AZURE)
+@every_service()
 async def test_a_service_that_stays_silent_is_given_up_after_all_tries(name: str) -> None:
     tries = Retries(attempts=3, sleep=AT_ONCE.sleep)
     turns = [{"fault": {"status": 503}}] * 4

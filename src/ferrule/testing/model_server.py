@@ -16,21 +16,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self, cast
+from typing import IO, Any, Self
 
 from ..core.model import ModelError
 from ..providers.script import FOUND, BadScript, Script, ScriptedFault, check_script, load_script
-from .model_wires import anthropic_frames, openai_frames, texts_after_answer
+from .model_wires import anthropic_frames, openai_frames, responses_frames, texts_after_answer
 from .services.strict_service import LoggedRequest, PlayedTurn, Refusal, StrictService
 
 READ_AHEAD = 1 << 24
 """A long conversation is read in few rounds, so that a benchmark measures the client."""
+FRAMES = {"/messages": anthropic_frames, "/chat/completions": openai_frames, "/responses": responses_frames}
+"""How a turn is streamed, by the end of the request's path."""
 KINDS = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "not_found_error"}
 LATER_KINDS = {429: "rate_limit_error", 529: "overloaded_error"}
 
 
 class _AnyService(StrictService):
-    """Speaks the two oldest languages, by the path of the request, and takes whatever comes."""
+    """Speaks the three oldest languages, by the path of the request, and takes whatever comes."""
 
     name = "any"
     model = "anthropic:any"
@@ -39,7 +41,7 @@ class _AnyService(StrictService):
         return {"ANTHROPIC_BASE_URL": url, "OPENAI_BASE_URL": url}
 
     def converses(self, request: LoggedRequest) -> bool:
-        return request.plain_path.endswith(("/messages", "/chat/completions"))
+        return request.plain_path.endswith(tuple(FRAMES))
 
     def refuse(self, request: LoggedRequest) -> Refusal | None:
         return None
@@ -48,15 +50,16 @@ class _AnyService(StrictService):
         return Refusal(400, _error("invalid_request_error", f"prompt is too long: {tokens} tokens > {window} maximum"))
 
     def events(self, played: PlayedTurn) -> Iterator[bytes]:
-        frames = anthropic_frames if played.request.plain_path.endswith("/messages") else openai_frames
+        frames = next(one for end, one in FRAMES.items() if played.request.plain_path.endswith(end))
         return (frame.encode() for frame in frames(played.turn, played.place, played.results, "scripted"))
 
     def results(self, request: LoggedRequest) -> str:
-        return texts_after_answer(cast(list[dict[str, Any]], request.body.get("messages", [])))
+        items: list[dict[str, Any]] = request.body.get("messages") or request.body.get("input") or []
+        return texts_after_answer(items)
 
 
 class ModelServer:
-    """Each request gets the next turn. Takes any request in both languages, unless `service` is stricter."""
+    """Each request gets the next turn. Takes any request in three languages, unless `service` is stricter."""
 
     def __init__(
         self,

@@ -80,6 +80,7 @@ class Shell:
         if self._before_first:
             self._before_first()
             self._before_first = None
+            self.take({})  # what can be read is found again, with what was made
         if not self._wants_snapshot:
             return
         async with self._trying:

@@ -68,12 +68,12 @@ def find_ripgrep(environment: Mapping[str, str]) -> str | None:
     return None
 
 
-def offer_ripgrep(environment: Mapping[str, str], folder: Path) -> tuple[Mapping[str, str], Callable[[], None]]:
+def offer_ripgrep(environment: Mapping[str, str], folder: Path) -> tuple[Mapping[str, str], Callable[[], None] | None]:
     """The environment with that folder at the end of PATH, if PATH has no ripgrep, and what puts it there."""
     path = environment.get("PATH", os.defpath)
     program = None if shutil.which("rg", path=path) else find_ripgrep(environment)
     if program is None:
-        return environment, _link_nothing
+        return environment, None
     return {**environment, "PATH": f"{path}{os.pathsep}{folder}"}, partial(_link, program, folder / "rg")
 
 
@@ -83,10 +83,6 @@ def _link(program: str, link: Path) -> None:
         if not (link.is_symlink() and os.readlink(link) == program):
             link.unlink(missing_ok=True)
             link.symlink_to(program)
-
-
-def _link_nothing() -> None:
-    """PATH has a ripgrep, or there is none."""
 
 
 async def run(program: str, arguments: Sequence[str], *, folder: int, seconds: float, take: Take) -> RipgrepEnding:

@@ -36,6 +36,7 @@ SERVICES: dict[str, str] = {
     "mistral": "hosted_services:MistralService",
     "ollama": "local_services:OllamaService",
     "openai": "hosted_services:OpenAiService",
+    "openai-responses": "responses_service:OpenAiResponsesService",
     "openrouter": "hosted_services:OpenRouterService",
     "vllm": "local_services:VllmService",
 }
