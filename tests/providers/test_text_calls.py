@@ -159,7 +159,9 @@ def read(
     events: list[ModelEvent] = []
     for delta in deltas:
         events += reader.event(ServerSentEvent("message", json.dumps({"choices": [{"index": 0, "delta": delta}]})))
-    end = {"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]} if finish else {"choices": []}
+    end: dict[str, Any] = (
+        {"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]} if finish else {"choices": []}
+    )
     events += reader.event(ServerSentEvent("message", json.dumps(end)))
     return [*events, *reader.end(is_framed=True)]
 
@@ -201,7 +203,7 @@ def test_a_call_that_the_length_limit_cut_off_is_not_completed() -> None:
 
 # Reasoning in the text
 
-THOUGHTS = [
+THOUGHTS: list[tuple[str, dict[str, Any]]] = [
     ("<think>\nI wonder.\n</think>\n\nHello.", {}),
     ("\n<think>I wonder.</think>Hello.", {}),
     ("<thinking>I wonder.</thinking>\nHello.", {}),
