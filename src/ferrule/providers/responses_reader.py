@@ -163,8 +163,10 @@ class ResponsesReader:
                 yield from self._end_call(begun, item)
             case "reasoning":
                 yield from self._end_reasoning(begun, item)
-            case _:
+            case str():
                 yield ThoughtReady(Thought("", extras=self._extras({ITEM: _without_null(item)})))
+            case _:
+                raise ValueError("an item without a type")
 
     def _end_message(self, begun: _Item, item: dict[str, Any]) -> Iterator[ModelEvent]:
         parts: list[dict[str, Any]] = item.get("content") or []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final, assert_never
+from typing import TYPE_CHECKING, Any, Final, assert_never, cast
 
 from ..core.call_ids import narrow_id
 from ..core.calls import ToolCall
@@ -200,10 +200,12 @@ def _answer(turn: AssistantTurn, origin: str) -> list[dict[str, Any]]:
 
 
 def _add_thought(items: list[dict[str, Any]], fields: Mapping[str, Any]) -> None:
-    if item := fields.get(ITEM):
-        items.append(dict(item))
-    if items and items[-1].get("role") == "assistant":
-        items[-1] |= fields.get(MESSAGE, {})
+    """A transcript may have been changed, so only what can be an item is one."""
+    item, own = fields.get(ITEM), fields.get(MESSAGE)
+    if isinstance(item, dict) and isinstance(cast(dict[str, Any], item).get("type"), str):
+        items.append({**cast(dict[str, Any], item)})
+    elif isinstance(own, dict) and items and items[-1].get("role") == "assistant":
+        items[-1] = {**cast(dict[str, Any], own), **items[-1]}
 
 
 def _call(call: ToolCall, origin: str) -> dict[str, Any]:
