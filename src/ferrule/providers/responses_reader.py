@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from ..core.calls import ServiceFields, ToolCall
@@ -28,7 +27,7 @@ from .sse import ServerSentEvent
 
 ENDS: Final = frozenset({"response.completed", "response.incomplete", "response.done"})
 FAILURES: Final = frozenset({"response.failed", "error"})
-_ABOUT_THE_REQUEST: Final = re.compile(
+_ABOUT_THE_REQUEST: Final = (
     r"(invalid|image|unsupported|empty_image|failed_to_download|context_length|string_above|missing|data_residency)_"
     r"|\w+_policy"
 )
@@ -37,17 +36,17 @@ _OF_A_CALL: Final = frozenset({"type", "call_id", "name", "arguments", "status"}
 _OF_A_MESSAGE: Final = frozenset({"type", "id", "role", "content", "status"})
 
 
-@dataclass(slots=True)
 class _Item:
     """An item of the answer as it is written."""
 
-    place: object
-    id: object
-    call_id: str = ""
-    name: str = ""
-    arguments: list[str] = field(default_factory=list[str])
-    has_words: bool = False
-    is_done: bool = False
+    def __init__(self, place: object, id: object) -> None:
+        self.place = place
+        self.id = id
+        self.call_id = ""
+        self.name = ""
+        self.arguments: list[str] = []
+        self.has_words = False
+        self.is_done = False
 
 
 class ResponsesReader:
@@ -240,7 +239,7 @@ class ResponsesReader:
         said = cast(dict[str, Any], error)
         code = str(said.get("code") or "")
         kind = said.get("type") if said.get("type") != "error" else None
-        kind = kind or ("invalid_request_error" if _ABOUT_THE_REQUEST.match(code) else None)
+        kind = kind or ("invalid_request_error" if re.match(_ABOUT_THE_REQUEST, code) else None)
         return trouble_of_report(self._service, {"error": {**said, "type": kind, "code": code}})
 
 

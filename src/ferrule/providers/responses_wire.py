@@ -7,8 +7,8 @@ goes back encrypted, to the model that it came from, before the call or text it 
 from __future__ import annotations
 
 import re
+from binascii import crc32
 from collections.abc import Iterator, Mapping
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, assert_never, cast
 
 from ..core.call_ids import narrow_id
@@ -117,9 +117,12 @@ def _fragments(origin: str) -> TurnFragments:
 
 
 def _cache_key(system: str, fragments: list[bytes]) -> str:
-    """The same for all requests of a conversation, also after it is resumed: they go to the machine with its cache."""
+    """The same for all requests of a conversation, also after it is resumed: they go to the machine with its cache.
+
+    Two conversations with one key would lose nothing, so a checksum is enough.
+    """
     first = next(filter(None, fragments), b"")
-    return sha256(encodable(system).encode() + b"\0" + first).hexdigest()[:32]
+    return f"ferrule-{crc32(encodable(system).encode()):08x}-{crc32(first):08x}"
 
 
 def _tool(spec: ToolSpec) -> dict[str, Any]:
@@ -227,4 +230,5 @@ def _call_id(text: str) -> str:
     id = narrow_id(text)
     if len(id) <= MOST_ID:
         return id
-    return f"{id[:47]}_{sha256(encodable(text).encode()).hexdigest()[:16]}"
+    data = encodable(text).encode()
+    return f"{id[:47]}_{crc32(data):08x}{crc32(data[::-1]):08x}"
