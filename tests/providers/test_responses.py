@@ -446,6 +446,14 @@ def test_an_end_that_the_service_did_not_name_is_a_cut(events: list[Any]) -> Non
     assert caught.value.kind == "cut"
 
 
+@pytest.mark.parametrize("output", [(), (SEALED,), (said_item(""),)], ids=str)
+def test_an_answer_without_a_word_or_a_call_is_an_error(output: tuple[dict[str, Any], ...]) -> None:
+    with pytest.raises(ModelError, match="empty answer") as caught:
+        read(*(done(item, place) for place, item in enumerate(output)), ended(*output))
+
+    assert caught.value.kind == "answer"
+
+
 def failed(**error: Any) -> dict[str, Any]:
     return {"type": "response.failed", "response": {"status": "failed", "output": [], "error": error}}
 
@@ -532,7 +540,7 @@ def test_reasoning_without_what_it_led_to_stays_here() -> None:
     both = turn_of(read(done(said_item("Hi")), done(SEALED, 1), ended()))
 
     assert [item["type"] for item in sent_back(both)] == ["message"]
-    assert sent_back(turn_of(read(done(SEALED), ended()))) == []
+    assert sent_back(turn_of(read(done(SEALED), ended(status="incomplete")))) == []
 
 
 def test_reasoning_that_is_not_sealed_cannot_go_back_and_takes_the_ids_of_its_calls_along() -> None:

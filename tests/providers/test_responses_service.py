@@ -152,9 +152,18 @@ async def test_a_refusal_that_stays_is_an_error_and_not_asked_for_ever() -> None
     assert len(server.requests) == 2
 
 
-async def test_reasoning_that_the_service_cannot_open_any_more_does_not_end_a_conversation() -> None:
-    said = {"error": {"message": "The encrypted content gAAA could not be verified.", "type": "invalid_request_error"}}
-    script = {"turns": [CALLING, {"fault": {"status": 400, "body": said}}, {"text": "Hi."}]}
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (400, "The encrypted content gAAA could not be verified."),
+        (404, "Item with id 'rs_1' not found. Items are not persisted when `store` is set to false."),
+    ],
+)
+async def test_reasoning_that_the_service_cannot_open_any_more_does_not_end_a_conversation(
+    status: int, words: str
+) -> None:
+    said = {"error": {"message": words, "type": "invalid_request_error"}}
+    script = {"turns": [CALLING, {"fault": {"status": status, "body": said}}, {"text": "Hi."}]}
     async with ModelServer.playing(script) as server, HttpClient({}) as client:
         environ = {"OPENAI_BASE_URL": server.url, "FERRULE_OPENAI_API": "responses"}
         model = open_model("openai:m", environ, client=client)

@@ -21,7 +21,7 @@ from ..core.model import (
     Usage,
 )
 from .responses_wire import ITEM, MESSAGE
-from .service_errors import ServiceAddress, Trouble, cut, trouble_of_report, unreadable
+from .service_errors import ServiceAddress, Trouble, cut, empty, trouble_of_report, unreadable
 from .service_requests import DONE, parse_object
 from .sse import ServerSentEvent
 
@@ -58,6 +58,7 @@ class ResponsesReader:
         self._origin = origin
         self._items: list[_Item] = []
         self._calls = 0
+        self._has_text = False
         self._refused = False
         self._stopped: StopReason | None = None
         self.is_over = False
@@ -103,6 +104,8 @@ class ResponsesReader:
         """The service always says how a response ended, so any other end is a cut."""
         if self._stopped is None:
             raise cut(self._service)
+        if self._stopped == "end" and not self._has_text:
+            raise empty(self._service)
         yield Stopped(self._stopped)
 
     def _item(self, data: dict[str, Any]) -> _Item:
@@ -133,7 +136,7 @@ class ResponsesReader:
             yield CallDelta(call.call_id, call.name, piece)
 
     def _text(self, data: dict[str, Any]) -> Iterator[ModelEvent]:
-        self._item(data).has_words = True
+        self._item(data).has_words = self._has_text = True
         yield TextDelta(str(data["delta"]))
 
     def _refusal(self, data: dict[str, Any]) -> Iterator[ModelEvent]:
@@ -172,6 +175,7 @@ class ResponsesReader:
         self._refused = self._refused or any(part.get("type") == "refusal" for part in parts)
         words = "".join(str(part.get("text") or part.get("refusal") or "") for part in parts)
         if words and not begun.has_words:
+            self._has_text = True
             yield TextDelta(words)
         if (words or begun.has_words) and (own := _without_null(item, _OF_A_MESSAGE)):
             yield ThoughtReady(Thought("", extras=self._extras({MESSAGE: own})))

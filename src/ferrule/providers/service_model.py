@@ -47,13 +47,35 @@ class ServiceModel:
     async def stream(self, request: Request, /) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
         body = self._body(request)
 
-        def ask() -> AsyncGenerator[ModelEvent]:
-            if self._helper is not None:
-                return self._ask_with(self._helper, body)
-            return ask_once(self._client, self._service, body, self._reader())
+        async def ask() -> AsyncGenerator[ModelEvent]:
+            """A refusal that the wire can do something about is answered with another request, at once."""
+            nonlocal body
+            while True:
+                try:
+                    async with aclosing(self._ask(body, self.reader_for(request))) as events:
+                        async for event in events:
+                            yield event
+                    return
+                except Trouble as trouble:
+                    if not self.adapt(trouble):
+                        raise
+                body = self._body(request)
 
         async with aclosing(with_retries(ask, self._retries)) as events:
             yield events
+
+    def reader_for(self, request: Request) -> MessageReader:
+        """What reads the answer to this request."""
+        return self._reader()
+
+    def adapt(self, trouble: Trouble) -> bool:
+        """Whether requests are different from now on, so that this refusal will not come again."""
+        return False
+
+    def _ask(self, body: bytes, reader: MessageReader) -> AsyncGenerator[ModelEvent]:
+        if self._helper is not None:
+            return self._ask_with(self._helper, body)
+        return ask_once(self._client, self._service, body, reader)
 
     async def _ask_with(self, helper: KeyCommand, body: bytes) -> AsyncGenerator[ModelEvent]:
         """A key that is refused may be an old one, so the helper is asked for another, once."""
