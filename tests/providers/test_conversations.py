@@ -59,7 +59,7 @@ READS_NONE = frozenset({"mistral"})
 """Services that refuse reasoning where it comes back."""
 
 
-@every_service({"mistral": "L12"})
+@every_service()
 async def test_a_note_follows_the_results(name: str) -> None:
     async with conversing(name, {"calls": TWO}, {"text": "Done."}) as talk:
         assert await talk.say("go", reply=reply, note="<note>\nA file changed.\n</note>") == "Done."
@@ -68,7 +68,7 @@ async def test_a_note_follows_the_results(name: str) -> None:
     assert contains(talk, 1, "A file changed.")
 
 
-@every_service({"mistral": "L12", "openai": "L12", "azure": "L12", "deepseek": "L3"})
+@every_service()
 async def test_calls_with_the_ids_of_other_services_are_taken(name: str) -> None:
     """A conversation that began elsewhere goes on here, with several calls in one message and in many."""
     async with conversing(name, {"text": "Well."}) as talk:
@@ -122,11 +122,8 @@ def _without_marks(value: Any) -> Any:
 
 # The whole engine, with its tools and their descriptions
 
-PICTURES = {"deepseek": "L5", "ollama": "L5", "llamacpp": "L5", "lmstudio": "L5", "mistral": "L12"}
-TOO_LONG = {"openai": "L2", "azure": "L2"}
 
-
-@every_service({**TOO_LONG, **PICTURES})
+@every_service()
 async def test_the_engine_has_a_whole_conversation(name: str, tmp_path: Path) -> None:
     """Files, a picture, a document, an edit, notes, a failing call, and a second prompt."""
     workspace = tmp_path / "work"

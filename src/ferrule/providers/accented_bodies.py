@@ -113,6 +113,9 @@ def _fit_messages(messages: list[_Message], accent: Accent) -> list[_Message]:
     if not accent.takes_reasoning_back:
         dropped = (*REASONING_FIELDS, *RETURNED)
         messages = [{key: value for key, value in one.items() if key not in dropped} for one in messages]
+    if accent.wants_reasoning_back:
+        name = REASONING_FIELDS[0]
+        messages = [{name: "", **one} if one.get("tool_calls") else one for one in messages]
     if not accent.takes_tools:
         messages = _calls_as_text(messages)
     else:

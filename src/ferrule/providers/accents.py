@@ -29,6 +29,8 @@ class Accent:
     takes_images: bool = True
     takes_documents: bool = True
     takes_reasoning_back: bool = True
+    wants_reasoning_back: bool = False
+    """Whether each message with calls must have some, also one that another model wrote."""
     takes_empty_content: bool = True
     """Whether a message of calls alone may have `null` as its text."""
     takes_user_after_tool: bool = True
@@ -70,9 +72,10 @@ CAUSES: Final[tuple[tuple[str, Mapping[str, Any]], ...]] = (
     (r"effort.{0,120}(xhigh|'max')|(xhigh|'max').{0,80}effort", {"effort": "capped"}),
     (r"reasoning.?effort|does not support thinking|think value", {"effort": "omitted"}),
     (
-        r"after role 'tool'|after role tool|role 'user' after",
-        {"takes_user_after_tool": False},
+        r"after role '?tool|role 'user' after",
+        {"takes_user_after_tool": False, "takes_any_id": False},
     ),
+    (r"reasoning_content.{0,80}(must|needs? to|should) be passed back", {"wants_reasoning_back": True}),
     (
         r"length of 9|length 9\b|alphanumeric strings with length|tool_call.{0,60}(pattern|too long|maximum length)"
         r"|tool_use\.id|tool_call_id.{0,60}(pattern|too long|maximum length)",
@@ -93,7 +96,7 @@ CAUSES: Final[tuple[tuple[str, Mapping[str, Any]], ...]] = (
     (
         r"does not support (the )?image|image.{0,40}(not supported|unsupported|not enabled|not allowed)|image_url"
         r"|support image|not a multimodal|0 image|multimodal (data|requests)|vision.{0,30}not|mmproj|no vision"
-        r"|data required for image|images? (is|are) not",
+        r"|data required for image|images? (is|are) not|'content' field that is text",
         {"takes_images": False},
     ),
     (
