@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from ferrule.host.http.http_client import HttpClient
 from ferrule.providers.model_catalog import open_model
 from ferrule.sdk.client import query
 from ferrule.testing import LoggedRequest, ModelServer, open_service
-from ferrule.testing.services import seal
+from ferrule.testing.services import PlayedTurn, seal
+from ferrule.testing.services.responses_service import OpenAiResponsesService
 from tests.host.documents.making import png
 from tests.providers.hearing import heard, long_history, text_of, tools
 from tests.providers.test_responses import turn_of
@@ -140,6 +142,22 @@ async def test_what_an_account_or_a_model_may_not_have_is_left_out_from_then_on(
 
     assert [body.get("reasoning") for body in server.bodies] == [{"effort": "high", "summary": "auto"}, left, left]
     assert ("include" in server.bodies[2]) is ("summaries" in said or "value" in said)
+
+
+async def test_a_refusal_that_comes_as_an_event_is_one_too() -> None:
+    class Refusing(OpenAiResponsesService):
+        def events(self, played: PlayedTurn) -> Iterator[bytes]:
+            if "summary" not in played.request.body.get("reasoning", {}):
+                yield from super().events(played)
+                return
+            error = {"code": "unsupported_value", "message": UNVERIFIED}
+            failed = {"type": "response.failed", "response": {"status": "failed", "output": [], "error": error}}
+            yield f"data: {json.dumps(failed)}\n\n".encode()
+
+    playing = ModelServer.playing({"turns": [{"text": "Hi."}] * 2}, service=Refusing())
+    async with playing as server, HttpClient({}) as client:
+        model = open_model("openai:gpt-6.1-sol", server.environ, client=client)
+        assert text_of(await heard(model, Request([UserTurn.saying("hi")], (), thinking_tokens=9))) == "Hi."
 
 
 async def test_a_refusal_that_stays_is_an_error_and_not_asked_for_ever() -> None:

@@ -1,4 +1,4 @@
-"""Models behind OpenAI's chat completions: Ollama, vLLM, OpenRouter and the like, and OpenAI's own on request."""
+"""Models behind OpenAI's chat completions: OpenAI's own, Ollama, vLLM, OpenRouter and the like."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class OpenAiModel(ServiceModel):
         self._limit_name = access.limit_name
         self._ids: set[str] = set()
         self.accent = PLAIN
-        self._bodies = OpenAiBodies(service.model, limit_name=self._limit_name, origin=service.origin)
+        self._bodies = OpenAiBodies(service.model, limit_name=access.limit_name, origin=service.origin)
         super().__init__(
             service,
             facts=facts,
@@ -36,9 +36,6 @@ class OpenAiModel(ServiceModel):
             key_source=access.key_source,
         )
         self._use_accent(accent_for(service.url.host, service.model))
-
-    def _body_of(self, request: Request) -> bytes:
-        return self._bodies.body(request)
 
     def reader_for(self, request: Request) -> MessageReader:
         written = WrittenText(
@@ -53,6 +50,9 @@ class OpenAiModel(ServiceModel):
         if learned is not None:
             self._use_accent(learned)
         return learned is not None
+
+    def _body_of(self, request: Request) -> bytes:
+        return self._bodies.body(request)
 
     def _use_accent(self, accent: Accent) -> None:
         """For all requests from now on."""

@@ -56,7 +56,7 @@ class OpenAiResponsesModel(ServiceModel):
         )
 
     def adapt(self, trouble: Trouble) -> bool:
-        return trouble.status in (400, 404) and self._bodies.leave_out(trouble.said)
+        return trouble.kind == "request" and self._bodies.leave_out(trouble.said or str(trouble))
 
 
 def is_reasoning(model: str) -> bool:

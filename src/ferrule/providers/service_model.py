@@ -45,21 +45,19 @@ class ServiceModel:
 
     @asynccontextmanager
     async def stream(self, request: Request, /) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
-        body = self._body(request)
-
         async def ask() -> AsyncGenerator[ModelEvent]:
             """A refusal that the wire can do something about is answered with another request, at once."""
-            nonlocal body
+            has_begun = False
             while True:
                 try:
-                    async with aclosing(self._ask(body, self.reader_for(request))) as events:
+                    async with aclosing(self._ask(self._body(request), self.reader_for(request))) as events:
                         async for event in events:
+                            has_begun = True
                             yield event
                     return
                 except Trouble as trouble:
-                    if not self.adapt(trouble):
+                    if has_begun or not self.adapt(trouble):
                         raise
-                body = self._body(request)
 
         async with aclosing(with_retries(ask, self._retries)) as events:
             yield events

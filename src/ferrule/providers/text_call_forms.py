@@ -340,7 +340,8 @@ class FormReader:
                 return None
             values[found[1]] = _inner(self._text[found.end() : end.start()])
             at = end.end()
-        return ([self._typed(name, values)], at) if self._is_complete(self._skip(at)) else None
+        is_ended = _END.match(self._text, at) or OPENERS.match(self._text, self._skip(at))
+        return ([self._typed(name, values)], at) if is_ended and self._is_complete(self._skip(at)) else None
 
     def _named(self, named: re.Match[str]) -> Read | None:
         """`<name>NAME</name><arguments>…</arguments>`"""

@@ -22,7 +22,7 @@ _OPENS: Final = {"<think>": "</think>", "<thinking>": "</thinking>", "<thought>"
 _LONE: Final = "</think>"
 _LONGEST_TAG: Final = 80
 _TAG: Final = re.compile(r"<[^<>\s]*")
-_ATTRIBUTES: Final = re.compile(r"<(?:[\w:\uff5c-]*)\s[^<>\n]*\Z")
+_ATTRIBUTES: Final = re.compile(r"<[\w:\uff5c-]+\s[^<>\n]*\Z")
 _SORTED: Final = ("<|start|>", "<|channel|>", "<|from|>")
 _LINE_STARTS: Final = ("action:", "**action", "functools[")
 _NAMES: Final = (
@@ -57,7 +57,7 @@ class WrittenText:
         `found_lone_end` is called where such an end is found: the next message will begin with reasoning as well.
         """
         self._watch = _Watch(tools) if tools else None
-        self._state: Literal["start", "thought", "text"] = "thought" if opens_in_thought else "start"
+        self._state: Literal["start", "thought", "text"] = "start"
         self._is_guess = opens_in_thought
         self._closer = _LONE
         self._buffer = ""
@@ -77,7 +77,7 @@ class WrittenText:
 
     def end_guess(self) -> Iterator[ModelEvent]:
         """The service sends reasoning apart, or a call: the text is text."""
-        if self._is_guess and self._state == "thought":
+        if self._is_guess and self._state != "text":
             self._is_guess = False
             self._state = "text"
             text, self._buffer = "".join(self._thought) + self._buffer, ""
@@ -111,6 +111,10 @@ class WrittenText:
         opener = next((tag for tag in _OPENS if text.startswith(tag)), None)
         if opener:
             self._closer, self._state, self._buffer = _OPENS[opener], "thought", text[len(opener) :]
+            self._is_guess = False
+        elif text and self._is_guess and not any(tag.startswith(text) for tag in _OPENS):
+            self._closer, self._state = _LONE, "thought"
+            yield from self._think()
         elif text and not any(tag.startswith(text) for tag in _OPENS):
             self._state = "text"
             text, self._buffer = self._buffer, ""
@@ -133,8 +137,6 @@ class WrittenText:
                 (size for size in range(len(self._closer) - 1, 0, -1) if thought.endswith(self._closer[:size])), 0
             )
             thought, self._buffer = thought[: len(thought) - kept], thought[len(thought) - kept :]
-        if self._is_guess and not self._thought:
-            thought = thought.removeprefix("<think>")
         if thought:
             self._thought.append(thought)
             yield ThoughtDelta(thought)
