@@ -148,15 +148,19 @@ class Conversation:
             await self._under_way.wait()
         return self.session.interrupt()
 
-    def set_mode(self, mode: str) -> None:
-        """Raises `ValueError`."""
+    def check_mode(self, mode: str) -> Mode:
+        """The mode of this name. Raises `ValueError` if it cannot be chosen now."""
         try:
             chosen = Mode(mode)
         except ValueError:
             raise ValueError(f"{mode!r} is not a mode. Available: {', '.join(Mode)}.") from None
         if chosen is Mode.BYPASS and not self.opened.may_bypass:
             raise ValueError("bypassPermissions must be chosen when the conversation is opened.")
-        self.session.state.apply(ModeChanged(str(chosen)))
+        return chosen
+
+    def set_mode(self, mode: str) -> None:
+        """Raises `ValueError`."""
+        self.session.state.apply(ModeChanged(str(self.check_mode(mode))))
 
     @property
     def mode(self) -> str:
