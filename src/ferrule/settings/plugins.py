@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, cast
@@ -21,14 +20,10 @@ from ..host.files.text_files import NotText
 from .definition_files import DefinitionFolder
 from .heads import NAME
 from .levels import Level, SettingsPath, Source
-from .marketplaces import PluginPlace
+from .marketplaces import MANIFEST, PARTS, ROOT, PluginPlace
 from .settings_files import SettingsKind
 from .settings_loading import Loaded, Skipped, content_of, load_text
 from .trust_items import ItemKind, is_below
-
-MANIFEST: Final = os.path.join(".claude-plugin", "plugin.json")
-ROOT: Final = re.compile(r"\$\{(?:CLAUDE|FERRULE)_PLUGIN_ROOT\}")
-"""Replaced by the plugin's own folder in its hooks and servers."""
 
 _FOLDERS: Final = (
     (ItemKind.SKILL, "skills", "skills"),
@@ -189,7 +184,7 @@ def _unreadable(plugin: Plugin, kind: SettingsKind, words: str) -> Loaded:
 def _join(manifest: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
     """What a marketplace says about the parts of a plugin is in addition to its manifest."""
     joined = dict(manifest)
-    for key in (*(key for _, _, key in _FOLDERS), "hooks", "mcpServers"):
+    for key in PARTS:
         both = [one for said in (manifest.get(key), entry.get(key)) if said for one in _as_list(said)]
         if both:
             joined[key] = both
