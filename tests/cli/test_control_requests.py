@@ -368,7 +368,8 @@ async def test_each_request_changes_the_next_one_of_the_model(tmp_path: Path) ->
 
 @requirement("CLI-1")
 async def test_agents_of_flags_are_offered_and_the_conversation_may_be_one_of_them(tmp_path: Path) -> None:
-    agents = {"reader": {"description": "Reads the marks.", "prompt": "You only read.", "tools": ["Read", "Agent"]}}
+    reader = {"description": "Reads the marks.", "prompt": "You only read.", "tools": ["Read", "Agent"]}
+    agents = {"reader": {**reader, "initialPrompt": "First look around.", "effort": "high"}}
     flags = ("--agents", json.dumps(agents), "--agent", "reader", "--no-session-persistence")
 
     async with (
@@ -378,6 +379,7 @@ async def test_agents_of_flags_are_offered_and_the_conversation_may_be_one_of_th
         await host.ask("go")
         (body,) = server.bodies
 
+    assert body["messages"][0]["content"][0]["text"] == "First look around.\n\ngo"
     assert [tool["name"] for tool in body["tools"]] == ["Agent", "Read"]
     assert "Reads the marks." in json.dumps(body["tools"])
     assert "You only read." in json.dumps(body["system"])

@@ -10,6 +10,8 @@ import pytest
 
 import ferrule
 from ferrule.core.calls import ToolCall
+from ferrule.core.content import plain_text
+from ferrule.core.model import UserTurn
 from ferrule.core.tool import ToolDefinitionError
 from ferrule.hooks.hook import hook
 from ferrule.providers.script import check_script
@@ -25,6 +27,7 @@ from ferrule.sdk.messages import (
 from ferrule.sdk.options import Options
 from ferrule.sdk.tools import create_sdk_mcp_server
 from ferrule.testing import ModelServer, RecordingModel
+from tests.settings.folders import put
 
 from ..requirement import requirement
 from .scenes import CALC, add, fail, of, options, read, results, texts
@@ -124,6 +127,31 @@ async def test_a_model_of_a_service_is_chosen_by_its_name(tmp_path: Path) -> Non
     assert texts(messages) == ["Hello there."]
     assert of(AssistantMessage, messages)[0].model == "claude-sonnet-5-5"
     assert messages[-1].total_cost_usd is not None
+
+
+@requirement("CLI-2")
+async def test_the_result_has_the_status_of_a_service_that_refuses(tmp_path: Path) -> None:
+    async with ModelServer(check_script({"turns": [{"fault": {"status": 401}}]}, "a test")) as server:
+        env = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "key"}
+        messages = await read(
+            query(prompt="x", options=options(tmp_path, model="anthropic:claude-sonnet-5-5", env=env))
+        )
+
+    assert (messages[-1].terminal_reason, messages[-1].api_error_status) == ("api_error", 401)
+
+
+@requirement("PROG-5")
+async def test_without_slash_commands_a_slash_is_text_and_no_skill_is_offered(tmp_path: Path) -> None:
+    put(tmp_path / ".claude/skills/tidy/SKILL.md", "---\ndescription: Tidies.\n---\nTidy up.")
+    model = RecordingModel(says("Done."))
+    chosen = options(tmp_path, model=model, setting_sources=["project"], skills=(), slash_commands=False)
+
+    messages = await read(query(prompt="/tidy", options=chosen))
+
+    ((request, history),) = model.requests
+    assert [plain_text(turn.content) for turn in history if isinstance(turn, UserTurn)] == ["/tidy"]
+    assert "Skill" not in [tool.name for tool in request.tools]
+    assert of(SystemMessage, messages)[0].data["slash_commands"] == []
 
 
 async def test_a_model_that_cannot_be_had_is_said_before_anything_runs(

@@ -146,6 +146,16 @@ def test_a_plugin_whose_folder_is_named_needs_no_settings(project: Path) -> None
     _has_all(_gather(project, plugin), plugin)
 
 
+def test_a_plugin_may_be_loaded_without_its_servers(project: Path) -> None:
+    plugin = _plugin(project.parent / "named")
+    base = Settings(cwd=str(project), state_folder=project.parent / "state")
+
+    settings, _ = load_session_settings(base, folders_without_servers=[plugin])
+
+    assert [one.name for one in settings.plugins] == ["demo"]
+    assert (len(settings.hooks.all), settings.servers) == (1, ())
+
+
 @requirement("SET-4")
 def test_what_a_folder_enables_waits_for_trust_and_is_trusted_as_it_was(project: Path) -> None:
     market = _market(project / "tools", {"name": "demo", "source": "./demo"})

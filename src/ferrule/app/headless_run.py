@@ -380,6 +380,7 @@ class Headless:
             spent=self._spending_by_model(),
             structured=structured if ending is Ending.SUCCESS else None,
             terminal_reason=_terminal_reason(ending, heard.ended),
+            api_error_status=heard.ended.status if heard.ended else None,
         )
 
     def _answer_locally(self, text: str, seconds: float, api_seconds: float) -> RunAnswer:

@@ -51,13 +51,11 @@ class Trouble(ModelError):
         wait: float | None = None,
         status: int | None = None,
     ) -> None:
-        super().__init__(message, kind)
+        super().__init__(message, kind, status=status)
         self.passing = passing
         """Whether it may be temporary."""
         self.wait = wait
         """How many seconds the service asks to wait."""
-        self.status = status
-        """The HTTP status, if that is the error."""
 
 
 def cut(service: ServiceAddress, why: str = "") -> Trouble:

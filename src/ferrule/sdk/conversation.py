@@ -28,7 +28,7 @@ from ..output.stream_json import StreamJson
 from ..permissions.modes import Mode
 from .conversation_opening import OpenedConversation
 from .options import Options
-from .prompts import Prompt, Prompts, Said, turn_of_prompt
+from .prompts import Prompt, Prompts, Said, join_prompts, turn_of_prompt
 
 if TYPE_CHECKING:
     from ..mcp.server_connection import ServerConnection
@@ -111,6 +111,7 @@ class Conversation:
             prepare=opened.commands.prepare,
         )
         self._prompts: asyncio.Queue[_Queued | None] = asyncio.Queue()
+        self._initial_prompt = opened.initial_prompt
         self._unstarted = 0
         self._under_way = asyncio.Event()
         self._known_calls: dict[str, asyncio.Event] = {}
@@ -131,7 +132,9 @@ class Conversation:
 
     def say(self, prompt: Prompt, *, uuid: str = "") -> None:
         """Handled after the earlier prompts. Raises `ValueError`. `uuid` is the sender's own id of it, if any."""
-        self._prompts.put_nowait(_Queued(turn_of_prompt(prompt), uuid))
+        content = join_prompts(self._initial_prompt, turn_of_prompt(prompt))
+        self._initial_prompt = ""
+        self._prompts.put_nowait(_Queued(content, uuid))
         self._unstarted += 1
 
     def say_nothing(self) -> None:

@@ -13,6 +13,7 @@ import json
 import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final, cast
 
 from ..core.values import named_value
@@ -47,6 +48,8 @@ class Plugin:
     """Its manifest, with what its marketplace says about it."""
     level: Level = Level.COMMAND_LINE
     """Of its hooks and servers."""
+    has_servers: bool = True
+    """Whether its servers are among the settings."""
 
     @property
     def line(self) -> dict[str, str]:
@@ -78,6 +81,8 @@ class Plugin:
 
     def load_servers(self) -> Iterator[Loaded]:
         """Those of its `.mcp.json` and of its manifest."""
+        if not self.has_servers:
+            return
         for path, said in self._parts("mcpServers", ".mcp.json"):
             entries = said.get("mcpServers", said)
             if isinstance(entries, Mapping) and entries:
@@ -132,13 +137,17 @@ def read_plugin(folder: str | os.PathLike[str], *, place: PluginPlace | None = N
 
 
 def load_plugins(
-    folders: Iterable[str | os.PathLike[str]], enabled: Iterable[PluginPlace] = ()
+    folders: Iterable[str | os.PathLike[str]],
+    enabled: Iterable[PluginPlace] = (),
+    *,
+    without_servers: Iterable[str | os.PathLike[str]] = (),
 ) -> tuple[tuple[Plugin, ...], tuple[str, ...]]:
     """The plugins of these folders, then those that settings enable, and warnings.
 
     Raises `PluginError` for a folder; what settings enable and cannot be used is a warning.
     """
     found = {plugin.name: plugin for plugin in map(read_plugin, folders)}
+    found |= {one.name: replace(one, has_servers=False) for one in map(read_plugin, without_servers)}
     warnings: list[str] = []
     for place in enabled:
         try:
