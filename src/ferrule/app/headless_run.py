@@ -426,22 +426,22 @@ class Headless:
                 return Ending.SUCCESS, ()
 
 
+_LIMITS: Final = {
+    Ending.MAX_TURNS: "max_turns",
+    Ending.MAX_BUDGET: "budget_exhausted",
+    Ending.MAX_STRUCTURED: "structured_output_retry_exhausted",
+}
+_ENDINGS: Final = {
+    "interrupted": "aborted_streaming",
+    "error": "api_error",
+    "blocked": "hook_stopped",
+    "stopped": "hook_stopped",
+}
+
+
 def _terminal_reason(ending: Ending, ended: TurnEnded | None) -> str:
-    match ending, ended:
-        case Ending.MAX_TURNS, _:
-            return "max_turns"
-        case Ending.MAX_BUDGET, _:
-            return "budget_exhausted"
-        case Ending.MAX_STRUCTURED, _:
-            return "structured_output_retry_exhausted"
-        case _, None | TurnEnded("interrupted"):
-            return "aborted_tools" if ended is None else "aborted_streaming"
-        case _, TurnEnded("error"):
-            return "api_error"
-        case _, TurnEnded("blocked" | "stopped"):
-            return "hook_stopped"
-        case _:
-            return "completed"
+    by_turn = "aborted_tools" if ended is None else _ENDINGS.get(ended.reason, "completed")
+    return _LIMITS.get(ending, by_turn)
 
 
 def _forgive() -> None:

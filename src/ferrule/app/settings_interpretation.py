@@ -192,17 +192,14 @@ def _add_plugins(
         key[0] == "enabledPlugins" for key in (*layered.values, *layered.lists)
     ):
         return (), ()
-    from ..settings.marketplaces import find_enabled
-    from ..settings.plugins import PluginError, entries_of_plugins, load_plugins
+    from ..settings.plugins import PluginError, load_all_plugins
 
-    config_folder = surroundings(cwd, os.environ).config_folder
-    enabled = find_enabled(layered, cwd=cwd, config_folder=config_folder)
     try:
-        plugins, warnings = load_plugins(folders, enabled.found, without_servers=without_servers)
-        live.add(entries_of_plugins(plugins, cwd))
+        plugins, entries, warnings = load_all_plugins(layered, cwd, folders, without_servers)
     except PluginError as error:
         raise SettingsError(str(error)) from None
-    return plugins, (*enabled.warnings, *warnings)
+    live.add(entries)
+    return plugins, warnings
 
 
 def _pre_approval(base: PreApproval, found: SessionPolicy) -> PreApproval:

@@ -49,7 +49,7 @@ class HostedRun:
             options = replace(options, person=self._person, approver_answers=True)
         if isinstance(self._person, ToolPerson):
             options = replace(options, deny=(*options.deny, chosen.permission_prompt_tool))
-        if any('"sdk"' in source for source in options.mcp_configs):
+        if options.mcp_configs:
             from .initializing import split_host_servers, with_host_servers
 
             options = with_host_servers(*split_host_servers(options), self._servers)

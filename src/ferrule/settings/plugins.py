@@ -20,8 +20,9 @@ from ..core.values import named_value
 from ..host.files.text_files import NotText
 from .definition_files import DefinitionFolder
 from .heads import NAME
-from .levels import Level, SettingsPath, Source
-from .marketplaces import MANIFEST, PARTS, ROOT, PluginPlace
+from .layers import Layered
+from .levels import Level, SettingsPath, Source, surroundings
+from .marketplaces import MANIFEST, PARTS, ROOT, PluginPlace, find_enabled
 from .settings_files import SettingsKind
 from .settings_loading import Loaded, Skipped, content_of, load_text
 from .trust_items import ItemKind, is_below
@@ -134,6 +135,21 @@ def read_plugin(folder: str | os.PathLike[str], *, place: PluginPlace | None = N
         raise PluginError(f"{path}: {name!r} is not a valid name for a plugin. Use letters, digits, `-` and `_`.")
     level = Level.USER if place else Level.COMMAND_LINE
     return Plugin(name=name, path=path, said=_join(manifest, entry), level=level)
+
+
+def load_all_plugins(
+    layered: Layered,
+    cwd: str,
+    folders: Iterable[str | os.PathLike[str]],
+    without_servers: Iterable[str | os.PathLike[str]] = (),
+) -> tuple[tuple[Plugin, ...], tuple[Loaded, ...], tuple[str, ...]]:
+    """The plugins of these folders and of the settings, their hooks and servers as settings, and warnings.
+
+    Raises `PluginError`.
+    """
+    enabled = find_enabled(layered, cwd=cwd, config_folder=surroundings(cwd, os.environ).config_folder)
+    plugins, warnings = load_plugins(folders, enabled.found, without_servers=without_servers)
+    return plugins, entries_of_plugins(plugins, cwd), (*enabled.warnings, *warnings)
 
 
 def load_plugins(

@@ -91,7 +91,7 @@ async def _run(chosen: argparse.Namespace, options: Options, incoming: InputLine
 
 
 def _refuse_host_servers(options: Options) -> None:
-    if not any('"sdk"' in source for source in options.mcp_configs):
+    if not options.mcp_configs:
         return
     from ..initializing import split_host_servers
 
