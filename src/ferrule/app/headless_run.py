@@ -8,7 +8,7 @@ import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from .._version import __version__
 from ..agents.caps import report_wait
@@ -431,17 +431,14 @@ _LIMITS: Final = {
     Ending.MAX_BUDGET: "budget_exhausted",
     Ending.MAX_STRUCTURED: "structured_output_retry_exhausted",
 }
-_ENDINGS: Final = {
-    "interrupted": "aborted_streaming",
-    "error": "api_error",
-    "blocked": "hook_stopped",
-    "stopped": "hook_stopped",
-}
+_BY_TURN: Final = {"interrupted": "aborted_streaming", "error": "api_error"}
+_BY_HOOK: Final = ("blocked", "stopped")
 
 
 def _terminal_reason(ending: Ending, ended: TurnEnded | None) -> str:
-    by_turn = "aborted_tools" if ended is None else _ENDINGS.get(ended.reason, "completed")
-    return _LIMITS.get(ending, by_turn)
+    if ending in _LIMITS or ended is None:
+        return _LIMITS.get(ending, "aborted_tools")
+    return "hook_stopped" if ended.reason in _BY_HOOK else _BY_TURN.get(ended.reason, "completed")
 
 
 def _forgive() -> None:

@@ -37,7 +37,13 @@ def join_prompts(first: str, then: Said) -> Said:
     """
     if not first:
         return then
-    return f"{first}\n\n{then}" if isinstance(then, str) else (Text(first), *then)
+    match then:
+        case str():
+            return f"{first}\n\n{then}"
+        case (Text(text), *others):
+            return (Text(f"{first}\n\n{text}"), *others)
+        case _:
+            return (Text(first), *then)
 
 
 def _of_message(message: Mapping[str, Any]) -> Said:
