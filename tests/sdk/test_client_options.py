@@ -50,6 +50,23 @@ async def test_modes_and_models_change_while_it_lasts(tmp_path: Path) -> None:
     assert (tmp_path / "a.txt").read_text() == "x"
 
 
+@requirement("PERM-4")
+async def test_a_mode_that_a_settings_file_switches_off_cannot_be_chosen(tmp_path: Path) -> None:
+    off = json.dumps({"permissions": {"disableBypassPermissionsMode": "disable", "disableAutoMode": "disable"}})
+    write = ToolCall("1", "Write", {"file_path": "a.txt", "content": "x"})
+    chosen = options(tmp_path, says("", write), says("Done."), settings=off, may_bypass=True)
+
+    async with FerruleClient(chosen) as client:
+        for mode in ("bypassPermissions", "auto"):
+            with pytest.raises(ValueError, match=f"switches the mode {mode} off"):
+                await client.set_permission_mode(mode)
+        await client.query("write")
+        messages = await read(client.receive_response())
+
+    assert of(SystemMessage, messages)[0].data["permissionMode"] == "default"
+    assert not (tmp_path / "a.txt").exists()
+
+
 async def test_servers_can_be_switched_off_and_on(tmp_path: Path) -> None:
     async with FerruleClient(options(tmp_path, mcp_servers=CALC)) as client:
         await client.toggle_mcp_server("calc", False)

@@ -251,7 +251,8 @@ def interpret_settings(layered: Current, workspace: str | None = None, mode: Mod
     rules = tuple(_rules(layered, ignored))
     return SessionPolicy(
         rules=tuple(rule for rule, _ in rules),
-        mode=_mode(layered, warnings) or mode,
+        mode=_mode(layered, warnings) or (Mode.DEFAULT if mode in layered.disabled_modes else mode),
+        disabled_modes=layered.disabled_modes,
         lost=_unreadable_guard(layered),
         sandbox=_sandbox(layered, workspace),
         readable=allowed_reads(layered, workspace),
@@ -388,11 +389,9 @@ def _origin(source: Source) -> Origin:
 
 def _mode(layered: Layered, warnings: list[str]) -> Mode | None:
     chosen, mode = layered.values.get(MODE), layered.mode
-    if mode is None:
-        if chosen:
-            warnings.append(f"{chosen.source}: the mode `{chosen.value}` is switched off by a settings file.")
-        return None
-    return Mode(mode.value)
+    if chosen and mode is None:
+        warnings.append(f"{chosen.source}: the mode `{chosen.value}` is switched off by a settings file.")
+    return Mode(mode.value) if mode else None
 
 
 def _folder(layered: Layered) -> Path | None:

@@ -159,6 +159,8 @@ class Conversation:
             raise ValueError(f"{mode!r} is not a mode. Available: {', '.join(Mode)}.") from None
         if chosen is Mode.BYPASS and not self.opened.may_bypass:
             raise ValueError("bypassPermissions must be chosen when the conversation is opened.")
+        if chosen in self.opened.rules().disabled_modes:
+            raise ValueError(f"A settings file switches the mode {chosen} off.")
         return chosen
 
     def set_mode(self, mode: str) -> None:
@@ -167,7 +169,7 @@ class Conversation:
 
     @property
     def mode(self) -> str:
-        return self.session.state.mode or str(self.opened.rules().mode)
+        return str(self.opened.rules().mode_for(self.session.state.mode))
 
     async def has_told_of(self, call_id: str) -> None:
         """Return when the message with this call was sent, so that a question about it comes after it."""
