@@ -56,11 +56,7 @@ class OpenAiResponsesModel(ServiceModel):
         )
 
     def adapt(self, trouble: Trouble) -> bool:
-<<<<<<< HEAD
-        return trouble.kind == "request" and self._bodies.leave_out(str(trouble))
-=======
         return trouble.kind == "request" and self._bodies.leave_out(trouble.said or str(trouble))
->>>>>>> wires1
 
 
 def is_reasoning(model: str) -> bool:

@@ -45,25 +45,7 @@ class ServiceModel:
 
     @asynccontextmanager
     async def stream(self, request: Request, /) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
-<<<<<<< HEAD
         async with aclosing(with_retries(lambda: self._ask_adapting(request), self._retries)) as events:
-=======
-        async def ask() -> AsyncGenerator[ModelEvent]:
-            """A refusal that the wire can do something about is answered with another request, at once."""
-            has_begun = False
-            while True:
-                try:
-                    async with aclosing(self._ask(self._body(request), self.reader_for(request))) as events:
-                        async for event in events:
-                            has_begun = True
-                            yield event
-                    return
-                except Trouble as trouble:
-                    if has_begun or not self.adapt(trouble):
-                        raise
-
-        async with aclosing(with_retries(ask, self._retries)) as events:
->>>>>>> wires1
             yield events
 
     async def _ask_adapting(self, request: Request) -> AsyncGenerator[ModelEvent]:
