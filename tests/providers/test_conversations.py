@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ferrule.app.build import Settings, open_session
 from ferrule.core.calls import ToolCall
@@ -115,9 +115,14 @@ async def test_what_was_sent_once_is_sent_again_to_the_letter(name: str) -> None
 
 def _without_marks(value: Any) -> Any:
     """Cache marks move on with the conversation."""
-    if isinstance(value, dict):
-        return {key: _without_marks(one) for key, one in value.items() if key not in ("cache_control", "cachePoint")}
-    return [_without_marks(one) for one in value] if isinstance(value, list) else value
+    match value:
+        case dict():
+            items = cast(dict[str, Any], value).items()
+            return {key: _without_marks(one) for key, one in items if key not in ("cache_control", "cachePoint")}
+        case list():
+            return [_without_marks(one) for one in cast(list[Any], value)]
+        case _:
+            return value
 
 
 # The whole engine, with its tools and their descriptions
@@ -131,7 +136,7 @@ async def test_the_engine_has_a_whole_conversation(name: str, tmp_path: Path) ->
     (workspace / "a.txt").write_text("alpha\n")
     (workspace / "p.png").write_bytes(png(8, 8))
     (workspace / "d.pdf").write_bytes(pdf(["Page one"]))
-    turns = [
+    turns: list[dict[str, Any]] = [
         {
             "thinking": "I look at all of it.",
             "text": "Looking.",

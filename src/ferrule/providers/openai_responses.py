@@ -30,7 +30,7 @@ _EFFORTS: Final = (
 )
 """What models take, by how their names begin; the first that fits."""
 _UNKNOWN: Final = (*_USUAL, "xhigh")
-_NOT_REASONING: Final = re.compile(r"(?<![a-z0-9])(gpt-3|gpt-4|chatgpt-|gpt-5(\.\d+)?-chat)")
+_NOT_REASONING: Final = r"(?<![a-z0-9])(gpt-3|gpt-4|chatgpt-|gpt-5(\.\d+)?-chat)"
 BUDGETS: Final = ((4_096, "low"), (16_384, "medium"))
 """The effort for less than so many tokens of reasoning; for more it is `high`."""
 
@@ -56,7 +56,7 @@ class OpenAiResponsesModel(ServiceModel):
         )
 
     def adapt(self, trouble: Trouble) -> bool:
-        return trouble.kind == "request" and self._bodies.leave_out(str(trouble))
+        return trouble.kind == "request" and self._bodies.leave_out(trouble.said or str(trouble))
 
 
 def is_reasoning(model: str) -> bool:
@@ -65,7 +65,7 @@ def is_reasoning(model: str) -> bool:
     >>> is_reasoning("gpt-4o"), is_reasoning("gpt-6.1-sol"), is_reasoning("our-deployment")
     (False, True, True)
     """
-    return not _NOT_REASONING.search(model.lower())
+    return not re.search(_NOT_REASONING, model.lower())
 
 
 def choose_effort(model: str, request: Request) -> str:
