@@ -74,8 +74,8 @@ def test_a_text_that_is_cut_has_no_call_that_is_not_in_the_whole_of_it() -> None
     ['{"name": "\n', "<tool_call>", "```\n", "[\n", "<function=Read>\n<parameter=a>\n", "[Read(a='x'", "<Read>\n<a>"],
 )
 def test_a_model_that_repeats_itself_holds_nobody_up(junk: str) -> None:
-    """Two hundred kilobytes take a fraction of a second; what grows with the square of it takes minutes."""
-    text = junk * (200_000 // len(junk))
+    """Sixty kilobytes take a fraction of a second; what grows with the square of it takes minutes."""
+    text = junk * (60_000 // len(junk))
 
     began = monotonic()
     assert summary(written([text[at : at + 200] for at in range(0, len(text), 200)])) == (text, [])
