@@ -11,8 +11,9 @@ import pytest
 from ferrule.core.model import ModelError, Request, UserTurn
 from ferrule.host.http.http_client import HttpClient
 from ferrule.providers.anthropic import AnthropicModel
+from ferrule.providers.claude_choice import DEFAULT_ANTHROPIC
 from ferrule.providers.known_models import ANTHROPIC, OPENAI, SHORT_NAMES, anthropic_facts, openai_facts
-from ferrule.providers.model_catalog import DEFAULT_ANTHROPIC, DEFAULT_OPENAI, open_model
+from ferrule.providers.model_catalog import DEFAULT_OPENAI, open_model
 from ferrule.providers.openai_chat import OpenAiModel
 from ferrule.testing.model_server import ModelServer
 from tests.providers.hearing import heard, text_of

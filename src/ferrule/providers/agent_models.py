@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..core.model import ModelError, ModelProvider
-from .model_catalog import is_short, speaks_anthropic
+from .claude_choice import is_short
+from .model_catalog import speaks_anthropic
 from .model_choice import ModelChoice, choose_model
 
 if TYPE_CHECKING:

@@ -10,11 +10,12 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from ..core.model import ModelError
 from ..core.threads import in_a_thread
 from ..core.values import named_value
+from ..host.http.urls import Url
 from .model_choice import HELPER_VARIABLE
 
 HEADERS_VARIABLE: Final = "ANTHROPIC_CUSTOM_HEADERS"
@@ -30,11 +31,8 @@ Headers: TypeAlias = tuple[tuple[str, str], ...]
 
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _OF_THE_CONNECTION: Final = frozenset({"connection", "content-length", "transfer-encoding", "te", "upgrade", "trailer"})
-_CLOUDS: Final = {
-    "CLAUDE_CODE_USE_BEDROCK": "Amazon Bedrock",
-    "CLAUDE_CODE_USE_VERTEX": "Google Vertex AI",
-    "CLAUDE_CODE_USE_FOUNDRY": "Microsoft Foundry",
-}
+_CLOUDS: Final = {"CLAUDE_CODE_USE_BEDROCK": "bedrock", "CLAUDE_CODE_USE_VERTEX": "vertex"}
+_UNSUPPORTED_CLOUD: Final = "CLAUDE_CODE_USE_FOUNDRY"
 _NO: Final = frozenset({"", "0", "false", "no", "off"})
 
 
@@ -71,15 +69,30 @@ def anthropic_keys(environ: Mapping[str, str]) -> AnthropicKeys:
     return AnthropicKeys()
 
 
-def refuse_other_clouds(environ: Mapping[str, str]) -> None:
-    """Raises `ModelError` where requests are meant for a service that this version does not speak to."""
+def is_on(environ: Mapping[str, str], variable: str) -> bool:
+    """Whether a switch is set.
+
+    >>> is_on({"A": "1"}, "A"), is_on({"A": "false"}, "A"), is_on({}, "A")
+    (True, False, False)
+    """
+    return environ.get(variable, "").strip().lower() not in _NO
+
+
+def chosen_cloud(environ: Mapping[str, str]) -> str:
+    """The cloud that requests are meant for: `bedrock`, `vertex`, or empty. They are never sent elsewhere.
+
+    Raises `ModelError` for one that this version does not speak to.
+    """
     for variable, service in _CLOUDS.items():
-        if environ.get(variable, "").strip().lower() not in _NO:
-            raise ModelError(
-                f"{variable} is set, and this version cannot ask {service}. Nothing was sent. Unset it, "
-                "or name another service: `--model anthropic:NAME` or `--model openai:NAME`.",
-                "request",
-            )
+        if is_on(environ, variable):
+            return service
+    if is_on(environ, _UNSUPPORTED_CLOUD):
+        raise ModelError(
+            f"{_UNSUPPORTED_CLOUD} is set, and this version cannot ask Microsoft Foundry. Nothing was sent. Unset it, "
+            "or name another service: `--model anthropic:NAME` or `--model openai:NAME`.",
+            "request",
+        )
+    return ""
 
 
 def own_headers(environ: Mapping[str, str]) -> Headers:
@@ -116,6 +129,18 @@ def with_own_headers(headers: Headers, own: Headers) -> Headers:
     return (*kept, *asked, *(one for one in own if one[0] != BETA))
 
 
+class RequestAuthorization(Protocol):
+    """Gives each request the headers that authorise it."""
+
+    async def headers(self, url: Url, body: bytes, /) -> Headers:
+        """Raises `ModelError`."""
+        ...
+
+    def forget(self, status: int | None, /) -> bool:
+        """A request with these headers was refused with this status: whether others may be accepted."""
+        ...
+
+
 class KeyHelper:
     """Asks the command for a key, and again when the key is old or was refused."""
 
@@ -130,7 +155,7 @@ class KeyHelper:
         self._since = 0.0
         self._asking = asyncio.Lock()
 
-    async def headers(self) -> Headers:
+    async def headers(self, _url: Url, _body: bytes, /) -> Headers:
         """Both ways of giving a key: the service behind it is not known. Raises `ModelError`."""
         async with self._asking:
             if not self._key or self._clock() - self._since >= self._seconds:
@@ -138,9 +163,11 @@ class KeyHelper:
                 self._since = self._clock()
         return (("x-api-key", self._key), ("authorization", f"Bearer {self._key}"))
 
-    def forget(self) -> None:
-        """It was refused."""
+    def forget(self, status: int | None, /) -> bool:
+        if status != 401:
+            return False
         self._key = ""
+        return True
 
 
 def _ttl(environ: Mapping[str, str]) -> float:

@@ -9,9 +9,10 @@ from dataclasses import replace
 from ..core.model import ModelEvent, ModelFacts, Request
 from ..host.http.http_client import HttpClient
 from .retry import Retries, with_retries
-from .service_access import KeyHelper, with_own_headers
+from .service_access import RequestAuthorization, with_own_headers
 from .service_errors import ServiceAddress, Trouble
-from .service_requests import MessageReader, ask_once
+from .service_requests import FrameReader, MessageReader, ask_once
+from .sse import SseReader
 
 
 class ServiceModel:
@@ -26,10 +27,11 @@ class ServiceModel:
         retries: Retries | None,
         body: Callable[[Request], bytes],
         reader: Callable[[], MessageReader],
-        helper: KeyHelper | None = None,
+        frames: Callable[[], FrameReader] = SseReader,
+        authorization: RequestAuthorization | None = None,
         key_source: str = "none",
     ) -> None:
-        """`helper` gives the key where the service's own headers have none."""
+        """`authorization` gives the key where the service's own headers have none."""
         self.key_source = key_source
         self.name = service.model
         self.facts = facts
@@ -38,7 +40,8 @@ class ServiceModel:
         self._retries = retries or Retries()
         self._body = body
         self._reader = reader
-        self._helper = helper
+        self._frames = frames
+        self._authorization = authorization
 
     async def close(self) -> None:
         await self._client.close()
@@ -48,23 +51,26 @@ class ServiceModel:
         body = self._body(request)
 
         def ask() -> AsyncGenerator[ModelEvent]:
-            if self._helper is not None:
-                return self._ask_with(self._helper, body)
-            return ask_once(self._client, self._service, body, self._reader())
+            if self._authorization is not None:
+                return self._ask_with(self._authorization, body)
+            return self._ask(self._service, body)
 
         async with aclosing(with_retries(ask, self._retries)) as events:
             yield events
 
-    async def _ask_with(self, helper: KeyHelper, body: bytes) -> AsyncGenerator[ModelEvent]:
-        """A key that is refused may be an old one, so the helper is asked for another, once."""
+    def _ask(self, service: ServiceAddress, body: bytes) -> AsyncGenerator[ModelEvent]:
+        return ask_once(self._client, service, body, self._reader(), self._frames())
+
+    async def _ask_with(self, authorization: RequestAuthorization, body: bytes) -> AsyncGenerator[ModelEvent]:
+        """A key that is refused may be an old one, so another is asked for, once."""
         for last in (False, True):
-            service = replace(self._service, headers=with_own_headers(await helper.headers(), self._service.headers))
+            given = await authorization.headers(self._service.url, body)
+            service = replace(self._service, headers=with_own_headers(given, self._service.headers))
             try:
-                async with aclosing(ask_once(self._client, service, body, self._reader())) as events:
+                async with aclosing(self._ask(service, body)) as events:
                     async for event in events:
                         yield event
                 return
             except Trouble as trouble:
-                if last or trouble.status != 401:
+                if last or not authorization.forget(trouble.status):
                     raise
-                helper.forget()
