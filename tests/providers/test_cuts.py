@@ -15,7 +15,7 @@ from ferrule.providers.openai_wire import OpenAiReader
 from ferrule.providers.script import ScriptedTurn
 from ferrule.providers.service_requests import MessageReader, Pieces
 from ferrule.testing.model_server import ModelServer
-from ferrule.testing.model_wires import anthropic_events, openai_events
+from ferrule.testing.model_wires import anthropic_frames, openai_frames
 from tests.providers.hearing import SERVICE, both, calls_of, heard_until_error, text_of
 from tests.requirement import requirement
 
@@ -39,11 +39,11 @@ def wires() -> dict[str, Wire]:
     return {
         "anthropic": (
             lambda: AnthropicReader(SERVICE),
-            "".join(anthropic_events(TURN, 0, "", "m")).encode(),
+            "".join(anthropic_frames(TURN, 0, "", "m")).encode(),
         ),
         "openai": (
             lambda: OpenAiReader(SERVICE, CallsInProgress(set())),
-            "".join(openai_events(TURN, 0, "", "m")).encode(),
+            "".join(openai_frames(TURN, 0, "", "m")).encode(),
         ),
     }
 

@@ -6,7 +6,7 @@ awaited port, and also leaves events for those who watch.
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from .calls import ToolCall, ToolOutcome
 from .content import View
@@ -188,6 +188,14 @@ class Compacted:
 
 
 @plain_value
+class ValueChanged:
+    """A call has set a value of the session: the list of tasks has the key `todos`, an approved plan `plan`."""
+
+    key: str
+    value: Any
+
+
+@plain_value
 class Missed:
     """This subscriber was too slow; `count` events were lost at this place."""
 
@@ -217,6 +225,7 @@ Event: TypeAlias = (
     | NoteAdded
     | PrefixMoved
     | Compacted
+    | ValueChanged
     | Missed
 )
 

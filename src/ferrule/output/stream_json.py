@@ -40,6 +40,7 @@ from ..core.events import (
     TurnEnded,
     TurnStarted,
     UsageReported,
+    ValueChanged,
 )
 from ..core.ids import new_uuid
 from ..core.model import Retrying, StopReason, Thought, Usage
@@ -119,6 +120,7 @@ _Beside: TypeAlias = (
     | HookRan
     | ListChanged
     | PrefixMoved
+    | ValueChanged
     | ResultsAdded
 )
 
@@ -212,7 +214,7 @@ class StreamJson:
                 yield self.line("system", subtype="events_missed", count=count)
             case TurnStarted() | AgentStarted() | ToolStarted() | ToolProgressed() | PermissionDecided():
                 pass
-            case ListChanged() | PrefixMoved() | ResultsAdded():
+            case ListChanged() | PrefixMoved() | ResultsAdded() | ValueChanged():
                 pass
             case _:
                 assert_never(event)

@@ -25,7 +25,7 @@ class NobodyToAsk:
 
     async def approve(self, proposal: Proposal, verdict: Verdict, /) -> Verdict:
         does = "; ".join(describe_touch(touch) for touch in proposal.effects.touches) or "touches nothing"
-        explains = verdict.source in ("rule", "safety", "mode", "classifier") or verdict.needs_confinement is not None
+        explains = verdict.source != "default" or verdict.needs_confinement is not None
         why = f"{verdict.reason}; " if explains else ""
         reason = f"{why}it needs a person's approval ({does}) and nobody is there to give it"
         return Verdict(

@@ -12,7 +12,7 @@ from ..core.model import ModelError, ModelProvider
 from ..host.http.urls import BadUrl
 from .claude_choice import LONG_SUFFIX, PLANNING, ClaudeChoice, choose_claude, is_short
 from .known_models import openai_facts
-from .service_access import KeyHelper, anthropic_keys, chosen_cloud, own_headers
+from .service_access import KeyCommand, anthropic_keys, chosen_cloud, own_headers
 
 if TYPE_CHECKING:
     from ..host.http.http_client import HttpClient
@@ -121,7 +121,7 @@ def _anthropic(
         client=client,
         base_url=base_url.rstrip("/").removesuffix("/v1") or BASE_URL,
         keys=keys,
-        helper=KeyHelper(keys.helper, environ) if keys.helper else None,
+        helper=KeyCommand(keys.helper, environ) if keys.helper else None,
         betas=",".join(choice.betas),
         own=own_headers(environ),
         facts=choice.facts,

@@ -235,6 +235,9 @@ class SdkTool(Tool[dict[str, Any], SdkOutput]):
     def _quick(self) -> QuickCheck | None:
         return quick_check(self._schema)
 
+    def output_schema(self) -> Mapping[str, Any] | None:
+        return self.structured_schema
+
     @cached_property
     def structured_schema(self) -> Mapping[str, Any] | None:
         given = self.definition.output_schema

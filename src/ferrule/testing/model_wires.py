@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, cast
 
 from ..providers.script import ScriptedTurn, fill_found
 from ..providers.scripted import words
@@ -13,19 +13,56 @@ PIECE = 12
 """Characters of a call's JSON in one event."""
 
 
-def anthropic_events(turn: ScriptedTurn, place: int, results: str, model: str) -> Iterator[str]:
-    for event in _anthropic_values(turn, place, results, model):
+def anthropic_frames(
+    turn: ScriptedTurn,
+    place: int,
+    results: str,
+    model: str,
+    *,
+    signature: Callable[[str], str] = lambda text: "signed",
+) -> Iterator[str]:
+    """The Messages API's events; `signature` signs the text of the reasoning."""
+    for event in anthropic_values(turn, place, results, model, signature=signature):
         yield f"event: {event['type']}\ndata: {_json(event)}\n\n"
 
 
-def openai_events(turn: ScriptedTurn, place: int, results: str, model: str) -> Iterator[str]:
-    for chunk in _openai_values(turn, place, results):
-        head = {"id": f"chatcmpl-{place + 1}", "object": "chat.completion.chunk", "created": 0, "model": model}
-        yield f"data: {_json({**head, **chunk})}\n\n"
+def openai_frames(turn: ScriptedTurn, place: int, results: str, model: str) -> Iterator[str]:
+    for chunk in openai_chunks(turn, place, results, model):
+        yield f"data: {_json(chunk)}\n\n"
     yield "data: [DONE]\n\n"
 
 
-def _anthropic_values(turn: ScriptedTurn, place: int, results: str, model: str) -> Iterator[dict[str, Any]]:
+def openai_chunks(turn: ScriptedTurn, place: int, results: str, model: str) -> Iterator[dict[str, Any]]:
+    head = {"id": f"chatcmpl-{place + 1}", "object": "chat.completion.chunk", "created": 0, "model": model}
+    for chunk in _openai_values(turn, place, results):
+        yield {**head, **chunk}
+
+
+def texts_after_answer(messages: Sequence[dict[str, Any]]) -> str:
+    """The text of the messages after the model's last one, in either language."""
+    texts: list[str] = []
+    for message in reversed(messages):
+        if message.get("role") == "assistant":
+            break
+        texts.append("\n".join(_texts(message.get("content"))))
+    return "\n".join(reversed(texts))
+
+
+def _texts(content: Any) -> list[str]:
+    if isinstance(content, str):
+        return [content]
+    if not isinstance(content, list):
+        return []
+    found: list[str] = []
+    for block in cast(list[dict[str, Any]], content):
+        found += [block["text"]] if block.get("type") == "text" else _texts(block.get("content"))
+    return found
+
+
+def anthropic_values(
+    turn: ScriptedTurn, place: int, results: str, model: str, *, signature: Callable[[str], str]
+) -> Iterator[dict[str, Any]]:
+    """The events as JSON, for services that frame them in another way."""
     usage = turn.usage
     before = {
         "input_tokens": usage.input_tokens if usage else 0,
@@ -47,7 +84,7 @@ def _anthropic_values(turn: ScriptedTurn, place: int, results: str, model: str) 
         },
     }
     yield {"type": "ping"}
-    for index, (start, deltas) in enumerate(_anthropic_blocks(turn, place, results)):
+    for index, (start, deltas) in enumerate(_anthropic_blocks(turn, place, results, signature)):
         yield {"type": "content_block_start", "index": index, "content_block": start}
         for delta in deltas:
             yield {"type": "content_block_delta", "index": index, "delta": delta}
@@ -62,12 +99,12 @@ def _anthropic_values(turn: ScriptedTurn, place: int, results: str, model: str) 
 
 
 def _anthropic_blocks(
-    turn: ScriptedTurn, place: int, results: str
+    turn: ScriptedTurn, place: int, results: str, signature: Callable[[str], str]
 ) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
     if turn.thinking:
         pieces = [{"type": "thinking_delta", "thinking": word.text} for word in words(turn.thinking)]
-        signature = {"type": "signature_delta", "signature": f"signature-{place + 1}"}
-        yield {"type": "thinking", "thinking": "", "signature": ""}, [*pieces, signature]
+        signed = {"type": "signature_delta", "signature": signature(turn.thinking)}
+        yield {"type": "thinking", "thinking": "", "signature": ""}, [*pieces, signed]
     if turn.text:
         yield {"type": "text", "text": ""}, [{"type": "text_delta", "text": word.text} for word in words(turn.text)]
     for number, call in enumerate(turn.calls):

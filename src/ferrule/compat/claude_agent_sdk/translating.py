@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
-from ...agents.agent_kinds import AgentKind
+from ...agents.agent_kinds import AgentKind, own_servers, server_names
 from ...providers.model_choice import ModelChoice
 from ...sdk.messages import DeferredToolUse
 from ...sdk.options import Options
@@ -233,9 +233,10 @@ def _schema(options: ClaudeAgentOptions) -> dict[str, Any] | None:
 
 
 def _agent(name: str, given: AgentDefinition) -> AgentKind:
-    for part in ("memory", "mcpServers", "initialPrompt", "effort"):
-        if getattr(given, part):
-            raise NotBuilt(f"`agents.{name}.{part}`: not supported for agents. Leave it out.")
+    if isinstance(given.effort, int):
+        raise NotBuilt(f"`agents.{name}.effort`: a number is not supported for agents. Name a level, such as `high`.")
+    if given.initialPrompt:
+        raise NotBuilt(f"`agents.{name}.initialPrompt`: not supported for agents. Leave it out.")
     if given.permissionMode not in (None, "default", *_NARROWING):
         log.warning("agents.%s: an agent cannot do more than its session; permissionMode is ignored", name)
     return AgentKind(
@@ -248,5 +249,9 @@ def _agent(name: str, given: AgentDefinition) -> AgentKind:
         mode=given.permissionMode if given.permissionMode in _NARROWING else "",
         max_turns=given.maxTurns,
         skills=tuple(given.skills or ()),
+        effort=given.effort,
+        servers=server_names(given.mcpServers),
+        own_servers=own_servers(given.mcpServers),
+        memory=given.memory or "",
         background=given.background or False,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
+import shutil
 import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
@@ -13,9 +14,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from enum import StrEnum
 from io import RawIOBase
+from pathlib import Path
 from typing import TypeAlias, cast
 
 from ...core.values import plain_value
+from ..storage.session_folder import make_private
 
 DESCRIPTORS = "/proc/self/fd"
 CHUNK = 1 << 16
@@ -62,6 +65,23 @@ def find_ripgrep(environment: Mapping[str, str]) -> str | None:
         if os.path.isabs(folder) and os.path.isfile(program) and os.access(program, os.X_OK):
             return program
     return None
+
+
+def offer_ripgrep(environment: Mapping[str, str], folder: Path) -> Mapping[str, str]:
+    """The environment with ripgrep at the end of PATH, through a link in that folder, where PATH has none."""
+    path = environment.get("PATH", os.defpath)
+    program = None if shutil.which("rg", path=path) else find_ripgrep(environment)
+    if program is None:
+        return environment
+    link = folder / "rg"
+    try:
+        make_private(folder)
+        if not (link.is_symlink() and os.readlink(link) == program):
+            link.unlink(missing_ok=True)
+            link.symlink_to(program)
+    except OSError:  # a convenience
+        return environment
+    return {**environment, "PATH": f"{path}{os.pathsep}{folder}"}
 
 
 async def run(program: str, arguments: Sequence[str], *, folder: int, seconds: float, take: Take) -> RipgrepEnding:
