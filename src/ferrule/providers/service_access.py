@@ -63,7 +63,7 @@ def anthropic_keys(environ: Mapping[str, str]) -> AnthropicKeys:
         source = "ANTHROPIC_API_KEY" if api_key else "ANTHROPIC_AUTH_TOKEN"
         return AnthropicKeys(api_key=api_key, bearer=bearer, source=source)
     if helper:
-        return AnthropicKeys(helper=helper, source="apiKeyCommand")
+        return AnthropicKeys(helper=helper, source="apiKeyHelper")
     if oauth:
         return AnthropicKeys(bearer=oauth, source=OAUTH_VARIABLE, betas=(OAUTH_BETA,))
     return AnthropicKeys()
@@ -191,11 +191,11 @@ def _printed_key(command: str, environ: Mapping[str, str]) -> str:
             os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         raise ModelError(
-            f"`apiKeyCommand` gave no key within {HELPER_SECONDS:.0f} seconds. Run it by hand.", "key"
+            f"`apiKeyHelper` gave no key within {HELPER_SECONDS:.0f} seconds. Run it by hand.", "key"
         ) from None
     key = out.decode("utf-8", "replace").strip()
     if process.returncode or not key or not key.isprintable() or not key.isascii():
         said = " ".join(err.decode("utf-8", "replace").split())[:200] or f"exit code {process.returncode}"
         what = said if process.returncode else "what it printed is not a key"
-        raise ModelError(f"`apiKeyCommand` failed: {what}. Run it by hand; it must print the key alone.", "key")
+        raise ModelError(f"`apiKeyHelper` failed: {what}. Run it by hand; it must print the key alone.", "key")
     return key

@@ -28,6 +28,10 @@ __all__ = [
 SERVICES: dict[str, str] = {
     "anthropic": "messages_service:AnthropicService",
     "openai": "chat_service:OpenAiService",
+    "gemini": "gemini_service:GeminiService",
+    "gemini-2.5": "gemini_service:Gemini25Service",
+    "bedrock": "cloud_services:BedrockService",
+    "vertex": "cloud_services:VertexService",
 }
 """Names, and where the class is. One whose module needs an extra package is loaded when it is opened."""
 
