@@ -177,3 +177,32 @@ async def test_a_first_request_loads_nothing_heavy(service: str) -> None:
     assert first.split()[-2:] == (["Usage", "Stopped"] if service == "anthropic" else ["TextDelta", "Stopped"])
     assert not HEAVY & set(loaded.split())
     assert f"ferrule.providers.{'openai_chat' if service == 'anthropic' else 'anthropic'}" not in loaded.split()
+
+
+ONLY_ITS_OWN = """
+import sys
+from ferrule.providers.model_catalog import open_model
+
+open_model(sys.argv[1] + ":sonnet", {
+    "ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k", "GEMINI_API_KEY": "k", "AWS_REGION": "eu-west-1",
+    "ANTHROPIC_VERTEX_PROJECT_ID": "p", "GOOGLE_OAUTH_ACCESS_TOKEN": "t",
+})
+print(*sorted(sys.modules))
+"""
+OWN_MODULES = {
+    "anthropic": {"anthropic", "anthropic_wire"},
+    "gemini": {"gemini", "gemini_wire"},
+    "bedrock": {"bedrock", "anthropic_wire", "aws_signing", "aws_event_stream"},
+    "vertex": {"vertex", "anthropic_wire", "google_tokens"},
+}
+
+
+@requirement("LOOP-1")
+@pytest.mark.parametrize("service", OWN_MODULES)
+def test_a_service_loads_only_its_own_wire_and_no_package(service: str) -> None:
+    done = subprocess.run([sys.executable, "-c", ONLY_ITS_OWN, service], capture_output=True, text=True, check=True)
+
+    loaded = set(done.stdout.split())
+    every = set().union(*OWN_MODULES.values())
+    assert {name for name in every if f"ferrule.providers.{name}" in loaded} == OWN_MODULES[service]
+    assert not {"botocore", "google.auth", "cryptography", "requests", "pydantic"} & loaded

@@ -86,13 +86,21 @@ def open_bedrock(
         bedrock_id(choice.name, region),
         choice,
         client=client,
-        base_url=base_url or f"https://bedrock-runtime.{region}.{_domain(region)}",
+        base_url=base_url or endpoint_of(region),
         headers=(*bearer, *(one for one in own if one[0] != BETA)),
         betas=(*choice.betas, *_betas_of(own)),
         authorization=authorization,
         key_source=key_source,
         retries=retries,
     )
+
+
+def endpoint_of(region: str) -> str:
+    """
+    >>> endpoint_of("eu-west-1"), endpoint_of("cn-north-1")
+    ('https://bedrock-runtime.eu-west-1.amazonaws.com', 'https://bedrock-runtime.cn-north-1.amazonaws.com.cn')
+    """
+    return f"https://bedrock-runtime.{region}.amazonaws.com" + (".cn" if region.startswith("cn-") else "")
 
 
 def bedrock_id(name: str, region: str) -> str:
@@ -119,10 +127,6 @@ def _geography(region: str) -> str:
         return "us-gov"
     part = region.partition("-")[0]
     return part if part in ("us", "eu") else "global"
-
-
-def _domain(region: str) -> str:
-    return "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
 
 
 def _bearer(environ: Mapping[str, str], *, has_own_url: bool) -> tuple[Headers, str]:

@@ -10,6 +10,7 @@ import asyncio
 import base64
 import json
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -226,7 +227,9 @@ def _token_by_google_auth(file: CredentialsFile) -> str:
     except ImportError:
         raise _missing_package(file) from None
     try:
-        found, _ = package.load_credentials_from_file(str(file.path), scopes=[SCOPE])
+        with warnings.catch_warnings():  # it warns of files from elsewhere; this one is of the user's own choosing
+            warnings.simplefilter("ignore", DeprecationWarning)
+            found, _ = package.load_credentials_from_file(str(file.path), scopes=[SCOPE])
         found.refresh(transport.Request())
     except package.exceptions.GoogleAuthError as error:
         raise ModelError(

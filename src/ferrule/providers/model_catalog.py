@@ -68,6 +68,8 @@ def _service_and_name(name: str, environ: Mapping[str, str]) -> tuple[str, str]:
     if colon and service in SERVICES:
         return service, rest
     if cloud := chosen_cloud(environ):
+        if cloud not in SERVICES:
+            raise _unsupported_cloud(cloud)
         return cloud, name
     if speaks_anthropic(environ):
         return "anthropic", name
@@ -163,6 +165,14 @@ def _open_scripted(file: str) -> OpenedModel:
         return ScriptFileModel(load_script(file), f"{SCRIPTED}{file}")
     except BadScript as error:
         raise ModelError(str(error), "request") from None
+
+
+def _unsupported_cloud(cloud: str) -> ModelError:
+    return ModelError(
+        f"CLAUDE_CODE_USE_{cloud.upper()} is set, and this version cannot ask that cloud. Nothing was sent. Unset it, "
+        "or name another service: `--model anthropic:NAME` or `--model openai:NAME`.",
+        "request",
+    )
 
 
 def _no_key(model: str, key: str, url: str) -> ModelError:

@@ -31,8 +31,11 @@ Headers: TypeAlias = tuple[tuple[str, str], ...]
 
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _OF_THE_CONNECTION: Final = frozenset({"connection", "content-length", "transfer-encoding", "te", "upgrade", "trailer"})
-_CLOUDS: Final = {"CLAUDE_CODE_USE_BEDROCK": "bedrock", "CLAUDE_CODE_USE_VERTEX": "vertex"}
-_UNSUPPORTED_CLOUD: Final = "CLAUDE_CODE_USE_FOUNDRY"
+_CLOUDS: Final = {
+    "CLAUDE_CODE_USE_BEDROCK": "bedrock",
+    "CLAUDE_CODE_USE_VERTEX": "vertex",
+    "CLAUDE_CODE_USE_FOUNDRY": "foundry",
+}
 _NO: Final = frozenset({"", "0", "false", "no", "off"})
 
 
@@ -79,20 +82,8 @@ def is_on(environ: Mapping[str, str], variable: str) -> bool:
 
 
 def chosen_cloud(environ: Mapping[str, str]) -> str:
-    """The cloud that requests are meant for: `bedrock`, `vertex`, or empty. They are never sent elsewhere.
-
-    Raises `ModelError` for one that this version does not speak to.
-    """
-    for variable, service in _CLOUDS.items():
-        if is_on(environ, variable):
-            return service
-    if is_on(environ, _UNSUPPORTED_CLOUD):
-        raise ModelError(
-            f"{_UNSUPPORTED_CLOUD} is set, and this version cannot ask Microsoft Foundry. Nothing was sent. Unset it, "
-            "or name another service: `--model anthropic:NAME` or `--model openai:NAME`.",
-            "request",
-        )
-    return ""
+    """The cloud that requests are meant for, and never leave for another: `bedrock`, `vertex`, `foundry`, or empty."""
+    return next((cloud for variable, cloud in _CLOUDS.items() if is_on(environ, variable)), "")
 
 
 def own_headers(environ: Mapping[str, str]) -> Headers:
