@@ -15,7 +15,7 @@ from ..agents.agent_memory import AgentMemory
 from ..agents.launcher import MODEL_VARIABLE, AgentLauncher, AgentParts, PartsFor
 from ..core.events import ListChanged
 from ..core.ids import new_uuid
-from ..core.ports import Approver
+from ..core.ports import Approver, Proposal
 from ..core.state import SessionState
 from ..core.tool import AnyTool
 from ..core.values import named_value
@@ -271,7 +271,14 @@ def _approver(settings: Settings, ground: SessionServices, parts: SessionParts) 
         from ..permissions.suggesting import make_approver
 
         return make_approver(person, ground.rules, ground.state, ground.cwd, TrustStore(settings.state_folder))
-    return approver or NobodyToAsk()
+    return approver or NobodyToAsk(lambda proposal: _suggest(proposal, ground))
+
+
+def _suggest(proposal: Proposal, ground: SessionServices) -> tuple[str, ...]:
+    """Loaded with the first call that is refused."""
+    from ..permissions.suggesting import suggest_for_call
+
+    return suggest_for_call(proposal, ground.rules, ground.cwd)
 
 
 def _hooks(

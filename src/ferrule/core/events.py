@@ -134,6 +134,14 @@ class PermissionDecided:
 
 
 @plain_value
+class HookStarted:
+    event: str
+    name: str
+    id: str
+    """Of this run; `HookRan` has the same."""
+
+
+@plain_value
 class HookRan:
     """A hook has answered, or failed to. `outcome` is its decision in a word: ok, failed, deny, block and so on."""
 
@@ -143,6 +151,7 @@ class HookRan:
     seconds: float
     message: str = ""
     """For the person: what the hook wants said, or what went wrong with it."""
+    id: str = ""
 
 
 @plain_value
@@ -219,6 +228,7 @@ Event: TypeAlias = (
     | ToolStarted
     | ToolProgressed
     | PermissionDecided
+    | HookStarted
     | HookRan
     | ToolFinished
     | ListChanged

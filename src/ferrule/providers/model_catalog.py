@@ -63,6 +63,11 @@ def speaks_anthropic(environ: Mapping[str, str]) -> bool:
     return bool(chosen_cloud(environ) or anthropic_keys(environ)) or _any_of(environ, "ANTHROPIC_BASE_URL")
 
 
+def service_of(name: str, environ: Mapping[str, str]) -> str:
+    """One of `SERVICES`. Raises `ModelError` if none is available."""
+    return _service_and_name(name, environ)[0]
+
+
 def _service_and_name(name: str, environ: Mapping[str, str]) -> tuple[str, str]:
     service, colon, rest = name.partition(":")
     if colon and service in SERVICES:
@@ -75,12 +80,15 @@ def _service_and_name(name: str, environ: Mapping[str, str]) -> tuple[str, str]:
         return "anthropic", name
     if _any_of(environ, "OPENAI_API_KEY", "OPENAI_BASE_URL"):
         return "openai", name
-    if name.startswith("gemini-") or _any_of(environ, "GEMINI_API_KEY", "GOOGLE_API_KEY", "GEMINI_BASE_URL"):
+    if name.startswith(("gemini-", "gemma-")) or (
+        not name and _any_of(environ, "GEMINI_API_KEY", "GOOGLE_API_KEY", "GEMINI_BASE_URL")
+    ):
         return "gemini", name
     if name:  # no service is available, and the error must name the right key
         return "anthropic" if is_short(name) or name.startswith("claude") else "openai", name
     raise ModelError(
-        "No model is configured. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or OPENAI_BASE_URL for a local server; "
+        "No model is configured. Set ANTHROPIC_API_KEY or OPENAI_API_KEY or GEMINI_API_KEY, or OPENAI_BASE_URL for a "
+        "local server; "
         "or play a script with --model scripted:FILE.",
         "key",
     )
