@@ -229,6 +229,19 @@ async def test_an_arn_is_one_part_of_the_path() -> None:
     assert server.requests[0].path.count("/") == 3
 
 
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("AWS_SECRET_ACCESS_KEY", "another"), ("AWS_SESSION_TOKEN", "old"), ("AWS_REGION", "us-west-2")],
+)
+async def test_what_is_signed_in_another_way_is_refused(variable: str, value: str) -> None:
+    async with asked(DONE, **{variable: value}) as (server, model):
+        with pytest.raises(ModelError, match="Check the AWS keys") as caught:
+            await heard(model)
+
+    assert caught.value.kind == "key"
+    assert [refusal.status for refusal in server.refusals] == [403]
+
+
 async def test_a_key_of_bedrock_is_sent_as_it_is() -> None:
     async with asked(DONE, AWS_BEARER_TOKEN_BEDROCK="ABSK-a-key\n") as (server, model):
         assert text_of(await heard(model)) == "Done."
@@ -443,6 +456,14 @@ def test_one_wrong_bit_is_never_taken_for_an_answer(at: int, bit: int) -> None:
 
     assert got == whole[: len(got)]
     assert len(got) < len(whole)
+
+
+def test_a_wrong_length_is_noticed_before_anything_is_waited_for() -> None:
+    spoilt = bytearray(STREAM[:12])
+    spoilt[1] ^= 1
+
+    with pytest.raises(BadFrame, match="checksum of a message's beginning"):
+        EventStreamReader().feed(bytes(spoilt))
 
 
 def test_frames_are_those_that_botocore_reads() -> None:

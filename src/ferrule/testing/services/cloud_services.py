@@ -29,6 +29,8 @@ CREDENTIAL = re.compile(
     r"AWS4-HMAC-SHA256 Credential=(?P<key>[^/]+)/(?P<day>\d{8})/(?P<region>[^/]+)/(?P<service>[^/]+)/aws4_request, "
     r"SignedHeaders=(?P<signed>[a-z0-9;-]+), Signature=[0-9a-f]{64}"
 )
+LATEST_VERSION = "2026-10-21"
+"""What newer clients of Anthropic say in the place of a cloud's own version."""
 LONGEST_SKEW = 300
 MOST_BREAKPOINTS = 4
 
@@ -135,7 +137,8 @@ def signed_request(request: LoggedRequest) -> Refusal | None:
         return _denied("The security token included in the request is invalid.")
     if request.headers.get("x-amz-security-token") != KEYS.token:
         return _denied("The security token included in the request is invalid.")
-    if not {"host", "x-amz-date", "x-amz-security-token"} <= set(found["signed"].split(";")):
+    signed, required = set(found["signed"].split(";")), {"host", "x-amz-date", "x-amz-security-token"}
+    if not required <= signed:
         return _denied("'Host', 'X-Amz-Date' and 'X-Amz-Security-Token' must be signed headers.")
     then = timegm(time.strptime(request.headers["x-amz-date"], "%Y%m%dT%H%M%SZ"))
     if abs(time.time() - then) > LONGEST_SKEW or not request.headers["x-amz-date"].startswith(found["day"]):
@@ -144,7 +147,7 @@ def signed_request(request: LoggedRequest) -> Refusal | None:
         KEYS,
         method=request.method,
         url=Url.parse(f"http://{request.headers['host']}{request.path}"),
-        headers=(),
+        headers=tuple((name, request.headers.get(name, "")) for name in signed - required),
         body=request.raw,
         region=REGION,
         service="bedrock",
@@ -162,12 +165,12 @@ def bedrock_body(request: LoggedRequest) -> Refusal | None:
     for name in request.body.keys() & {"model", "stream", "betas"}:
         said = f"Malformed input request: #: extraneous key [{name}] is not permitted, please reformat your input."
         return aws_error("ValidationException", said)
-    if request.body.get("anthropic_version") != "bedrock-2023-05-31":
+    if request.body.get("anthropic_version") not in ("bedrock-2023-05-31", LATEST_VERSION):
         return aws_error("ValidationException", "anthropic_version: Field required")
     if not isinstance(request.body.get("anthropic_beta", []), list):
         return aws_error("ValidationException", "anthropic_beta: Input should be a valid list")
     found = BEDROCK_PATH.fullmatch(request.plain_path)
-    if found is None or "anthropic" not in found["model"] or ":" in found["model"]:
+    if found is None or "anthropic" not in found["model"]:
         return aws_error("ValidationException", "The provided model identifier is invalid.")
     return None
 
@@ -178,8 +181,10 @@ def vertex_body(request: LoggedRequest) -> Refusal | None:
         return Refusal(401, [{"error": {"code": 401, "message": said, "status": "UNAUTHENTICATED"}}])
     if "model" in request.body:
         return anthropic_error("model: Extra inputs are not permitted")
-    if request.body.get("anthropic_version") != "vertex-2023-10-16" or request.body.get("stream") is not True:
+    if request.body.get("anthropic_version") not in ("vertex-2023-10-16", LATEST_VERSION):
         return anthropic_error("anthropic_version: Field required")
+    if request.body.get("stream") is not True:
+        return anthropic_error("stream: Input should be true")
     return None
 
 
