@@ -217,10 +217,10 @@ def test_the_first_of_another_services_calls_is_marked_where_a_signature_is_dema
     ("model", "asked_for", "config"),
     [
         ("gemini-3.8-flash", {}, {}),
-        ("gemini-3.8-flash", {"thinking_tokens": 2_000}, {"thinkingLevel": "low"}),
-        ("gemini-3.8-flash", {"thinking_tokens": 30_000}, {"thinkingLevel": "high"}),
-        ("gemini-3.8-flash", {"effort": "medium", "thinking_tokens": 1}, {"thinkingLevel": "medium"}),
-        ("gemini-3.8-flash", {"effort": "max"}, {"thinkingLevel": "high"}),
+        ("gemini-3.8-flash", {"thinking_tokens": 2_000}, {"thinkingLevel": "LOW"}),
+        ("gemini-3.8-flash", {"thinking_tokens": 30_000}, {"thinkingLevel": "HIGH"}),
+        ("gemini-3.8-flash", {"effort": "medium", "thinking_tokens": 1}, {"thinkingLevel": "MEDIUM"}),
+        ("gemini-3.8-flash", {"effort": "max"}, {"thinkingLevel": "HIGH"}),
         ("gemini-2.5-flash", {}, {}),
         ("gemini-2.5-flash", {"thinking_tokens": 2_000}, {"thinkingBudget": 2_000}),
         ("gemini-2.5-flash", {"thinking_tokens": 99_000}, {"thinkingBudget": 24_576}),
@@ -245,7 +245,7 @@ def test_a_model_that_does_not_reason_is_not_asked_to() -> None:
 def test_a_short_answer_has_room_for_the_reasoning_that_is_counted_with_it() -> None:
     config = body_of(prompt(), max_tokens=200)["generationConfig"]
 
-    assert config == {"maxOutputTokens": 8_392, "thinkingConfig": {"includeThoughts": True, "thinkingLevel": "low"}}
+    assert config == {"maxOutputTokens": 8_392, "thinkingConfig": {"includeThoughts": True, "thinkingLevel": "LOW"}}
 
 
 def test_schemas_go_as_they_are_and_the_system_prompt_on_its_own() -> None:

@@ -17,7 +17,7 @@ from .service_model import ServiceModel
 
 BASE_URL = "https://generativelanguage.googleapis.com"
 VERSION = "v1beta"
-"""Function calls, schemas as JSON and reasoning are in no other."""
+"""Has had function calls, schemas as JSON and reasoning for longer than the others."""
 DEFAULT_GEMINI = "gemini-3.8-flash"
 KEY_VARIABLES = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
 URL_VARIABLES = ("GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL")

@@ -52,7 +52,7 @@ FOREIGN_SIGNATURE = "skip_thought_signature_validator"
 """What the service documents for calls that it did not write itself."""
 EMPTY: Part = {"text": "(empty)"}
 
-LEVELS = {"low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
+LEVELS = {"low": "LOW", "medium": "MEDIUM", "high": "HIGH", "xhigh": "HIGH", "max": "HIGH"}
 BUDGETS = {"low": 1_024, "medium": 8_192, "high": 24_576, "xhigh": 24_576, "max": 32_768}
 LOW_LEVEL_TOKENS = 4_096
 """Up to so many tokens of reasoning, the low level is what was meant."""
@@ -128,7 +128,7 @@ class GeminiBodies:
         is_quick = bool(request.max_tokens) and (request.max_tokens or 0) <= QUICK_ANSWER
         tokens, effort = request.thinking_tokens, request.effort
         if self._reasoning == "level":
-            level = "low" if (tokens or 0) <= LOW_LEVEL_TOKENS else "high"
+            level = "LOW" if (tokens or 0) <= LOW_LEVEL_TOKENS else "HIGH"
             return {"thinkingLevel": LEVELS[effort] if effort else level} if effort or tokens or is_quick else {}
         least, most = (128, 32_768) if "pro" in self._model else (512, 24_576)
         wanted = tokens or (BUDGETS[effort] if effort else 0)

@@ -17,9 +17,10 @@ from ...providers.script import fill_found
 from ...providers.scripted import words
 from .strict_service import LoggedRequest, PlayedTurn, Refusal, Rule, StrictService, first_refusal, seal
 
-PATH = re.compile(r"/v1beta/models/(?P<model>[^/:]+):streamGenerateContent")
+PATH = re.compile(r"/v1(?:beta)?/models/(?P<model>[^/:]+):streamGenerateContent")
 FIELDS = {"contents", "tools", "toolConfig", "systemInstruction", "generationConfig", "safetySettings", "cachedContent"}
 DECLARATION_FIELDS = {"name", "description", "parameters", "parametersJsonSchema", "response", "responseJsonSchema"}
+DECLARATION_FIELDS |= {"parameters_json_schema"}  # either spelling is taken, and Google's own client uses this one
 DATA_FIELDS = {"text", "inlineData", "functionCall", "functionResponse", "fileData", "executableCode"}
 NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}")
 FINISH = {"end": "STOP", "tool_use": "STOP", "max_tokens": "MAX_TOKENS", "refusal": "SAFETY"}
@@ -141,7 +142,7 @@ def reasoning_amount(request: LoggedRequest) -> Refusal | None:
         return gemini_error("You can only set only one of thinking budget and thinking level.")
     if "thinkingLevel" in config and found and found["model"].startswith("gemini-2"):
         return gemini_error("Thinking level is not supported for this model.")
-    if config.get("thinkingLevel", "low") not in ("minimal", "low", "medium", "high"):
+    if config.get("thinkingLevel", "LOW") not in ("MINIMAL", "LOW", "MEDIUM", "HIGH"):
         return gemini_error("Invalid value at 'generation_config.thinking_config.thinking_level'")
     return None
 
