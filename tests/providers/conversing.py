@@ -1,8 +1,14 @@
-"""A conversation with a model on loopback, as the loop holds it: each answer is kept, each call has its result."""
+"""A conversation with each strict service: what every wire has to pass, whoever answers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
 
 from ferrule.core.calls import ToolCall
 from ferrule.core.content import Block, Text
@@ -14,26 +20,78 @@ from ferrule.core.model import (
     ModelProvider,
     Request,
     ResultTurn,
+    Stopped,
     TextDelta,
     ThoughtReady,
     ToolResult,
     Turn,
     UserTurn,
 )
+from ferrule.host.http.http_client import HttpClient
+from ferrule.providers.model_catalog import open_model
+from ferrule.providers.retry import Retries
+from ferrule.testing.model_server import ModelServer
+from ferrule.testing.services import SERVICES, StrictService, open_service
 from tests.providers.hearing import heard, tools
 
+ROOM = 200_000
+"""Tokens: more than any conversation here has."""
+SYSTEM = "You help."
 
-def turn_of(events: Iterable[ModelEvent]) -> AssistantTurn:
-    """The turn that the loop makes of the events of one message."""
+
+def every_service(failing: Mapping[str, str] | None = None) -> pytest.MarkDecorator:
+    """Each service by name. One that fails for a known finding must be taken off the list when it passes."""
+    known = failing or {}
+    params = [
+        pytest.param(name, marks=pytest.mark.xfail(strict=True, reason=known[name])) if name in known else name
+        for name in SERVICES
+    ]
+    return pytest.mark.parametrize("name", params)
+
+
+@dataclass
+class Conversation:
+    """Asks until there are no more calls, as the loop does; answers each call with `reply`."""
+
+    service: StrictService
+    server: ModelServer
+    model: ModelProvider
+    history: list[Turn] = field(default_factory=list[Turn])
+    events: list[ModelEvent] = field(default_factory=list[ModelEvent])
+
+    async def say(self, *prompt: Block | str, reply: Callable[[ToolCall], tuple[Block, ...]], note: str = "") -> str:
+        """The words of the last message; `note` follows the results, as the engine's notes do."""
+        blocks = tuple(Text(block) if isinstance(block, str) else block for block in prompt)
+        self.history.append(UserTurn(blocks))
+        while True:
+            request = Request(self.history, tools(2), 2, SYSTEM, max_tokens=8000, thinking_tokens=2000)
+            events = await heard(self.model, request)
+            self.events += events
+            turn = turn_of(events)
+            self.history.append(turn)
+            if not turn.calls:
+                return turn.text
+            results = tuple(ToolResult(call.id, reply(call), is_error=False) for call in turn.calls)
+            self.history.append(ResultTurn(results, (note,) if note else ()))
+
+    def check(self) -> None:
+        """Nothing is refused twice: what a service does not take is learned at once, if it was not known."""
+        bodies = [json.dumps(refusal.body) for refusal in self.server.refusals]
+        assert len(set(bodies)) == len(bodies) <= 2, bodies
+
+
+def turn_of(events: list[ModelEvent]) -> AssistantTurn:
+    """What the loop keeps of a message."""
+    assert isinstance(events[-1], Stopped), events[-1]
     parts: list[AssistantPart] = []
     for event in events:
         match event:
+            case ThoughtReady(thought):
+                parts.append(thought)
             case TextDelta(text) if parts and isinstance(parts[-1], Text):
                 parts[-1] = Text(parts[-1].text + text)
             case TextDelta(text):
                 parts.append(Text(text))
-            case ThoughtReady(thought):
-                parts.append(thought)
             case CallReady(call):
                 parts.append(call)
             case _:
@@ -41,24 +99,29 @@ def turn_of(events: Iterable[ModelEvent]) -> AssistantTurn:
     return AssistantTurn(tuple(parts))
 
 
-def results_for(calls: Sequence[ToolCall], *contents: tuple[Block, ...], notes: tuple[str, ...] = ()) -> ResultTurn:
-    """In the order of the calls; the last content stands for those that have none."""
-    shown = [contents[min(at, len(contents) - 1)] if contents else (Text("done"),) for at in range(len(calls))]
-    return ResultTurn(
-        tuple(ToolResult(call.id, content, is_error=False) for call, content in zip(calls, shown, strict=True)), notes
-    )
+@asynccontextmanager
+async def conversing(
+    name: str, *turns: Mapping[str, Any], window: int = ROOM, retries: Retries | None = None
+) -> AsyncGenerator[Conversation]:
+    service = open_service(name, window=window)
+    async with ModelServer.playing({"turns": list(turns)}, service=service) as server, HttpClient({}) as client:
+        model = open_model(service.model, server.environ, client=client, retries=retries or AT_ONCE)
+        yield Conversation(service, server, model)
 
 
-async def converse(model: ModelProvider, history: list[Turn], *, rounds: int = 10) -> list[Turn]:
-    """Goes on until the model calls nothing more."""
-    for _ in range(rounds):
-        turn = turn_of(await heard(model, Request(history, tools(3), system="Be brief.")))
-        history.append(turn)
-        if not turn.calls:
-            return history
-        history.append(results_for(turn.calls))
-    raise AssertionError("the model never stopped calling")
+async def _no_pause(seconds: float) -> None:
+    """A test does not wait."""
 
 
-def prompt(text: str = "go") -> list[Turn]:
-    return [UserTurn.saying(text)]
+AT_ONCE = Retries(sleep=_no_pause)
+
+
+def texts_sent(body: Any) -> list[str]:
+    """All texts in a request, wherever the format has them."""
+    if isinstance(body, str):
+        return [body]
+    if isinstance(body, Mapping):
+        return [text for value in body.values() for text in texts_sent(value)]
+    if isinstance(body, list):
+        return [text for value in body for text in texts_sent(value)]
+    return []

@@ -39,8 +39,8 @@ from ferrule.providers.sse import ServerSentEvent
 from ferrule.testing.model_server import ModelServer
 from ferrule.testing.services import PlayedTurn, open_service
 from ferrule.testing.services.cloud_services import CHUNK_HEADERS, KEYS, REGION, BedrockService, encode_frame
-from tests.providers.conversing import converse, prompt
 from tests.providers.hearing import SERVICE, heard, heard_until_error, long_history, text_of, tools
+from tests.providers.rounds import converse, prompt
 from tests.requirement import requirement
 
 VECTORS = json.loads((Path(__file__).parent / "aws_sigv4_vectors.json").read_text(encoding="utf-8"))["vectors"]
@@ -378,6 +378,7 @@ class Failing(BedrockService):
     """Sends an exception in the midst of the stream."""
 
     def __init__(self, kind: str, after: int) -> None:
+        super().__init__()
         self._kind = kind
         self._after = after
 
@@ -446,7 +447,7 @@ def test_frames_may_be_cut_anywhere(cuts: list[int]) -> None:
 def test_one_wrong_bit_is_never_taken_for_an_answer(at: int, bit: int) -> None:
     spoilt = bytearray(STREAM)
     spoilt[at] ^= 1 << bit
-    whole = EventStreamReader().feed(STREAM)
+    whole = list(EventStreamReader().feed(STREAM))
 
     got: list[ServerSentEvent] = []
     reader = EventStreamReader()
@@ -463,7 +464,7 @@ def test_a_wrong_length_is_noticed_before_anything_is_waited_for() -> None:
     spoilt[1] ^= 1
 
     with pytest.raises(BadFrame, match="checksum of a message's beginning"):
-        EventStreamReader().feed(bytes(spoilt))
+        list(EventStreamReader().feed(bytes(spoilt)))
 
 
 def test_frames_are_those_that_botocore_reads() -> None:
@@ -500,8 +501,8 @@ def test_events_that_are_not_pieces_are_passed_over_and_errors_are_told() -> Non
     initial = encode_frame({":message-type": "event", ":event-type": "initial-response"}, b"{}")
     error = encode_frame({":message-type": "error", ":error-code": "x", ":error-message": "why"}, b"")
 
-    assert reader.feed(initial) == []
-    assert json.loads(reader.feed(error)[0].data)["error"] == {"type": "api_error", "message": "why"}
+    assert list(reader.feed(initial)) == []
+    assert json.loads(next(reader.feed(error)).data)["error"] == {"type": "api_error", "message": "why"}
 
 
 async def test_a_message_stop_ends_the_answer() -> None:

@@ -42,8 +42,9 @@ from ferrule.providers.service_errors import ServiceAddress, Trouble
 from ferrule.providers.sse import ServerSentEvent
 from ferrule.testing.model_server import ModelServer
 from ferrule.testing.services import open_service
-from tests.providers.conversing import converse, prompt, results_for, turn_of
+from tests.providers.conversing import turn_of
 from tests.providers.hearing import PAPER, PICTURE, calls_of, heard, heard_until_error, long_history, text_of, tools
+from tests.providers.rounds import converse, prompt, results_for
 from tests.requirement import requirement
 
 SERVICE = ServiceAddress(

@@ -24,8 +24,8 @@ from ferrule.providers.retry import Retries
 from ferrule.testing.model_server import ModelServer
 from ferrule.testing.services import LoggedRequest, open_service
 from ferrule.testing.services.cloud_services import VertexService
-from tests.providers.conversing import converse, prompt
 from tests.providers.hearing import heard, heard_until_error, text_of, tools
+from tests.providers.rounds import converse, prompt
 from tests.requirement import requirement
 
 DONE = {
@@ -60,6 +60,7 @@ class WithTokens(VertexService):
     """Gives tokens as well, and keeps what it was asked for."""
 
     def __init__(self, *answers: dict[str, Any]) -> None:
+        super().__init__()
         self.forms: list[dict[str, list[str]]] = []
         self.asked: list[LoggedRequest] = []
         self._answers = list(answers)

@@ -7,6 +7,7 @@ import binascii
 import json
 import struct
 import zlib
+from collections.abc import Iterator
 from typing import Any, Final
 
 from ..core.values import plain_value
@@ -42,15 +43,14 @@ class EventStreamReader:
     def __init__(self) -> None:
         self._rest = bytearray()
 
-    def feed(self, chunk: bytes, /) -> list[ServerSentEvent]:
+    def feed(self, chunk: bytes, /) -> Iterator[ServerSentEvent]:
+        """What came before a message that cannot be read is given first."""
         self._rest += chunk
-        events: list[ServerSentEvent] = []
         while (length := self._next_length()) is not None:
             data = bytes(self._rest[:length])
             del self._rest[:length]
             if (event := read_event(parse_frame(data))) is not None:
-                events.append(event)
-        return events
+                yield event
 
     def end(self) -> list[ServerSentEvent]:
         """A message without its end has no checksum, so nothing of it can be used."""

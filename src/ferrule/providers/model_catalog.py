@@ -6,12 +6,14 @@ Only the requested kind of model is imported: each adds some milliseconds to a s
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from ..core.model import ModelError, ModelProvider
 from ..host.http.urls import BadUrl
 from .claude_choice import LONG_SUFFIX, PLANNING, ClaudeChoice, choose_claude, is_short
 from .known_models import openai_facts
+from .model_choice import OPENAI_VARIABLES
 from .service_access import KeyCommand, anthropic_keys, chosen_cloud, own_headers
 
 if TYPE_CHECKING:
@@ -78,7 +80,7 @@ def _service_and_name(name: str, environ: Mapping[str, str]) -> tuple[str, str]:
         return cloud, name
     if speaks_anthropic(environ):
         return "anthropic", name
-    if _any_of(environ, "OPENAI_API_KEY", "OPENAI_BASE_URL"):
+    if _any_of(environ, *OPENAI_VARIABLES):
         return "openai", name
     if name.startswith(("gemini-", "gemma-")) or (
         not name and _any_of(environ, "GEMINI_API_KEY", "GOOGLE_API_KEY", "GEMINI_BASE_URL")
@@ -150,20 +152,18 @@ def _gemini(model: str, environ: Mapping[str, str], client: HttpClient, retries:
 
 
 def _openai(model: str, environ: Mapping[str, str], client: HttpClient, retries: Retries | None) -> OpenedModel:
-    from .openai_chat import BASE_URL, OpenAiModel
+    from .openai_address import find_openai
 
     model = model or DEFAULT_OPENAI
-    api_key, base_url = _value(environ, "OPENAI_API_KEY"), _value(environ, "OPENAI_BASE_URL")
-    if not (api_key or base_url):
-        raise _no_key(model, "OPENAI_API_KEY", "OPENAI_BASE_URL")
-    return OpenAiModel(
-        model,
-        client=client,
-        base_url=_with_path(base_url) if base_url else BASE_URL,
-        api_key=api_key,
-        facts=openai_facts(model),
-        retries=retries,
-    )
+    access, facts = find_openai(model, environ), openai_facts(model)
+    if access.service.wire == "chat":
+        from .openai_chat import OpenAiModel
+
+        return OpenAiModel(access, client=client, facts=facts, retries=retries)
+    from .openai_responses import OpenAiResponsesModel
+
+    facts = replace(facts, takes_documents=facts.takes_images)
+    return OpenAiResponsesModel(access, client=client, facts=facts, retries=retries)
 
 
 def _open_scripted(file: str) -> OpenedModel:
@@ -187,12 +187,6 @@ def _no_key(model: str, key: str, url: str) -> ModelError:
     return ModelError(
         f"No API key is set for {model}. Set {key}, or {url} for a service that does not need one.", "key"
     )
-
-
-def _with_path(base_url: str) -> str:
-    """All local servers have their API below /v1, and users forget it."""
-    _, _, rest = base_url.partition("://")
-    return base_url if "/" in rest.rstrip("/") else f"{base_url.rstrip('/')}/v1"
 
 
 def _any_of(environ: Mapping[str, str], *names: str) -> bool:

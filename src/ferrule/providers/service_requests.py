@@ -105,7 +105,7 @@ class BadFrame(ValueError):
 class FrameReader(Protocol):
     """Finds the events in the bytes of an answer, which may be cut anywhere. Raises `BadFrame`."""
 
-    def feed(self, chunk: bytes, /) -> list[ServerSentEvent]: ...
+    def feed(self, chunk: bytes, /) -> Iterable[ServerSentEvent]: ...
 
     def end(self) -> list[ServerSentEvent]:
         """An event that lacks only its end."""
@@ -174,13 +174,12 @@ class Pieces:
             self._object += chunk
             return
         try:
-            events = self._stream.feed(chunk)
+            for event in self._stream.feed(chunk):
+                if self._reader.is_over:
+                    return  # whatever follows does not belong to this message
+                yield from self._reader.event(event)
         except BadFrame as error:
             raise unreadable(self._service, str(error)) from None
-        for event in events:
-            if self._reader.is_over:
-                return  # whatever follows does not belong to this message
-            yield from self._reader.event(event)
 
     def end(self) -> Iterator[ModelEvent]:
         if self._object is not None:

@@ -16,21 +16,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self, cast
+from typing import IO, Any, Self
 
 from ..core.model import ModelError
-from ..providers.script import FOUND, BadScript, Script, ScriptedFault, ScriptedTurn, check_script, load_script
-from .model_wires import anthropic_frames, openai_frames, texts_after_answer
+from ..providers.script import FOUND, BadScript, Script, ScriptedFault, check_script, load_script
+from .model_wires import anthropic_frames, openai_frames, responses_frames, texts_after_answer
 from .services.strict_service import LoggedRequest, PlayedTurn, Refusal, StrictService
 
 READ_AHEAD = 1 << 24
 """A long conversation is read in few rounds, so that a benchmark measures the client."""
+FRAMES = {"/messages": anthropic_frames, "/chat/completions": openai_frames, "/responses": responses_frames}
+"""How a turn is streamed, by the end of the request's path."""
 KINDS = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "not_found_error"}
 LATER_KINDS = {429: "rate_limit_error", 529: "overloaded_error"}
 
 
 class _AnyService(StrictService):
-    """Speaks the two oldest languages, by the path of the request, and takes whatever comes."""
+    """Speaks the three oldest languages, by the path of the request, and takes whatever comes."""
 
     name = "any"
     model = "anthropic:any"
@@ -39,21 +41,25 @@ class _AnyService(StrictService):
         return {"ANTHROPIC_BASE_URL": url, "OPENAI_BASE_URL": url}
 
     def converses(self, request: LoggedRequest) -> bool:
-        return request.plain_path.endswith(("/messages", "/chat/completions"))
+        return request.plain_path.endswith(tuple(FRAMES))
 
     def refuse(self, request: LoggedRequest) -> Refusal | None:
         return None
 
+    def overflow(self, tokens: int, window: int) -> Refusal:
+        return Refusal(400, _error("invalid_request_error", f"prompt is too long: {tokens} tokens > {window} maximum"))
+
     def events(self, played: PlayedTurn) -> Iterator[bytes]:
-        frames = anthropic_frames if played.request.plain_path.endswith("/messages") else openai_frames
+        frames = next(one for end, one in FRAMES.items() if played.request.plain_path.endswith(end))
         return (frame.encode() for frame in frames(played.turn, played.place, played.results, "scripted"))
 
     def results(self, request: LoggedRequest) -> str:
-        return texts_after_answer(cast(list[dict[str, Any]], request.body.get("messages", [])))
+        items: list[dict[str, Any]] = request.body.get("messages") or request.body.get("input") or []
+        return texts_after_answer(items)
 
 
 class ModelServer:
-    """Each request gets the next turn. Takes any request in both languages, unless `service` is stricter."""
+    """Each request gets the next turn. Takes any request in three languages, unless `service` is stricter."""
 
     def __init__(
         self,
@@ -68,7 +74,7 @@ class ModelServer:
 
         `arrived` is called for each request, numbered from 1, as soon as it is complete.
         """
-        self._turns: list[ScriptedTurn] = script.turns
+        self.script = script
         self._service = service or _AnyService()
         self._log = log
         self._keep = keep
@@ -80,6 +86,8 @@ class ModelServer:
         self.requests: list[LoggedRequest] = []
         self.refusals: list[Refusal] = []
         """What the service itself refused, in this order; none where a client is as it should be."""
+        self.accepted: list[LoggedRequest] = []
+        """The requests that got a turn, or the fault in its place."""
         self.connections = 0
 
     @classmethod
@@ -153,12 +161,13 @@ class ModelServer:
         elif refusal := self._refusal(request):
             self.refusals.append(refusal)
             await _refuse(writer, refusal)
-        elif self._next >= len(self._turns):
-            words = f"The script has {len(self._turns)} turns and was asked for one more."
+        elif self._next >= len(self.script.turns):
+            words = f"The script has {len(self.script.turns)} turns and was asked for one more."
             await _refuse(writer, Refusal(400, _error("invalid_request_error", words)))
         else:
             place = self._next
             self._next += 1
+            self.accepted += [request] if self._keep else []
             await self._play(place, request, writer)
 
     async def _describe(self, request: LoggedRequest, writer: asyncio.StreamWriter) -> None:
@@ -174,7 +183,7 @@ class ModelServer:
             return Refusal(400, _error("invalid_request_error", "We could not parse the JSON body of your request."))
 
     async def _play(self, place: int, request: LoggedRequest, writer: asyncio.StreamWriter) -> None:
-        turn = self._turns[place]
+        turn = self.script.turns[place]
         fault = turn.fault or ScriptedFault()
         if fault.close:
             writer.close()

@@ -10,13 +10,12 @@ import time
 import zlib
 from calendar import timegm
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, cast
+from typing import ClassVar
 
 from ...host.http.urls import Url
 from ...providers.aws_signing import AwsKeys, sign_request
-from ..model_wires import anthropic_frames, anthropic_values, texts_after_answer
-from .messages_service import answered_uses, anthropic_error, unchanged_thoughts
-from .strict_service import LoggedRequest, PlayedTurn, Refusal, Rule, StrictService, first_refusal, seal
+from .messages_service import MESSAGE_RULES, AnthropicService, anthropic_error
+from .strict_service import LoggedRequest, PlayedTurn, Refusal, first_refusal
 
 KEYS = AwsKeys(key_id="ASIAEXAMPLE", secret="a+secret/key", token="a-session-token==")
 REGION = "eu-west-1"
@@ -32,17 +31,15 @@ CREDENTIAL = re.compile(
 LATEST_VERSION = "2026-10-21"
 """What newer clients of Anthropic say in the place of a cloud's own version."""
 LONGEST_SKEW = 300
-MOST_BREAKPOINTS = 4
 
 
-class BedrockService(StrictService):
+class BedrockService(AnthropicService):
     """bedrock-runtime.REGION.amazonaws.com."""
 
-    name: ClassVar[str] = "bedrock"
-    model: ClassVar[str] = "bedrock:claude-sonnet-4-5"
+    name = "bedrock"
+    model = "bedrock:claude-sonnet-4-5"
     content_type: ClassVar[str] = "application/vnd.amazon.eventstream"
     garbage: ClassVar[bytes] = b"\x00\x00\x00\x20\x00\x00\x00\x00not a frame"
-    rules: ClassVar[tuple[Rule, ...]] = ()
 
     def environ(self, url: str) -> dict[str, str]:
         return {
@@ -54,31 +51,29 @@ class BedrockService(StrictService):
         }
 
     def converses(self, request: LoggedRequest) -> bool:
-        return BEDROCK_PATH.fullmatch(request.plain_path) is not None
+        return BEDROCK_PATH.fullmatch(request.plain_path) is not None and request.method == "POST"
 
     def refuse(self, request: LoggedRequest) -> Refusal | None:
-        refusal = signed_request(request) or bedrock_body(request)
-        if refusal is not None:
+        if refusal := first_refusal((signed_request, bedrock_body, self.refuse_length), request):
             return refusal
-        shared: tuple[Rule, ...] = (answered_uses, unchanged_thoughts, few_breakpoints, *self.rules)
-        refusal = first_refusal(shared, request)
+        refusal = first_refusal((*MESSAGE_RULES, *self.rules), request)
         return aws_error("ValidationException", refusal.body["error"]["message"]) if refusal else None
 
+    def overflow(self, tokens: int, window: int) -> Refusal:
+        said = f"prompt is too long: {tokens} tokens > {window} maximum"
+        return aws_error("ValidationException", f"The model returned the following errors: {said}")
+
     def events(self, played: PlayedTurn) -> Iterator[bytes]:
-        for value in anthropic_values(played.turn, played.place, played.results, "scripted", signature=seal):
+        for value in self.values(played):
             piece = base64.b64encode(json.dumps(value).encode()).decode()
             yield encode_frame(CHUNK_HEADERS, json.dumps({"bytes": piece, "p": "abcdef"}).encode())
 
-    def results(self, request: LoggedRequest) -> str:
-        return texts_after_answer(cast(list[dict[str, Any]], request.body.get("messages") or []))
 
-
-class VertexService(StrictService):
+class VertexService(AnthropicService):
     """REGION-aiplatform.googleapis.com."""
 
-    name: ClassVar[str] = "vertex"
-    model: ClassVar[str] = "vertex:claude-sonnet-4-5"
-    rules: ClassVar[tuple[Rule, ...]] = ()
+    name = "vertex"
+    model = "vertex:claude-sonnet-4-5"
 
     def environ(self, url: str) -> dict[str, str]:
         return {
@@ -89,18 +84,10 @@ class VertexService(StrictService):
         }
 
     def converses(self, request: LoggedRequest) -> bool:
-        return VERTEX_PATH.fullmatch(request.plain_path) is not None
+        return VERTEX_PATH.fullmatch(request.plain_path) is not None and request.method == "POST"
 
     def refuse(self, request: LoggedRequest) -> Refusal | None:
-        shared: tuple[Rule, ...] = (vertex_body, answered_uses, unchanged_thoughts, few_breakpoints, *self.rules)
-        return first_refusal(shared, request)
-
-    def events(self, played: PlayedTurn) -> Iterator[bytes]:
-        for frame in anthropic_frames(played.turn, played.place, played.results, "scripted", signature=seal):
-            yield frame.encode()
-
-    def results(self, request: LoggedRequest) -> str:
-        return texts_after_answer(cast(list[dict[str, Any]], request.body.get("messages") or []))
+        return first_refusal((vertex_body, *MESSAGE_RULES, *self.rules, self.refuse_length), request)
 
 
 CHUNK_HEADERS: Mapping[str, str] = {
@@ -185,11 +172,4 @@ def vertex_body(request: LoggedRequest) -> Refusal | None:
         return anthropic_error("anthropic_version: Field required")
     if request.body.get("stream") is not True:
         return anthropic_error("stream: Input should be true")
-    return None
-
-
-def few_breakpoints(request: LoggedRequest) -> Refusal | None:
-    count = request.raw.count(b'"cache_control"')
-    if count > MOST_BREAKPOINTS:
-        return anthropic_error(f"A maximum of 4 blocks with cache_control may be provided. Found {count}.")
     return None

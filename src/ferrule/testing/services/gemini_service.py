@@ -19,8 +19,8 @@ from .strict_service import LoggedRequest, PlayedTurn, Refusal, Rule, StrictServ
 
 PATH = re.compile(r"/v1(?:beta)?/models/(?P<model>[^/:]+):streamGenerateContent")
 FIELDS = {"contents", "tools", "toolConfig", "systemInstruction", "generationConfig", "safetySettings", "cachedContent"}
-DECLARATION_FIELDS = {"name", "description", "parameters", "parametersJsonSchema", "response", "responseJsonSchema"}
-DECLARATION_FIELDS |= {"parameters_json_schema"}  # either spelling is taken, and Google's own client uses this one
+DECLARATION_FIELDS = {"name", "description", "parameters", "parametersJsonSchema", "parameters_json_schema"}
+"""Either spelling is taken, and Google's own client uses both."""
 DATA_FIELDS = {"text", "inlineData", "functionCall", "functionResponse", "fileData", "executableCode"}
 NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}")
 FINISH = {"end": "STOP", "tool_use": "STOP", "max_tokens": "MAX_TOKENS", "refusal": "SAFETY"}
@@ -44,7 +44,13 @@ class GeminiService(StrictService):
     def refuse(self, request: LoggedRequest) -> Refusal | None:
         signed: tuple[Rule, ...] = (own_signatures, signed_calls) if self.signs else ()
         shared: tuple[Rule, ...] = (with_key, known_fields, declared_functions, reasoning_amount)
-        return first_refusal((*shared, whole_parts, answered_functions, *signed, *self.rules), request)
+        return first_refusal(
+            (*shared, whole_parts, answered_functions, *signed, self.refuse_length, *self.rules), request
+        )
+
+    def overflow(self, tokens: int, window: int) -> Refusal:
+        said = f"The input token count ({tokens}) exceeds the maximum number of tokens allowed ({window})."
+        return gemini_error(said)
 
     def events(self, played: PlayedTurn) -> Iterator[bytes]:
         for chunk in self.chunks(played):

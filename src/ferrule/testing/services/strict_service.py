@@ -7,14 +7,20 @@ A service keeps no state. What it wants back from a client (a signature, reasoni
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias, cast
 
 from ...providers.script import ScriptedTurn
+
+BYTES_PER_TOKEN: Final = 4
+TOKENS_PER_PICTURE: Final = 1600
+DATA: Final = re.compile(rb"[A-Za-z0-9+/=]{4096,}")
+"""Bytes of a picture or document in base64."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +81,10 @@ class StrictService(ABC):
     garbage: ClassVar[bytes] = b"data: {this is not JSON\n\n"
     """What a scripted fault sends in place of an event."""
 
+    def __init__(self, *, window: int | None = None) -> None:
+        """A request of more tokens than `window` is too long, by `count_tokens`."""
+        self.window = window
+
     @abstractmethod
     def environ(self, url: str) -> dict[str, str]:
         """The variables with which Ferrule asks this service at the URL of the model server."""
@@ -95,9 +105,24 @@ class StrictService(ABC):
     def results(self, request: LoggedRequest) -> str:
         """The text of the results after the model's last message."""
 
+    @abstractmethod
+    def overflow(self, tokens: int, window: int) -> Refusal:
+        """How the vendor says that a request of so many tokens is too long."""
+
+    def refuse_length(self, request: LoggedRequest) -> Refusal | None:
+        """A rule."""
+        tokens = count_tokens(request)
+        return self.overflow(tokens, self.window) if self.window is not None and tokens > self.window else None
+
     def describe(self, request: LoggedRequest) -> Any:
         """The JSON for a path that is about models, such as `/v1/models`; `None` where there is no such path."""
         return None
+
+
+def count_tokens(request: LoggedRequest) -> int:
+    """An estimate: four bytes each, and for pictures and documents as many as a large picture has."""
+    text, count = DATA.subn(b"", request.raw)
+    return len(text) // BYTES_PER_TOKEN + count * TOKENS_PER_PICTURE
 
 
 def first_refusal(rules: Iterator[Rule] | tuple[Rule, ...], request: LoggedRequest) -> Refusal | None:
@@ -107,3 +132,16 @@ def first_refusal(rules: Iterator[Rule] | tuple[Rule, ...], request: LoggedReque
 def seal(*content: Any) -> str:
     """A signature of what was sent: whoever sends back something else, or nothing, is refused."""
     return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
+
+
+def dig(value: Any, *names: str) -> Any:
+    """What is below these keys; `None` where one is missing.
+
+    >>> dig({"a": {"b": 1}}, "a", "b"), dig({"a": None}, "a", "b")
+    (1, None)
+    """
+    for name in names:
+        if not isinstance(value, dict):
+            return None
+        value = cast(dict[str, Any], value).get(name)
+    return value
