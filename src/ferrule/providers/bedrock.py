@@ -11,7 +11,7 @@ from ..host.http.urls import Url
 from .anthropic_wire import AnthropicBodies, AnthropicReader
 from .aws_event_stream import EventStreamReader
 from .aws_signing import KEY_VARIABLE, AwsSignature, find_region, keys_of_environment
-from .claude_choice import ClaudeChoice, dated_name
+from .claude_choice import ClaudeChoice, with_date
 from .retry import Retries
 from .service_access import BETA, Headers, RequestAuthorization, is_on, own_headers
 from .service_errors import ServiceAddress
@@ -113,7 +113,7 @@ def bedrock_id(name: str, region: str) -> str:
     """
     if not name.startswith("claude-") or ":" in name or "/" in name:
         return name
-    dated = dated_name(name, "-")
+    dated = with_date(name, "-")
     if dated[-8:].isdecimal():
         dated += "-v1:0"
     elif dated == "claude-opus-4-6":

@@ -14,7 +14,7 @@ from ..host.http.urls import BadUrl
 from .claude_choice import LONG_SUFFIX, PLANNING, ClaudeChoice, choose_claude, is_short
 from .known_models import openai_facts
 from .model_choice import OPENAI_VARIABLES
-from .service_access import KeyCommand, anthropic_keys, chosen_cloud, own_headers
+from .service_access import KeyCommand, anthropic_keys, cloud_of, own_headers
 
 if TYPE_CHECKING:
     from ..host.http.http_client import HttpClient
@@ -62,7 +62,7 @@ def open_model(
 
 def speaks_anthropic(environ: Mapping[str, str]) -> bool:
     """Whether a bare name goes to the Anthropic API, a compatible service, or a cloud that has Claude."""
-    return bool(chosen_cloud(environ) or anthropic_keys(environ)) or _any_of(environ, "ANTHROPIC_BASE_URL")
+    return bool(cloud_of(environ) or anthropic_keys(environ)) or _any_of(environ, "ANTHROPIC_BASE_URL")
 
 
 def service_of(name: str, environ: Mapping[str, str]) -> str:
@@ -74,7 +74,7 @@ def _service_and_name(name: str, environ: Mapping[str, str]) -> tuple[str, str]:
     service, colon, rest = name.partition(":")
     if colon and service in SERVICES:
         return service, rest
-    if cloud := chosen_cloud(environ):
+    if cloud := cloud_of(environ):
         if cloud not in SERVICES:
             raise _unsupported_cloud(cloud)
         return cloud, name
@@ -99,7 +99,7 @@ def _service_and_name(name: str, environ: Mapping[str, str]) -> tuple[str, str]:
 def _claude(
     service: str, model: str, environ: Mapping[str, str], client: HttpClient, retries: Retries | None
 ) -> OpenedModel:
-    def opened(name: str) -> ServiceModel:
+    def open_one(name: str) -> ServiceModel:
         choice = choose_claude(name, environ)
         if service == "bedrock":
             from .bedrock import open_bedrock
@@ -113,11 +113,11 @@ def _claude(
 
     bare = model.removesuffix(LONG_SUFFIX)
     if bare != PLANNING:
-        return opened(model)
+        return open_one(model)
     from .asked_model import PlanningModel
 
     suffix = model[len(bare) :]
-    return PlanningModel(opened(f"opus{suffix}"), opened(f"sonnet{suffix}"))
+    return PlanningModel(open_one(f"opus{suffix}"), open_one(f"sonnet{suffix}"))
 
 
 def _anthropic(

@@ -81,7 +81,7 @@ def is_on(environ: Mapping[str, str], variable: str) -> bool:
     return environ.get(variable, "").strip().lower() not in _NO
 
 
-def chosen_cloud(environ: Mapping[str, str]) -> str:
+def cloud_of(environ: Mapping[str, str]) -> str:
     """The cloud that requests are meant for, and never leave for another: `bedrock`, `vertex`, `foundry`, or empty."""
     return next((cloud for variable, cloud in _CLOUDS.items() if is_on(environ, variable)), "")
 

@@ -11,7 +11,7 @@ from ..core.model import ModelError
 from ..host.http.http_client import HttpClient
 from ..host.http.urls import Url
 from .anthropic_wire import AnthropicBodies, AnthropicReader
-from .claude_choice import ClaudeChoice, dated_name
+from .claude_choice import ClaudeChoice, with_date
 from .google_tokens import FILE_VARIABLE, TOKEN_VARIABLES, CredentialsFile, GoogleToken, find_credentials_file
 from .retry import Retries
 from .service_access import BETA, Headers, RequestAuthorization, is_on, own_headers, with_own_headers
@@ -89,7 +89,7 @@ def open_vertex(
     if is_skipped and base_url and (token := environ.get("ANTHROPIC_AUTH_TOKEN", "").strip()):
         headers = with_own_headers((("authorization", f"Bearer {token}"),), headers)
     return VertexModel(
-        dated_name(choice.name, "@"),
+        with_date(choice.name, "@"),
         choice,
         client=client,
         base_url=_with_version(base_url) if base_url else _base_url(region),

@@ -11,7 +11,7 @@ from ..core.model import FailureKind, ModelError, ModelEvent, ModelFacts, ModelP
 from ..providers.claude_choice import is_short
 from ..providers.model_catalog import OpenedModel, service_of, speaks_anthropic
 from ..providers.model_choice import ModelChoice, choose_model
-from ..providers.service_access import chosen_cloud
+from ..providers.service_access import cloud_of
 
 log = logging.getLogger(__name__)
 
@@ -110,7 +110,7 @@ class OpenedModels:
             return False
         name = self._choice.choose_name(self._name, self._environ)
         service = service_of(name or "", self._choice.reaching(name, self._environ))
-        return service in ("anthropic", chosen_cloud(self._environ))
+        return service in ("anthropic", cloud_of(self._environ))
 
     def small(self) -> ModelProvider | None:
         """For small questions; `None` if none was chosen. Raises `ModelError`."""

@@ -54,7 +54,7 @@ class BedrockService(AnthropicService):
         return BEDROCK_PATH.fullmatch(request.plain_path) is not None and request.method == "POST"
 
     def refuse(self, request: LoggedRequest) -> Refusal | None:
-        if refusal := first_refusal((signed_request, bedrock_body, self.refuse_length), request):
+        if refusal := first_refusal((check_signature, check_bedrock_body, self.refuse_length), request):
             return refusal
         refusal = first_refusal((*MESSAGE_RULES, *self.rules), request)
         return aws_error("ValidationException", refusal.body["error"]["message"]) if refusal else None
@@ -87,7 +87,7 @@ class VertexService(AnthropicService):
         return VERTEX_PATH.fullmatch(request.plain_path) is not None and request.method == "POST"
 
     def refuse(self, request: LoggedRequest) -> Refusal | None:
-        return first_refusal((vertex_body, *MESSAGE_RULES, *self.rules, self.refuse_length), request)
+        return first_refusal((check_vertex_body, *MESSAGE_RULES, *self.rules, self.refuse_length), request)
 
 
 CHUNK_HEADERS: Mapping[str, str] = {
@@ -112,7 +112,7 @@ def aws_error(kind: str, message: str, status: int = 400) -> Refusal:
     return Refusal(status, {"message": message}, {"x-amzn-errortype": f"{kind}:http://internal.amazon.com/"})
 
 
-def signed_request(request: LoggedRequest) -> Refusal | None:
+def check_signature(request: LoggedRequest) -> Refusal | None:
     """The signature is made again from what arrived: the path with its escapes, the headers, the bytes of the body."""
     given = request.headers.get("authorization", "")
     if given.startswith("Bearer "):
@@ -148,7 +148,7 @@ def _denied(message: str) -> Refusal:
     return aws_error("AccessDeniedException", message, 403)
 
 
-def bedrock_body(request: LoggedRequest) -> Refusal | None:
+def check_bedrock_body(request: LoggedRequest) -> Refusal | None:
     for name in request.body.keys() & {"model", "stream", "betas"}:
         said = f"Malformed input request: #: extraneous key [{name}] is not permitted, please reformat your input."
         return aws_error("ValidationException", said)
@@ -162,7 +162,7 @@ def bedrock_body(request: LoggedRequest) -> Refusal | None:
     return None
 
 
-def vertex_body(request: LoggedRequest) -> Refusal | None:
+def check_vertex_body(request: LoggedRequest) -> Refusal | None:
     if request.headers.get("authorization") != "Bearer ya29.a-token":
         said = "Request had invalid authentication credentials. Expected OAuth 2 access token."
         return Refusal(401, [{"error": {"code": 401, "message": said, "status": "UNAUTHENTICATED"}}])

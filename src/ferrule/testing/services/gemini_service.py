@@ -42,11 +42,9 @@ class GeminiService(StrictService):
         return PATH.fullmatch(request.plain_path) is not None
 
     def refuse(self, request: LoggedRequest) -> Refusal | None:
-        signed: tuple[Rule, ...] = (own_signatures, signed_calls) if self.signs else ()
-        shared: tuple[Rule, ...] = (with_key, known_fields, declared_functions, reasoning_amount)
-        return first_refusal(
-            (*shared, whole_parts, answered_functions, *signed, self.refuse_length, *self.rules), request
-        )
+        signed: tuple[Rule, ...] = (check_signatures, require_signatures) if self.signs else ()
+        shared: tuple[Rule, ...] = (check_key, check_fields, check_declarations, check_reasoning)
+        return first_refusal((*shared, check_parts, check_responses, *signed, self.refuse_length, *self.rules), request)
 
     def overflow(self, tokens: int, window: int) -> Refusal:
         said = f"The input token count ({tokens}) exceeds the maximum number of tokens allowed ({window})."
@@ -107,7 +105,7 @@ def gemini_error(message: str, *, status: int = 400, kind: str = "INVALID_ARGUME
     return Refusal(status, {"error": {"code": status, "message": message, "status": kind}})
 
 
-def with_key(request: LoggedRequest) -> Refusal | None:
+def check_key(request: LoggedRequest) -> Refusal | None:
     if not request.headers.get("x-goog-api-key"):
         said = "Method doesn't allow unregistered callers (callers without established identity)."
         return gemini_error(said, status=403, kind="PERMISSION_DENIED")
@@ -118,7 +116,7 @@ def with_key(request: LoggedRequest) -> Refusal | None:
     return None
 
 
-def known_fields(request: LoggedRequest) -> Refusal | None:
+def check_fields(request: LoggedRequest) -> Refusal | None:
     for name in request.body.keys() - FIELDS:
         return gemini_error(f'Invalid JSON payload received. Unknown name "{name}": Cannot find field.')
     return (
@@ -126,7 +124,7 @@ def known_fields(request: LoggedRequest) -> Refusal | None:
     )
 
 
-def declared_functions(request: LoggedRequest) -> Refusal | None:
+def check_declarations(request: LoggedRequest) -> Refusal | None:
     for tool in cast(list[dict[str, Any]], request.body.get("tools") or []):
         for at, function in enumerate(cast(list[dict[str, Any]], tool.get("functionDeclarations") or [])):
             where = f"tools[0].function_declarations[{at}]"
@@ -141,7 +139,7 @@ def declared_functions(request: LoggedRequest) -> Refusal | None:
     return None
 
 
-def reasoning_amount(request: LoggedRequest) -> Refusal | None:
+def check_reasoning(request: LoggedRequest) -> Refusal | None:
     found = PATH.fullmatch(request.plain_path)
     config = request.body.get("generationConfig", {}).get("thinkingConfig", {})
     if "thinkingLevel" in config and "thinkingBudget" in config:
@@ -153,7 +151,7 @@ def reasoning_amount(request: LoggedRequest) -> Refusal | None:
     return None
 
 
-def whole_parts(request: LoggedRequest) -> Refusal | None:
+def check_parts(request: LoggedRequest) -> Refusal | None:
     """Each part has one kind of data, each content one of two roles, and roles alternate."""
     last = "model"
     for at, content in enumerate(contents_of(request)):
@@ -174,7 +172,7 @@ def whole_parts(request: LoggedRequest) -> Refusal | None:
     return None
 
 
-def answered_functions(request: LoggedRequest) -> Refusal | None:
+def check_responses(request: LoggedRequest) -> Refusal | None:
     """As many responses as calls, directly behind them, each with the name, and the id where there is one."""
     calls: list[dict[str, Any]] = []
     for content in contents_of(request):
@@ -195,7 +193,7 @@ def answered_functions(request: LoggedRequest) -> Refusal | None:
     return gemini_error("Please ensure that function call turn comes before a response turn.") if calls else None
 
 
-def own_signatures(request: LoggedRequest) -> Refusal | None:
+def check_signatures(request: LoggedRequest) -> Refusal | None:
     """A signature belongs to its part. The constant is only for calls that this service did not write."""
     for part in (part for content in contents_of(request) for part in content["parts"] if SIGNATURE in part):
         call = part.get("functionCall")
@@ -206,7 +204,7 @@ def own_signatures(request: LoggedRequest) -> Refusal | None:
     return None
 
 
-def signed_calls(request: LoggedRequest) -> Refusal | None:
+def require_signatures(request: LoggedRequest) -> Refusal | None:
     """In the current turn, the first call of each step has its signature."""
     contents = contents_of(request)
     begun = max((at for at, content in enumerate(contents) if _is_prompt(content)), default=0)
