@@ -52,7 +52,11 @@ REFUSED: Final[Mapping[str, str]] = {
         (("--from-pr", "--teleport"), "only sessions of this machine can be resumed, with --resume"),
         (("--remote", "--cloud", "--remote-control", "--rc"), "a session runs on this machine only"),
         (("--rewind-files",), "files are restored over the control protocol, with `rewind_files`"),
-        (("--resume-drops-turn",), "give --resume-session-at, which names the last message to keep"),
+        (
+            ("--resume-drops-turn",),
+            "Resume rejected by --resume-drops-turn: what would be left out cannot be checked by this version. "
+            "Resume without it, or give --resume-session-at alone",
+        ),
         (("--project-config-root",), "a project's settings are read in the working directory. Give --cwd"),
         (("--init", "--init-only", "--maintenance"), "hooks for Setup are not run. Leave it out"),
     )

@@ -48,26 +48,45 @@ class ServiceModel:
 
     @asynccontextmanager
     async def stream(self, request: Request, /) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
-        body = self._body(request)
-
-        def ask() -> AsyncGenerator[ModelEvent]:
-            if self._authorization is not None:
-                return self._ask_with(self._authorization, body)
-            return self._ask(self._service, body)
-
-        async with aclosing(with_retries(ask, self._retries)) as events:
+        async with aclosing(with_retries(lambda: self._ask_adapting(request), self._retries)) as events:
             yield events
 
-    def _ask(self, service: ServiceAddress, body: bytes) -> AsyncGenerator[ModelEvent]:
-        return ask_once(self._client, service, body, self._reader(), self._frames())
+    async def _ask_adapting(self, request: Request) -> AsyncGenerator[ModelEvent]:
+        """A refusal that the wire can do something about is answered with another request, at once."""
+        has_begun = False
+        while True:
+            try:
+                async with aclosing(self._ask(self._body(request), self.reader_for(request))) as events:
+                    async for event in events:
+                        has_begun = True
+                        yield event
+                return
+            except Trouble as trouble:
+                if has_begun or not self.adapt(trouble):
+                    raise
 
-    async def _ask_with(self, authorization: RequestAuthorization, body: bytes) -> AsyncGenerator[ModelEvent]:
-        """A key that is refused may be an old one, so another is asked for, once."""
+    def reader_for(self, request: Request) -> MessageReader:
+        """What reads the answer to this request."""
+        return self._reader()
+
+    def adapt(self, trouble: Trouble) -> bool:
+        """Whether requests are different from now on, so that this refusal will not come again."""
+        return False
+
+    def _ask(self, body: bytes, reader: MessageReader) -> AsyncGenerator[ModelEvent]:
+        if self._authorization is not None:
+            return self._ask_with(self._authorization, body, reader)
+        return ask_once(self._client, self._service, body, reader, self._frames())
+
+    async def _ask_with(
+        self, authorization: RequestAuthorization, body: bytes, reader: MessageReader
+    ) -> AsyncGenerator[ModelEvent]:
+        """A key that is refused may be an old one, so another is asked for, once. A refusal leaves `reader` unused."""
         for last in (False, True):
             given = await authorization.headers(self._service.url, body)
             service = replace(self._service, headers=with_own_headers(given, self._service.headers))
             try:
-                async with aclosing(self._ask(service, body)) as events:
+                async with aclosing(ask_once(self._client, service, body, reader, self._frames())) as events:
                     async for event in events:
                         yield event
                 return

@@ -24,14 +24,12 @@ from ..core.values import named_value
 from ..core.verdicts import Behavior
 from ..engine.session import Session
 from ..engine.spending import TurnLimits
-from ..host.files.checkpoints import Checkpoints
 from ..mcp.server_context import ServerTrouble
 from ..permissions.live_rules import Policy
 from ..permissions.modes import Mode
 from ..permissions.rules import Rule, RuleError, parse_rules
 from ..providers.asked_model import AskedModel
 from ..settings.levels import Level, SettingsPath
-from ..settings.plugins import Plugin
 from ..settings.reload import EVERY_LEVEL
 from ..settings.settings_files import SettingsKind
 from ..settings.settings_loading import load_text
@@ -43,9 +41,11 @@ from .option_checks import faults_in
 from .options import Options
 
 if TYPE_CHECKING:
+    from ..host.files.checkpoints import Checkpoints
     from ..mcp.config import ServerConfig
     from ..mcp.server_connection import ServerConnection
     from ..mcp.servers import McpServers
+    from ..settings.plugins import Plugin
     from .mirroring import Mirror
     from .tools import OwnServer
 
@@ -170,7 +170,7 @@ def _open(options: Options, mirror: Mirror | None, words: OpeningWords) -> Opene
     rules.add(denied)
     settings = replace(settings, reload=rules, servers=(*settings.servers, *_in_process(options)))
     structured = StructuredOutput(read_schema(json.dumps(options.output_schema))) if options.output_schema else None
-    checkpoints = Checkpoints() if options.checkpoints else None
+    checkpoints = _new_checkpoints() if options.checkpoints else None
     parts = _parts(options, settings, models, structured)
     parts["checkpoints"], parts["mirror"] = checkpoints, mirror
     opened = open_conversation(
@@ -204,6 +204,12 @@ def _open(options: Options, mirror: Mirror | None, words: OpeningWords) -> Opene
         may_bypass=options.may_bypass or settings.mode is Mode.BYPASS,
         thinking_tokens=session.thinking_tokens,
     )
+
+
+def _new_checkpoints() -> Checkpoints:
+    from ..host.files.checkpoints import Checkpoints
+
+    return Checkpoints()
 
 
 def _as_agent(name: str, options: Options, settings: Settings) -> tuple[Options, Settings, tuple[Rule, ...]]:
