@@ -17,6 +17,7 @@ _OVERFLOW = (
     r"prompt is too long|input is too long|too many (input )?tokens|context[ _](length|window|size|limit)"
     r"|reduce the length of|maximum number of tokens|request_too_large|exceeds? the (maximum|limit) .{0,30}tokens"
 )
+_NO_KEY = r"api[ _]key (not valid|expired|not found)|api_key_invalid|invalid api key"
 _NO_CREDIT = r"insufficient_quota|credit balance|billing|payment"
 
 
@@ -93,7 +94,7 @@ def trouble_of_status(service: ServiceAddress, status: int, headers: Headers, bo
     """An unsuccessful response."""
     said = ErrorReport.of(body)
     trouble = _by_status(service, status, said)
-    wait = _wait(headers, now)
+    wait = _wait(headers, now) or _wait_in(body)
     passing = trouble.passing and headers.get("x-should-retry") != "false"
     words = f"{said.type} {said.code} {said.message}"
     return Trouble(str(trouble), trouble.kind, passing=passing, wait=wait, status=status, said=words)
@@ -141,8 +142,10 @@ class ErrorReport:
         >>> ErrorReport.of_value({"error": "model not found"}).message
         'model not found'
         """
+        if isinstance(value, list) and value:  # as in Google's streams
+            return cls.of_value(cast(list[Any], value)[0])
         if not isinstance(value, dict):
-            return cls(message=_short(str(value)))
+            return cls(message=_short(str(cast(object, value))))
         outer = cast(dict[str, Any], value)
         error: Any = outer.get("error", outer)
         if not isinstance(error, dict):
@@ -163,6 +166,10 @@ class ErrorReport:
     def is_about_credit(self) -> bool:
         return self._has(_NO_CREDIT)
 
+    @property
+    def is_about_key(self) -> bool:
+        return self._has(_NO_KEY)
+
     def _has(self, pattern: str) -> bool:
         return bool(re.search(pattern, f"{self.type} {self.code} {self.message}", re.IGNORECASE))
 
@@ -174,7 +181,7 @@ def _by_status(service: ServiceAddress, status: int, said: ErrorReport) -> Troub
         return Trouble(f"The conversation is too long for {service.model}: {quoted}.", "overflow")
     if status == 402 or (status in (400, 403, 429) and said.is_about_credit):
         return Trouble(f"{name} requires payment: {quoted}. Check the account's credit and limits.", "limit")
-    if status in (401, 403):
+    if status in (401, 403) or (status == 400 and said.is_about_key):
         return Trouble(f"{name} does not accept the key: {quoted}. Check {service.key_variable}.", "key")
     if status == 404 and "model" in said.message.lower():
         return Trouble(f'{name} has no model "{service.model}": {quoted}. Choose another with --model.', "request")
@@ -197,6 +204,16 @@ def _wait(headers: Headers, now: float) -> float | None:
         except (ValueError, OverflowError):
             continue
     return None
+
+
+def _wait_in(body: bytes) -> float | None:
+    """What Google says in the body of its refusal.
+
+    >>> _wait_in(b'{"error": {"details": [{"retryDelay": "34.5s"}]}}')
+    34.5
+    """
+    found = re.search(rb'"retryDelay":\s*"(\d+(?:\.\d+)?)s"', body)
+    return float(found[1]) if found else None
 
 
 def _http_date(text: str) -> float:
