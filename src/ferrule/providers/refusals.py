@@ -9,9 +9,10 @@ import re
 
 _CONTEXT = r"context[ _-]?(?:length|window|size|limit)|model length|prompt length|token limit|max(?:imum)? length"
 _TOO_LONG = re.compile(
-    r"(?:prompt|input|inputs?`?|conversation|messages|query|text|request)(?: \([^)]*\))?,? (?:is|are|was) too (?:long|large)"
-    r"|prompt too (?:long|large)|too many (?:input )?tokens(?!.{0,5} please wait)|input tokens exceed|token count exceeds"
-    rf"|(?:exceed\w*|longer than|larger than|greater than|too (?:large|long|big) for|overflow\w*).{{0,60}}?(?:{_CONTEXT})"
+    r"(?:prompt|inputs?|conversation|messages|request)(?: \([^)]*\))? (?:is|are|was) too (?:long|large)"
+    r"|prompt too (?:long|large)|too many (?:input )?tokens(?!.{0,5} please wait)"
+    r"|input tokens exceed|token count exceeds"
+    rf"|(?:exceed\w*|(?:longer|larger|greater) than|too (?:large|long|big) for).{{0,60}}?(?:{_CONTEXT})"
     rf"|(?:{_CONTEXT}).{{0,60}}?(?:exceed|overflow|is \d|of \d|of only \d|: \d|is too)"
     r"|context_length_exceeded|context_window_exceeded|ContextWindowExceeded|exceed_context_size"
     r"|prompt_tokens_exceeded|tokens_limit_reached|request_too_large|context the overflows"
@@ -39,8 +40,9 @@ _WINDOWS = tuple(
         r"\[\d+, ?(\d+)\]",
         r"context length of \S+ is (\d+)",
         r"n_ctx\W{0,4}(\d+)",
-        rf"(?:{_CONTEXT}|max_model_len|max_seq_len|tokens allowed|tokens? limit)(?! by\b| exceeds)\D{{0,40}}?(\d{{3,}})",
-        r"(?:supports? up to|less than|max size:|maximum is|limit is|limit of|limit:?|tokens of) \(?(\d+)",
+        rf"(?:{_CONTEXT}|max_(?:model|seq)_len|tokens allowed|tokens? limit)(?! by\b| exceeds)\D{{0,40}}?(\d{{3,}})",
+        r"(?:supports? up to|less than|max size:|maximum is|limit is|limit of|tokens of) (\d+)",
+        r"limit:? (\d+)",
         r"(\d+)(?: tokens?)? (?:maximum|max)\b",
     )
 )
@@ -49,7 +51,8 @@ LEAST = 512
 
 _IMAGES = re.compile(
     r"image_url|image input|input image|image content|multi-?modal|many-image|image dimensions|image exceeds"
-    r"|too many images|\d+ images?\b|image\(s\)|(?:process|decode|support\w*|invalid|accept\w*).{0,30}\b(?:image|picture|vision)"
+    r"|too many images|\d+ images?\b|image\(s\)"
+    r"|(?:process|decode|support\w*|invalid|accept\w*).{0,30}\b(?:image|picture|vision)"
     r"|\b(?:image|vision)s?\b.{0,40}(?:not (?:supported|enabled|allowed|available)|unsupported)"
     r"|PDF pages|PDF specified|process (?:the )?PDF|document\w* .{0,20}not supported|content.{0,20}must be a string",
     re.IGNORECASE,
