@@ -29,7 +29,7 @@ from ..core.model import ModelFacts, StopReason, Usage
 from ..core.tool import Tool
 from ..engine.message_history import CUT_ANSWER
 from ..engine.session import Session
-from ..engine.spending import add_usage
+from ..engine.spending import subtract_usage
 from ..output.run_answer import Denial, Ending, RunAnswer, Spent
 from ..output.stream_json import STOP_REASONS, StreamJson
 from ..providers.asked_model import AskedModel
@@ -222,7 +222,6 @@ class _Heard:
     stopped: StopReason | None = None
     ended: TurnEnded | None = None
     turns: int = 0
-    usage: Usage = field(default_factory=Usage)
 
     def hear(self, envelope: Envelope) -> None:
         if envelope.agent != "main":
@@ -237,10 +236,9 @@ class _Heard:
                 self.is_continued = False
             case TextStreamed(text):
                 self.text.append(text)
-            case MessageEnded(reason, turn, usage):
+            case MessageEnded(reason, turn):
                 self.stopped = reason if turn is not None else None
                 self.turns += turn is not None
-                self.usage = add_usage(self.usage, usage)
             case ToolFinished(outcome) if outcome.status is Status.DENIED:
                 self.note_denial(outcome)
             case TurnEnded() as ended:
@@ -249,10 +247,8 @@ class _Heard:
                 pass
 
     def _hear_agent(self, event: Event) -> None:
-        """An agent's usage and refusals belong to the prompt; its text is for whoever started it."""
+        """An agent's refusals belong to the prompt; its text is for whoever started it."""
         match event:
-            case MessageEnded(_, _, usage):
-                self.usage = add_usage(self.usage, usage)
             case ToolFinished(outcome) if outcome.status is Status.DENIED:
                 self.note_denial(outcome)
             case _:
@@ -286,6 +282,7 @@ class Headless:
         self._watch_last = watch_last
         self._structured = structured
         self._prepare = prepare
+        self._used_before = Usage()
         self._free = asyncio.Event()
         self._free.set()
         model.ready = self._reader_is_free
@@ -296,6 +293,7 @@ class Headless:
     async def ask(self, prompt: PromptContent) -> RunAnswer:
         """A cancellation is an interrupt here: it ends the turn, and the answer says so instead of an exception."""
         began, asked = monotonic(), self._model.seconds
+        self._used_before = self._session.spending.usage
         heard = _Heard()
         try:
             prepared = await self._prepare(prompt, self._model) if self._prepare else PreparedPrompt(content=prompt)
@@ -372,7 +370,7 @@ class Headless:
             turns=heard.turns,
             seconds=seconds,
             api_seconds=api_seconds,
-            usage=heard.usage,
+            usage=self._usage(),
             spent=self._spending_by_model(),
             structured=structured if ending is Ending.SUCCESS else None,
         )
@@ -383,8 +381,13 @@ class Headless:
             text=text,
             seconds=seconds,
             api_seconds=api_seconds,
+            usage=self._usage(),
             spent=self._spending_by_model(),
         )
+
+    def _usage(self) -> Usage:
+        """Of this prompt: its messages, those of agents, summaries, and whatever else asked a model."""
+        return subtract_usage(self._session.spending.usage, self._used_before)
 
     def _spending_by_model(self) -> dict[str, Spent]:
         facts = self._model.facts_by_name

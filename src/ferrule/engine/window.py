@@ -31,11 +31,13 @@ TOOL = 150
 """For the schema of one tool, besides its description."""
 TURN = 6
 """For the frame of a turn, a result or a call."""
-WHOLE = 16_384
+WHOLE = 8_192
 """Characters of a text that is looked at as a whole. Of a longer one, samples are."""
-SAMPLES = 4
+SAMPLES = 8
 PASSED_SHARE = 0.9
 """Of the largest request that passed: what is believed of a window that a service names no number for."""
+REFUSED_SHARE = 0.75
+"""Of a request that was refused, if none has passed yet."""
 LEAST_WINDOW = 2_000
 
 
@@ -44,6 +46,8 @@ class LearnedWindows:
     """The windows of models as their services turned out to have them, for the rest of the run. Agents share it."""
 
     _windows: dict[str, int] = field(default_factory=dict[str, int])
+    _passed: dict[str, int] = field(default_factory=dict[str, int])
+    """The tokens of the largest request that was accepted, for each model."""
 
     def facts_of(self, model: ModelProvider) -> ModelFacts:
         """With what was learned. An answer must leave most of a window that is smaller than believed to the request."""
@@ -61,14 +65,23 @@ class LearnedWindows:
         known = self.facts_of(model).window
         self._windows[model.name] = max(LEAST_WINDOW, min(known, window))
 
+    def learn_from_overflow(self, model: ModelProvider, window: int | None, *, size: int) -> None:
+        """From the number in the service's words, otherwise from the sizes of what passed and of what did not."""
+        passed = int(self._passed.get(model.name, 0) * PASSED_SHARE)
+        if window is not None:
+            self.learn(model, max(window, passed))
+        else:
+            self.learn(model, passed if 0 < passed < size else int(size * REFUSED_SHARE))
+
+    def note_passed(self, model: ModelProvider, tokens: int) -> None:
+        self._passed[model.name] = max(tokens, self._passed.get(model.name, 0))
+
 
 class Meter:
     """Uses what providers report; what came since then is estimated from its size, once."""
 
     def __init__(self) -> None:
         self.tokens = 0
-        self.passed = 0
-        """The tokens of the largest request that a service has accepted."""
         self._turns = 0
         self._is_new = True
 
@@ -85,7 +98,6 @@ class Meter:
     def report(self, usage: Usage, turns: int) -> bool:
         """Record the usage of a message that ends the first `turns` turns. False if it reports none."""
         read = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
-        self.passed = max(self.passed, read or self.tokens)
         if not read:
             return False
         self.tokens = read + usage.output_tokens
@@ -186,7 +198,7 @@ _WEIGHTS = (
     (b"sp", 100),
 )
 """Hundredths of a token for each of a kind, and for each place where one follows another: words and numbers begin
-there, and in base64 and hex nearly every byte does. Fitted to what tokenizers count (tests/engine/token_counts.json)."""
+there, and in base64 and hex many are one byte long. Fitted to what a tokenizer counts; see the tests of this module."""
 _BEYOND_ASCII = ((b"2", 30), (b"R", 38), (b"I", 40), (b"J", 78), (b"C", 87), (b"K", 76), (b"4", 210))
 _FLOOR = 12
 """Bytes of the most regular text, such as a ruled line, to a token."""

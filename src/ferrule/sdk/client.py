@@ -16,7 +16,7 @@ from ..core.content import plain_text
 from ..core.model import ModelError, Request
 from ..core.threads import in_a_thread
 from ..engine.session import Session
-from ..engine.window import CHARACTERS, TOOL, estimate
+from ..engine.window import estimate, estimate_text, estimate_tools
 from ..host.files.checkpoints import NoSuchPoint, Rewound
 from ..mcp.naming import PREFIX
 from ..mcp.server_context import ServerTrouble
@@ -280,8 +280,8 @@ class FerruleClient:
         session, model = self.session, self.conversation.opened.model
         offered = session.registry.pool.specs_for_request(session.state.found_tools)
         parts = {
-            "System prompt": len(session.system) // CHARACTERS,
-            "Tools": sum(len(spec.description) // CHARACTERS + TOOL for spec in offered),
+            "System prompt": estimate_text(session.system),
+            "Tools": estimate_tools(offered),
             "Messages": estimate(session.history),
         }
         total = session.compaction.meter.measure(Request(session.history, offered, system=session.system))
