@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, TypeAlias
 
 from ..core.events import Compacted, Event, PrefixMoved
@@ -37,6 +37,8 @@ KEPT_SHARE = 10
 """The last turns that stay whole take up to this fraction of the window."""
 LEAST_GAIN = 20
 """A compaction that frees less than this fraction of the window is not worth what it loses."""
+SUMMARY_SHARE = 10
+"""A summary takes up to this fraction of the window."""
 LEAST_ROOM = 8
 """The fraction of the window that a conversation is given, however much the system prompt and the tools take."""
 OVERFLOWS = 5
@@ -191,6 +193,7 @@ async def compact(
 def adopt(at: RoomPort, model: ModelProvider, made: Shortened, trigger: Trigger, *, before: int) -> None:
     """Go on with the conversation in its new form."""
     compaction, conversation = at.compaction, at.conversation
+    at.emit(PrefixMoved("compaction"))
     at.replace_turns(made.turns)
     if made.summary:
         conversation.prompts = list(made.prompts)
@@ -245,18 +248,26 @@ async def _shorten(at: RoomPort, model: ModelProvider, task: _Task) -> Shortened
 
 
 async def _ask_for_summary(at: RoomPort, model: ModelProvider, task: _Task) -> str:
+    window = task.facts.window
+    answer = min(task.request.max_tokens or task.facts.most_output, window // SUMMARY_SHARE)
+    room = window - answer - window // 40 - estimate_around(task.request)
     if task.overflows:
-        at.emit(PrefixMoved("compaction"))  # the summary is asked for without older results
+        room = min(room, task.room)
+
+    def tell_moved() -> None:
+        at.emit(PrefixMoved("compaction"))
+
     try:
         return await write_summary(
-            at.mark_moved_prefix(task.request),
+            replace(at.mark_moved_prefix(task.request), max_tokens=answer),
             model,
             instructions=task.instructions,
-            room=task.room,
+            room=room,
             used=lambda usage: at.add_side_spending(model, usage),
+            moved=tell_moved,
         )
     finally:  # whatever comes of it, what is asked next does not begin with the question for a summary
-        at.emit(PrefixMoved("compaction"))
+        tell_moved()
 
 
 def _fit_all(turns: Sequence[Turn], last: int, room: int, sizes: TurnSizes) -> Shortened | None:

@@ -137,11 +137,18 @@ def latest_prompts(prompts: Sequence[str], tokens: int) -> list[str]:
 
 
 async def write_summary(
-    request: Request, model: ModelProvider, *, instructions: str, room: int, used: Callable[[Usage], None]
+    request: Request,
+    model: ModelProvider,
+    *,
+    instructions: str,
+    room: int,
+    used: Callable[[Usage], None],
+    moved: Callable[[], None],
 ) -> str:
     """What the model writes about the conversation of the request; empty where it fails or writes nothing of use.
 
     The conversation is sent as it is, so that what is cached is of use, unless it has more than `room` tokens.
+    `moved` is called before a request that does not begin with the one before.
     """
     turns, sizes = request.history, TurnSizes()
     more = f"\n\nThe user's instructions for this text: {instructions}" if instructions else ""
@@ -149,6 +156,8 @@ async def write_summary(
     repeated = False
     for _ in range(TRIES):
         shown = _fit_for_summary(turns, sizes, room - estimate_text(asking))
+        if shown is not turns or (repeated and not asking.startswith(INSTRUCTIONS)):
+            moved()
         text, failure = await _ask(replace(request, history=(*shown, UserTurn.saying(asking))), model, used)
         match failure:
             case None:
