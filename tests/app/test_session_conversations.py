@@ -15,6 +15,7 @@ from ferrule.core.model import ModelProvider, ResultTurn
 from ferrule.permissions.modes import Mode
 from ferrule.providers.scripted import says
 from ferrule.testing import RecordingModel, well_formed
+from tests.engine.conversing import sums
 from tests.host.processes.shell import until
 from tests.requirement import requirement
 
@@ -69,9 +70,9 @@ async def test_a_file_whose_content_was_compacted_away_must_be_read_again(tmp_pa
 
     async with begin_session(settings) as session:
         reads = [ToolCall(name, "Read", {"file_path": name}) for name in ("old.txt", "new.txt")]
-        await ask(session, "read", RecordingModel(says("", reads[0]), says("x" * 70_000)))
+        await ask(session, "read", RecordingModel(says("", reads[0]), says("word " * 20_000)))
         await ask(session, "read on", RecordingModel(says("", reads[1]), says("ok")))
-        assert await session.compact(RecordingModel(says("They were read.")))
+        assert await session.compact(RecordingModel(sums("They were read.")))
         await ask(session, "edit", RecordingModel(says("", edit("1", "old.txt")), says("hm")))
         refused = last_result(session)
         await ask(session, "edit", RecordingModel(says("", edit("2", "new.txt")), says("ok")))
@@ -91,9 +92,9 @@ async def test_a_file_of_which_a_part_was_compacted_away_must_be_read_again(tmp_
     edit = {"file_path": "a.txt", "old_string": "".join(lines[99:300]), "new_string": "other\n"}
 
     async with begin_session(settings) as session:
-        await ask(session, "read", RecordingModel(says("", parts[0]), says("x" * 70_000)))
+        await ask(session, "read", RecordingModel(says("", parts[0]), says("word " * 20_000)))
         await ask(session, "read on", RecordingModel(says("", parts[1]), says("ok")))
-        assert await session.compact(RecordingModel(says("It was read.")))
+        assert await session.compact(RecordingModel(sums("It was read.")))
         shown = [result.call_id for turn in session.history if isinstance(turn, ResultTurn) for result in turn.results]
         await ask(session, "edit", RecordingModel(says("", ToolCall("edit", "Edit", edit)), says("hm")))
         refused = last_result(session)

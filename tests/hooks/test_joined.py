@@ -24,6 +24,7 @@ from ferrule.skills.skill_catalog import Skills
 from tests.agents.cast import Cast, hire, opened, played
 from tests.agents.test_agent_files import pages, put
 from tests.cli.running import ferrule
+from tests.engine.conversing import sums
 from tests.requirement import requirement
 
 
@@ -102,7 +103,7 @@ async def test_hooks_are_asked_before_a_compaction_and_told_after_it(tmp_path: P
     ]
     session = open_session(settings(tmp_path), hooks=hooks)
     session.compaction.is_automatic = False
-    model = Small([says("An answer."), says("Another."), says("A short summary."), says("And on.")])
+    model = Small([says("An answer."), says("Another."), sums("A short summary."), says("And on.")])
     for prompt in ("long " * 600, "short"):
         await answered(session, prompt, model)
 
@@ -132,7 +133,7 @@ async def test_hooks_are_asked_before_an_agents_own_compaction_and_told_after_it
     ]
     model = SmallCast(
         main=[says("", hire("1", "task", subagent_type="Explore")), says("Thanks.")],
-        task=[*look, says("A short summary.")],
+        task=[*look, sums("A short summary.")],
         **{"<summary_of_earlier_turns>": [says("Done.")]},
     )
     hooks = [hook("PreCompact", seen.append), hook("PostCompact", seen.append), hook("SessionStart", seen.append)]
