@@ -125,7 +125,7 @@ async def test_hooks_are_asked_before_an_agents_own_compaction_and_told_after_it
     (tmp_path / "long").write_text("many words\n" * 3_000)
 
     class SmallCast(Cast):
-        facts = ModelFacts(window=20_000, most_output=200)
+        facts = ModelFacts(window=14_000, most_output=200)
 
     look = [
         says("", ToolCall(str(at), "Read", {"file_path": "long", "offset": at * 1_000 + 1, "limit": 1_000}))

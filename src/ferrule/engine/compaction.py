@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal, Protocol, TypeAlias
 
 from ..core.events import Compacted, Event, PrefixMoved
@@ -29,7 +30,7 @@ from .shortening import (
     without_pictures,
 )
 from .summaries import join_summary, write_summary
-from .window import LearnedWindows, Meter, TurnSizes, estimate_around
+from .window import LearnedWindows, Meter, TurnSizes, estimate, estimate_around
 
 Trigger: TypeAlias = Literal["auto", "manual"]
 
@@ -96,7 +97,8 @@ class Compaction:
         """
         if not self.is_automatic or self._overflows == OVERFLOWS:
             return None
-        self.windows.learn_from_overflow(model, window, size=self.meter.measure(request))
+        size, again = self.meter.measure(request), self._overflows > 0
+        self.windows.learn_from_overflow(model, window, size=size, again=again)
         self._overflows += 1
         return self._overflows
 
@@ -205,7 +207,7 @@ def adopt(at: RoomPort, model: ModelProvider, made: Shortened, trigger: Trigger,
     at.emit(Compacted(before, after, made.how, trigger, made.summary))
 
 
-@plain_value
+@dataclass(frozen=True)
 class _Task:
     """One compaction that is to be made."""
 
@@ -215,13 +217,14 @@ class _Task:
     extent: Extent
     overflows: int
 
-    @property
+    @cached_property
     def room(self) -> int:
         """Tokens that the conversation may have."""
-        window = self.facts.window
         left = limit(self.facts, self.request.max_tokens) - estimate_around(self.request)
-        shrunk = SHRINKING ** max(0, self.overflows - 1)
-        return int(max(left, window // LEAST_ROOM) * shrunk)
+        room = max(left, self.facts.window // LEAST_ROOM)
+        if not self.overflows:
+            return room
+        return int(min(room, estimate(self.request.history) * SHRINKING) * SHRINKING ** (self.overflows - 1))
 
 
 async def _shorten(at: RoomPort, model: ModelProvider, task: _Task) -> Shortened | None:

@@ -65,13 +65,18 @@ class LearnedWindows:
         known = self.facts_of(model).window
         self._windows[model.name] = max(LEAST_WINDOW, min(known, window))
 
-    def learn_from_overflow(self, model: ModelProvider, window: int | None, *, size: int) -> None:
-        """From the number in the service's words, otherwise from the sizes of what passed and of what did not."""
+    def learn_from_overflow(self, model: ModelProvider, window: int | None, *, size: int, again: bool = False) -> None:
+        """From the number in the service's words, otherwise from the sizes of what passed and of what did not.
+
+        A request that should have fitted was larger than its estimate, so less is to be believed of the window;
+        but `again`, for a shorter form of the same request, the number is no news.
+        """
         passed = int(self._passed.get(model.name, 0) * PASSED_SHARE)
-        if window is not None:
-            self.learn(model, max(window, passed))
-        else:
+        if window is None:
             self.learn(model, passed if 0 < passed < size else int(size * REFUSED_SHARE))
+        elif not again:
+            believed = max(window, passed)
+            self.learn(model, believed if believed < size else int(size * PASSED_SHARE))
 
     def note_passed(self, model: ModelProvider, tokens: int) -> None:
         self._passed[model.name] = max(tokens, self._passed.get(model.name, 0))
