@@ -70,13 +70,23 @@ def shorter(turns: Sequence[Turn], form: Form, *, summary: str = "") -> tuple[Tu
     Signed reasoning is dropped: services accept it only after the same turns that it followed originally. What a
     service sent as fields of its own stays, since some refuse their messages without them.
     """
+    head, base = _base(turns, form, summary)
+    return (*head, *_trimmed(base, form))
+
+
+def _base(turns: Sequence[Turn], form: Form, summary: str) -> tuple[tuple[Turn, ...], tuple[Turn, ...]]:
+    """The summary, and the turns behind it with marks in the older ones: what forms of equal `kept` and `whole` share."""
     head: tuple[Turn, ...] = ()
     if summary:
         head, turns = (UserTurn.saying(summary),), turns[max(0, len(turns) - form.kept) :]
     first = max(0, len(turns) - form.whole)
-    older = (_limit_words(_slim(turn), form.words) for turn in turns[:first])
-    last = (_limit_words(_trim(turn, form), form.words) for turn in turns[first:])
-    return (*head, *_without_thoughts((*older, *last)))
+    return head, tuple(_without_thoughts((*map(_slim, turns[:first]), *turns[first:])))
+
+
+def _trimmed(base: Sequence[Turn], form: Form) -> Iterator[Turn]:
+    """Marks are shorter than any limit, so the older turns can be treated like the last ones."""
+    for turn in base:
+        yield _limit_words(_trim(turn, form), form.words)
 
 
 def without_turns() -> Shortened:
@@ -113,8 +123,12 @@ def fit(
     turns: Sequence[Turn], sizes: TurnSizes, *, kept: int, last: int, room: int, summary: str = ""
 ) -> tuple[tuple[Turn, ...], Form] | None:
     """The first form of at most that many tokens; `None` if there is none."""
-    for form in fit_forms(kept=kept, last=last, room=room):
-        made = shorter(turns, form, summary=summary)
+    forms = list(fit_forms(kept=kept, last=last, room=room))
+    head, base = _base(turns, forms[0], summary)
+    if sizes.estimate((*head, *_trimmed(base, forms[-1]))) > room:
+        return None
+    for form in forms:
+        made = (*head, *_trimmed(base, form))
         if sizes.estimate(made) <= room:
             return made, form
     return None
