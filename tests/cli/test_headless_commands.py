@@ -197,12 +197,12 @@ def test_a_skill_gains_nothing_by_the_one_before_it(folder: Path) -> None:
 
 
 def test_a_skill_that_is_skipped_is_told(folder: Path) -> None:
-    put(folder / "home/.claude/skills/bad/SKILL.md", "No head.")
+    put(folder / "home/.claude/skills/bad/SKILL.md", "---\nname: bad\n")
 
     done = ask(folder, [{"text": "Well."}], "Hi")
 
     assert done.returncode == 0
-    assert b"home/.claude/skills/bad/SKILL.md is skipped: it has no `description`" in done.stderr
+    assert b"home/.claude/skills/bad/SKILL.md is skipped: its head has no end" in done.stderr
 
 
 def test_what_a_skill_in_a_fork_does_belongs_to_the_call_that_is_shown(folder: Path) -> None:

@@ -65,7 +65,6 @@ def test_a_head_is_read_or_refused_and_nothing_else(lines: list[str]) -> None:
         ("description: 'it is\" so", {"description": "'it is\" so"}),
         ("name:\tx\ntools:\tRead", {"name": "x", "tools": "Read"}),
         ("tools:\n\t- Read\n\t- Grep\nname: x", {"tools": ["Read", "Grep"], "name": "x"}),
-        ("argument-hint: [file] [line]", {"argument-hint": "[file] [line]"}),
         ("description: Use it:\n<example>\nnow\n</example>\nname: x", None),
         ("name: x\ndescription: @you", {"name": "x", "description": "@you"}),
     ],
@@ -87,6 +86,12 @@ def test_a_wrong_indent_does_not_hide_what_limits(  # it would be part of anothe
     head = _head("name: x\n\ttools: Read\n\tdisallowedTools: Bash\ndescription: y: z")
 
     assert (head["tools"], head["disallowedTools"]) == ("Read", "Bash")
+
+
+def test_a_hint_in_brackets_is_a_text_without_a_word_about_it() -> None:
+    found = split_head("---\nargument-hint: [file] [line]\n---\n")
+
+    assert (found.head, found.fault) == ({"argument-hint": "[file] [line]"}, "")
 
 
 def test_anchors_are_texts() -> None:

@@ -244,7 +244,7 @@ def test_a_manifest_and_a_marketplace_may_name_more_parts_inside_of_the_plugin(p
     assert sorted(_skills(found).all) == ["demo:more", "demo:xlsx"]
     assert [server.name for server in found.settings.servers] == ["plugin_demo_a"]
     assert len(found.settings.hooks.all) == 1
-    assert any("../outside is not inside of the plugin" in warning for warning in found.warnings)
+    assert any("../outside is outside the plugin" in warning for warning in found.warnings)
     assert outside.exists()
 
 

@@ -73,13 +73,7 @@ UNUSED: Final[Mapping[str, Callable[[str], object] | None]] = {
 """Flags that are taken and change nothing here, with the type of their value."""
 
 NOT_YET: Final[Mapping[str, str]] = {
-    "fallback_model": "--fallback-model",
-    "agents": "--agents",
-    "agent": "--agent",
     "plugin_dir_no_mcp": "--plugin-dir-no-mcp",
-    "include_hook_events": "--include-hook-events",
-    "replay_user_messages": "--replay-user-messages",
-    "no_session_persistence": "--no-session-persistence",
     "disable_slash_commands": "--disable-slash-commands",
 }
 """Flags that the session does not act on yet, by their attribute. Whoever uses one is always warned."""

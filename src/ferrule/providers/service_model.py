@@ -9,7 +9,7 @@ from dataclasses import replace
 from ..core.model import ModelEvent, ModelFacts, Request
 from ..host.http.http_client import HttpClient
 from .retry import Retries, with_retries
-from .service_access import KeyHelper, with_own_headers
+from .service_access import KeyCommand, with_own_headers
 from .service_errors import ServiceAddress, Trouble
 from .service_requests import MessageReader, ask_once
 
@@ -26,7 +26,7 @@ class ServiceModel:
         retries: Retries | None,
         body: Callable[[Request], bytes],
         reader: Callable[[], MessageReader],
-        helper: KeyHelper | None = None,
+        helper: KeyCommand | None = None,
         key_source: str = "none",
     ) -> None:
         """`helper` gives the key where the service's own headers have none."""
@@ -55,7 +55,7 @@ class ServiceModel:
         async with aclosing(with_retries(ask, self._retries)) as events:
             yield events
 
-    async def _ask_with(self, helper: KeyHelper, body: bytes) -> AsyncGenerator[ModelEvent]:
+    async def _ask_with(self, helper: KeyCommand, body: bytes) -> AsyncGenerator[ModelEvent]:
         """A key that is refused may be an old one, so the helper is asked for another, once."""
         for last in (False, True):
             service = replace(self._service, headers=with_own_headers(await helper.headers(), self._service.headers))

@@ -72,7 +72,7 @@ class Plugin:
         for _, _, key in _FOLDERS:
             for said in _texts(self.said.get(key)):
                 if self._inside(said) is None:
-                    yield f"the plugin {self.name}: `{key}`: {said} is not inside of the plugin, and so ignored."
+                    yield f"the plugin {self.name}: `{key}`: {said} is outside the plugin, and so ignored."
 
     def load_hooks(self) -> Iterator[Loaded]:
         """Raises `PluginError` where they are named and cannot be found."""

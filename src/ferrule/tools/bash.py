@@ -25,8 +25,14 @@ from ..core.values import plain_value
 from ..core.verdicts import Confinement, Grants, Verdict, of_risks
 from ..host.git.git_places import with_repositories
 from ..host.processes.background_tasks import TaskState
-from ..host.processes.change_words import describe_changes, name_some
-from ..host.processes.command import Command, CommandFailed, LeftBehind, Ran
+from ..host.processes.change_words import (
+    describe_changes,
+    describe_left_behind,
+    describe_output,
+    name_some,
+    without_refusals,
+)
+from ..host.processes.command import Command, CommandFailed, Ran
 from ..host.processes.command_limits import CommandLimits
 from ..host.processes.declared_writes import hidden_in_passing
 from ..host.processes.line_filter import BadPattern
@@ -119,13 +125,8 @@ class Bash(BuiltinTool[BashInput, CommandRan]):
 
     @classmethod
     def from_services(cls, services: Services) -> Self:
-        return cls(
-            services.get_shell(),
-            analyse=services.analyse,
-            limits=services.command_limits,
-            limit=services.bash_limit,
-            keep=services.bash_keep,
-        )
+        shell, limits = services.get_shell(), services.command_limits
+        return cls(shell, analyse=services.analyse, limits=limits, limit=services.bash_limit, keep=services.bash_keep)
 
     def unavailable(self) -> str | None:
         return None if self._shell else NO_SHELL
@@ -153,6 +154,7 @@ class Bash(BuiltinTool[BashInput, CommandRan]):
 
     async def call(self, input: BashInput, ctx: ToolContext) -> CommandRan | Result[CommandRan]:
         try:
+            await self._at.prepare()
             command = replace(await self._command(input, ctx), kept_if_over=self._shown)
             if input.run_in_background:
                 return await self._left_to_run(input, command)
@@ -288,11 +290,11 @@ class Bash(BuiltinTool[BashInput, CommandRan]):
         moved, stayed = _new_directory(ran, ctx)
         hidden = _left_out(command, ctx)
         output = ran.output.text(self._shown, self._keep).rstrip("\n")
-        said = _without_refusals(output, hidden) if hidden else output
+        said = without_refusals(output, hidden) if hidden else output
         passed, output = said != output, said
         notes = (
-            *_about_output(ran),
-            *_about_left(ran.left),
+            *describe_output(ran),
+            *describe_left_behind(ran.left),
             *describe_changes(ran.changes),
             *(command.notes or _about_hidden(hidden, ctx)),
             *(_explain_blocked(command, ran, ctx) if not hidden or "Permission denied" in output else ()),
@@ -392,21 +394,6 @@ def _new_directory(ran: Ran, ctx: ToolContext) -> tuple[MovedTo | None, tuple[st
     return None, (f"It ended in {ran.cwd}, outside of the workspace; the working directory is {ctx.cwd} again.",)
 
 
-def _about_output(ran: Ran) -> Iterator[str]:
-    output = ran.output
-    if output.saved and output.capped:
-        yield f"The first part of its {output.total:,} bytes is in {output.saved}."
-    elif output.saved:
-        yield f"All of its {output.total:,} bytes are in {output.saved}."
-
-
-def _about_left(left: tuple[LeftBehind, ...]) -> Iterator[str]:
-    if left:
-        names = ", ".join(f"{one.name} ({one.pid})" for one in left[:5])
-        more = f" and {len(left) - 5} more" if len(left) > 5 else ""
-        yield f"Still running: {names}{more}. What it prints now is lost; it ends with the session."
-
-
 def _left_out(command: Command, ctx: ToolContext) -> tuple[str, ...]:
     """What it skipped because it may hold secrets or is denied."""
     if command.jail is None or command.jail["readable"] is None or ctx.effects is None:
@@ -417,13 +404,6 @@ def _left_out(command: Command, ctx: ToolContext) -> tuple[str, ...]:
 def _about_hidden(hidden: tuple[str, ...], ctx: ToolContext) -> Iterator[str]:
     if hidden:
         yield f"left out: {name_some(tuple(os.path.relpath(path, ctx.cwd) for path in hidden))}"
-
-
-def _without_refusals(lines: str, hidden: tuple[str, ...]) -> str:
-    """The output without what programs say of files that were hidden from them: they are named below it."""
-    names = tuple(os.path.basename(path) for path in hidden)
-    kept = [line for line in lines.split("\n") if not ("Permission denied" in line and any(n in line for n in names))]
-    return "\n".join(kept)
 
 
 def _explain_blocked(command: Command, ran: Ran, ctx: ToolContext) -> Iterator[str]:

@@ -31,6 +31,8 @@ _ITEM: Final = re.compile(r"( *)- +(.+)")
 _PLAIN: Final = re.compile(r"[^\s\-?:,\[\]{}#&*!|>'\"%@`].*")
 _QUOTED: Final = re.compile(r"\"([^\"\\]*)\"|'([^']*)'")
 _WORDS: Final = re.compile(r"\[ ?((?:[A-Za-z0-9_./][A-Za-z0-9_./-]*, ?)*[A-Za-z0-9_./][A-Za-z0-9_./-]*) ?\]")
+_HINT: Final = re.compile(r"\[[^\[\]{}\"':&*]*\] +[\[<A-Za-z].*")
+"""`[file] [line]` is not YAML, but common for arguments, and there is no doubt what it means."""
 _BLOCK: Final = re.compile(r"[|>]-?")
 _LINE: Final = re.compile(r"^([A-Za-z][\w-]*):[ \t]+(\S.*?)[ \t]*$", re.MULTILINE)
 _LOOSE_KEY: Final = re.compile(r"([ \t]*)([A-Za-z_][\w-]*)[ \t]*:(?:[ \t]+(.*))?")
@@ -80,7 +82,8 @@ class _PlainLines:
 
     def __init__(self, text: str) -> None:
         self._is_odd = bool(_ODD.search(text))
-        self._lines = [line.rstrip(" ") for line in text.split("\n")]
+        self._written = text.split("\n")
+        self._lines = [line.rstrip(" ") for line in self._written]
         self._at = 0
         self._fault = ""
 
@@ -106,6 +109,8 @@ class _PlainLines:
             return self._block(said)
         if words := _WORDS.fullmatch(said):
             return [word.strip() for word in words[1].split(",")]
+        if _HINT.fullmatch(said) and " #" not in said:
+            return said
         text = _text(said)
         if text is None and said == "*":
             self._note("a value begins with `*`")
@@ -132,12 +137,12 @@ class _PlainLines:
 
     def _block(self, marker: str) -> str | None:
         lines: list[str] = []
-        while self._at < len(self._lines) and self._lines[self._at].startswith(" "):
-            lines.append(self._lines[self._at])
+        while self._at < len(self._lines) and self._written[self._at].startswith(" "):
+            lines.append(self._written[self._at])
             self._at += 1
         indent = len(lines[0]) - len(lines[0].lstrip(" ")) if lines else 0
         bare = [line[indent:] for line in lines]
-        if not lines or any(not line or line[0] == " " for line in bare) or not self._is_at_key():
+        if not lines or any(not line or " " in (line[0], line[-1]) for line in bare) or not self._is_at_key():
             return None
         return (" " if marker[0] == ">" else "\n").join(bare) + ("" if marker.endswith("-") else "\n")
 
