@@ -390,17 +390,12 @@ class Headless:
             spent=self._spending_by_model(),
         )
 
-    def _usage(self) -> Usage:
-        """Of this prompt: its messages, those of agents, summaries, and whatever else asked a model."""
+    def _usage(self) -> Usage:  # of this prompt: its messages, those of agents, summaries and other questions
         return subtract_usage(self._session.spending.usage, self._used_before)
 
     def _spending_by_model(self) -> dict[str, Spent]:
-        facts = self._model.facts_by_name
-        spending = self._session.spending.by_model
-        return {
-            name: Spent(facts=facts.get(name, ModelFacts()), usage=usage, usd=dollars)
-            for name, (usage, dollars) in spending.items()
-        }
+        facts, spent = self._model.facts_by_name, self._session.spending.by_model.items()
+        return {name: Spent(facts=facts.get(name, ModelFacts()), usage=usage, usd=usd) for name, (usage, usd) in spent}
 
     def _ending(self, heard: _Heard) -> tuple[Ending, tuple[str, ...]]:
         limits = self._session.limits

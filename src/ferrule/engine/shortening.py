@@ -75,7 +75,7 @@ def shorter(turns: Sequence[Turn], form: Form, *, summary: str = "") -> tuple[Tu
 
 
 def _base(turns: Sequence[Turn], form: Form, summary: str) -> tuple[tuple[Turn, ...], tuple[Turn, ...]]:
-    """The summary, and the turns behind it with marks in the older ones: what forms of equal `kept` and `whole` share."""
+    """The summary, and the turns behind it with marks in the older ones: what forms to try have in common."""
     head: tuple[Turn, ...] = ()
     if summary:
         head, turns = (UserTurn.saying(summary),), turns[max(0, len(turns) - form.kept) :]
