@@ -99,6 +99,7 @@ async def test_a_resumed_conversation_can_be_compacted_by_a_prompt(folder: Path)
         answer = await second.ask("/compact keep the names")
 
         assert answer.text.startswith("The conversation was compacted: from about ")
+        assert (answer.usage.input_tokens, answer.usage.output_tokens) == (700, 70)
         assert "keep the names" in second.prompt()
     async with talk(folder, which=Which(resume=id)) as third:
         await third.ask("Go on.")
