@@ -93,9 +93,9 @@ async def test_a_resumed_conversation_can_be_compacted_by_a_prompt(folder: Path)
     async with talk(folder, {"text": "One."}) as at:
         await at.ask("the first prompt")
         id = at.opened.session.id
-    async with talk(
-        folder, {"text": "# Task\nTalk.\n\n# State\nIt was about names."}, which=Which(resume=id)
-    ) as second:
+    usage = {"input_tokens": 700, "output_tokens": 70}
+    summary = {"text": "# Task\nTalk.\n\n# State\nIt was about names.", "usage": usage}
+    async with talk(folder, summary, which=Which(resume=id)) as second:
         answer = await second.ask("/compact keep the names")
 
         assert answer.text.startswith("The conversation was compacted: from about ")
