@@ -203,8 +203,17 @@ class ModelError(Exception):
     After `cut` and `answer` the pieces that were complete stay usable, and the same request may be repeated.
     """
 
-    def __init__(self, message: str, kind: FailureKind = "answer", *, window: int | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        kind: FailureKind = "answer",
+        *,
+        status: int | None = None,
+        window: int | None = None,
+    ) -> None:
         super().__init__(message)
         self.kind: FailureKind = kind
+        self.status = status
+        """The HTTP status, if that is the error."""
         self.window = window
         """How many tokens the model can read, if the service said so when it refused a conversation as too long."""

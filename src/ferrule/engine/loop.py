@@ -155,7 +155,7 @@ async def _answer_once(at: TurnPort, model: ModelProvider, messages: int) -> Tur
             continue
         if attempt == TRIES or not _may_ask_again(at, message, attempt):
             failure = message.failure
-            return TurnEnded("max_tokens") if failure is None else TurnEnded("error", str(failure))
+            return TurnEnded("max_tokens") if failure is None else TurnEnded("error", str(failure), failure.status)
         attempt += 1
 
 
