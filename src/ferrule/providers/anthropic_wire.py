@@ -57,7 +57,7 @@ class AnthropicBodies:
     def body(self, request: Request) -> bytes:
         limit = min(request.max_tokens or self._most_output, self._most_output)
         head: dict[str, Any] = {**self._opening, "max_tokens": limit}
-        if thinking := self._thinking_for(request.thinking_tokens, limit):
+        if thinking := self._thinking_for(request, limit):
             head["thinking"] = thinking
         if request.effort:
             head["output_config"] = {"effort": request.effort}
@@ -70,11 +70,14 @@ class AnthropicBodies:
         parts.append(b',"messages":[')
         return join_fragments(b"".join(parts), self._messages(request.history), b"]}")
 
-    def _thinking_for(self, tokens: int | None, limit: int) -> dict[str, Any] | None:
+    def _thinking_for(self, request: Request, limit: int) -> dict[str, Any] | None:
+        tokens = request.thinking_tokens
         if not tokens:
             return None
         if self._thinking == "adaptive":
             return {"type": "adaptive"}
+        if _continues_without_thought(request.history):
+            return None
         budget = min(max(tokens, LEAST_THINKING), limit - 1)
         return {"type": "enabled", "budget_tokens": budget} if budget >= LEAST_THINKING else None
 
@@ -94,6 +97,18 @@ class AnthropicBodies:
         for at in islice((at for at in backwards if not isinstance(history[at], AssistantTurn)), 2):
             fragments[at] = _mark_breakpoint(fragments[at], closing=3)
         return fragments
+
+
+def _continues_without_thought(history: Sequence[Turn]) -> bool:
+    """Whether the last message of the model made calls and has no reasoning, as after a compaction.
+
+    With a budget for reasoning the service refuses such a message until the user has said something new.
+    """
+    last = next((turn for turn in reversed(history) if isinstance(turn, AssistantTurn)), None)
+    if last is None or not last.calls:
+        return False
+    first = next((part for part in last.parts if _part(part) is not None), None)
+    return not isinstance(first, Thought)
 
 
 def _mark_breakpoint(fragment: bytes, *, closing: int) -> bytes:
