@@ -29,7 +29,7 @@ from ..core.model import ModelFacts, StopReason, Usage
 from ..core.tool import Tool
 from ..engine.message_history import CUT_ANSWER
 from ..engine.session import Session
-from ..engine.spending import add_usage
+from ..engine.spending import subtract_usage
 from ..output.run_answer import Denial, Ending, RunAnswer, Spent
 from ..output.stream_json import STOP_REASONS, StreamJson
 from ..providers.asked_model import AskedModel
@@ -222,7 +222,8 @@ class _Heard:
     stopped: StopReason | None = None
     ended: TurnEnded | None = None
     turns: int = 0
-    usage: Usage = field(default_factory=Usage)
+    spent_before: Usage = field(default_factory=Usage)
+    """What the session had used when the prompt came."""
 
     def hear(self, envelope: Envelope) -> None:
         if envelope.agent != "main":
@@ -237,10 +238,9 @@ class _Heard:
                 self.is_continued = False
             case TextStreamed(text):
                 self.text.append(text)
-            case MessageEnded(reason, turn, usage):
+            case MessageEnded(reason, turn):
                 self.stopped = reason if turn is not None else None
                 self.turns += turn is not None
-                self.usage = add_usage(self.usage, usage)
             case ToolFinished(outcome) if outcome.status is Status.DENIED:
                 self.note_denial(outcome)
             case TurnEnded() as ended:
@@ -249,10 +249,8 @@ class _Heard:
                 pass
 
     def _hear_agent(self, event: Event) -> None:
-        """An agent's usage and refusals belong to the prompt; its text is for whoever started it."""
+        """An agent's refusals belong to the prompt; its text is for whoever started it."""
         match event:
-            case MessageEnded(_, _, usage):
-                self.usage = add_usage(self.usage, usage)
             case ToolFinished(outcome) if outcome.status is Status.DENIED:
                 self.note_denial(outcome)
             case _:
@@ -296,7 +294,7 @@ class Headless:
     async def ask(self, prompt: PromptContent) -> RunAnswer:
         """A cancellation is an interrupt here: it ends the turn, and the answer says so instead of an exception."""
         began, asked = monotonic(), self._model.seconds
-        heard = _Heard()
+        heard = _Heard(spent_before=self._session.spending.usage)
         try:
             prepared = await self._prepare(prompt, self._model) if self._prepare else PreparedPrompt(content=prompt)
         except NotExpanded as reason:
@@ -372,7 +370,7 @@ class Headless:
             turns=heard.turns,
             seconds=seconds,
             api_seconds=api_seconds,
-            usage=heard.usage,
+            usage=subtract_usage(self._session.spending.usage, heard.spent_before),
             spent=self._spending_by_model(),
             structured=structured if ending is Ending.SUCCESS else None,
         )
@@ -390,8 +388,13 @@ class Headless:
         facts = self._model.facts_by_name
         spending = self._session.spending.by_model
         return {
-            name: Spent(facts=facts.get(name, ModelFacts()), usage=usage, usd=dollars)
-            for name, (usage, dollars) in spending.items()
+            name: Spent(
+                facts=facts.get(name, ModelFacts()),
+                usage=total.usage,
+                usd=total.dollars,
+                is_estimate=total.is_estimate,
+            )
+            for name, total in spending.items()
         }
 
     def _ending(self, heard: _Heard) -> tuple[Ending, tuple[str, ...]]:
@@ -402,7 +405,8 @@ class Headless:
             case TurnEnded("max_turns"):
                 return Ending.MAX_TURNS, (f"The turn limit was reached: {limits.max_turns}.",)
             case TurnEnded("max_budget"):
-                return Ending.MAX_BUDGET, (f"The budget of {limits.max_budget:g} dollars is spent.",)
+                by_size = ", by an estimate: usage was not reported" if self._session.spending.is_estimate else ""
+                return Ending.MAX_BUDGET, (f"The budget of {limits.max_budget:g} dollars is spent{by_size}.",)
             case None | TurnEnded("interrupted"):
                 return Ending.FAILED, ("Interrupted.",)
             case TurnEnded("error", error):

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..core.content import encodable
-from ..core.events import Envelope, Retried, ToolFinished, ToolRequested, ToolStarted
+from ..core.events import Envelope, Retried, ToolFinished, ToolRequested, ToolStarted, Warned
 from ..output.plain import summary
 from ..output.run_answer import Ending, RunAnswer, result_line
 from ..output.stream_json import encode_json_line
@@ -49,6 +49,8 @@ class TextPrinter:
         match envelope.event:
             case Retried(retrying):
                 _say(f"{retrying.reason} Retrying in {retrying.seconds:.0f} s.")
+            case Warned(text):
+                _say(text)
             case ToolStarted(_, view) if self._verbose:
                 _say(summary(view))
             case ToolFinished(outcome) if self._verbose and outcome.is_error:
@@ -135,6 +137,8 @@ class JsonPrinter:
         self.watch_last(envelope)
 
     def watch_last(self, envelope: Envelope, /) -> None:
+        if isinstance(envelope.event, Warned):
+            _say(envelope.event.text)
         if self._lines is not None:
             self._lines += self._streams.lines(envelope)
 

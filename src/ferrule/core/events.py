@@ -188,6 +188,13 @@ class Compacted:
 
 
 @plain_value
+class Warned:
+    """Something that a person should change. The session continues."""
+
+    text: str
+
+
+@plain_value
 class Missed:
     """This subscriber was too slow; `count` events were lost at this place."""
 
@@ -217,6 +224,7 @@ Event: TypeAlias = (
     | NoteAdded
     | PrefixMoved
     | Compacted
+    | Warned
     | Missed
 )
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import TypeAlias
 
 from ..core.call_ids import CallIds
-from ..core.content import Text
+from ..core.content import Block, Text
 from ..core.model import AssistantTurn, ResultTurn, Turn, UserTurn
 from ..core.ports import Note
 from .transcript import Transcript
+
+Prompt: TypeAlias = str | tuple[Block, ...] | UserTurn
 
 GO_ON = "Your last message was cut off. Continue from where it ends, and do not repeat it."
 
@@ -18,6 +21,16 @@ CUT_ANSWER = Note(
     "Your message reached the length limit. Continue exactly where it ends, in the middle of a sentence if need be: "
     "both parts are joined for whoever reads them. Repeat nothing and do not comment on the cut.",
 )
+
+
+def turn_of(prompt: Prompt) -> UserTurn:
+    match prompt:
+        case str():
+            return UserTurn.saying(prompt)
+        case UserTurn():
+            return prompt
+        case _:
+            return UserTurn(prompt)
 
 
 class MessageHistory:

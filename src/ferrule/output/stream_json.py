@@ -40,6 +40,7 @@ from ..core.events import (
     TurnEnded,
     TurnStarted,
     UsageReported,
+    Warned,
 )
 from ..core.ids import new_uuid
 from ..core.model import Retrying, StopReason, Thought, Usage
@@ -110,6 +111,7 @@ _Beside: TypeAlias = (
     NoteAdded
     | Retried
     | Compacted
+    | Warned
     | Missed
     | TurnStarted
     | AgentStarted
@@ -208,6 +210,8 @@ class StreamJson:
             case HookRan(moment, name, outcome, _, message):
                 said = {"hook_event": moment, "hook_name": name, "outcome": outcome, "output": message}
                 yield self.line("system", subtype="hook_response", **said)
+            case Warned(text):
+                yield self.line("system", subtype="warning", message=text)
             case Missed(count):
                 yield self.line("system", subtype="events_missed", count=count)
             case TurnStarted() | AgentStarted() | ToolStarted() | ToolProgressed() | PermissionDecided():

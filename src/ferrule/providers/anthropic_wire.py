@@ -52,7 +52,7 @@ class AnthropicBodies:
         self._tools = ToolFragments(_tool)
 
     def body(self, request: Request) -> bytes:
-        limit = min(request.max_tokens or self._most_output, self._most_output)
+        limit = request.max_tokens or self._most_output
         head: dict[str, Any] = {"model": self._model, "max_tokens": limit, "stream": True}
         if thinking := self._thinking_for(request.thinking_tokens, limit):
             head["thinking"] = thinking

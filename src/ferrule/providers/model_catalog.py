@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Protocol
 from ..core.model import ModelError, ModelProvider
 from ..host.http.urls import BadUrl
 from .known_models import SHORT_NAMES, anthropic_facts, openai_facts
+from .model_claims import FactSources
 from .service_access import KeyHelper, anthropic_keys, own_headers, refuse_other_clouds
 
 if TYPE_CHECKING:
     from ..host.http.http_client import HttpClient
     from .anthropic import AnthropicModel
+    from .asked_model import PlanningModel
+    from .openai_chat import OpenAiModel
     from .retry import Retries
 
 DEFAULT_ANTHROPIC = "claude-sonnet-5-5"
@@ -31,7 +34,9 @@ LONG_WINDOW = "context-1m-"
 LONG_BETA = f"{LONG_WINDOW}2025-08-07"
 LONG = 1_000_000
 """The context window with this feature, for models that have a smaller one without it."""
-OUTPUT_VARIABLE = "CLAUDE_CODE_MAX_OUTPUT_TOKENS"
+SERVICE_OF_WIRE = {"messages": "anthropic", "chat": "openai", "responses": "openai"}
+"""The service that a format belongs to, for a model whose settings choose one."""
+WIRE_VARIABLE = "FERRULE_OPENAI_API"
 
 
 class OpenedModel(ModelProvider, Protocol):
@@ -46,12 +51,14 @@ def open_model(
     *,
     client: HttpClient | None = None,
     retries: Retries | None = None,
+    sources: FactSources | None = None,
 ) -> OpenedModel:
     """`anthropic:NAME`, `openai:NAME`, `scripted:FILE`, or a bare name; empty for the default of a service with a key.
 
-    Raises `ModelError`, which says what to set.
+    Raises `ModelError`, which says what to set. Without `sources` only the table is used, and no server is asked.
     """
-    service, bare = _service_and_name(name or "", environ)
+    sources = sources or FactSources()
+    service, bare, environ = _with_chosen_wire(*_service_and_name(name or "", environ), name or "", environ, sources)
     if service == "scripted":
         return _open_scripted(bare)
     from ..host.http.http_client import HttpClient
@@ -59,10 +66,24 @@ def open_model(
     client = client or HttpClient(environ)
     opened = _anthropic if service == "anthropic" else _openai
     try:
-        return opened(bare, environ, client, retries)
+        model = opened(bare, environ, client, retries)
+        model.use_sources(service, sources, environ)
+        return model
     except BadUrl as error:
         variable = f"{service.upper()}_BASE_URL"
         raise ModelError(f"{variable} is not a usable URL: it {error}. Correct it, or unset it.", "request") from None
+
+
+def _with_chosen_wire(
+    service: str, bare: str, name: str, environ: Mapping[str, str], sources: FactSources
+) -> tuple[str, str, Mapping[str, str]]:
+    """Where settings choose a format for the model, its service and the environment that say so."""
+    wire = sources.chosen(service, bare).wire or ""
+    if service == "scripted" or not wire:
+        return service, bare, environ
+    if not name.startswith(f"{service}:"):  # otherwise somebody has chosen the service
+        service = SERVICE_OF_WIRE.get(wire, service)
+    return service, bare, {**environ, WIRE_VARIABLE: wire} if service == "openai" else environ
 
 
 def is_short(name: str) -> bool:
@@ -94,7 +115,9 @@ def _service_and_name(name: str, environ: Mapping[str, str]) -> tuple[str, str]:
     )
 
 
-def _anthropic(model: str, environ: Mapping[str, str], client: HttpClient, retries: Retries | None) -> OpenedModel:
+def _anthropic(
+    model: str, environ: Mapping[str, str], client: HttpClient, retries: Retries | None
+) -> AnthropicModel | PlanningModel:
     bare = model.removesuffix(LONG_SUFFIX)
     if bare != PLANNING:
         return _anthropic_model(model, environ, client, retries)
@@ -121,8 +144,6 @@ def _anthropic_model(
         betas = ",".join(filter(None, (betas, LONG_BETA)))
     if LONG_WINDOW in betas and facts.window < LONG:
         facts = replace(facts, window=LONG)
-    if most := _number(environ, OUTPUT_VARIABLE):
-        facts = replace(facts, most_output=min(most, facts.most_output))
     return AnthropicModel(
         name,
         client=client,
@@ -152,7 +173,7 @@ def _full(model: str, environ: Mapping[str, str]) -> str:
     return named if named.endswith(LONG_SUFFIX) else named + suffix
 
 
-def _openai(model: str, environ: Mapping[str, str], client: HttpClient, retries: Retries | None) -> OpenedModel:
+def _openai(model: str, environ: Mapping[str, str], client: HttpClient, retries: Retries | None) -> OpenAiModel:
     from .openai_chat import BASE_URL, OpenAiModel
 
     model = model or DEFAULT_OPENAI
@@ -188,12 +209,6 @@ def _with_path(base_url: str) -> str:
     """All local servers have their API below /v1, and users forget it."""
     _, _, rest = base_url.partition("://")
     return base_url if "/" in rest.rstrip("/") else f"{base_url.rstrip('/')}/v1"
-
-
-def _number(environ: Mapping[str, str], name: str) -> int:
-    """0 if it is not set, or not a number."""
-    text = _value(environ, name)
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
 
 
 def _any_of(environ: Mapping[str, str], *names: str) -> bool:

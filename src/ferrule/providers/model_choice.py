@@ -9,6 +9,7 @@ from ..core.values import named_value
 
 if TYPE_CHECKING:
     from .model_catalog import OpenedModel
+    from .model_claims import FactSources
 
 
 def choose_model(name: str | None, environ: Mapping[str, str], choice: ModelChoice | None = None) -> OpenedModel:
@@ -17,7 +18,7 @@ def choose_model(name: str | None, environ: Mapping[str, str], choice: ModelChoi
 
     choice = choice or ModelChoice()
     named = choice.choose_name(name, environ)
-    return open_model(named, choice.reaching(named, environ))
+    return open_model(named, choice.reaching(named, environ), sources=choice.facts)
 
 
 MODEL_VARIABLES: Final = ("FERRULE_MODEL", "ANTHROPIC_MODEL")
@@ -36,6 +37,8 @@ class ModelChoice:
     api_url: str = ""
     key_helper: str = ""
     """A command that prints the key."""
+    facts: FactSources | None = None
+    """What settings and others say of models."""
 
     def choose_name(self, given: str | None, environ: Mapping[str, str]) -> str | None:
         """The given name, then the environment, then the settings; `None` for the default of a service with a key."""
