@@ -25,6 +25,7 @@ from ..permissions.modes import Mode
 from ..permissions.rules import Origin, Rule, RuleError, parse_rule
 from ..permissions.sandbox_policy import CannotEnforce, SandboxPolicy, allowed_reads, sandbox_of
 from ..providers.model_choice import ModelChoice
+from ..providers.model_claims import FactSources, ModelClaim
 from ..settings.definition_files import DefinitionFiles
 from ..settings.layers import BEHAVIORS, DIRECTORIES, MODE, Layered
 from ..settings.levels import Level, Source, surroundings
@@ -63,6 +64,7 @@ _USED: Final = frozenset(
         "mcpServers",
         "env",
         "model",
+        "models",
         "smallModel",
         "apiKey",
         "apiKeyHelper",
@@ -134,7 +136,7 @@ def load_session_settings(
         servers=servers,
         hooks=found.hooks,
         environment=found.environment,
-        model=found.model,
+        model=found.model.keeping_facts_in(base.state_folder),
         output_style=found.output_style or base.output_style,
         plugins=plugins,
         pre_approval=replace(base.pre_approval, https=found.approves_https),
@@ -349,7 +351,9 @@ def _approves_https(layered: Layered) -> bool:
 def _model(layered: Layered) -> ModelChoice:
     keys = ("model", "smallModel", "apiKey", "customApiUrl", "apiKeyHelper")
     name, small, key, url, helper = (_value(layered, key) or "" for key in keys)
-    return ModelChoice(name=name, small=small, api_key=key, api_url=url, key_helper=helper)
+    claims = {key[1]: ModelClaim.from_json(one.value) for key, one in layered.values.items() if key[0] == "models"}
+    facts = FactSources(settings=claims)
+    return ModelChoice(name=name, small=small, api_key=key, api_url=url, key_helper=helper, facts=facts)
 
 
 def _value(layered: Layered, *key: str) -> Any:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ..core.values import named_value
+from .kept_facts import FILE_NAME
+from .model_claims import FactSources
 
 if TYPE_CHECKING:
     from .model_catalog import OpenedModel
-    from .model_claims import FactSources
 
 
 def choose_model(name: str | None, environ: Mapping[str, str], choice: ModelChoice | None = None) -> OpenedModel:
@@ -37,8 +40,12 @@ class ModelChoice:
     api_url: str = ""
     key_helper: str = ""
     """A command that prints the key."""
-    facts: FactSources | None = None
+    facts: FactSources = field(default_factory=FactSources)
     """What settings and others say of models."""
+
+    def keeping_facts_in(self, folder: Path) -> ModelChoice:
+        """Servers are asked for facts of unknown models, and what they say is kept in this folder."""
+        return replace(self, facts=replace(self.facts, file=folder / FILE_NAME))
 
     def choose_name(self, given: str | None, environ: Mapping[str, str]) -> str | None:
         """The given name, then the environment, then the settings; `None` for the default of a service with a key."""

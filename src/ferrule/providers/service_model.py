@@ -55,6 +55,15 @@ class ServiceModel:
         self._knowledge = Knowledge(service, self._service, self._client, sources, environ, self.facts)
         self.facts = self._knowledge.facts()
 
+    async def ask_server(self) -> ModelClaim | None:
+        """What its server says of it now, in place of what was known; `None` if it cannot be asked."""
+        if self._knowledge is None:
+            return None
+        self._knowledge.forget()
+        claim = await self._knowledge.ask()
+        self.facts = self._knowledge.facts()
+        return claim
+
     def learn_window(self, window: int, /) -> None:
         """The service cannot read more than this many tokens. Satisfies `core.model.LearnsWindow`."""
         if window < self.facts.window:
@@ -146,6 +155,10 @@ class Knowledge:
     def keep_learned(self, window: int) -> None:
         if (kept := self._sources.kept()) is not None:
             kept.keep(self._origin, self._address.model, "learned", {"window": window})
+
+    def forget(self) -> None:
+        if (kept := self._sources.kept()) is not None:
+            kept.forget(self._origin, self._address.model)
 
     def ask_beside(self, note: Callable[[ModelClaim], None]) -> None:
         """Start asking, unless the facts are known or were asked for lately; `note` is called with the answer."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...core.model import ModelError
+from ...engine.spending import NO_PRICE
 from ...providers.asked_model import AskedModel
 from ..exits import CLOSED_PIPE, Failed, UsageError
 from ..logs import log_more, log_to_file
@@ -64,7 +65,7 @@ def run(chosen: argparse.Namespace) -> int:
     model = open_model(settings.model, settings.model.choose_name(chosen.model, environ), environ)
     small = settings.model.choose_small_name(environ)
     if chosen.max_budget_usd is not None and model.facts.input_price is None:
-        raise UsageError(f"--max-budget-usd: the price of {model.name} is unknown, so a budget cannot be enforced.")
+        raise UsageError(f"--max-budget-usd: {NO_PRICE.format(model.name)}")
     log_to_file(settings.state_folder)
     log_more(chosen)
     small_model = open_model(settings.model, small, environ) if small else None
