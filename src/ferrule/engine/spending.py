@@ -14,7 +14,7 @@ HOUR_FACTOR = 2
 """What is cached for an hour costs this much more than plain input."""
 NOTHING = Usage()
 NO_PRICE = (
-    "The price of {} is unknown, so a budget in dollars cannot be enforced. Set its prices in `models` in your "
+    "The price of {} is unknown, so a budget cannot be enforced. Set its prices in `models` in your "
     "settings, or ask its server with `ferrule models probe`; or leave the budget out and set `max_turns`."
 )
 
