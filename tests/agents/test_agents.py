@@ -309,7 +309,7 @@ def _processes(command: str) -> list[str]:
     ("arguments", "words"),
     [
         ({"subagent_type": "Nobody"}, "No kind of agent is named Nobody. Available: general-purpose, Explore"),
-        ({"isolation": "worktree"}, "`isolation` is not supported"),
+        ({"isolation": "remote"}, '`isolation` can only be "worktree", not "remote"'),
         ({"name": "bob"}, "`name` is not supported"),
         ({"model": "other"}, "The model other cannot be chosen here."),
     ],

@@ -14,10 +14,9 @@ from ferrule.app.session_opening import OpenedSession, Which, open_conversation
 from ferrule.core.events import Envelope
 from ferrule.output.run_answer import RunAnswer
 from ferrule.permissions.modes import Mode
-from ferrule.providers.agent_models import AgentModels
 from ferrule.providers.asked_model import AskedModel
-from ferrule.providers.model_catalog import open_model
 from ferrule.providers.model_choice import ModelChoice
+from ferrule.sdk.opened_models import OpenedModels
 from ferrule.testing.model_server import ModelServer
 
 
@@ -50,8 +49,8 @@ async def talk(
     chosen = Settings(cwd=str(folder), state_folder=folder.parent / f"{folder.name}-state", **given)
     async with ModelServer.playing({"turns": list(turns) or [{"text": "Well."}]}) as server:
         around = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "sk-of-the-test", **(environ or {})}
-        asked = AskedModel(open_model(model, around))
-        models = AgentModels(around, ModelChoice(), own=asked)
+        models = OpenedModels(None, around, ModelChoice(), name=model)
+        asked = AskedModel(models.leading())
         opened = open_conversation(chosen, which=which, models=models)
 
         async def watch(envelope: Envelope) -> None:
@@ -64,4 +63,3 @@ async def talk(
             await opened.wait_for_servers(10)
             yield Talk(server, opened, headless, asked)
         await models.close()
-        await asked.close()

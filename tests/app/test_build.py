@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
 
 from ferrule import Settings, ToolCall, open_session
 from ferrule.app.session_settings import concurrency_from
+from ferrule.app.settings_interpretation import load_session_settings
 from ferrule.core.calls import Status
 from ferrule.core.context import ToolContext
 from ferrule.testing import Answering, FixedJudge, allow, deny
@@ -112,3 +114,48 @@ async def test_an_approver_answers_what_would_ask(tmp_path: Path) -> None:
 
     assert outcome.status is Status.OK
     assert [proposal.arguments for proposal in approver.asked] == [{"file_path": str(tmp_path / "outside")}]
+
+
+@requirement("POOL-1")
+def test_simple_mode_has_three_tools_and_those_of_the_program(tmp_path: Path) -> None:
+    settings = Settings(cwd=str(tmp_path), state_folder=tmp_path / "state", simple=True)
+
+    pool = open_session(settings, tools=[Act("Own")]).registry.pool
+
+    assert [tool.name for tool in pool] == ["Bash", "Edit", "Own", "Read"]
+    assert pool.off["Glob"] == "simple mode has only Bash, Edit and Read"
+
+
+@requirement("SET-5")
+def test_settings_reach_what_only_a_program_could_choose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    keys = {
+        "readTokens": 5_000,
+        "readReminder": "",
+        "readReminderOffFor": ["small"],
+        "tellChangedFiles": False,
+        "simpleMode": True,
+        "features": ["new"],
+        "shellSnapshot": False,
+    }
+    base = Settings(cwd=str(tmp_path), state_folder=tmp_path / "state")
+
+    found, policy = load_session_settings(base, settings=json.dumps(keys))
+
+    assert policy.warnings == ()
+    assert (found.read_tokens, found.reminder, found.reminder_off_for) == (5_000, None, ("small",))
+    assert (found.tell_changes, found.simple, found.features, found.shell_snapshot) == (False, True, {"new"}, False)
+
+
+@requirement("PERM-12")
+def test_domains_that_settings_allow_replace_the_built_in_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    base = Settings(cwd=str(tmp_path), state_folder=tmp_path / "state")
+    named = {"permissions": {"pre_approval": {"allowed_domains": ["docs.rs"]}}}
+
+    usual, _ = load_session_settings(base, settings="{}")
+    narrow, _ = load_session_settings(base, settings=json.dumps(named))
+
+    assert usual.pre_approval.approves("stackoverflow.com")
+    assert not narrow.pre_approval.approves("stackoverflow.com")
+    assert [rule.text for rule in narrow.rules] == ["WebFetch(domain:docs.rs)", "WebFetch(domain:*.docs.rs)"]

@@ -207,7 +207,9 @@ async def test_a_fork_leaves_the_old_session_as_it_was(settings: Settings) -> No
 
     assert fork.id != old.id
     assert transcript(settings, old.id).read_bytes() == before
-    assert json.loads(transcript(settings, fork.id).read_bytes().splitlines()[0])["forked_from"] == old.id
+    lines = [json.loads(line) for line in transcript(settings, fork.id).read_bytes().splitlines()]
+    assert lines[0]["forked_from"] == old.id
+    assert {line["sessionId"] for line in lines} == {fork.id}
     async with resume_session(fork.id, settings) as again:
         assert again.history == fork.history
     assert sorted(one.turns for one in list_sessions(settings)) == [1, 2]

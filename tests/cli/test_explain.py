@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.cli.explaining import answer_to
 from tests.cli.running import ferrule
 from tests.requirement import requirement
+from tests.settings.folders import put
 
 
 def lines(folder: Path, *requests: Any) -> list[dict[str, Any]]:
@@ -173,6 +174,15 @@ def test_rules_that_do_not_do_what_they_seem_to_are_named(tmp_path: Path) -> Non
     assert done.returncode == 1
     assert "`Bash(sudo *)` allows whatever sudo is asked to run" in done.stdout.decode()
     assert "Bash(rm" not in done.stdout.decode()
+
+
+def test_a_rule_that_is_ignored_is_a_problem_too(tmp_path: Path) -> None:
+    put(tmp_path / "home" / ".claude" / "settings.json", '{"permissions": {"allow": ["mcp__*__read"]}}')
+
+    done = ferrule(tmp_path, "explain", "--lint")
+
+    assert done.returncode == 1
+    assert "`mcp__*__read` allows tools of any server" in done.stdout.decode()
 
 
 def test_rules_that_are_well_are_counted(tmp_path: Path) -> None:

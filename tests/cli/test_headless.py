@@ -42,7 +42,9 @@ def test_a_json_result_has_what_a_script_needs(tmp_path: Path) -> None:
         "cache_creation_input_tokens": 0,
         "cache_read_input_tokens": 3,
         "output_tokens": 5,
+        "server_tool_use": {"web_search_requests": 0, "web_fetch_requests": 0},
     }
+    assert result["terminal_reason"] == "completed"
     assert result["total_cost_usd"] is None  # nobody knows what a script costs
 
 
@@ -149,13 +151,31 @@ def test_prompt_and_pipe_are_joined(tmp_path: Path, flags: list[str], stdin: str
     assert _prompts(tmp_path) == [prompt]
 
 
-def test_no_model_and_no_key_says_what_to_set(tmp_path: Path) -> None:
+@requirement("CLI-1")
+def test_no_model_and_no_key_says_what_to_set_and_programs_read_it_too(tmp_path: Path) -> None:
     keys = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL")
+    env = dict.fromkeys(keys, "")
 
-    done = ferrule(tmp_path, "-p", "Hi", env=dict.fromkeys(keys, ""))
+    done = ferrule(tmp_path, "-p", "Hi", env=env)
+    in_json = ferrule(tmp_path, "-p", "Hi", "--output-format", "json", env=env)
 
-    assert (done.returncode, done.stdout) == (1, b"")
+    assert (done.returncode, done.stdout, in_json.returncode) == (1, b"", 1)
     assert b"Set ANTHROPIC_API_KEY" in done.stderr
+    (line,) = lines_of(in_json)
+    assert (line["is_error"], "Set ANTHROPIC_API_KEY" in line["errors"][0]) == (True, True)
+
+
+@requirement("CLI-1")
+def test_a_refused_call_is_named_with_the_rule_that_would_allow_it(tmp_path: Path) -> None:
+    touches = {"calls": [call("Bash", command="touch x")]}
+
+    done = ask(tmp_path, [touches, {"text": "No."}], "Hi", "--output-format", "json")
+
+    assert done.returncode == 3
+    (line,) = done.stderr.decode().splitlines()
+    assert line.startswith("ferrule: Bash was not allowed: ")
+    assert line.endswith("To allow it, add --allow 'Bash(touch x)'.")
+    assert ask(tmp_path, [touches, {"text": "Yes."}], "Hi", "--allow", "Bash(touch x)").returncode == 0
 
 
 def test_only_the_chosen_tools_are_there(tmp_path: Path) -> None:

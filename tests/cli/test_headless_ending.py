@@ -112,10 +112,10 @@ def interrupted(chosen, **more):
     thing = Thing()
     kept = weakref.ref(thing, lambda _: os.kill(os.getpid(), signal.SIGINT))
     del thing
-    return settings_from(chosen, **more)
+    return options_from(chosen, **more)
 
 from ferrule.cli.commands import headless
-settings_from, headless.settings_from = headless.settings_from, interrupted
+options_from, headless.options_from = headless.options_from, interrupted
 sys.exit(main(sys.argv[1:]))
 """
 

@@ -15,7 +15,6 @@ CACHE = Path(os.environ.get("FERRULE_CONFORMANCE_CACHE") or Path.home() / ".cach
 PYTHON_SDK = CACHE / "claude-agent-sdk"
 TYPESCRIPT_SDK = CACHE / "typescript-sdk" / "node_modules"
 CLI = os.environ.get("FERRULE_CLIENTS_CLI") or str(Path(sys.executable).parent / "ferrule")
-IS_FERRULE = "FERRULE_CLIENTS_CLI" not in os.environ
 
 if not PYTHON_SDK.is_dir():
     collect_ignore_glob = ["test_python_*.py"]

@@ -21,7 +21,6 @@ from claude_agent_sdk import (  # pyright: ignore[reportMissingImports]
 )
 
 from ..requirement import requirement
-from .conftest import IS_FERRULE
 from .environment import call
 from .scene import Scene, kinds, last, playing, results
 from .test_python_query import ECHO_SERVER
@@ -187,7 +186,8 @@ async def test_the_library_reads_the_transcripts(tmp_path: Path, monkeypatch: py
         tmp_path, {"text": "Looking.", "calls": [call("Bash", "1", command="echo hi")]}, {"text": "Seen."}
     ) as scene:
         id = last(await scene.ask("Remember walnut.", allowed_tools=["Bash"])).session_id
-    holding = scene.folder / ("state/ferrule" if IS_FERRULE else "home/.claude")
+    ours, theirs = scene.folder / "state/ferrule", scene.folder / "home/.claude"
+    holding = ours if (ours / "projects").is_dir() else theirs
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(holding))
 
     (listed,) = list_sessions(directory=str(scene.project))

@@ -59,7 +59,8 @@ async def test_a_hook_before_a_call_is_told_of_it_and_may_deny_it(folder: Path) 
     assert context == {"signal": None}
     assert "that is bad" in str(results(messages)[0].content)
     assert [path.name for path in folder.iterdir()] == ["good"]
-    assert [message.data["outcome"] for message in of(HookEventMessage, messages)] == ["deny", "ok"]
+    answered = [message.data for message in of(HookEventMessage, messages) if message.subtype == "hook_response"]
+    assert [data["decision"] for data in answered] == ["deny", "ok"]
 
 
 async def test_a_hook_before_a_call_may_allow_it_and_change_it(folder: Path) -> None:

@@ -27,7 +27,6 @@ from ferrule.engine.pool import (
     features,
     only,
     select,
-    simple,
     without,
 )
 from ferrule.permissions.modes import Mode
@@ -113,16 +112,6 @@ def test_lists_choose_and_leave_out_tools_by_new_and_old_names() -> None:
         {"Bash": "it is not among the tools chosen for this run"},
     )
     assert (_names(left.tools), left.off) == (["Bash"], {"Read": "no", "read_file": "no", "Write": "no"})
-
-
-@requirement("POOL-1")
-def test_simple_mode_has_three_tools() -> None:
-    chosen = select([Named(name) for name in ("Bash", "Edit", "Glob", "Read")], simple())
-
-    assert (_names(chosen.tools), chosen.off) == (
-        ["Bash", "Edit", "Read"],
-        {"Glob": "simple mode has only Bash, Edit and Read"},
-    )
 
 
 @requirement("POOL-1")

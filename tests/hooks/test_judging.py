@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from ferrule import Settings, ToolCall, hook, open_session, parse_rule
 from ferrule.core.calls import Status, ToolOutcome
 from ferrule.core.content import plain_text
-from ferrule.core.events import HookRan
+from ferrule.core.events import HookRan, NoteAdded
 from ferrule.core.verdicts import Behavior
 from ferrule.engine.session import Session
 from ferrule.hooks.hook import Hook, HookBook
 from ferrule.permissions.modes import Mode
-from ferrule.testing import Answering, Recorder, allow, deny
+from ferrule.providers.scripted import says
+from ferrule.testing import Answering, Recorder, RecordingModel, allow, deny
 from tests.requirement import requirement
 
 from .scripts import deciding, printing, program
@@ -299,3 +300,43 @@ def test_without_hooks_nothing_is_plugged_in(tmp_path: Path) -> None:
     session = opened(tmp_path)
 
     assert (len(session.pipeline.judges), session.pipeline.after, session.hooks) == (2, (), None)
+
+
+@requirement("HOOK-2")
+async def test_an_error_in_input_that_a_hook_wrote_names_the_hook(tmp_path: Path) -> None:
+    wrong = hook("PreToolUse", answering(hookSpecificOutput={"updatedInput": {"zz": 1}}), name="helper")
+
+    outcome = await run(opened(tmp_path, wrong))
+
+    assert outcome.status is Status.INVALID
+    text = plain_text(outcome.content)
+    assert text.startswith(
+        "Read did not run because its input was changed: PreToolUse hook `helper` changed the input."
+    )
+    assert "`zz`" in text
+
+
+@requirement("HOOK-2", "HOOK-3")
+async def test_the_reason_of_an_ask_is_part_of_the_refusal_where_nobody_can_be_asked(tmp_path: Path) -> None:
+    careful = hook("PreToolUse", answering(**deciding("ask", "It is a Friday.")), name="guard")
+
+    outcome = await run(opened(tmp_path, careful))
+
+    assert outcome.status is Status.DENIED
+    assert "PreToolUse hook `guard` says: It is a Friday; it needs a person's approval" in plain_text(outcome.content)
+
+
+@requirement("HOOK-2")
+async def test_what_a_hook_adds_to_a_call_that_is_refused_reaches_the_model(tmp_path: Path) -> None:
+    words = {"hookEventName": "PreToolUse", "additionalContext": "Use b.txt instead."}
+    session = opened(
+        tmp_path,
+        hook("PreToolUse", answering(hookSpecificOutput=words), name="adviser"),
+        rules=(("Read(./a.txt)", Behavior.ASK),),
+    )
+    model = RecordingModel(says("", ToolCall("1", "Read", {"file_path": "a.txt"})), says("I see."))
+
+    async with session, session.ask("go", model) as events:
+        notes = [one.event.text async for one in events if isinstance(one.event, NoteAdded)]
+
+    assert [note for note in notes if "Use b.txt instead." in note] == ["PreToolUse hook `adviser`: Use b.txt instead."]

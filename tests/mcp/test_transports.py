@@ -105,7 +105,7 @@ async def test_a_server_object_runs_in_this_process(tmp_path: Path) -> None:
 
     async with session(tmp_path, *in_process(**{"my.own": make()})) as (running, servers):
         await servers.wait_until_known(HANG)
-        added = await run(running, "mcp__my_own__add", {"a": 2, "b": 40})
+        added = await run(running, "mcp__my_own__add", {"a": "2", "b": 40})  # numbers as models write them
         odd = await run(running, "mcp__my_own__odd_name_with_signs")
         broken = await run(running, "mcp__my_own__broken")
 

@@ -187,13 +187,19 @@ def test_a_rule_may_name_a_tool_by_its_old_name() -> None:
         ReadsPath("/project/a/b"),
         ReadsPath("/project/a", real="/project/b"),
         RunsCommand(("ls",), accounted=True),
-        ReadsState("cwd"),
-        ChangesState("found_tools"),
     ],
 )
 def test_the_default_mode_allows_what_only_reads_inside(touch: Touch) -> None:
     assert _judged([], effects=Effects.of(touch)) == Verdict(
         behavior=ALLOW, source="mode", reason="it only reads inside the workspace"
+    )
+
+
+@requirement("PERM-13", "PERM-9")
+@pytest.mark.parametrize("touches", [(ReadsState("cwd"),), (ChangesState("found_tools"),), ()])
+def test_of_a_call_that_reads_nothing_it_is_not_said_that_it_reads(touches: tuple[Touch, ...]) -> None:
+    assert _judged([], effects=Effects.of(*touches)) == Verdict(
+        behavior=ALLOW, source="mode", reason="it touches nothing outside of the session"
     )
 
 

@@ -15,8 +15,7 @@ from ferrule.app.build import Settings, open_session
 from ferrule.core.events import ListChanged
 from ferrule.engine.session import Session
 from ferrule.permissions.modes import Mode
-from ferrule.sdk.conversation_opening import OwnServer
-from ferrule.sdk.tools import SdkServer, create_sdk_mcp_server, tool
+from ferrule.sdk.tools import OwnServer, SdkServer, create_sdk_mcp_server, tool
 from ferrule.server.client_person import ClientPerson
 from ferrule.server.desk import Desk
 from ferrule.server.http_server import PATH, listen, serve_http

@@ -150,6 +150,7 @@ def test_the_older_ways_to_write_rules_and_hooks_are_read_as_the_present_ones() 
     assert [(".".join(entry.key), entry.value, entry.source.line) for entry in entries_of(permissions)] == [
         ("permissions.allow", "Bash(npm *)", 1),
         ("permissions.deny", "Task", 2),
+        ("permissions.allowed_domains", True, 3),
         ("permissions.allow", "WebFetch(domain:docs.rs)", 3),
         ("permissions.allow", "WebFetch(domain:*.docs.rs)", 3),
         ("permissions.ask", "WebFetch(domain:x.org)", 3),

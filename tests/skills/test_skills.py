@@ -174,7 +174,7 @@ def test_a_file_that_is_read_makes_known_the_skills_for_its_path(tmp_path: Path)
     ("body", "args", "text"),
     [
         ("Hello $ARGUMENTS!", "big world", "Hello big world!"),
-        ("$0 and $1 and $7", "'one two' three", "one two and three and $7"),
+        ("$0 and $1 and $7", "'one two' three", "one two and three and"),
         ("$ARGUMENTS[1]", "a b", "b"),
         ("$who greets $whom.", "Ann", "Ann greets ."),
         (r"costs \$5, $HOME stays", "x", "costs $5, $HOME stays\n\nARGUMENTS: x"),

@@ -460,3 +460,40 @@ async def test_the_limit_and_the_part_that_settings_choose_apply_and_a_file_has_
     assert shown(text)
     (path,) = [word.rstrip(".") for word in text.split() if word.startswith("/")]
     assert Path(path).read_text() == "".join(f"{number}\n" for number in range(1, 20_001))
+
+
+# What is there
+
+
+@requirement("BASH-1")
+async def test_ripgrep_is_there_whether_or_not_it_is_installed(tmp_path: Path) -> None:
+    (work := tmp_path / "work").mkdir()
+    (work / "a.txt").write_text("hello\n")
+    settings = Settings(cwd=str(work), state_folder=tmp_path / "state", environment={"PATH": "/usr/bin:/bin"})
+
+    async with open_session(settings) as session:
+        outcome = await bash(session, "rg hello")
+
+    assert said(outcome) == "a.txt:hello"
+
+
+@requirement("BASH-1")
+async def test_functions_and_aliases_of_the_users_shell_are_there_but_give_no_program_another_meaning(
+    tmp_path: Path,
+) -> None:
+    (work := tmp_path / "work").mkdir()
+    (home := tmp_path / "home").mkdir()
+    lines = ('greet() { echo "hello $1"; }', "ls() { echo changed; }", "alias short='echo a b'", "alias cat='echo no'")
+    (home / ".bashrc").write_text("\n".join(lines))
+    settings = Settings(
+        cwd=str(work),
+        state_folder=tmp_path / "state",
+        mode=Mode.BYPASS,
+        environment={"HOME": str(home)},
+        shell_snapshot=True,
+    )
+
+    async with open_session(settings) as session:
+        outcome = await bash(session, "greet you; short c; ls; echo x | cat")
+
+    assert said(outcome) == "hello you\na b c\nx"

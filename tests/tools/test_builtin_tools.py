@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 import ferrule.tools
+from ferrule.core.tool import AnyTool
 from ferrule.testing.tool_contract import ToolContract
 from ferrule.tools import BuiltinTool, builtin_tools
 from tests.requirement import requirement
@@ -47,3 +49,41 @@ def test_every_builtin_tool_ships_a_full_guide(tool: BuiltinTool[Any, Any]) -> N
 
     assert len(spec.description.split()) >= 60
     assert len(spec.description) > len(spec.summary) + 200
+
+
+OLD_NAMES = {
+    "Read": ("read_file", "FileRead"),
+    "Write": ("write_file", "FileWrite"),
+    "Edit": ("edit_file", "FileEdit"),
+    "Glob": ("list_files",),
+    "Grep": ("grep_search",),
+    "Bash": ("run_shell",),
+    "WebFetch": ("web_fetch",),
+    "ToolSearch": ("tool_search",),
+    "Skill": ("skill",),
+    "Agent": ("agent", "Task"),
+    "EnterPlanMode": ("enter_plan_mode",),
+    "ExitPlanMode": ("exit_plan_mode",),
+    "TaskOutput": ("BashOutput",),
+    "KillShell": ("KillBash", "TaskStop"),
+    "CallMcpTool": ("McpInput",),
+    "ListMcpResources": ("ListMcpResourcesTool",),
+    "ReadMcpResource": ("ReadMcpResourceTool",),
+}
+
+
+@requirement("CON-15")
+def test_every_old_name_leads_to_its_tool() -> None:
+    aliases = {tool.name: {alias.name for alias in tool.aliases} for tool in builtin_tools()}
+
+    assert {name: old for name, old in OLD_NAMES.items() if not aliases[name].issuperset(old)} == {}
+
+
+@requirement("CON-4")
+@pytest.mark.parametrize("tool", builtin_tools(), ids=lambda tool: tool.name)
+def test_every_builtin_tool_has_a_schema_of_its_output(tool: AnyTool) -> None:
+    schema = tool.output_schema()
+
+    assert schema is not None
+    Draft202012Validator.check_schema(schema)
+    assert schema.keys() & {"properties", "anyOf", "items"}

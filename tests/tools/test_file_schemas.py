@@ -124,7 +124,7 @@ def test_the_schema_of_grep() -> None:
     "glob": {
       "minLength": 1,
       "type": "string",
-      "description": "Only files whose path matches, such as \\"*.py\\" or \\"src/**/*.ts\\"; \\"!*.js\\" leaves out."
+      "description": "Only files whose path matches: \\"*.py\\", \\"*.md,*.ts\\", \\"src/**\\"; not \\"!*.js\\"."
     },
     "type": {
       "minLength": 1,
@@ -254,7 +254,7 @@ def test_the_schema_of_read() -> None:
     "offset": {
       "default": 1,
       "description": "The first line (in a notebook: cell) to read, counted from 1.",
-      "minimum": 1,
+      "minimum": 0,
       "type": "integer"
     },
     "limit": {

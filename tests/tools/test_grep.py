@@ -177,7 +177,7 @@ async def test_a_match_may_span_lines_when_asked(tmp_path: Path) -> None:
 
 
 @requirement("GREP-1")
-async def test_a_stopped_search_says_at_least_and_no_total(tmp_path: Path) -> None:
+async def test_a_stopped_search_says_how_many_lines_there_are_where_that_is_quickly_counted(tmp_path: Path) -> None:
     path = _file(tmp_path, "a.txt", "x\n" * 10_000)
 
     outcome = await run_call(tmp_path, Grep(), {"pattern": "x", "output_mode": "content"})
@@ -187,9 +187,19 @@ async def test_a_stopped_search_says_at_least_and_no_total(tmp_path: Path) -> No
     ]
     assert isinstance(outcome.content[0], Text)
     assert outcome.content[0].text.splitlines()[-1] == (
-        "[Stopped after 250 lines; there are at least 251. Narrow the search, or continue with offset 250.]"
+        "[Stopped after 250 lines; there are 10,000. Narrow the search, or continue with offset 250.]"
     )
     assert (outcome.output.seen, outcome.output.complete) == (251, False)
+
+
+@requirement("GREP-1")
+async def test_with_lines_around_each_match_no_total_is_claimed(tmp_path: Path) -> None:
+    _file(tmp_path, "a.txt", "x\n" * 1_000)
+
+    outcome = await run_call(tmp_path, Grep(), {"pattern": "x", "output_mode": "content", "-A": 1})
+
+    assert isinstance(outcome.content[0], Text)
+    assert "there are at least 251." in outcome.content[0].text
 
 
 @requirement("GREP-1")

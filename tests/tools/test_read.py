@@ -62,6 +62,12 @@ async def test_offset_and_limit_choose_lines_and_the_rest_is_announced(tmp_path:
 
 
 @requirement("READ-1")
+async def test_offset_zero_is_the_beginning(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+
+    assert await read_file(tmp_path, "a.txt", offset=0, limit=1) == await read_file(tmp_path, "a.txt", limit=1)
+
+
 @pytest.mark.parametrize("offset", [5, 10**30])
 async def test_an_offset_past_the_end_says_how_many_lines_there_are(tmp_path: Path, offset: int) -> None:
     (tmp_path / "a.txt").write_text("one\ntwo\nthree\nfour\n")
@@ -73,7 +79,7 @@ async def test_an_offset_past_the_end_says_how_many_lines_there_are(tmp_path: Pa
 
 
 @requirement("READ-1")
-@pytest.mark.parametrize("wrong", [{"offset": 0}, {"offset": -1}, {"limit": 0}, {"limit": "1.5"}])
+@pytest.mark.parametrize("wrong", [{"offset": -1}, {"limit": 0}, {"limit": "1.5"}])
 async def test_a_line_number_below_one_is_refused(tmp_path: Path, wrong: dict[str, Any]) -> None:
     (tmp_path / "a.txt").write_text("one")
 

@@ -268,12 +268,12 @@ async def test_a_notebook_is_shown_as_cells_with_what_they_put_out(tmp_path: Pat
 
     before, image, after, reminder = outcome.content
     assert _text(before) == (
-        "[Cell 1, id intro: markdown]\n# Title\ntext\n\n"
-        "[Cell 2, id sum: code, run 7]\nprint(1)\n2\n[Output of sum]\n1\n[Output of sum]\n2\n\n"
-        "[Cell 3, id plot: code]\ndraw()"
+        "[Cell index 0, id intro: markdown]\n# Title\ntext\n\n"
+        "[Cell index 1, id sum: code, run 7]\nprint(1)\n2\n[Output of sum]\n1\n[Output of sum]\n2\n\n"
+        "[Cell index 2, id plot: code]\ndraw()"
     )
     assert image == Image("image/png", b64encode(PLOT).decode())
-    assert _text(after) == "\n[Cell 4, id bad: code]\n1/0\n[Output of bad]\nZeroDivisionError: by zero"
+    assert _text(after) == "\n[Cell index 3, id bad: code]\n1/0\n[Output of bad]\nZeroDivisionError: by zero"
     assert reminder == Text(REMINDER)
     assert isinstance(outcome.output, NotebookRead)
     assert outcome.view == Listing(
@@ -288,7 +288,7 @@ async def test_cells_of_an_old_notebook_go_by_their_place(tmp_path: Path) -> Non
 
     (text,) = await _shown(tmp_path, "a.ipynb", offset=2)
 
-    assert _text(text) == "[Cell 2, id cell-1: raw]\nb"
+    assert _text(text) == "[Cell index 1, id cell-1: raw]\nb"
 
 
 @requirement("READ-6", "READ-7")
@@ -298,7 +298,7 @@ async def test_a_long_notebook_is_read_by_cells(tmp_path: Path) -> None:
     (text,) = await _shown(tmp_path, "a.ipynb", Read(token_budget=1_000), offset=3)
 
     assert re.findall(r"id (c\d)", _text(text)) == ["c2", "c3"]
-    assert _text(text).endswith("[Cells 3 to 4 of 9. Read on with offset 5.]")
+    assert _text(text).endswith("[Cells 2 to 3 (counted from 0) of 9. Read on with offset 5.]")
     assert await _refused(tmp_path, "a.ipynb", offset=10) == (
         Status.FAILED,
         "/a.ipynb cannot be read: it has 9 cells; it cannot be read from cell 10.",
@@ -314,9 +314,9 @@ async def test_many_plots_are_read_page_by_page(tmp_path: Path) -> None:
 
     assert sum(isinstance(block, Image) for block in first) == 20
     assert _text(first[-1]).count("(one more picture; a cell shows 20)") == 2
-    assert _text(first[-1]).endswith("[Cells 1 to 1 of 13. Read on with offset 2.]")
+    assert _text(first[-1]).endswith("[Cells 0 to 0 (counted from 0) of 13. Read on with offset 2.]")
     assert sum(isinstance(block, Image) for block in second) == 7
-    assert _text(second[-1]).endswith("[Cells 2 to 8 of 13. Read on with offset 9.]")
+    assert _text(second[-1]).endswith("[Cells 1 to 7 (counted from 0) of 13. Read on with offset 9.]")
 
 
 @requirement("READ-6")
@@ -417,11 +417,11 @@ async def test_one_cell_that_is_more_than_a_page_is_split_into_parts(tmp_path: P
     outcome = await _outcome(tmp_path, "a.ipynb", tool, offset=2)
 
     assert _text(before).endswith(
-        "[Cells 1 to 1 of 3. Cell 2 alone is more than a page; offset 2 splits it into parts.]"
+        "[Cells 0 to 0 (counted from 0) of 3. Cell 1 alone is more than a page; offset 2 splits it into parts.]"
     )
     assert isinstance(outcome.output, PartsRead)
     joined = "".join(part.read_text() for part in sorted(Path(outcome.output.folder).iterdir()))
-    assert joined == "[Cell 2, id b: code]\n" + "y = 1\n" * 2_000
+    assert joined == "[Cell index 1, id b: code]\n" + "y = 1\n" * 2_000
 
 
 @requirement("READ-2")

@@ -11,6 +11,7 @@ import pytest
 from ferrule.app.build import Settings, open_session
 from ferrule.core.calls import Status, ToolCall, ToolOutcome
 from ferrule.core.content import Todo, TodoItem, plain_text
+from ferrule.core.events import ValueChanged
 from ferrule.engine.session import Session
 from ferrule.permissions.modes import Mode
 from ferrule.testing import run_call
@@ -85,3 +86,15 @@ async def test_an_empty_list_says_so(tmp_path: Path) -> None:
     outcome = await run_call(tmp_path, TodoWrite(), {"todos": []})
 
     assert plain_text(outcome.content) == "The list is empty now."
+
+
+@requirement("TASK-4", "CON-3")
+async def test_a_list_that_was_written_as_text_is_read_and_listeners_hear_of_it(tmp_path: Path) -> None:
+    session = open_session(Settings(cwd=str(tmp_path), state_folder=tmp_path / "state"))
+    heard: list[ValueChanged] = []
+
+    with session.bus.listen(lambda one: heard.append(one.event) if isinstance(one.event, ValueChanged) else None):
+        (outcome,) = await session.run([ToolCall("1", "TodoWrite", {"todos": json.dumps([NOW])})])
+
+    assert outcome.status is Status.OK
+    assert [(one.key, one.value[0]["content"]) for one in heard] == [("todos", "Fix it")]

@@ -71,8 +71,9 @@ def _session(tmp_path: Path, *tools: AnyTool) -> Session:
 
 
 def _builtin(exposure: Exposure) -> list[str]:
-    """Without Skill, which is off where there are no skills."""
-    return [tool.name for tool in builtin_tools() if tool.exposure is exposure and tool.name != "Skill"]
+    """Without what is off where there are no skills and nobody can answer."""
+    off = {"Skill", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode"}
+    return [tool.name for tool in builtin_tools() if tool.exposure is exposure and tool.name not in off]
 
 
 async def _search(session: Session, **arguments: Any) -> ToolOutcome:

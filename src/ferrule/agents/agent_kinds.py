@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+from typing import Any, Final, cast
 
+from ..core.model import Effort
 from ..core.values import named_value
 from ..settings.definition_files import BadPage, WrittenPage
 from ..settings.heads import names_of, number_of, text_of, truth_of
@@ -15,7 +17,30 @@ LONGEST_DESCRIPTION: Final = 1000
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. -]{0,63}")
 _NARROWING: Final = frozenset({"plan", "dontAsk"})
-_NOT_USED: Final = ("memory", "effort", "isolation", "initialPrompt")
+_EFFORTS: Final[tuple[Effort, ...]] = ("low", "medium", "high", "xhigh", "max")
+_MEMORIES: Final = ("user", "project", "local")
+_WORKTREE: Final = "worktree"
+_KNOWN: Final = frozenset(
+    {
+        "background",
+        "color",
+        "description",
+        "disallowedTools",
+        "effort",
+        "hooks",
+        "initialPrompt",
+        "isolation",
+        "maxTurns",
+        "mcpServers",
+        "memory",
+        "model",
+        "name",
+        "permissionMode",
+        "skills",
+        "tools",
+    }
+)
+"""The keys of a head; `color` is for terminals."""
 
 
 @named_value
@@ -34,6 +59,18 @@ class AgentKind:
     max_turns: int | None = None
     skills: tuple[str, ...] = ()
     """Skills whose text it reads first."""
+    effort: Effort | None = None
+    """`None` for that of its parent."""
+    servers: tuple[str, ...] = ()
+    """MCP servers whose tools it has, whatever `tools` says."""
+    own_servers: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Those that are started for it alone, as in `.mcp.json`."""
+    memory: str = ""
+    """`user`, `project` or `local`: where it keeps what it notes for its successors."""
+    isolated: bool = False
+    """Whether it works in a git worktree of its own."""
+    initial_prompt: str = ""
+    """Comes before the first prompt where it leads the conversation."""
     background: bool = False
     knows_project: bool = True
     """Whether it gets the project's instructions and the git status."""
@@ -70,6 +107,12 @@ def kind_of(written: WrittenPage) -> AgentKind:
         mode=mode if mode in _NARROWING else "",
         max_turns=number_of(head, "maxTurns"),
         skills=names_of(head, "skills") or (),
+        effort=next((one for one in _EFFORTS if one == text_of(head, "effort")), None),
+        servers=server_names(head.get("mcpServers")),
+        own_servers=own_servers(head.get("mcpServers")) if written.counts else {},
+        memory=text_of(head, "memory") if text_of(head, "memory") in _MEMORIES and written.counts else "",
+        isolated=text_of(head, "isolation") == _WORKTREE,
+        initial_prompt=text_of(head, "initialPrompt"),
         background=truth_of(head, "background", default=False),
         path=path,
         hooks=head.get("hooks"),
@@ -89,11 +132,39 @@ def _warnings(written: WrittenPage, mode: str) -> Iterator[str]:
     head, path = written.page.head, written.path
     if mode and mode not in (*_NARROWING, "default", "manual"):
         yield f"{path}: `permissionMode: {mode}` is ignored: an agent may not do more than the session."
-    if "mcpServers" in head:
-        yield f"{path}: `mcpServers` is ignored; the agent has the servers of the session."
-    for key in _NOT_USED:
-        if key in head:
-            yield f"{path}: `{key}` is not supported by this version."
+    for key, allowed in (("effort", _EFFORTS), ("memory", _MEMORIES), ("isolation", (_WORKTREE,))):
+        if (said := text_of(head, key)) and said not in allowed:
+            yield f"{path}: `{key}: {said[:40]}` is ignored. Available: {', '.join(allowed)}."
+    if not written.counts and (own_servers(head.get("mcpServers")) or text_of(head, "memory")):
+        yield f"{path}: `mcpServers` and `memory` are ignored until the folder is trusted: `ferrule trust`."
+    if "initialPrompt" in head:
+        yield f"{path}: `initialPrompt` has no effect on an agent that another one starts."
+    if unknown := sorted(key for key in head if key not in _KNOWN):
+        yield f"{path}: {', '.join(f'`{key[:40]}`' for key in unknown[:5])} is not used."
+
+
+def server_names(given: Any) -> tuple[str, ...]:
+    """Of all servers that it names or defines."""
+    match given:
+        case str():
+            return tuple(name.strip() for name in given.split(",") if name.strip())
+        case list():
+            named = (server_names(one) if isinstance(one, str) else tuple(own_servers(one)) for one in cast(Any, given))
+            return tuple(name for names in named for name in names)
+        case _:
+            return tuple(own_servers(given))
+
+
+def own_servers(given: Any) -> dict[str, Any]:
+    """Those that it defines, by name."""
+    match given:
+        case dict():
+            defined = cast(dict[Any, Any], given)
+            return {name: entry for name, entry in defined.items() if isinstance(name, str) and isinstance(entry, dict)}
+        case list():
+            return {name: entry for one in cast(list[Any], given) for name, entry in own_servers(one).items()}
+        case _:
+            return {}
 
 
 _WORK: Final = """\

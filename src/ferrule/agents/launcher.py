@@ -7,11 +7,15 @@ working directory and its transcript are its own.
 
 from __future__ import annotations
 
+import asyncio
+import os
+import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, MutableMapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from ..core.context import ToolContext
 from ..core.events import AgentStarted, TurnEnded
@@ -30,6 +34,14 @@ from .agent_kinds import AgentKind
 from .caps import COUNT_VARIABLE, DEPTH_VARIABLES, Caps
 from .narrowing import AsksNobody, OnlyLooks, tools_of
 
+if TYPE_CHECKING:
+    from ..host.git.worktrees import Worktree
+
+SERVERS_WITHIN: Final = 10.0
+"""Seconds that an agent waits for servers of its own."""
+_IN_WORKTREE: Final = """\
+You work in a git worktree of your own: {}. It is your working directory and has the files of the last commit; changes \
+that were not committed are not in it. Work only there, with relative paths."""
 MODEL_VARIABLE: Final = "CLAUDE_CODE_SUBAGENT_MODEL"
 """The model of all agents, whatever their kinds and calls say."""
 
@@ -47,6 +59,8 @@ class Errand:
     prompt: str
     model: str = ""
     """Empty for what the kind says."""
+    isolated: bool = False
+    """Whether it is done in a git worktree, also where the kind does not say so."""
 
 
 @named_value
@@ -87,6 +101,8 @@ PartsFor: TypeAlias = Callable[[AgentKind, str], AgentParts]
 """For an agent of a kind, by its name. Raises `ValueError`, with words, where it must not be started."""
 Brief: TypeAlias = Callable[[AgentKind], str]
 """What an agent of a kind gets besides its own prompt: the environment, the project's instructions."""
+MemoryText: TypeAlias = Callable[[AgentKind], str]
+"""What an agent of a kind is told of its memory; empty if it has none."""
 SkillText: TypeAlias = Callable[[str], str | None]
 """The text of a skill by its name; `None` if it does not exist."""
 
@@ -126,6 +142,7 @@ class AgentLauncher:
         models: ModelSource | None = None,
         model: str = "",
         brief: Brief = lambda kind: "",
+        memory: MemoryText = lambda kind: "",
         skill_text: SkillText = lambda name: None,
         note_sources: tuple[NoteSource, ...] = (),
         states: MutableMapping[str, SessionState] | None = None,
@@ -137,6 +154,7 @@ class AgentLauncher:
         self._models = models
         self._model = "" if model.strip() == "inherit" else model.strip()
         self._brief = brief
+        self._memory = memory
         self._skill_text = skill_text
         self._note_sources = note_sources
         self._parts: PartsFor = lambda kind, agent: AgentParts()
@@ -195,25 +213,50 @@ class AgentLauncher:
         return child
 
     async def carry_out(self, errand: Errand, child: Session) -> AgentReport:
+        """Raises `NotStarted` where it cannot be done in a worktree as it has to be."""
         assert child.provider is not None, "a prepared agent has a model"
         began = time.monotonic()
+        left = ""
         try:
-            child.pipeline.emit(
-                AgentStarted(child.chain[-1], errand.kind.name, errand.title, model=child.provider.name)
-            )
-            ended = await child.answer(self._first_words(errand), child.provider)
+            async with child, self._place_for(errand, child) as place:
+                child.pipeline.emit(
+                    AgentStarted(child.chain[-1], errand.kind.name, errand.title, model=child.provider.name)
+                )
+                await child.settled(SERVERS_WITHIN)
+                ended = await child.answer(self._first_words(errand, place), child.provider)
+                if place is not None and not await place.finish():
+                    left = f"\n\n[Its work is in the worktree {place.path}, on the branch {place.branch}.]"
         finally:
             self.dismiss(child)
-            await child.close()
         return AgentReport(
             id=child.agent.rpartition("/")[2],
             kind=errand.kind.name,
-            text=last_answer(child.history).strip(),
+            text=last_answer(child.history).strip() + left,
             ended=ended,
             usage=child.spending.usage,
             calls=sum(len(turn.calls) for turn in child.history if isinstance(turn, AssistantTurn)),
             seconds=time.monotonic() - began,
         )
+
+    @asynccontextmanager
+    async def _place_for(self, errand: Errand, child: Session) -> AsyncGenerator[Worktree | None]:
+        """The worktree that it works in, if it has one. After an interrupt it stays unless nothing was done there."""
+        if not (errand.isolated or errand.kind.isolated):
+            yield None
+            return
+        from ..host.git.worktrees import NoWorktree, make_worktree
+
+        try:
+            name = f"{child.agent.rpartition('/')[2]}-{os.urandom(3).hex()}"
+            place = await make_worktree(child.state.cwd, re.sub(r"[^A-Za-z0-9_-]", "-", name))
+        except NoWorktree as reason:
+            raise NotStarted(str(reason)) from None
+        child.state.cwd = place.path
+        try:
+            yield place
+        except asyncio.CancelledError:
+            await asyncio.shield(place.finish())
+            raise
 
     def dismiss(self, child: Session) -> None:
         """It has finished, and another may start."""
@@ -258,10 +301,10 @@ class AgentLauncher:
             closing=parts.closing,
             agent=agent,
             chain=(*ctx.facts.chain, ctx.call_id),
-            system="\n\n".join(filter(None, (kind.prompt, self._brief(kind)))),
+            system="\n\n".join(filter(None, (kind.prompt, self._memory(kind), self._brief(kind)))),
             max_tokens=parent.max_tokens,
             thinking_tokens=parent.thinking_tokens,
-            effort=parent.effort,
+            effort=kind.effort or parent.effort,
             is_planning=parent.is_planning,
             limits=TurnLimits(max_turns=kind.max_turns or self.caps.turns, max_budget=parent.limits.max_budget),
             spending=SharedSpending(of_session=of_session),
@@ -283,10 +326,10 @@ class AgentLauncher:
         except ValueError as error:
             raise NotStarted(str(error)) from None
 
-    def _first_words(self, errand: Errand) -> str:
+    def _first_words(self, errand: Errand, place: Worktree | None) -> str:
         texts = ((name, self._skill_text(name)) for name in errand.kind.skills)
         skills = (f'<skill name="{name}">\n{text}\n</skill>' for name, text in texts if text)
-        return "\n\n".join((*skills, errand.prompt))
+        return "\n\n".join((*skills, *((_IN_WORKTREE.format(place.path),) if place else ()), errand.prompt))
 
 
 def _registry(parent: Session, kind: AgentKind, *, deepest: bool) -> Registry:

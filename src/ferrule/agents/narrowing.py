@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Final
@@ -15,17 +16,19 @@ from .agent_kinds import AgentKind
 NOT_FOR_AGENTS: Final = ("AskUserQuestion", "EnterPlanMode", "ExitPlanMode")
 """Tools that are only for the conversation with the person."""
 AGENT: Final = "Agent"
+_NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def tools_of(kind: AgentKind, *, deepest: bool) -> Layer:
     """The tools that an agent of this kind has; `deepest` ones start no further agents."""
+    servers = [f"mcp__{_NOT_IN_A_NAME.sub('_', name)}" for name in kind.servers]
 
     def why(tool: AnyTool) -> str | None:
         if _is_named(tool, NOT_FOR_AGENTS):
             return "only the conversation with the person has it"
         if deepest and tool.name == AGENT:
             return "agents cannot be nested deeper"
-        if _is_named(tool, kind.without) or (kind.tools is not None and not _is_named(tool, kind.tools)):
+        if _is_named(tool, kind.without) or (kind.tools is not None and not _is_named(tool, (*kind.tools, *servers))):
             return f"an agent of the kind {kind.name} does not have it"
         return None
 

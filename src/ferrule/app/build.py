@@ -5,14 +5,17 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 from ..agents.agent_catalog import Agents
-from ..agents.launcher import MODEL_VARIABLE, AgentLauncher
+from ..agents.agent_kinds import AgentKind
+from ..agents.agent_memory import AgentMemory
+from ..agents.launcher import MODEL_VARIABLE, AgentLauncher, AgentParts, PartsFor
 from ..core.events import ListChanged
 from ..core.ids import new_uuid
-from ..core.ports import Approver
+from ..core.ports import Approver, Proposal
 from ..core.state import SessionState
 from ..core.tool import AnyTool
 from ..core.values import named_value
@@ -33,14 +36,15 @@ from ..permissions.hiding import hidden_tools
 from ..permissions.live_rules import SessionModes
 from ..permissions.modes import Mode
 from ..providers.small_model import CallReader, PageReader, SmallModel
+from ..settings.levels import surroundings
 from ..settings.trust_store import TrustStore
 from ..skills.activation import ActivatedSkills
 from ..skills.skill_catalog import Skills
 from ..skills.turn_rules import TurnRules, judging_for
 from ..tools import BASH_LIMIT, Services, tools_on_demand
 from .session_hooks import HookSet, SessionHooks
-from .session_services import SessionServices, build_services
-from .session_settings import SessionParts, Settings
+from .session_services import SessionLauncher, SessionServices, build_services, servers_of
+from .session_settings import SessionParts, Settings, reading_door
 
 if TYPE_CHECKING:
     from ..host.web.searching import WebSearches
@@ -50,6 +54,7 @@ __all__ = ["Settings", "open_session"]
 
 log = logging.getLogger(__name__)
 
+SIMPLE_TOOLS = ("Bash", "Edit", "Read")
 ABOUT_OUTPUT = 1_000
 """Characters of a result for what is said about a command's output."""
 LASTING_STATE = {"todos": "todo_list", "plan": "approved_plan"}
@@ -89,8 +94,6 @@ def open_session(
     registry = _registry(settings, ground, builtin, all_tools)
     servers = ground.servers
     if servers:
-        from .session_services import SessionLauncher
-
         launcher = SessionLauncher(ground.shell, ground.rules)
         servers.attach(registry, ground.emit, ground.folder.path / "mcp", launcher)
         ground.rules.keeps_from_paths = servers.keeps_from_paths
@@ -108,7 +111,7 @@ def open_session(
         gate=_gate(settings.max_concurrency),
         note_sources=(
             ground.shell,
-            *((hooks.runner,) if hooks else ()),
+            *(hooks.notes if hooks else ()),
             delegated.modes,
             *ground.changes,
         ),
@@ -126,7 +129,7 @@ def open_session(
         wait_for_report=ground.shell.wait_for_report,
     )
     session_hooks.attach(session)
-    delegated.spawner.attach(session, session_hooks.parts_for_agent)
+    delegated.spawner.attach(session, _with_own_servers(session_hooks.parts_for_agent, settings, ground, parts))
     if "agents" not in parts:  # whoever made them has their warnings
         _warn(delegated.spawner.agents, delegated.skills)
     return session
@@ -157,6 +160,7 @@ def _build_delegation(settings: Settings, ground: SessionServices, parts: Sessio
         models=parts.get("models"),
         model={**os.environ, **settings.environment}.get(MODEL_VARIABLE, ""),
         brief=parts.get("brief", lambda kind: ""),
+        memory=AgentMemory(surroundings(settings.cwd, os.environ), lambda path: reading_door(settings).objection(path)),
         skill_text=partial(_skill_text, skills),
         note_sources=ground.changes,
         states=states,
@@ -178,6 +182,31 @@ def _build_delegation(settings: Settings, ground: SessionServices, parts: Sessio
 def _can_answer(parts: SessionParts) -> bool:
     """Whether somebody answers questions and approves plans."""
     return parts.get("questioner") is not None or parts.get("approver_answers", False)
+
+
+def _with_own_servers(
+    parts_for: PartsFor, settings: Settings, ground: SessionServices, parts: SessionParts
+) -> PartsFor:
+    """With the servers that the file of an agent defines, from its start to its end."""
+
+    def parts_with_servers(kind: AgentKind, agent: str) -> AgentParts:
+        of_agent = parts_for(kind, agent)
+        configs = settings.servers_of_agent(kind) if kind.own_servers and settings.servers_of_agent else ()
+        if not configs:
+            return of_agent
+        servers = servers_of(replace(settings, servers=configs), parts.get("questioner"))
+
+        def attach(child: Session) -> None:
+            of_agent.attach(child)
+            launcher = SessionLauncher(ground.shell, ground.rules)
+            servers.attach(child.registry, child.pipeline.emit, ground.folder.path / "mcp", launcher)
+            child.opening = (*child.opening, servers.start)
+            child.settling = (*child.settling, servers.wait_until_known)
+            child.closing = (servers.close, *child.closing)
+
+        return replace(of_agent, attach=attach)
+
+    return parts_with_servers
 
 
 def _services(
@@ -242,7 +271,14 @@ def _approver(settings: Settings, ground: SessionServices, parts: SessionParts) 
         from ..permissions.suggesting import make_approver
 
         return make_approver(person, ground.rules, ground.state, ground.cwd, TrustStore(settings.state_folder))
-    return approver or NobodyToAsk()
+    return approver or NobodyToAsk(lambda proposal: _suggest(proposal, ground))
+
+
+def _suggest(proposal: Proposal, ground: SessionServices) -> tuple[str, ...]:
+    """Loaded with the first call that is refused."""
+    from ..permissions.suggesting import suggest_for_call
+
+    return suggest_for_call(proposal, ground.rules, ground.cwd)
 
 
 def _hooks(
@@ -318,10 +354,13 @@ def _skill_text(skills: Skills | None, name: str) -> str | None:
 
 def _chosen_layer(settings: Settings, builtin: Iterable[AnyTool]) -> Layer:
     """Only built-in tools are filtered: a tool that is passed to the session is always kept."""
-    kept = settings.only_tools
+    if settings.simple:
+        kept, why = frozenset(SIMPLE_TOOLS), "simple mode has only Bash, Edit and Read"
+    else:
+        kept, why = settings.only_tools, "it is not among the tools chosen for this run"
     named = {tool.name: {tool.name, *(alias.name for alias in tool.aliases)} for tool in builtin}
     left_out = [name for name, names in named.items() if kept is not None and not names & kept]
-    return without(left_out, "it is not among the tools chosen for this run")
+    return without(left_out, why)
 
 
 def _searches(environ: Mapping[str, str]) -> WebSearches | None:

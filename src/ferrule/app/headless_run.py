@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from jsonschema.protocols import Validator
 
 
+PROTOCOL_VERSION = "2.1.197"
+"""The version of Claude Code whose lines and control protocol these are; its SDKs look at it."""
 NAME = "StructuredOutput"
 MOST_TRIES = 5
 """Invalid or missing answers before the run is aborted."""
@@ -201,6 +203,7 @@ def init_line(
         agents=list(session.agents),
         skills=list(skills),
         plugins=list(plugins),
+        claude_code_version=PROTOCOL_VERSION,
         ferrule_version=__version__,
     )
 
@@ -258,7 +261,8 @@ class _Heard:
 
     def note_denial(self, outcome: ToolOutcome) -> None:
         verdict = outcome.record.verdict if outcome.record else None
-        self.denials.append(Denial(outcome.call, verdict.reason if verdict else ""))
+        known = (verdict.reason, verdict.allowed_by) if verdict else ("", ())
+        self.denials.append(Denial(outcome.call, *known))
 
 
 class Headless:
@@ -373,6 +377,7 @@ class Headless:
             usage=subtract_usage(self._session.spending.usage, heard.spent_before),
             spent=self._spending_by_model(),
             structured=structured if ending is Ending.SUCCESS else None,
+            terminal_reason=_terminal_reason(ending, heard.ended),
         )
 
     def _answer_locally(self, text: str, seconds: float, api_seconds: float) -> RunAnswer:
@@ -422,6 +427,24 @@ class Headless:
                 return Ending.MAX_STRUCTURED, (words,)
             case TurnEnded():
                 return Ending.SUCCESS, ()
+
+
+def _terminal_reason(ending: Ending, ended: TurnEnded | None) -> str:
+    match ending, ended:
+        case Ending.MAX_TURNS, _:
+            return "max_turns"
+        case Ending.MAX_BUDGET, _:
+            return "budget_exhausted"
+        case Ending.MAX_STRUCTURED, _:
+            return "structured_output_retry_exhausted"
+        case _, None | TurnEnded("interrupted"):
+            return "aborted_tools" if ended is None else "aborted_streaming"
+        case _, TurnEnded("error"):
+            return "api_error"
+        case _, TurnEnded("blocked" | "stopped"):
+            return "hook_stopped"
+        case _:
+            return "completed"
 
 
 def _forgive() -> None:

@@ -45,6 +45,7 @@ class HookSet:
         self.runner = Runner(book, lambda: of.worker)
         self._facts = of.facts
         memory = CallMemory()
+        self.notes = (self.runner, memory)
         self.judge = HookJudge(self.runner, self._facts, memory)
         self.approver = HookApprover(
             self.runner,

@@ -22,6 +22,7 @@ from ..instructions.prompt import surroundings as told_around
 from ..settings.levels import Level, surroundings
 from ..settings.reload import EVERY_LEVEL
 from ..skills.skill_catalog import Skills
+from .build import open_session
 from .kept_sessions import begin_session, list_sessions, resume_session
 from .session_services import servers_if_any
 from .session_settings import SessionParts, Settings, reading_door
@@ -58,6 +59,8 @@ class Which:
     """The id of a new one, or of a fork."""
     fork_at: str | None = None
     """The id of the last entry that a fork takes over; `None` for all of them."""
+    is_kept: bool = True
+    """Whether a new one is written to disk, so that it can be resumed."""
 
 
 @named_value
@@ -165,6 +168,8 @@ def _style_warnings(styles: OutputStyles, chosen: str) -> Iterator[str]:
 
 
 def _session(settings: Settings, which: Which, parts: SessionParts) -> Session:
+    if not which.is_kept:
+        return open_session(settings, session_id=which.session_id, **parts)
     latest = list_sessions(settings)[:1] if which.latest else ()
     kept = which.resume or next((one.id for one in latest), None)
     if kept is None:

@@ -104,7 +104,16 @@ class LateShell:
     Satisfies `live_rules.Box`, `core.ports.NoteSource` and `core.ports.Lasting`.
     """
 
-    def __init__(self, folder: Path, environment: Mapping[str, str], rules: LiveRules, places: HeldPlaces) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        environment: Mapping[str, str],
+        rules: LiveRules,
+        places: HeldPlaces,
+        *,
+        snapshot: bool = False,
+    ) -> None:
+        self._snapshot = snapshot
         self._folder = folder
         self._places = places
         self._environment = environment
@@ -114,9 +123,16 @@ class LateShell:
     def get(self) -> Shell:
         if self._made is None:
             from ..host.processes.session_shell import Shell
+            from ..host.search.ripgrep import offer_ripgrep
 
+            environment, link_programs = offer_ripgrep(self._environment, self._folder / "programs")
             self._made = Shell(
-                self._folder, environment=self._environment, hidden=self._rules.plain_hidden_paths, places=self._places
+                self._folder,
+                environment=environment,
+                hidden=self._rules.plain_hidden_paths,
+                places=self._places,
+                snapshot=self._snapshot,
+                before_first=link_programs,
             )
         return self._made
 
@@ -197,7 +213,7 @@ def build_policy(settings: Settings, folder: Path, session_id: str = "") -> Poli
         secrets=SecretPaths(places, _lists_at_the_start(current, lists)),
     )
     environment = {**os.environ, **process_variables(settings, session_id, cwd)}
-    shell = rules.box = LateShell(folder / "commands", environment, rules, held)
+    shell = rules.box = LateShell(folder / "commands", environment, rules, held, snapshot=settings.shell_snapshot)
     return PolicyParts(paths=paths, cwd=cwd, places=places, state=state, rules=rules, shell=shell)
 
 

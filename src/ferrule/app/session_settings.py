@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from ..agents.agent_catalog import Agents
 from ..agents.agent_kinds import AgentKind
@@ -61,6 +61,19 @@ def concurrency_from(environment: Mapping[str, str]) -> int:
     return DEFAULT_LIMIT
 
 
+SIMPLE_VARIABLES = ("FERRULE_SIMPLE", "CLAUDE_CODE_SIMPLE")
+
+
+def is_simple(environment: Mapping[str, str]) -> bool:
+    """Whether the environment asks for the three basic tools.
+
+    >>> is_simple({"FERRULE_SIMPLE": "1"}), is_simple({"CLAUDE_CODE_SIMPLE": "0"})
+    (True, False)
+    """
+    text = next((environment[name] for name in SIMPLE_VARIABLES if name in environment), "")
+    return text.strip().lower() not in ("", "0", "false", "no", "off")
+
+
 @named_value
 class SessionPolicy(Policy):
     """What settings say: who decides, and everything else that a session takes from them."""
@@ -76,6 +89,12 @@ class SessionPolicy(Policy):
     output_style: str = ""
     approves_https: bool = False
     """Whether any page may be fetched over https without a question."""
+    fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Further fields of a session's settings, by name."""
+    names_domains: bool = False
+    """Whether settings name the domains that may be fetched from without a question."""
+    ignored_rules: tuple[str, ...] = ()
+    """Rules that are not valid and would only allow something, and why."""
     given_rules: tuple[Rule, ...] = ()
     """Those of the rules that came with the command line."""
     warnings: tuple[str, ...] = ()
@@ -107,7 +126,10 @@ class Settings:
     """Which paths are protected, sensitive and secret."""
     only_tools: frozenset[str] | None = None
     """The available built-in tools; `None` for all of them."""
+    simple: bool = field(default_factory=lambda: is_simple(os.environ))
+    """Whether there are no built-in tools but Bash, Edit and Read."""
     features: frozenset[str] = frozenset()
+    """The tools behind these switches are available."""
     state_folder: Path = field(default_factory=state_folder)
     cleanup_days: int = DEFAULT_CLEANUP_DAYS
     max_concurrency: int = field(default_factory=lambda: concurrency_from(os.environ))
@@ -129,6 +151,8 @@ class Settings:
     """MCP servers, which are started in the background and closed with the session."""
     tell_changes: bool = True
     """Whether the model is notified when a file that it has seen was changed by others."""
+    shell_snapshot: bool = False
+    """Whether commands have the functions and aliases of the user's own shell."""
     hooks: HookBook = NO_HOOKS
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     """Variables for hooks and commands, in addition to those of this process."""
@@ -136,6 +160,8 @@ class Settings:
     """Where skills and agents are read from; without it only the built-in ones exist."""
     agents: tuple[AgentKind, ...] = ()
     """Kinds of agents that a program defines; they take precedence over those from files."""
+    servers_of_agent: Callable[[AgentKind], tuple[ServerConfig, ...]] | None = None
+    """The servers that the file of an agent defines, as far as settings let them be started; without it none are."""
     plugins: tuple[Plugin, ...] = ()
     """What they contain is in the other settings already; these are for whoever asks which there are."""
     output_style: str = ""

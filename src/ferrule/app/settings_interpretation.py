@@ -8,18 +8,22 @@ that is an error; if a broken file lost it, every call has to be asked about.
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ..agents.agent_kinds import AgentKind
 from ..core.tool import Keep
 from ..core.verdicts import Behavior
 from ..hooks.hook import NO_HOOKS, HookBook
 from ..host.storage.state_folder import state_folder
 from ..mcp.config import ServerConfig
 from ..permissions.deciding_files import deciding_files_in
+from ..permissions.domains import PreApproval
 from ..permissions.live_rules import MorePaths, PolicyLost
 from ..permissions.modes import Mode
 from ..permissions.rules import Origin, Rule, RuleError, parse_rule
@@ -27,10 +31,12 @@ from ..permissions.sandbox_policy import CannotEnforce, SandboxPolicy, allowed_r
 from ..providers.model_choice import ModelChoice
 from ..providers.model_claims import FactSources, ModelClaim
 from ..settings.definition_files import DefinitionFiles
-from ..settings.layers import BEHAVIORS, DIRECTORIES, MODE, Layered
-from ..settings.levels import Level, Source, surroundings
+from ..settings.layers import BEHAVIORS, DIRECTORIES, MODE, Layered, merge_entries
+from ..settings.levels import Level, SettingsPath, Source, surroundings
 from ..settings.reload import EVERY_LEVEL, Current, LiveSettings
-from ..settings.settings_loading import Skipped
+from ..settings.settings_entries import NAMED_DOMAINS, entries_of
+from ..settings.settings_files import SettingsKind
+from ..settings.settings_loading import Skipped, load_text
 from ..settings.settings_sources import (
     LONGEST,
     MOST_NAMED,
@@ -48,6 +54,8 @@ if TYPE_CHECKING:
     from ..settings.plugins import Plugin
     from ..settings.settings_loading import Loaded
 
+log = logging.getLogger(__name__)
+
 _KEEPS: Final[Mapping[str, Keep]] = {"keep_start": "head", "keep_end": "tail", "keep_both": "both"}
 _USED: Final = frozenset(
     {
@@ -55,6 +63,13 @@ _USED: Final = frozenset(
         "permissions",
         "cleanupPeriodDays",
         "oversized_results",
+        "readTokens",
+        "readReminder",
+        "readReminderOffFor",
+        "tellChangedFiles",
+        "simpleMode",
+        "features",
+        "shellSnapshot",
         "sandbox",
         "disableAllHooks",
         "allowManagedInputChangesOnly",
@@ -75,6 +90,13 @@ _USED: Final = frozenset(
         "extraKnownMarketplaces",
     }
 )
+_PLAIN: Final[Mapping[str, str]] = {
+    "readTokens": "read_tokens",
+    "tellChangedFiles": "tell_changes",
+    "simpleMode": "simple",
+    "shellSnapshot": "shell_snapshot",
+}
+"""Keys whose value is that of a field of a session's settings."""
 _HTTPS: Final = (("permissions", "auto_approve_https"), ("permissions", "pre_approval", "auto_approve_https"))
 _NOT_LOADED: Final = frozenset({ItemKind.AGENT, ItemKind.SKILL, ItemKind.COMMAND})
 
@@ -124,6 +146,10 @@ def load_session_settings(
     reload = ReloadedPolicy(live, base.mode, base.cwd)
     found = reload.read()
     servers, notes = load_configured_servers(current, base.cwd, strict=strict_servers)
+
+    def servers_of_agent(kind: AgentKind) -> tuple[ServerConfig, ...]:
+        return load_servers_of_agent(kind, live.current(), base.cwd)
+
     made = replace(
         base,
         added_directories=found.directories,
@@ -139,8 +165,10 @@ def load_session_settings(
         model=found.model.keeping_facts_in(base.state_folder),
         output_style=found.output_style or base.output_style,
         plugins=plugins,
-        pre_approval=replace(base.pre_approval, https=found.approves_https),
+        pre_approval=_pre_approval(base.pre_approval, found),
+        servers_of_agent=None if strict_servers else servers_of_agent,
         reload=reload,
+        **found.fields,
     )
     pages = DefinitionFiles(
         surroundings(base.cwd, os.environ),
@@ -172,6 +200,12 @@ def _add_plugins(
     return plugins, (*enabled.warnings, *warnings)
 
 
+def _pre_approval(base: PreApproval, found: SessionPolicy) -> PreApproval:
+    """Domains that settings name stand for the built-in ones, which would allow more than is written."""
+    allowed = () if found.names_domains else base.allowed
+    return replace(base, allowed=allowed, https=found.approves_https)
+
+
 def load_configured_servers(
     layered: Layered, cwd: str, *, strict: bool = False
 ) -> tuple[tuple[ServerConfig, ...], tuple[str, ...]]:
@@ -184,6 +218,25 @@ def load_configured_servers(
     return found.servers, found.warnings
 
 
+def load_servers_of_agent(kind: AgentKind, layered: Layered, cwd: str) -> tuple[ServerConfig, ...]:
+    """Those that its file defines, within the same limits as all others. What is wrong with one is logged."""
+    only_managed = layered.value("allowManagedMcpServersOnly")
+    if not kind.own_servers or (only_managed is not None and only_managed.value is True):
+        return ()
+    from ..mcp.configured_servers import read_configured
+
+    text = json.dumps({"mcpServers": kind.own_servers})
+    loaded = load_text(SettingsPath(Level.USER, kind.path, SettingsKind.MCP), text)
+    others = {key: found for key, found in layered.values.items() if key[0] != "mcpServers"}
+    own = merge_entries(entries_of(loaded), loaded.skipped)
+    found = read_configured(
+        Layered(values={**others, **own.values}, lists=layered.lists), cwd=cwd, environment=os.environ
+    )
+    for warning in (*map(str, own.skipped), *found.warnings):
+        log.warning("%s", warning)
+    return found.servers
+
+
 def interpret_settings(layered: Current, workspace: str | None = None, mode: Mode = Mode.DEFAULT) -> SessionPolicy:
     """For a session in `workspace`, this folder if not given. Raises `SettingsError`.
 
@@ -192,7 +245,8 @@ def interpret_settings(layered: Current, workspace: str | None = None, mode: Mod
     workspace = workspace or os.getcwd()
     warnings = list(_warnings_about(layered.skipped))
     hooks = _hooks(layered, workspace, warnings)
-    rules = tuple(_rules(layered, warnings))
+    ignored: list[str] = []
+    rules = tuple(_rules(layered, ignored))
     return SessionPolicy(
         rules=tuple(rule for rule, _ in rules),
         mode=_mode(layered, warnings) or mode,
@@ -210,8 +264,11 @@ def interpret_settings(layered: Current, workspace: str | None = None, mode: Mod
         model=_model(layered),
         output_style=_value(layered, "outputStyle") or "",
         approves_https=_approves_https(layered),
+        names_domains=any(_value(layered, *key) for key in NAMED_DOMAINS),
+        fields=_fields(layered),
         given_rules=tuple(rule for rule, level in rules if level is Level.COMMAND_LINE),
-        warnings=(*warnings, *_unused_keys(layered), *_describe_untrusted(layered.standing)),
+        ignored_rules=tuple(ignored),
+        warnings=(*warnings, *ignored, *_unused_keys(layered), *_describe_untrusted(layered.standing)),
     )
 
 
@@ -310,7 +367,7 @@ def _hooks(layered: Layered, workspace: str, warnings: list[str]) -> HookBook:
     return loaded.book
 
 
-def _rules(layered: Layered, warnings: list[str]) -> Iterator[tuple[Rule, Level]]:
+def _rules(layered: Layered, ignored: list[str]) -> Iterator[tuple[Rule, Level]]:
     for entry in layered.rules:
         behavior, level = BEHAVIORS[entry.key], entry.source.level
         try:
@@ -318,7 +375,7 @@ def _rules(layered: Layered, warnings: list[str]) -> Iterator[tuple[Rule, Level]
         except RuleError as error:
             if behavior is not Behavior.ALLOW or level is Level.COMMAND_LINE:
                 raise SettingsError(str(error)) from None
-            warnings.append(f"{error} It allows nothing.")
+            ignored.append(f"{error} It allows nothing.")
 
 
 def _origin(source: Source) -> Origin:
@@ -354,6 +411,16 @@ def _model(layered: Layered) -> ModelChoice:
     claims = {key[1]: ModelClaim.from_json(one.value) for key, one in layered.values.items() if key[0] == "models"}
     facts = FactSources(settings=claims)
     return ModelChoice(name=name, small=small, api_key=key, api_url=url, key_helper=helper, facts=facts)
+
+
+def _fields(layered: Layered) -> dict[str, Any]:
+    found: dict[str, Any] = {name: value for key, name in _PLAIN.items() if (value := _value(layered, key)) is not None}
+    if (reminder := _value(layered, "readReminder")) is not None:
+        found["reminder"] = reminder or None
+    for key, name, kind in (("readReminderOffFor", "reminder_off_for", tuple), ("features", "features", frozenset)):
+        if items := layered.items(key):
+            found[name] = kind(item.value for item in items)
+    return found
 
 
 def _value(layered: Layered, *key: str) -> Any:

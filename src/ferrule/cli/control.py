@@ -1,7 +1,8 @@
 """Control requests and responses alongside the conversation, with `--input-format stream-json`.
 
 Lines are read all the time, so that an interrupt or an answer reaches a turn
-that is under way; messages wait until the turn before them has ended.
+that is under way. Requests are carried out in the order of their lines; one
+that has to wait does not hold up the next.
 """
 
 from __future__ import annotations
@@ -9,12 +10,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Any, assert_never, cast
+from typing import Any, Protocol, assert_never
 
-from ..core.content import Block
 from ..core.ids import new_uuid
-from ..core.ports import Proposal
-from ..core.verdicts import Behavior, Verdict
 from ..output.stream_input import (
     BadLine,
     ControlAnswer,
@@ -31,38 +29,57 @@ class CannotDo(Exception):
     """A refused request. The message is returned to the sender."""
 
 
+class Receiver(Protocol):
+    """Who acts on what the other side sends."""
+
+    async def take_message(self, message: InputMessage, /) -> None: ...
+
+    async def carry_out(self, request: ControlRequest, /) -> Mapping[str, Any]:
+        """Returns the response. Raises `CannotDo`."""
+        ...
+
+    async def take_bad_line(self, bad: BadLine, /) -> None: ...
+
+    async def end_input(self) -> None:
+        """No more can come."""
+        ...
+
+
 class Channel:
     """Both directions of one stdio connection."""
 
-    def __init__(self, incoming: InputLines, say: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
+    def __init__(self, incoming: InputLines, say: Callable[[Mapping[str, Any]], Awaitable[None]]) -> None:
         self._incoming = incoming
         self._say = say
-        self._messages: asyncio.Queue[tuple[Block, ...] | None] = asyncio.Queue()
         self._open: dict[str, asyncio.Future[Mapping[str, Any]]] = {}
+        self._requests: dict[str, asyncio.Task[None]] = {}
         self._ended = False
-        self.answer_request: Callable[[ControlRequest], Awaitable[Mapping[str, Any]]] = _nothing
-        """Carries out a request and returns the response. Raises `CannotDo`."""
-        self.malformed: Callable[[BadLine], dict[str, Any]] = lambda bad: {"type": "system", "error": bad.reason}
 
-    async def next_message(self) -> tuple[Block, ...] | None:
-        """`None` when no more can come."""
-        return await self._messages.get()
-
-    async def read(self) -> None:
+    async def read(self, receiver: Receiver) -> None:
         """Until stdin ends."""
         number = 0
         try:
             while (line := await self._incoming.next()) is not None:
                 number += 1
-                await self._take(line, number)
+                await self._take(line, number, receiver)
         finally:
             self._ended = True
-            self._messages.put_nowait(None)
             for waiting in self._open.values():
                 if not waiting.done():
                     waiting.set_exception(CannotDo("stdin was closed before an answer arrived"))
+        if self._requests:  # they are answered first: one of them may be what ends it
+            await asyncio.wait(tuple(self._requests.values()))
+        await receiver.end_input()
 
-    async def ask(self, request: dict[str, Any]) -> Mapping[str, Any]:
+    async def close(self) -> None:
+        """End the requests that are still carried out."""
+        tasks = tuple(self._requests.values())
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def ask(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Raises `CannotDo` where the other side cannot answer."""
         if self._ended:
             raise CannotDo("stdin is closed, so nobody can answer")
@@ -79,85 +96,35 @@ class Channel:
         finally:
             del self._open[id]
 
-    async def _take(self, line: bytes, number: int) -> None:
+    async def _take(self, line: bytes, number: int, receiver: Receiver) -> None:
         match incoming := read_line(line, number):
-            case InputMessage(content):
-                self._messages.put_nowait(content)
+            case InputMessage():
+                await receiver.take_message(incoming)
             case ControlRequest():
-                await self._carry_out(incoming)
+                task = asyncio.create_task(self._carry_out(incoming, receiver))
+                self._requests[incoming.id] = task
+                task.add_done_callback(lambda _: self._requests.pop(incoming.id, None))
+                await asyncio.sleep(0)  # what it can do at once is done before the next line
             case ControlAnswer(id, response, error):
                 waiting = self._open.get(id)
                 if waiting is not None and not waiting.done():
                     waiting.set_exception(CannotDo(error)) if error else waiting.set_result(response)
             case BadLine():
-                await self._say(self.malformed(incoming))
-            case ControlCancel() | Ignored():
+                await receiver.take_bad_line(incoming)
+            case ControlCancel(id):
+                if (task := self._requests.get(id)) is not None:
+                    task.cancel()
+            case Ignored():
                 pass
             case _:
                 assert_never(incoming)
 
-    async def _carry_out(self, request: ControlRequest) -> None:
+    async def _carry_out(self, request: ControlRequest, receiver: Receiver) -> None:
         try:
-            done = await self.answer_request(request)
+            done = await receiver.carry_out(request)
         except CannotDo as error:
             response = {"subtype": "error", "request_id": request.id, "error": str(error)}
         else:
             response = {"subtype": "success", "request_id": request.id, "response": dict(done)}
-        await self._say({"type": "control_response", "response": response})
-
-
-class AsksTheOtherSide:
-    """Satisfies `core.ports.Approver`: sends a `can_use_tool` request for each approval. No answer means no."""
-
-    def __init__(self, channel: Channel, interrupt: Callable[[], None]) -> None:
-        self._channel = channel
-        self._interrupt = interrupt
-        self.told_of: Callable[[str], Awaitable[None]] = _at_once
-        """Awaited before a question about the call with this id: the other side must know the call by then."""
-
-    async def approve(self, proposal: Proposal, verdict: Verdict, /) -> Verdict:
-        request: dict[str, Any] = {
-            "subtype": "can_use_tool",
-            "tool_name": proposal.tool.name,
-            "input": dict(proposal.arguments),
-            "permission_suggestions": [],
-            "blocked_path": None,
-            "decision_reason": verdict.reason,
-            "tool_use_id": proposal.call.id,
-        }
-        await self.told_of(proposal.call.id)
-        try:
-            answer = await self._channel.ask(request)
-        except CannotDo as error:
-            return _no(f"it was asked and not answered: {error}")
-        return self._verdict(answer, proposal)
-
-    def _verdict(self, answer: Mapping[str, Any], proposal: Proposal) -> Verdict:
-        match answer.get("behavior"):
-            case "allow":
-                updated = answer.get("updatedInput")
-                changed = isinstance(updated, dict) and updated != dict(proposal.arguments)
-                return Verdict(
-                    behavior=Behavior.ALLOW,
-                    source="user",
-                    reason="it was asked and allowed",
-                    updated_arguments=cast(dict[str, Any], updated) if changed else None,
-                )
-            case "deny":
-                if answer.get("interrupt") is True:
-                    self._interrupt()
-                return _no(str(answer.get("message") or "it was asked and refused"))
-            case _:
-                return _no("it was asked, and the answer is neither allow nor deny")
-
-
-def _no(reason: str) -> Verdict:
-    return Verdict(behavior=Behavior.DENY, source="user", reason=reason)
-
-
-async def _at_once(call_id: str) -> None:
-    """Calls are not announced."""
-
-
-async def _nothing(request: ControlRequest) -> Mapping[str, Any]:
-    raise CannotDo(f"`{request.subtype}` is not known")
+        with suppress(BrokenPipeError):  # the conversation finds it out as well
+            await self._say({"type": "control_response", "response": response})

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ..core.content import encodable
-from ..core.events import Envelope, Retried, ToolFinished, ToolRequested, ToolStarted, Warned
+from ..core.events import Envelope, Retried, ToolFinished, ToolStarted, Warned
+from ..core.ids import new_uuid
 from ..output.plain import summary
 from ..output.run_answer import Ending, RunAnswer, result_line
 from ..output.stream_json import encode_json_line
 
 if TYPE_CHECKING:
-    from ..output.agent_streams import AgentStreams
+    from ..sdk.conversation import Line, Lines
     from .stdio import StdoutWriter
 
 
 class Printer(Protocol):
-    async def begin(self, init: dict[str, Any], /) -> None: ...
+    """Writes what a `sdk.conversation.Listener` is told."""
 
-    async def watch(self, envelope: Envelope, /) -> None: ...
+    async def tell(self, line: Line, /) -> None: ...
 
-    def watch_last(self, envelope: Envelope, /) -> None:
+    def tell_at_once(self, line: Line, /) -> None: ...
+
+    async def watch(self, envelope: Envelope, lines: Lines, /) -> None: ...
+
+    def watch_last(self, envelope: Envelope, lines: Lines, /) -> None:
         """After an interrupt: write without waiting."""
         ...
 
-    async def end(self, answer: RunAnswer, /) -> None: ...
+    async def finish(self, answer: RunAnswer, session_id: str, /) -> None: ...
 
-    def end_last(self, answer: RunAnswer, /) -> None: ...
+    def finish_last(self, answer: RunAnswer, session_id: str, /) -> None: ...
 
 
 class TextPrinter:
@@ -38,37 +42,38 @@ class TextPrinter:
         self._out = out
         self._verbose = verbose
 
-    async def begin(self, init: dict[str, Any], /) -> None:
-        if self._verbose:
-            _say(f"session {init['session_id']}, model {init['model']}, mode {init['permissionMode']}")
+    async def tell(self, line: Line, /) -> None:
+        self.tell_at_once(line)
 
-    async def watch(self, envelope: Envelope, /) -> None:
-        self.watch_last(envelope)
+    def tell_at_once(self, line: Line, /) -> None:
+        if self._verbose and line.get("subtype") == "init":
+            say(f"session {line['session_id']}, model {line['model']}, mode {line['permissionMode']}")
 
-    def watch_last(self, envelope: Envelope, /) -> None:
+    async def watch(self, envelope: Envelope, lines: Lines, /) -> None:
+        self.watch_last(envelope, lines)
+
+    def watch_last(self, envelope: Envelope, lines: Lines, /) -> None:
         match envelope.event:
             case Retried(retrying):
-                _say(f"{retrying.reason} Retrying in {retrying.seconds:.0f} s.")
+                say(f"{retrying.reason} Retrying in {retrying.seconds:.0f} s.")
             case Warned(text):
-                _say(text)
+                say(text)
             case ToolStarted(_, view) if self._verbose:
-                _say(summary(view))
+                say(summary(view))
             case ToolFinished(outcome) if self._verbose and outcome.is_error:
-                _say(f"{outcome.call.name} {outcome.status}: {summary(outcome.view)}")
+                say(f"{outcome.call.name} {outcome.status}: {summary(outcome.view)}")
             case _:
                 pass
 
-    async def end(self, answer: RunAnswer, /) -> None:
+    async def finish(self, answer: RunAnswer, session_id: str, /) -> None:
         await self._out.write(self._encode(answer))
 
-    def end_last(self, answer: RunAnswer, /) -> None:
+    def finish_last(self, answer: RunAnswer, session_id: str, /) -> None:
         self._out.write_last(self._encode(answer))
 
     def _encode(self, answer: RunAnswer) -> bytes:
         for error in answer.errors:
-            _say(error)
-        for denial in answer.denials:
-            _say(f"{denial.call.name} was not allowed: {denial.reason}")
+            say(error)
         text = answer.text.rstrip("\n")
         return encodable(text).encode() + b"\n" if text and answer.ending is Ending.SUCCESS else b""
 
@@ -76,84 +81,78 @@ class TextPrinter:
 class StreamPrinter:
     """One JSON object for each line, as it happens."""
 
-    def __init__(self, out: StdoutWriter, streams: AgentStreams, session_id: str) -> None:
+    def __init__(self, out: StdoutWriter) -> None:
         self._out = out
-        self._streams = streams
-        self._session_id = session_id
-        self._told: dict[str, asyncio.Event] = {}
 
-    async def begin(self, init: dict[str, Any], /) -> None:
-        await self.say(init)
-
-    async def say(self, line: dict[str, Any]) -> None:
+    async def tell(self, line: Line, /) -> None:
         await self._out.write(encode_json_line(line))
 
-    async def has_told_of(self, call_id: str) -> None:
-        """Return when the line with this call is written, so that a question about it comes after it."""
-        await self._told.setdefault(call_id, asyncio.Event()).wait()
+    def tell_at_once(self, line: Line, /) -> None:
+        self._out.write_last(encode_json_line(line))
 
-    async def watch(self, envelope: Envelope, /) -> None:
-        if lines := self._lines(envelope):
-            await self._out.write(lines)
-        match envelope.event:
-            case ToolRequested(call):
-                self._told.setdefault(call.id, asyncio.Event()).set()
-            case ToolFinished(outcome):
-                self._told.pop(outcome.call.id, None)
-            case _:
-                pass
+    async def watch(self, envelope: Envelope, lines: Lines, /) -> None:
+        if content := _joined(lines):
+            await self._out.write(content)
 
-    def watch_last(self, envelope: Envelope, /) -> None:
-        if lines := self._lines(envelope):
-            self._out.write_last(lines)
+    def watch_last(self, envelope: Envelope, lines: Lines, /) -> None:
+        if content := _joined(lines):
+            self._out.write_last(content)
 
-    async def end(self, answer: RunAnswer, /) -> None:
-        await self._out.write(encode_json_line(self._result(answer)))
+    async def finish(self, answer: RunAnswer, session_id: str, /) -> None:
+        await self._out.write(_encode_result(answer, session_id))
 
-    def end_last(self, answer: RunAnswer, /) -> None:
-        self._out.write_last(encode_json_line(self._result(answer)))
-
-    def _lines(self, envelope: Envelope) -> bytes:
-        return b"".join(encode_json_line(line) for line in self._streams.lines(envelope))
-
-    def _result(self, answer: RunAnswer) -> dict[str, Any]:
-        return result_line(answer, session_id=self._session_id, uuid=self._streams.main.new_id())
+    def finish_last(self, answer: RunAnswer, session_id: str, /) -> None:
+        self._out.write_last(_encode_result(answer, session_id))
 
 
 class JsonPrinter:
     """The result as one JSON object; with `verbose`, all the lines of the stream as one list."""
 
-    def __init__(self, out: StdoutWriter, streams: AgentStreams, session_id: str, *, verbose: bool) -> None:
+    def __init__(self, out: StdoutWriter, *, verbose: bool) -> None:
         self._out = out
-        self._streams = streams
-        self._session_id = session_id
-        self._lines: list[dict[str, Any]] | None = [] if verbose else None
+        self._lines: list[Line] | None = [] if verbose else None
 
-    async def begin(self, init: dict[str, Any], /) -> None:
+    async def tell(self, line: Line, /) -> None:
+        self.tell_at_once(line)
+
+    def tell_at_once(self, line: Line, /) -> None:
         if self._lines is not None:
-            self._lines.append(init)
+            self._lines.append(line)
 
-    async def watch(self, envelope: Envelope, /) -> None:
-        self.watch_last(envelope)
+    async def watch(self, envelope: Envelope, lines: Lines, /) -> None:
+        self.watch_last(envelope, lines)
 
-    def watch_last(self, envelope: Envelope, /) -> None:
+    def watch_last(self, envelope: Envelope, lines: Lines, /) -> None:
         if isinstance(envelope.event, Warned):
-            _say(envelope.event.text)
+            say(envelope.event.text)
         if self._lines is not None:
-            self._lines += self._streams.lines(envelope)
+            self._lines += lines()
 
-    async def end(self, answer: RunAnswer, /) -> None:
-        await self._out.write(self._encode(answer))
+    async def finish(self, answer: RunAnswer, session_id: str, /) -> None:
+        await self._out.write(self._encode(answer, session_id))
 
-    def end_last(self, answer: RunAnswer, /) -> None:
-        self._out.write_last(self._encode(answer))
+    def finish_last(self, answer: RunAnswer, session_id: str, /) -> None:
+        self._out.write_last(self._encode(answer, session_id))
 
-    def _encode(self, answer: RunAnswer) -> bytes:
-        result = result_line(answer, session_id=self._session_id, uuid=self._streams.main.new_id())
-        if self._lines is None:
-            return encode_json_line(result)
-        return encode_json_line([*self._lines, result])
+    def _encode(self, answer: RunAnswer, session_id: str) -> bytes:
+        result = result_line(answer, session_id=session_id, uuid=new_uuid())
+        return encode_json_line(result if self._lines is None else [*self._lines, result])
 
 
-def _say(text: str) -> None:
+def printer_for(output_format: str, out: StdoutWriter, *, verbose: bool) -> Printer:
+    if output_format == "text":
+        return TextPrinter(out, verbose=verbose)
+    return JsonPrinter(out, verbose=verbose) if output_format == "json" else StreamPrinter(out)
+
+
+def _joined(lines: Lines) -> bytes:
+    return b"".join(encode_json_line(line) for line in lines())
+
+
+def _encode_result(answer: RunAnswer, session_id: str) -> bytes:
+    return encode_json_line(result_line(answer, session_id=session_id, uuid=new_uuid()))
+
+
+def say(text: str) -> None:
+    """To the person, on stderr."""
     print(f"ferrule: {encodable(text)}", file=sys.stderr)

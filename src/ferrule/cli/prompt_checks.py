@@ -13,9 +13,6 @@ from typing import Any, cast
 from .exits import UsageError
 from .prompt_flags import NOT_YET, UNUSED
 
-THINKING_TOKENS = 31_999
-"""For a model that needs a number; others decide by themselves."""
-
 
 def check_prompt(chosen: argparse.Namespace) -> None:
     """Reads the files that flags name into `chosen`, and warns of what is left out. Raises `UsageError`."""
@@ -114,24 +111,9 @@ def _warnings_about(chosen: argparse.Namespace) -> Iterator[str]:
         yield "--fork-session has no effect without --resume ID or --continue."
     if chosen.permission_prompt_tool == "stdio" and chosen.input_format != "stream-json":
         yield "--permission-prompt-tool stdio needs --input-format stream-json, so nobody is asked for permission."
-    if (chosen.permission_prompt_tool or "stdio") != "stdio":
-        yield "this version does not ask tools for permission, so calls that need it are refused."
     not_yet = [flag for name, flag in NOT_YET.items() if getattr(chosen, name)]
     if not_yet:
         yield f"this version does not act on {', '.join(not_yet)}."
     unused = [flag for flag in UNUSED if getattr(chosen, flag.removeprefix("--").replace("-", "_"))]
     if unused and chosen.verbose:
         yield f"without an effect here: {', '.join(unused)}."
-
-
-def thinking_tokens(chosen: argparse.Namespace, otherwise: int | None) -> int | None:
-    """How many tokens of an answer may be thinking; `otherwise` is what the environment says."""
-    match chosen.thinking, chosen.max_thinking_tokens:
-        case "disabled", _:
-            return None
-        case None, None:
-            return otherwise
-        case _, None:
-            return THINKING_TOKENS
-        case _, tokens:
-            return tokens or None

@@ -53,7 +53,11 @@ REFUSED: Final[Mapping[str, str]] = {
         (("--from-pr", "--teleport"), "only sessions of this machine can be resumed, with --resume"),
         (("--remote", "--cloud", "--remote-control", "--rc"), "a session runs on this machine only"),
         (("--rewind-files",), "files are restored over the control protocol, with `rewind_files`"),
-        (("--resume-drops-turn",), "give --resume-session-at, which names the last message to keep"),
+        (
+            ("--resume-drops-turn",),
+            "Resume rejected by --resume-drops-turn: what would be left out cannot be checked by this version. "
+            "Resume without it, or give --resume-session-at alone",
+        ),
         (("--project-config-root",), "a project's settings are read in the working directory. Give --cwd"),
         (("--init", "--init-only", "--maintenance"), "hooks for Setup are not run. Leave it out"),
     )
@@ -74,13 +78,7 @@ UNUSED: Final[Mapping[str, Callable[[str], object] | None]] = {
 """Flags that are taken and change nothing here, with the type of their value."""
 
 NOT_YET: Final[Mapping[str, str]] = {
-    "fallback_model": "--fallback-model",
-    "agents": "--agents",
-    "agent": "--agent",
     "plugin_dir_no_mcp": "--plugin-dir-no-mcp",
-    "include_hook_events": "--include-hook-events",
-    "replay_user_messages": "--replay-user-messages",
-    "no_session_persistence": "--no-session-persistence",
     "disable_slash_commands": "--disable-slash-commands",
 }
 """Flags that the session does not act on yet, by their attribute. Whoever uses one is always warned."""

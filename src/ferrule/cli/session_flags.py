@@ -90,7 +90,7 @@ def settings_from(chosen: argparse.Namespace, *, interactive: bool = False, runs
     from .trusting import ask_for_trust
 
     chosen.trust = chosen.trust or is_trusted_by(os.environ)
-    base = Settings(cwd=working_directory(chosen.cwd), only_tools=_only_tools(chosen.tools))
+    base = Settings(cwd=working_directory(chosen.cwd), only_tools=chosen_tools(chosen.tools))
     try:
         settings, found = load_session_settings(
             base,
@@ -104,29 +104,30 @@ def settings_from(chosen: argparse.Namespace, *, interactive: bool = False, runs
             look=ask_for_trust if interactive and not chosen.trust else None,
             project_hooks=not chosen.without_project_hooks,
             ways_on=WAYS_ON if runs and not interactive else None,
-            more=_load_managed(chosen.managed_settings),
+            more=load_managed(chosen.managed_settings),
         )
     except SettingsError as error:
         raise UsageError(str(error)) from None
-    for warning in (*found.warnings, *_rules_for_no_tool(found.given_rules)):
+    for warning in (*found.warnings, *rules_for_no_tool(found.given_rules)):
         print(f"ferrule: {warning}", file=sys.stderr)
-    if settings.mode is Mode.BYPASS and hasattr(os, "geteuid") and os.geteuid() == 0:
-        print("ferrule: bypassPermissions as root: any call may change anything on this machine.", file=sys.stderr)
+    if settings.mode is Mode.BYPASS:
+        warn_of_root()
     return settings
+
+
+def warn_of_root() -> None:
+    """Where everything is allowed."""
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        print("ferrule: bypassPermissions as root: any call may change anything on this machine.", file=sys.stderr)
 
 
 def _as_settings(chosen: argparse.Namespace, cwd: str) -> dict[str, dict[str, Any]]:
     """The flags in the form of a settings file, so that one set of rules decides what applies."""
-    mode = chosen.permission_mode
-    if chosen.dangerously_skip_permissions:
-        if mode not in (None, "bypassPermissions"):
-            raise UsageError(f"--dangerously-skip-permissions and --permission-mode {mode} contradict each other.")
-        mode = "bypassPermissions"
     flags = {
-        "--allow": {"allow": list(_usable_allows(rule for text in chosen.allow for rule in split_rules(text)))},
+        "--allow": {"allow": list(usable_allows(rule for text in chosen.allow for rule in split_rules(text)))},
         "--deny": {"deny": [rule for text in chosen.deny for rule in split_rules(text)]},
-        "--permission-mode": {"defaultMode": mode},
-        "--add-dir": {"additionalDirectories": list(_directories(chosen.add_dir, cwd))},
+        "--permission-mode": {"defaultMode": chosen_mode(chosen)},
+        "--add-dir": {"additionalDirectories": list(existing_directories(chosen.add_dir, cwd))},
     }
     given: dict[str, dict[str, Any]] = {
         flag: {"permissions": said} for flag, said in flags.items() if any(said.values())
@@ -136,7 +137,7 @@ def _as_settings(chosen: argparse.Namespace, cwd: str) -> dict[str, dict[str, An
     return given
 
 
-def _usable_allows(rules: Iterable[str]) -> Iterator[str]:
+def usable_allows(rules: Iterable[str]) -> Iterator[str]:
     """Without those that name no tool in full or a path of the wrong one: Claude Code warns of them and goes on.
 
     They allow nothing, so leaving one out allows no more.
@@ -155,7 +156,7 @@ def _usable_allows(rules: Iterable[str]) -> Iterator[str]:
         yield rule
 
 
-def _load_managed(text: str | None) -> Iterator[Loaded]:
+def load_managed(text: str | None) -> Iterator[Loaded]:
     """Settings of the program that started this one, on the level of the command line, below an administrator's."""
     if text is None:
         return
@@ -169,6 +170,16 @@ def _load_managed(text: str | None) -> Iterator[Loaded]:
     for key in _OF_ADMINISTRATORS.intersection(loaded.value or ()):
         raise UsageError(f"--managed-settings: `{key}` works in a file of an administrator only.")
     yield loaded
+
+
+def chosen_mode(chosen: argparse.Namespace) -> str | None:
+    """`None` for what the settings say."""
+    mode = chosen.permission_mode
+    if not chosen.dangerously_skip_permissions:
+        return mode
+    if mode not in (None, "bypassPermissions"):
+        raise UsageError(f"--dangerously-skip-permissions and --permission-mode {mode} contradict each other.")
+    return "bypassPermissions"
 
 
 def split_rules(text: str) -> list[str]:
@@ -187,7 +198,7 @@ def split_rules(text: str) -> list[str]:
     return [rule for rule in rules if rule]
 
 
-def _directories(given: Iterable[str], cwd: str) -> Iterator[str]:
+def existing_directories(given: Iterable[str], cwd: str) -> Iterator[str]:
     for directory in given:
         path = os.path.abspath(os.path.join(cwd, os.path.expanduser(directory)))
         if directory and os.path.isdir(path):
@@ -197,7 +208,7 @@ def _directories(given: Iterable[str], cwd: str) -> Iterator[str]:
             print(f"ferrule: --add-dir: {name} is not a directory, so it was left out.", file=sys.stderr)
 
 
-def _only_tools(given: list[str] | None) -> frozenset[str] | None:
+def chosen_tools(given: list[str] | None) -> frozenset[str] | None:
     chosen = split_rules(" ".join(given or ()))
     if given is None or chosen == [EVERY_TOOL]:
         return None
@@ -229,7 +240,7 @@ def working_directory(given: str | None) -> str:
     return cwd
 
 
-def _rules_for_no_tool(rules: tuple[Rule, ...]) -> Iterator[str]:
+def rules_for_no_tool(rules: tuple[Rule, ...]) -> Iterator[str]:
     """A rule for an unknown tool is most likely a typo, and a typo in a deny rule allows."""
     for rule in rules:
         for warning in _unknown([rule.tool]):

@@ -6,7 +6,7 @@ awaited port, and also leaves events for those who watch.
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from .calls import ToolCall, ToolOutcome
 from .content import View
@@ -134,6 +134,14 @@ class PermissionDecided:
 
 
 @plain_value
+class HookStarted:
+    event: str
+    name: str
+    id: str
+    """Of this run; `HookRan` has the same."""
+
+
+@plain_value
 class HookRan:
     """A hook has answered, or failed to. `outcome` is its decision in a word: ok, failed, deny, block and so on."""
 
@@ -143,6 +151,7 @@ class HookRan:
     seconds: float
     message: str = ""
     """For the person: what the hook wants said, or what went wrong with it."""
+    id: str = ""
 
 
 @plain_value
@@ -188,6 +197,14 @@ class Compacted:
 
 
 @plain_value
+class ValueChanged:
+    """A call has set a value of the session: the list of tasks has the key `todos`, an approved plan `plan`."""
+
+    key: str
+    value: Any
+
+
+@plain_value
 class Warned:
     """Something that a person should change. The session continues."""
 
@@ -218,12 +235,14 @@ Event: TypeAlias = (
     | ToolStarted
     | ToolProgressed
     | PermissionDecided
+    | HookStarted
     | HookRan
     | ToolFinished
     | ListChanged
     | NoteAdded
     | PrefixMoved
     | Compacted
+    | ValueChanged
     | Warned
     | Missed
 )

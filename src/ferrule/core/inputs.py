@@ -1,7 +1,7 @@
 """Inputs as models write them: strict about meaning, lenient about spelling.
 
 Unknown keys are refused by name. `"10"` is a whole number and `"true"` a
-boolean where those are declared, because models send them; `"1.5"`, `"yes"`
+boolean where those are declared, and JSON text a list, because models send them; `"1.5"`, `"yes"`
 and `1` for `true` are not. `null` for a field that has a default means the
 default. This works on pydantic's core schema, so it holds wherever a number is
 declared: in a list, in a nested model, beside other types in a union.
@@ -10,7 +10,6 @@ declared: in a list, in a nested model, beside other types in a union.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Final, TypeAlias, cast, get_args
@@ -21,33 +20,9 @@ from pydantic_core import CoreSchema, core_schema
 from .calls import Refusal, Status
 from .input_errors import explain
 from .schemas import lean
+from .text_arguments import listing, number, truth, whole_number
 
-
-def _whole_number(value: Any) -> Any:
-    if isinstance(value, str):
-        text = value.strip()
-        digits = text.removeprefix("-")
-        return int(text) if digits.isascii() and digits.isdecimal() and len(digits) < 100 else value
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value
-
-
-def _number(value: Any) -> Any:
-    if isinstance(value, str):
-        try:
-            number = float(value)
-        except ValueError:
-            return value
-        return number if math.isfinite(number) and "_" not in value else value
-    return value
-
-
-def _truth(value: Any) -> Any:
-    return {"true": True, "false": False}.get(value.strip().lower(), value) if isinstance(value, str) else value
-
-
-_MEANINGS: Final[Mapping[str, Callable[[Any], Any]]] = {"int": _whole_number, "float": _number, "bool": _truth}
+_MEANINGS: Final[Mapping[str, Callable[[Any], Any]]] = {"int": whole_number, "float": number, "bool": truth}
 
 
 _NESTING: Final = frozenset(
@@ -56,7 +31,7 @@ _NESTING: Final = frozenset(
 
 
 def by_meaning(schema: Any) -> Any:
-    """The core schema with every number and boolean read by meaning, then checked strictly."""
+    """The core schema with every number, boolean and list read by meaning, then checked strictly."""
     if isinstance(schema, list):
         return [by_meaning(item) for item in cast(list[Any], schema)]
     if not isinstance(schema, dict):
@@ -64,8 +39,14 @@ def by_meaning(schema: Any) -> Any:
     node = cast(dict[str, Any], schema)
     if node.get("type") in _MEANINGS and "mode" not in node:
         return _read_as(_MEANINGS[node["type"]], node)
+    if node.get("type") == "list":
+        return core_schema.no_info_before_validator_function(listing, cast(CoreSchema, _inside(node)))
     if node.get("type") == "union" and any(_is_text(choice) for choice in node["choices"]):
         return {**node, "choices": [_beside_text(choice) for choice in node["choices"]]}
+    return _inside(node)
+
+
+def _inside(node: dict[str, Any]) -> dict[str, Any]:
     return {
         key: by_meaning(value) if key in _NESTING else _each(value) if key == "fields" else value
         for key, value in node.items()
@@ -86,7 +67,7 @@ def _beside_text(choice: Any) -> Any:
     node = cast(dict[str, Any], choice) if isinstance(choice, dict) else {}
     meaning = _MEANINGS.get(node.get("type", ""))
     if meaning is None:
-        return by_meaning(choice)
+        return _inside(node) if node.get("type") == "list" else by_meaning(choice)
     return _read_as(lambda value: value if isinstance(value, str) else meaning(value), node)
 
 

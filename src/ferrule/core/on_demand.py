@@ -88,6 +88,9 @@ class OnDemand(Tool[Any, Any]):
     def input_schema(self) -> Mapping[str, Any]:
         return self._card.input_schema
 
+    def output_schema(self) -> Mapping[str, Any] | None:
+        return self.tool.output_schema()
+
     def unavailable(self) -> str | None:
         return self._off()
 

@@ -16,7 +16,7 @@ from dataclasses import field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, cast, get_args, get_origin
 
 from .content import Block, Document, Image, Line, Text, View
 from .context import ToolContext
@@ -231,6 +231,14 @@ class Tool(ABC, Generic[InT, OutT]):
 
     @abstractmethod
     async def call(self, input: InT, ctx: ToolContext) -> OutT | Result[OutT]: ...
+
+    def output_schema(self) -> Mapping[str, Any] | None:
+        """The schema of the output as JSON, by `output_model` or else by the class; `None` if neither says."""
+        from .outputs import output_schema_of
+
+        bases = (base for each in type(self).__mro__ for base in each.__dict__.get("__orig_bases__", ()))
+        given = next((get_args(base)[1] for base in bases if issubclass(get_origin(base) or object, Tool)), None)
+        return output_schema_of(self.output_model or given)
 
     def check_output(self, output: OutT) -> OutT:
         """The output, validated where `output_model` is declared."""

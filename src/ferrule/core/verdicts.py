@@ -129,6 +129,8 @@ class Verdict:
     rule: str | None = None
     origin: str | None = None
     updated_arguments: Mapping[str, Any] | None = None
+    allowed_by: tuple[str, ...] = ()
+    """On a DENY for want of an approval: the narrowest rules that would have allowed the call."""
     stops: str = ""
     """On a DENY: why the whole turn is to end with it, if it is."""
     needs_confinement: Confinement | None = None

@@ -19,8 +19,8 @@ from ..core.calls import CallRecord, Refusal, Status, ToolCall, ToolOutcome
 from ..core.content import View
 from ..core.context import Facts, ToolContext
 from ..core.effects import Effects
-from ..core.events import ToolFinished, ToolProgressed, ToolRequested
-from ..core.state import SessionState, StateChange
+from ..core.events import ToolFinished, ToolProgressed, ToolRequested, ValueChanged
+from ..core.state import SessionState, StateChange, StateSet
 from ..core.verdicts import Verdict
 from .error_outcomes import GRACE, outcome_of_error
 from .gate import Deadlock, Gate, Ticket
@@ -152,6 +152,11 @@ class Executor:
         if not self._unfinished and self._all_done is not None and not self._all_done.done():
             self._all_done.set_result(None)
 
+    def apply(self, change: StateChange) -> None:
+        self.state.apply(change)
+        if isinstance(change, StateSet):
+            self.pipeline.emit(ValueChanged(change.key, change.value))
+
     def _stop(self, life: _Life) -> None:
         life.stop()
         if life.task is not None:
@@ -163,7 +168,7 @@ class Executor:
         """Undeclared changes of state take effect in the model's order, whatever finished first."""
         while self._settled < len(self._lives) and self._lives[self._settled].settled:
             for change in self._lives[self._settled].held_back:
-                self.state.apply(change)
+                self.apply(change)
             self._settled += 1
 
 
@@ -280,7 +285,7 @@ class _Life:
         self.record.mark("settle")
         for change in outcome.changes:
             if effects is not None and effects.changes_state(change.key):
-                executor.state.apply(change)
+                executor.apply(change)
             else:
                 self.held_back += (change,)
         if self._ticket is not None:

@@ -49,15 +49,15 @@ async def the_rest(waiting: list[Awaitable[Opinion]]) -> list[Opinion]:
     return [await answer_or_refusal(waiting[0])] if len(waiting) == 1 else await _all_at_once(waiting)
 
 
-def rewritten(heard: Iterable[Opinion], *known: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The arguments somebody wants instead of these, if any; the last answer takes precedence.
+def rewriting(heard: Iterable[Opinion], *known: Mapping[str, Any]) -> Verdict | None:
+    """The verdict with arguments that somebody wants instead of these, if any; the last takes precedence.
 
     `known` are the forms of the arguments there are: asking for one of them changes nothing.
     """
     wanted = None
     for opinion in heard:
         if opinion is not None and opinion.updated_arguments is not None and opinion.updated_arguments not in known:
-            wanted = opinion.updated_arguments
+            wanted = opinion
     return wanted
 
 

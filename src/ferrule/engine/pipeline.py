@@ -27,7 +27,7 @@ from ..core.values import named_value
 from ..core.verdicts import NO_OPINION, Behavior, Verdict, strictest
 from .budget import Budget, Fitted
 from .error_outcomes import contain_exit, end, from_outside, in_own_task, in_short, outcome_of_error
-from .judging import answer_or_refusal, ask_all, rewritten, the_rest
+from .judging import answer_or_refusal, ask_all, rewriting, the_rest
 from .pool import ToolPool
 from .preparing import PreparedCall, look_up, prepare_call, restate
 
@@ -137,8 +137,7 @@ class Pipeline:
             verdict, changed = await self._heard(ready)
             if changed is None:
                 return ready, verdict
-            proposal = ready.proposal
-            ready = prepare_call(proposal.call, proposal.tool, changed, proposal.ctx, self.paths)
+            ready = self._prepare_changed(ready.proposal, changed)
         raise _changed_too_often(ready)
 
     # In its turn
@@ -171,25 +170,32 @@ class Pipeline:
             changed, approved = await self._judge(ready, admission, approved)
             if changed is None:
                 return ready
-            admission.record.rewrites += (changed,)
-            again = prepare_call(proposal.call, proposal.tool, changed, proposal.ctx, self.paths)
-            ready = await admission.admit(again)
+            admission.record.rewrites += (changed.updated_arguments or {},)
+            ready = await admission.admit(self._prepare_changed(proposal, changed))
         raise _changed_too_often(ready)
 
-    async def _heard(self, ready: PreparedCall) -> tuple[Verdict, Mapping[str, Any] | None]:
-        """What all judges say as one verdict, and the input that one of them wants instead, if it is not refused."""
+    def _prepare_changed(self, proposal: Proposal, changed: Verdict) -> PreparedCall:
+        """With the input that somebody wants instead. It is not the model's, so an error says whose it is."""
+        try:
+            return prepare_call(proposal.call, proposal.tool, changed.updated_arguments or {}, proposal.ctx, self.paths)
+        except Refusal as refusal:
+            words = f"{proposal.tool.name} did not run because its input was changed: {changed.reason}. {refusal}"
+            raise Refusal(refusal.status, words) from None
+
+    async def _heard(self, ready: PreparedCall) -> tuple[Verdict, Verdict | None]:
+        """What all judges say as one verdict, and that with an input to use instead, if it is not refused."""
         proposal = ready.proposal
         heard, waiting = ask_all(proposal, self.judges)
         if waiting:
             heard += await the_rest(waiting)
         verdict = strictest(heard)
         denied = verdict.behavior is Behavior.DENY
-        return verdict, None if denied else rewritten(heard, proposal.arguments, ready.given)
+        return verdict, None if denied else rewriting(heard, proposal.arguments, ready.given)
 
     async def _judge(
         self, ready: PreparedCall, admission: Admission, approved: Verdict | None
-    ) -> tuple[Mapping[str, Any] | None, Verdict | None]:
-        """Return if it may run; with the input that replaces this one, if somebody changed it. Otherwise refuse.
+    ) -> tuple[Verdict | None, Verdict | None]:
+        """Return if it may run; with the verdict that replaces its input, if somebody changed it. Otherwise refuse.
 
         `approved` is the answer of the approver who made this input: it answers an ASK, not a DENY.
         """
@@ -201,7 +207,7 @@ class Pipeline:
         if verdict.behavior is Behavior.ASK:
             verdict = _inside(approved, verdict) if approved else await self._ask(proposal, verdict, admission)
             if approved is None and verdict.behavior is Behavior.ALLOW:
-                changed = rewritten((verdict,), proposal.arguments, ready.given)
+                changed = rewriting((verdict,), proposal.arguments, ready.given)
                 if changed is not None:
                     return changed, verdict
         elif approved is not None and verdict.behavior is Behavior.ALLOW:

@@ -20,8 +20,6 @@ from ..core.values import plain_value
 
 log = logging.getLogger(__name__)
 
-SIMPLE_TOOLS = ("Bash", "Edit", "Read")
-
 
 @plain_value
 class Selection:
@@ -98,10 +96,6 @@ def hiding(denied: Callable[[AnyTool], bool]) -> Layer:
         return Selection(shown, selection.off, selection.hidden + hidden)
 
     return hide
-
-
-def simple() -> Layer:
-    return only(SIMPLE_TOOLS, "simple mode has only Bash, Edit and Read")
 
 
 def _is_named(tool: AnyTool, names: Collection[str]) -> bool:

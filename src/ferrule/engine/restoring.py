@@ -12,13 +12,16 @@ from ..core.content import Text
 from ..core.model import AssistantTurn, ResultTurn, ToolResult, Turn, UserTurn
 from .compaction import shorter
 from .message_history import append_notes
+from .recent_lines import ROOM, RecentLines
 from .transcript import CWD, FOUND, LINKED, VALUE
 from .transcript_entries import (
+    PeekedEntry,
     UnreadableEntry,
     assistant_turn,
     entry_of,
     kind_of,
     note_texts,
+    peek,
     result_turn,
     texts,
     user_turn,
@@ -45,19 +48,47 @@ class Restored:
     """Lines that cannot be read: the last one, if a kill cut it short; others, if a disk failed."""
 
 
-def restore_conversation(lines: Iterable[bytes], agent: str = "main") -> Restored:
-    """Every call gets a result: a missing one is replaced by a note that the program ended before it."""
+def restore_conversation(lines: Iterable[bytes], agent: str = "main", *, room: int = ROOM) -> Restored:
+    """Every call gets a result: a missing one is replaced by a note that the program ended before it.
+
+    Lines are read as they come. Of a conversation that no model could read, the last `room` bytes of entries are kept,
+    and of the rest what the user wrote.
+    """
     found = Restored()
+    recent = RecentLines(room)
     for line in lines:
         try:
-            entry = entry_of(line)
-            if entry.get("agent") == agent:
-                _take(entry, found)
+            peeked = peek(line) or _look(line)
         except UnreadableEntry:
             found.damaged += 1
+            continue
+        if peeked.agent != agent:
+            continue
+        if peeked.kind == "state":
+            _take_line(line, found)
+        else:
+            recent.add(line, peeked.kind)
+    found.prompts, found.is_cut = recent.prompts_before, recent.is_cut
+    if beginning := recent.beginning():
+        found.turns.append(UserTurn.saying(beginning))
+    for line in recent:
+        _take_line(line, found)
     _answer_what_is_open(found.turns)
     found.turns = _with_own_ids(found.turns)
     return found
+
+
+def _look(line: bytes) -> PeekedEntry:
+    """Raises `UnreadableEntry`."""
+    entry = entry_of(line)
+    return PeekedEntry(kind_of(entry), str(entry.get("agent")))
+
+
+def _take_line(line: bytes, found: Restored) -> None:
+    try:
+        _take(entry_of(line), found)
+    except UnreadableEntry:
+        found.damaged += 1
 
 
 def _with_own_ids(turns: list[Turn]) -> list[Turn]:

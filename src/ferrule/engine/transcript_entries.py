@@ -7,6 +7,7 @@ read transcripts know (docs/adr/0022-transcripts-others-read.md).
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from typing import Any, assert_never, cast
@@ -15,8 +16,12 @@ from ..core.calls import ServiceFields, ToolCall
 from ..core.content import Block, Document, Image, Text
 from ..core.ids import new_uuid
 from ..core.model import AssistantPart, AssistantTurn, ResultTurn, StopReason, Thought, ToolResult, Usage, UserTurn
+from ..core.values import plain_value
 from .first_entries import modern_entry
 
+PEEKED = 400
+"""Bytes of a line in which all that every entry has is found."""
+_OWN_LINE = re.compile(rb'\{"type":"([a-z-]+)",(?:"kind":"([a-z-]+)",)?"uuid":"[^{\[]*?,"agent":"([^"\\]*)"')
 STOP_REASONS: Mapping[StopReason, str] = {"end": "end_turn"}
 """Where the name in the Messages API is another."""
 
@@ -42,6 +47,20 @@ def entry_of(line: bytes) -> dict[str, Any]:
     if not isinstance(entry, dict):
         raise UnreadableEntry("not an object")
     return modern_entry(cast(dict[str, Any], entry))
+
+
+@plain_value
+class PeekedEntry:
+    """What is known of an entry before its line is read as JSON."""
+
+    kind: str
+    agent: str
+
+
+def peek(line: bytes) -> PeekedEntry | None:
+    """`None` where the line was not written by `line_of`; another writer may put blanks and fields anywhere."""
+    found = _OWN_LINE.match(line, 0, PEEKED)
+    return PeekedEntry((found[2] or found[1]).decode(), found[3].decode("utf-8", "replace")) if found else None
 
 
 def kind_of(entry: Mapping[str, Any]) -> str:

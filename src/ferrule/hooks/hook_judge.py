@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from ..core.calls import ToolCall
-from ..core.ports import Judge, Opinion, Proposal
+from ..core.ports import Judge, Note, Opinion, Proposal
 from ..core.verdicts import Behavior, Verdict
 from .hook import Hook
 from .payloads import SessionFacts, of_call
@@ -29,14 +29,18 @@ MOST: Final = 1_000
 @dataclass(slots=True)
 class Remembered:
     call: ToolCall
+    agent: str
     rewrote: list[HookAnswer] = field(default_factory=list["HookAnswer"])
     """Answers of hooks whose input is being judged: they are not asked about what they wrote themselves."""
     context: list[str] = field(default_factory=list[str])
-    """For the model, once the call has run."""
+    """For the model, with the result of the call, or after it was refused."""
 
 
 class CallMemory:
-    """By call. The same id may appear again in another message and is a different call there."""
+    """By call. The same id may appear again in another message and is a different call there.
+
+    Satisfies `core.ports.NoteSource`: what hooks added to a call that was refused has no result to stand with.
+    """
 
     def __init__(self) -> None:
         self._calls: dict[str, Remembered] = {}
@@ -45,13 +49,20 @@ class CallMemory:
         known = self._calls.get(call.id)
         return known if known is not None and known.call is call else None
 
-    def create(self, call: ToolCall) -> Remembered:
+    def create(self, call: ToolCall, agent: str) -> Remembered:
         known = self.of(call)
         if known is None:
             if len(self._calls) >= MOST:
                 del self._calls[next(iter(self._calls))]
-            known = self._calls[call.id] = Remembered(call)
+            known = self._calls[call.id] = Remembered(call, agent)
         return known
+
+    async def notes(self, agent: str, /) -> tuple[Note, ...]:
+        """Before an agent's next message all of its calls are over, so what is left was refused."""
+        left = [known for known in self._calls.values() if known.agent == agent]
+        for known in left:
+            del self._calls[known.call.id]
+        return tuple(Note("hook", text) for known in left for text in known.context)
 
     def take(self, call: ToolCall) -> Remembered | None:
         known = self.of(call)
@@ -123,7 +134,7 @@ class HookJudge:
             return refused
         context = [f"{answer.hook.label}: {answer.context}" for answer in fresh if answer.context]
         if context:
-            self._memory.create(proposal.call).context += context
+            self._memory.create(proposal.call, proposal.ctx.facts.agent).context += context
         return self._rewrite(proposal, fresh) or consent_of(answers)
 
     def _rewrite(self, proposal: Proposal, fresh: Sequence[HookAnswer]) -> Verdict | None:
@@ -136,7 +147,7 @@ class HookJudge:
         if not wanting:
             return None
         last = wanting[-1]
-        self._memory.create(proposal.call).rewrote.append(last)
+        self._memory.create(proposal.call, proposal.ctx.facts.agent).rewrote.append(last)
         return Verdict(
             behavior=Behavior.ASK,  # nobody is asked about an input that is being replaced
             source="hook",

@@ -11,7 +11,8 @@ from functools import partial
 from time import perf_counter
 from typing import Any, Final, assert_never, cast
 
-from ..core.events import Emit, HookRan
+from ..core.events import Emit, HookRan, HookStarted
+from ..core.ids import new_uuid
 from ..engine.error_outcomes import contain_exit, end, from_outside, in_own_task, in_short
 from .env_file import EVENTS as KEEPING
 from .env_file import VARIABLE as ENV_FILE
@@ -64,15 +65,15 @@ class Worker:
 
     async def ask(self, hook: Hook, payload: Payload) -> HookAnswer:
         """Never raises."""
-        began = perf_counter()
         work = hook.work
+        if isinstance(work, Function) and not work.waits:
+            return self.call(hook, work, payload)
+        began, id = perf_counter(), self._announce(hook)
         match work:
             case Program():
                 reply = await self._run(hook, work, payload)
-            case Function() if work.waits:
-                reply = await self._wait(hook, payload, work.call, _from_function)
             case Function():
-                return self.call(hook, work, payload)
+                reply = await self._wait(hook, payload, work.call, _from_function)
             case Service():
                 reply = await self._wait(hook, payload, work.ask, _from_text)
             case ServerTool():
@@ -83,7 +84,7 @@ class Worker:
                 )
             case _:
                 assert_never(work)
-        return self._record_answer(hook, reply, began)
+        return self._record_answer(hook, reply, began, id)
 
     async def _run(self, hook: Hook, program: Program, payload: Payload) -> Reply:
         around = HookEnvironment(cwd=self._folder(payload), env=self._env)
@@ -99,14 +100,14 @@ class Worker:
 
     def call(self, hook: Hook, function: Function, payload: Payload) -> HookAnswer:
         """The reply of a function that does not have to be awaited."""
-        began = perf_counter()
+        began, id = perf_counter(), self._announce(hook)
         try:
             reply = _from_function(function.call(_own(payload)))
         except BaseException as error:  # a function that is a hook is somebody else's code
             if from_outside(error):
                 raise
             reply = Reply(failure=f"it raised {in_short(error)}")
-        return self._record_answer(hook, reply, began)
+        return self._record_answer(hook, reply, began, id)
 
     async def _wait(
         self, hook: Hook, payload: Payload, work: Callable[[Any], Awaitable[Any]], read: Callable[[Any], Reply]
@@ -130,12 +131,18 @@ class Worker:
                 raise
             return Reply(failure=f"it raised {in_short(error)}")
 
-    def _record_answer(self, hook: Hook, reply: Reply, began: float) -> HookAnswer:
+    def _announce(self, hook: Hook) -> str:
+        """The id of this run."""
+        id = new_uuid()
+        self._emit(HookStarted(hook.event, hook.name, id))
+        return id
+
+    def _record_answer(self, hook: Hook, reply: Reply, began: float, id: str) -> HookAnswer:
         answer = parse_reply(hook, reply, self._save)
         if answer.fault:
             log.warning("%s", answer.fault)
         seconds = perf_counter() - began
-        self._emit(HookRan(hook.event, hook.name, answer.outcome, seconds, answer.message or answer.fault))
+        self._emit(HookRan(hook.event, hook.name, answer.outcome, seconds, answer.message or answer.fault, id))
         return answer
 
     def _folder(self, payload: Payload) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import field
 from typing import Any, Literal, TypeAlias, assert_never
 
 from ..core.values import named_value, plain_value
@@ -48,7 +50,24 @@ class InProcess:
         return "in this process"
 
 
-Transport: TypeAlias = Stdio | Remote | InProcess
+@plain_value
+class Relayed:
+    """A server of the program that started this process, which passes messages on."""
+
+    exchange: Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]] = field(compare=False)
+    """Hands over a message of the protocol and returns its answer. Raises `NotRelayed`."""
+    inbox: asyncio.Queue[Mapping[str, Any]] = field(compare=False)
+    """Messages of the server that answer nothing."""
+
+    def __str__(self) -> str:
+        return "in the program that started this one"
+
+
+class NotRelayed(Exception):
+    """A message could not be passed on. The message says why."""
+
+
+Transport: TypeAlias = Stdio | Remote | InProcess | Relayed
 
 
 @named_value
@@ -77,6 +96,8 @@ class ServerConfig:
                 return kind
             case InProcess():
                 return "in-process"
+            case Relayed():
+                return "sdk"
             case _:
                 assert_never(self.transport)
 
@@ -97,7 +118,7 @@ def endpoint(transport: Transport) -> Iterator[str]:
             yield from ("stdio", command, *args, *sorted(env or {}), cwd or "")
         case Remote(kind, url, headers):
             yield from (kind, url, *sorted(headers or {}))
-        case InProcess():
+        case InProcess() | Relayed():
             yield "in-process"
         case _:
             assert_never(transport)

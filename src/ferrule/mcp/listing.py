@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from ..core.values import named_value, plain_value
 from ..host.storage.session_folder import make_private
-from .config import InProcess, ServerConfig, endpoint
+from .config import InProcess, Relayed, ServerConfig, endpoint
 
 log = logging.getLogger(__name__)
 
@@ -114,7 +114,7 @@ class ListingCache:
                 path.with_suffix(IN_VAIN).touch(mode=0o600)
 
     def _path(self, server: ServerConfig) -> Path | None:
-        if isinstance(server.transport, InProcess):
+        if isinstance(server.transport, InProcess | Relayed):
             return None
         key = sha256("\0".join(endpoint(server.transport)).encode("utf-8", "surrogatepass")).hexdigest()[:32]
         return self._folder / f"{key}.json"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..core.content import Block, Line, Text, View, plain_text
 from ..core.context import ToolContext
 from ..core.effects import Effects, ReachesHost, ReadsState
+from ..core.text_arguments import read_by_schema
 from ..core.threads import in_a_thread
 from ..core.tool import Exposure, Result, Tool, ToolError
 from .foreign_schemas import flatten_schema
@@ -67,7 +68,7 @@ class McpTool(Tool[Mapping[str, Any], ServerAnswer]):
         return len(spec.name) + len(spec.description) + len(spec.schema_json())
 
     def parse(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        return arguments
+        return read_by_schema(arguments, self.info.schema)
 
     async def validate(self, input: Mapping[str, Any], ctx: ToolContext) -> None:
         """Against the schema as the server gave it."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .callbacks import Hooks, Kind, OnProgress, Unhurried
 from .clock import EXTENDS_TO, CallClock, hold
-from .config import InProcess, Remote, ServerConfig
+from .config import InProcess, Relayed, Remote, ServerConfig
 from .elicitation import put_to_person
 from .lazy_imports import load_wire
 from .listing import ListingCache, ResourceInfo, ServerListing
@@ -229,7 +229,7 @@ class ServerConnection:
     # The owner
 
     async def _own(self) -> None:
-        if self._timing.begin_after and not isinstance(self.config.transport, InProcess):
+        if self._timing.begin_after and not isinstance(self.config.transport, InProcess | Relayed):
             await self._lull()
         loop = asyncio.get_running_loop()
         try:

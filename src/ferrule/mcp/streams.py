@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from types import TracebackType
 from typing import Any, Final, Self, cast
 
@@ -15,7 +16,7 @@ from mcp.shared.message import SessionMessage
 from mcp.types import jsonrpc_message_adapter
 
 from .callbacks import Hooks
-from .config import Stdio
+from .config import NotRelayed, Relayed, Stdio
 from .server_process import ErrorLog, NotReading, ServerProcess, TooLong, request_id
 from .tolerant_parsing import mend_result
 
@@ -152,6 +153,93 @@ class _Outgoing(_Stream):
             if isinstance(error, NotReading):
                 self._hooks.lost("it does not read its input")
             raise anyio.BrokenResourceError from None
+
+
+class RelayTransport:
+    """Requests are handed over side by side, and each answer comes back as a message."""
+
+    def __init__(self, relayed: Relayed, hooks: Hooks) -> None:
+        self._relayed = relayed
+        self._hooks = hooks
+        self._arrived: asyncio.Queue[SessionMessage | None] = asyncio.Queue()
+        self._tasks = set[asyncio.Task[None]]()
+
+    async def __aenter__(self) -> tuple[_Relaying, _Handing]:
+        self._begin(self._listen())
+        return _Relaying(self._arrived), _Handing(self._hand_over)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        self._arrived.put_nowait(None)
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _listen(self) -> None:
+        while True:
+            self._take(await self._relayed.inbox.get())
+
+    async def _hand_over(self, item: SessionMessage) -> None:
+        message: dict[str, Any] = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
+        if "id" in message and "method" in message:
+            self._begin(self._ask(message))
+            return
+        try:
+            await self._relayed.exchange(message)
+        except NotRelayed as error:
+            log.warning("%s: a message was not passed on: %s", self._hooks.server, error)
+
+    async def _ask(self, message: dict[str, Any]) -> None:
+        try:
+            answer = await self._relayed.exchange(message)
+        except NotRelayed as error:
+            self._arrived.put_nowait(_error_message(message["id"], str(error)))
+            return
+        self._take({**answer, "jsonrpc": "2.0", "id": message["id"]})
+
+    def _take(self, message: Mapping[str, Any]) -> None:
+        line = json.dumps(message).encode()
+        try:
+            found = SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+            self._arrived.put_nowait(_mend(found, self._hooks.server))
+        except ValueError:
+            log.warning("%s sent an invalid message: %s", self._hooks.server, _excerpt(line))
+            if (rescued := _rescue(line, self._hooks.server)) is not None:
+                self._arrived.put_nowait(rescued)
+
+
+class _Relaying(_Stream):
+    def __init__(self, arrived: asyncio.Queue[SessionMessage | None]) -> None:
+        self._arrived = arrived
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage:
+        if (message := await self._arrived.get()) is None:
+            raise StopAsyncIteration
+        return message
+
+    async def receive(self) -> SessionMessage:
+        try:
+            return await self.__anext__()
+        except StopAsyncIteration:
+            raise anyio.EndOfStream from None
+
+
+class _Handing(_Stream):
+    def __init__(self, hand_over: Callable[[SessionMessage], Awaitable[None]]) -> None:
+        self._hand_over = hand_over
+
+    async def send(self, item: SessionMessage, /) -> None:
+        await self._hand_over(item)
 
 
 def _mend(message: Any, server: str) -> Any:

@@ -26,11 +26,11 @@ from pydantic import ValidationError
 from .._version import __version__
 from ..host.processes.child_environment import child_environment
 from .callbacks import Hooks, OnProgress
-from .config import InProcess, Remote, ServerConfig, Stdio
+from .config import InProcess, Relayed, Remote, ServerConfig, Stdio
 from .listing import PromptInfo, ResourceInfo, ServerListing, ToolInfo
 from .oauth import authorisation
 from .server_process import ErrorLog
-from .streams import StdioTransport, WatchedStream
+from .streams import RelayTransport, StdioTransport, WatchedStream
 
 SECONDS: Final = 10.0
 
@@ -233,7 +233,7 @@ async def connect(config: ServerConfig, hooks: Hooks, errors: ErrorLog) -> Async
         elicitation_callback=on_elicitation if hooks.elicit else None,
         list_roots_callback=on_roots if hooks.roots else None,
         client_info=types.Implementation(name="ferrule", version=__version__),
-        mode=hooks.negotiation,
+        mode="legacy" if isinstance(config.transport, Relayed) else hooks.negotiation,
         cache=None,
     )
     async with client:
@@ -287,6 +287,8 @@ def _transport(config: ServerConfig, hooks: Hooks, errors: ErrorLog) -> Any:
             return _watch(_remote(config.name, remote, hooks), hooks)
         case InProcess(server):
             return server
+        case Relayed() as relayed:
+            return RelayTransport(relayed, hooks)
         case _:
             assert_never(config.transport)
 

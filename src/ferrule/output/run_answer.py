@@ -42,6 +42,8 @@ class Spent:
 class Denial:
     call: ToolCall
     reason: str
+    allowed_by: tuple[str, ...] = ()
+    """Rules that would have allowed it."""
 
 
 @named_value
@@ -59,6 +61,8 @@ class RunAnswer:
     usage: Usage = field(default_factory=Usage)
     spent: Mapping[str, Spent] = field(default_factory=dict[str, Spent])
     structured: Any = None
+    terminal_reason: str = "completed"
+    """Why it ended, in a word that consumers know."""
 
     @property
     def usd(self) -> float | None:
@@ -88,6 +92,7 @@ def result_line(answer: RunAnswer, *, session_id: str, uuid: str) -> dict[str, A
         "duration_api_ms": round(answer.api_seconds * 1000),
         "num_turns": answer.turns,
         "stop_reason": answer.stop_reason,
+        "terminal_reason": answer.terminal_reason,
         "session_id": session_id,
         "total_cost_usd": _dollars(answer.usd),
         "usage": usage_object(answer.usage),
@@ -118,6 +123,7 @@ def usage_object(usage: Usage) -> dict[str, Any]:
         "cache_creation_input_tokens": usage.cache_write_tokens,
         "cache_read_input_tokens": usage.cache_read_tokens,
         "output_tokens": usage.output_tokens,
+        "server_tool_use": {"web_search_requests": 0, "web_fetch_requests": 0},
     }
 
 

@@ -15,6 +15,8 @@ _MEDIA = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 @plain_value
 class InputMessage:
     content: tuple[Block, ...]
+    uuid: str = ""
+    """The sender's own id of it, if it gave one."""
 
 
 @plain_value
@@ -82,7 +84,8 @@ def _read(content: Any) -> Incoming:
     line = cast(Mapping[str, Any], content)
     match line.get("type"):
         case "user":
-            return InputMessage(_blocks(_object(line, "message").get("content")))
+            id = line.get("uuid")
+            return InputMessage(_blocks(_object(line, "message").get("content")), id if isinstance(id, str) else "")
         case "control_request":
             request = _object(line, "request")
             return ControlRequest(_text(line, "request_id"), _text(request, "subtype"), request)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, assert_never, cast
 
@@ -21,6 +22,7 @@ from ..core.events import (
     Compacted,
     Envelope,
     HookRan,
+    HookStarted,
     ListChanged,
     MessageEnded,
     MessageStarted,
@@ -40,6 +42,7 @@ from ..core.events import (
     TurnEnded,
     TurnStarted,
     UsageReported,
+    ValueChanged,
     Warned,
 )
 from ..core.ids import new_uuid
@@ -118,9 +121,11 @@ _Beside: TypeAlias = (
     | ToolStarted
     | ToolProgressed
     | PermissionDecided
+    | HookStarted
     | HookRan
     | ListChanged
     | PrefixMoved
+    | ValueChanged
     | ResultsAdded
 )
 
@@ -207,16 +212,20 @@ class StreamJson:
             case Compacted(before, after):
                 sizes = {"trigger": "auto", "pre_tokens": before, "post_tokens": after}
                 yield self.line("system", subtype="compact_boundary", compact_metadata=sizes)
-            case HookRan(moment, name, outcome, _, message):
-                said = {"hook_event": moment, "hook_name": name, "outcome": outcome, "output": message}
-                yield self.line("system", subtype="hook_response", **said)
+            case HookStarted(moment, name, id):
+                yield self.line("system", subtype="hook_started", hook_id=id, hook_name=name, hook_event=moment)
+            case HookRan(moment, name, decision, _, message, id):
+                known = {"hook_id": id, "hook_name": name, "hook_event": moment}
+                outcome = "error" if decision == "failed" else "success"
+                said = {"outcome": outcome, "decision": decision, "output": message, "stdout": "", "stderr": ""}
+                yield self.line("system", subtype="hook_response", **known, **said)
             case Warned(text):
                 yield self.line("system", subtype="warning", message=text)
             case Missed(count):
                 yield self.line("system", subtype="events_missed", count=count)
             case TurnStarted() | AgentStarted() | ToolStarted() | ToolProgressed() | PermissionDecided():
                 pass
-            case ListChanged() | PrefixMoved() | ResultsAdded():
+            case ListChanged() | PrefixMoved() | ResultsAdded() | ValueChanged():
                 pass
             case _:
                 assert_never(event)
@@ -315,7 +324,7 @@ class StreamJson:
 
     def _user(self, content: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
         message = {"role": "user", "content": content}
-        return self.line("user", message=message, parent_tool_use_id=self._parent, **more)
+        return self.line("user", message=message, parent_tool_use_id=self._parent, **more, timestamp=now_as_text())
 
     def _retry(self, retrying: Retrying) -> dict[str, Any]:
         return self.line(
@@ -334,7 +343,17 @@ class StreamJson:
                 yield self.line("stream_event", event=event, parent_tool_use_id=self._parent)
 
 
-def encode_json_line(line: dict[str, Any] | list[dict[str, Any]]) -> bytes:
+def now_as_text() -> str:
+    """In the form that others write.
+
+    >>> len(now_as_text()), now_as_text()[-1]
+    (24, 'Z')
+    """
+    now = time.time()
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now * 1000) % 1000:03}Z"
+
+
+def encode_json_line(line: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> bytes:
     """One line, whatever it contains: JSON escapes line breaks, and half a character becomes a replacement."""
     try:
         text = json.dumps(line, ensure_ascii=False, allow_nan=False)

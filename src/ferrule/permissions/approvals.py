@@ -23,13 +23,22 @@ from ..core.verdicts import Behavior, Verdict, strictest
 class NobodyToAsk:
     """Headless: an ASK becomes a refusal that says what the call would have done and what would allow it."""
 
+    def __init__(self, suggest: Callable[[Proposal], tuple[str, ...]] = lambda proposal: ()) -> None:
+        """`suggest` gives the narrowest rules that would allow a call."""
+        self._suggest = suggest
+
     async def approve(self, proposal: Proposal, verdict: Verdict, /) -> Verdict:
         does = "; ".join(describe_touch(touch) for touch in proposal.effects.touches) or "touches nothing"
-        explains = verdict.source in ("rule", "safety", "mode", "classifier") or verdict.needs_confinement is not None
+        explains = verdict.source != "default" or verdict.needs_confinement is not None
         why = f"{verdict.reason}; " if explains else ""
         reason = f"{why}it needs a person's approval ({does}) and nobody is there to give it"
         return Verdict(
-            behavior=Behavior.DENY, source=verdict.source, reason=reason, rule=verdict.rule, origin=verdict.origin
+            behavior=Behavior.DENY,
+            source=verdict.source,
+            reason=reason,
+            rule=verdict.rule,
+            origin=verdict.origin,
+            allowed_by=self._suggest(proposal),
         )
 
 

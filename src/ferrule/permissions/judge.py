@@ -39,6 +39,7 @@ from .secrets import SecretFiles
 Confines: TypeAlias = Callable[[Confinement], bool]
 
 _VERBS: Final = {Behavior.ALLOW: "allows", Behavior.ASK: "asks about", Behavior.DENY: "denies"}
+_STAYS: Final = Verdict(behavior=Behavior.ALLOW, source="mode", reason="it touches nothing outside of the session")
 _LOOKS: Final = Verdict(behavior=Behavior.ALLOW, source="mode", reason="it only reads inside the workspace")
 _EDITS: Final = Verdict(behavior=Behavior.ALLOW, source="mode", reason="acceptEdits allows edits inside the workspace")
 _FETCHES: Final = Verdict(behavior=Behavior.ALLOW, source="mode", reason="it only fetches from pre-approved domains")
@@ -173,7 +174,9 @@ class RuleJudge:
             return verdict
         if self._mode is Mode.BYPASS:
             return _BYPASSED
-        return _EDITS if effects.writes else _FETCHES if effects.hosts else _LOOKS
+        if effects.writes:
+            return _EDITS
+        return _FETCHES if effects.hosts else _LOOKS if effects.reads or effects.commands else _STAYS
 
     def _verdict_if_confined(
         self, proposal: Proposal, beyond: OutOfReach | None, granted: Grant | None, *, read_only: bool

@@ -8,7 +8,7 @@ from ..host.http.urls import Url
 from .anthropic_wire import AnthropicBodies, AnthropicReader
 from .known_models import Thinking
 from .retry import Retries
-from .service_access import BETA, AnthropicKeys, Headers, KeyHelper, with_own_headers
+from .service_access import BETA, AnthropicKeys, Headers, KeyCommand, with_own_headers
 from .service_errors import ServiceAddress
 from .service_model import ServiceModel
 
@@ -25,7 +25,7 @@ class AnthropicModel(ServiceModel):
         client: HttpClient,
         base_url: str = BASE_URL,
         keys: AnthropicKeys,
-        helper: KeyHelper | None = None,
+        helper: KeyCommand | None = None,
         betas: str = "",
         own: Headers = (),
         facts: ModelFacts,

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Protocol
 from ..core.model import ModelError, ModelProvider
 from ..host.http.urls import BadUrl
 from .known_models import SHORT_NAMES, anthropic_facts, openai_facts
+from .model_choice import OPENAI_VARIABLES
 from .model_claims import FactSources
-from .service_access import KeyHelper, anthropic_keys, own_headers, refuse_other_clouds
+from .service_access import KeyCommand, anthropic_keys, own_headers, refuse_other_clouds
 
 if TYPE_CHECKING:
     from ..host.http.http_client import HttpClient
     from .anthropic import AnthropicModel
     from .asked_model import PlanningModel
-    from .openai_chat import OpenAiModel
     from .retry import Retries
+    from .service_model import ServiceModel
 
 DEFAULT_ANTHROPIC = "claude-sonnet-5-5"
 DEFAULT_OPENAI = "gpt-6.1-sol"
@@ -97,6 +98,11 @@ def speaks_anthropic(environ: Mapping[str, str]) -> bool:
     return bool(anthropic_keys(environ)) or _any_of(environ, "ANTHROPIC_BASE_URL")
 
 
+def service_of(name: str, environ: Mapping[str, str]) -> str:
+    """`anthropic`, `openai` or `scripted`. Raises `ModelError` if none is available."""
+    return _service_and_name(name, environ)[0]
+
+
 def _service_and_name(name: str, environ: Mapping[str, str]) -> tuple[str, str]:
     service, colon, rest = name.partition(":")
     if colon and service in ("anthropic", "openai", "scripted"):
@@ -104,7 +110,7 @@ def _service_and_name(name: str, environ: Mapping[str, str]) -> tuple[str, str]:
     refuse_other_clouds(environ)
     if speaks_anthropic(environ):
         return "anthropic", name
-    if _any_of(environ, "OPENAI_API_KEY", "OPENAI_BASE_URL"):
+    if _any_of(environ, *OPENAI_VARIABLES):
         return "openai", name
     if name:  # no service is available, and the error must name the right key
         return "anthropic" if is_short(name) or name.startswith("claude") else "openai", name
@@ -149,7 +155,7 @@ def _anthropic_model(
         client=client,
         base_url=base_url.rstrip("/").removesuffix("/v1") or BASE_URL,
         keys=keys,
-        helper=KeyHelper(keys.helper, environ) if keys.helper else None,
+        helper=KeyCommand(keys.helper, environ) if keys.helper else None,
         betas=betas,
         own=own_headers(environ),
         facts=facts,
@@ -173,21 +179,19 @@ def _full(model: str, environ: Mapping[str, str]) -> str:
     return named if named.endswith(LONG_SUFFIX) else named + suffix
 
 
-def _openai(model: str, environ: Mapping[str, str], client: HttpClient, retries: Retries | None) -> OpenAiModel:
-    from .openai_chat import BASE_URL, OpenAiModel
+def _openai(model: str, environ: Mapping[str, str], client: HttpClient, retries: Retries | None) -> ServiceModel:
+    from .openai_address import find_openai
 
     model = model or DEFAULT_OPENAI
-    api_key, base_url = _value(environ, "OPENAI_API_KEY"), _value(environ, "OPENAI_BASE_URL")
-    if not (api_key or base_url):
-        raise _no_key(model, "OPENAI_API_KEY", "OPENAI_BASE_URL")
-    return OpenAiModel(
-        model,
-        client=client,
-        base_url=_with_path(base_url) if base_url else BASE_URL,
-        api_key=api_key,
-        facts=openai_facts(model),
-        retries=retries,
-    )
+    access, facts = find_openai(model, environ), openai_facts(model)
+    if access.service.wire == "chat":
+        from .openai_chat import OpenAiModel
+
+        return OpenAiModel(access, client=client, facts=facts, retries=retries)
+    from .openai_responses import OpenAiResponsesModel
+
+    facts = replace(facts, takes_documents=facts.takes_images)
+    return OpenAiResponsesModel(access, client=client, facts=facts, retries=retries)
 
 
 def _open_scripted(file: str) -> OpenedModel:
@@ -203,12 +207,6 @@ def _no_key(model: str, key: str, url: str) -> ModelError:
     return ModelError(
         f"No API key is set for {model}. Set {key}, or {url} for a service that does not need one.", "key"
     )
-
-
-def _with_path(base_url: str) -> str:
-    """All local servers have their API below /v1, and users forget it."""
-    _, _, rest = base_url.partition("://")
-    return base_url if "/" in rest.rstrip("/") else f"{base_url.rstrip('/')}/v1"
 
 
 def _any_of(environ: Mapping[str, str], *names: str) -> bool:

@@ -116,7 +116,7 @@ def with_own_headers(headers: Headers, own: Headers) -> Headers:
     return (*kept, *asked, *(one for one in own if one[0] != BETA))
 
 
-class KeyHelper:
+class KeyCommand:
     """Asks the command for a key, and again when the key is old or was refused."""
 
     def __init__(

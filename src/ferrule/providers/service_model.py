@@ -12,7 +12,7 @@ from ..host.http.http_client import HttpClient
 from .model_claims import FactSources, ModelClaim, limit_output, merge_claims, refuse_small_window
 from .request_fitting import RequestFitting, has_images, is_about_images
 from .retry import Retries, with_retries
-from .service_access import KeyHelper, with_own_headers
+from .service_access import KeyCommand, with_own_headers
 from .service_errors import ServiceAddress, Trouble
 from .service_requests import MessageReader, ask_once
 
@@ -29,7 +29,7 @@ class ServiceModel:
         retries: Retries | None,
         body: Callable[[Request], bytes],
         reader: Callable[[], MessageReader],
-        helper: KeyHelper | None = None,
+        helper: KeyCommand | None = None,
         key_source: str = "none",
     ) -> None:
         """`helper` gives the key where the service's own headers have none."""
@@ -108,7 +108,7 @@ class ServiceModel:
             return self._ask_with(self._helper, body)
         return ask_once(self._client, self._service, body, self._reader())
 
-    async def _ask_with(self, helper: KeyHelper, body: bytes) -> AsyncGenerator[ModelEvent]:
+    async def _ask_with(self, helper: KeyCommand, body: bytes) -> AsyncGenerator[ModelEvent]:
         """A key that is refused may be an old one, so the helper is asked for another, once."""
         for last in (False, True):
             service = replace(self._service, headers=with_own_headers(await helper.headers(), self._service.headers))

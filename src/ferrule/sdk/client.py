@@ -11,19 +11,15 @@ from collections.abc import AsyncIterable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from ..core.calls import ToolCall
-from ..core.content import plain_text
-from ..core.model import ModelError, Request
-from ..core.threads import in_a_thread
 from ..engine.session import Session
-from ..engine.window import CHARACTERS, TOOL, estimate
-from ..host.files.checkpoints import NoSuchPoint, Rewound
-from ..mcp.naming import PREFIX
-from ..mcp.server_context import ServerTrouble
-from .conversation import Conversation
+from ..host.files.checkpoints import Rewound
+from . import controls
+from .controls import ContextUsage
+from .conversation import ServerStatus
 from .conversation_opening import open_for_program
-from .errors import CannotOpen, NotConnected, NotDone
-from .messages import ContextUsage, Message, ResultMessage, ServerStatus
+from .errors import CannotOpen, NotConnected
+from .message_stream import ReadConversation
+from .messages import Message, ResultMessage
 from .mirroring import Mirror, fetch_transcript
 from .options import Options
 from .prompts import Prompt, Prompts, turn_of_prompt
@@ -42,7 +38,7 @@ class Messages:
         self._prompt = prompt
         self._options = options
         self._mirror: Mirror | None = None
-        self._conversation: Conversation | None = None
+        self._conversation: ReadConversation | None = None
         self._is_closed = False
 
     def __aiter__(self) -> Self:
@@ -74,7 +70,7 @@ class Messages:
     ) -> None:
         await self.aclose()
 
-    def _begin(self) -> Conversation:
+    def _begin(self) -> ReadConversation:
         prompt = self._prompt
         many = prompt if isinstance(prompt, AsyncIterable) else None
         first = None if isinstance(prompt, AsyncIterable) else turn_of_prompt(prompt)
@@ -99,24 +95,18 @@ def query(*, prompt: Prompt | Prompts, options: Options | None = None) -> Messag
     return Messages(prompt, options or Options())
 
 
-def _conversation(options: Options, mirror: Mirror | None) -> Conversation:
+def _conversation(options: Options, mirror: Mirror | None) -> ReadConversation:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         raise CannotOpen("No asyncio event loop is running. Use `asyncio.run`, or anyio with that backend.") from None
-    return Conversation(
-        open_for_program(options, mirror),
-        partial=options.partial_messages,
-        hook_messages=options.hook_messages,
-        prompt_messages=options.prompt_messages,
-        agent_messages=options.agent_messages,
-    )
+    return ReadConversation(open_for_program(options, mirror), options)
 
 
 class Responses:
     """An async iterator over a client's messages; of one prompt alone, or of all."""
 
-    def __init__(self, conversation: Conversation, *, one: bool) -> None:
+    def __init__(self, conversation: ReadConversation, *, one: bool) -> None:
         self._conversation = conversation
         self._one = one
         self._is_over = False
@@ -149,7 +139,7 @@ class FerruleClient:
 
     def __init__(self, options: Options | None = None) -> None:
         self.options = options or Options()
-        self._conversation: Conversation | None = None
+        self._conversation: ReadConversation | None = None
 
     async def __aenter__(self) -> Self:
         await self.connect()
@@ -203,7 +193,7 @@ class FerruleClient:
     # Changing and looking
 
     @property
-    def conversation(self) -> Conversation:
+    def conversation(self) -> ReadConversation:
         """Raises `NotConnected`."""
         if self._conversation is None:
             raise NotConnected("Not connected. Call connect() first, or use `async with`.")
@@ -219,83 +209,31 @@ class FerruleClient:
         self.conversation.set_mode(mode)
 
     async def set_model(self, name: str | None = None) -> None:
-        """From the next message on; `None` for the one that the environment names. Raises `CannotOpen`."""
-        opened = self.conversation.opened
-        try:
-            opened.model.model = opened.models.leading(name)
-        except ModelError as error:
-            raise CannotOpen(str(error)) from error
+        """From the next message on; `None` for the one that it began with. Raises `CannotOpen`."""
+        controls.set_model(self.conversation, name)
 
     async def get_mcp_status(self) -> tuple[ServerStatus, ...]:
         return self.conversation.servers()
 
     async def reconnect_mcp_server(self, name: str) -> None:
         """Wait until it is up. Raises `NotDone` if it cannot be connected."""
-        opened = self.conversation.opened
-        try:
-            if name not in opened.own_servers:
-                await opened.servers.get(name).ready()
-        except ServerTrouble as error:
-            raise NotDone(str(error)) from None
+        await controls.reconnect_server(self.conversation, name)
 
     async def toggle_mcp_server(self, name: str, enabled: bool) -> None:
         """Whether its tools can be used. Raises `NotDone` for an unknown server."""
-        registry = self.session.registry
-        for tool in self._tools_of(name):
-            if enabled:
-                registry.enable(tool)
-            else:
-                registry.disable(tool, f"the server {name} was disabled")
+        await controls.toggle_server(self.conversation, name, enabled=enabled)
 
     async def stop_task(self, task_id: str) -> None:
         """End a command that runs in the background. Raises `NotDone`."""
-        (outcome,) = await self.session.run([ToolCall(f"stop-{task_id}", "KillShell", {"shell_id": task_id})])
-        if outcome.is_error:
-            raise NotDone(plain_text(outcome.content))
+        await controls.stop_task(self.conversation, task_id)
 
     async def rewind_files(self, user_message_id: str, *, force: bool = False) -> Rewound:
-        """Restore the files that Write, Edit and NotebookEdit changed to their state at this message.
-
-        Files that others have changed since are left and named, unless `force` is given. Raises `NotDone`.
-        """
-        checkpoints = self.conversation.opened.checkpoints
-        if checkpoints is None:
-            raise NotDone("The previous contents of the files were not kept. Open the conversation with `checkpoints`.")
-        try:
-            return await in_a_thread(checkpoints.rewind, user_message_id, force=force)
-        except NoSuchPoint as error:
-            raise NotDone(str(error)) from None
-
-    def _tools_of(self, server: str) -> tuple[str, ...]:
-        opened = self.conversation.opened
-        if server in opened.own_servers:
-            return opened.own_servers[server].names
-        try:
-            part = opened.servers.get(server).config.part
-        except ServerTrouble as error:
-            raise NotDone(str(error)) from None
-        return tuple(tool.name for tool in opened.servers.tools() if tool.name.startswith(f"{PREFIX}{part}__"))
+        """See `controls.rewind_files`. Raises `NotDone`."""
+        return await controls.rewind_files(self.conversation, user_message_id, force=force)
 
     async def get_context_usage(self) -> ContextUsage:
-        session, model = self.session, self.conversation.opened.model
-        offered = session.registry.pool.specs_for_request(session.state.found_tools)
-        parts = {
-            "System prompt": len(session.system) // CHARACTERS,
-            "Tools": sum(len(spec.description) // CHARACTERS + TOOL for spec in offered),
-            "Messages": estimate(session.history),
-        }
-        total = session.compaction.meter.measure(Request(session.history, offered, system=session.system))
-        return ContextUsage(total=total, window=model.facts.window, model=model.name, parts=parts)
+        return controls.context_usage(self.conversation)
 
     async def get_server_info(self) -> Mapping[str, Any]:
         """The available models, commands and agents."""
-        session = self.session
-        return {
-            "commands": [{"name": name} for name in self.conversation.opened.commands.names()],
-            "output_style": self.conversation.opened.found.style,
-            "available_output_styles": list(self.conversation.opened.found.styles),
-            "models": [],
-            "agents": list(session.agents),
-            "tools": [tool.name for tool in session.registry.pool],
-            "session_id": session.id,
-        }
+        return controls.server_info(self.conversation)

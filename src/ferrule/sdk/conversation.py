@@ -1,4 +1,4 @@
-"""A running conversation. One task owns it from start to end, whoever reads its messages.
+"""A running conversation. One task owns it from start to end, whoever listens to it.
 
 The task enters the session, takes prompts in turn, reports what happens and
 leaves the session again. Whoever holds the conversation may tell it to end and
@@ -8,72 +8,79 @@ wait for that, or tell it and not wait: the task cleans up by itself either way.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, suppress
-from typing import Any, Final, Literal, Protocol, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, cast
 
-from ..app.headless_run import Headless, init_line, lines_of
+from ..app.headless_run import Headless, init_line, lines_of, shape_if_known
 from ..core.content import wire
-from ..core.events import AgentStarted, Envelope, HookRan, ToolFinished, ToolRequested
+from ..core.events import AgentStarted, Envelope, HookRan, HookStarted, ToolFinished, ToolRequested
 from ..core.state import ModeChanged
+from ..core.values import named_value, plain_value
 from ..engine.error_outcomes import end
 from ..mcp.naming import PREFIX
-from ..mcp.server_connection import ServerConnection
-from ..mcp.server_context import Phase
-from ..output.agent_streams import AgentStreams
-from ..output.run_answer import Ending, RunAnswer, result_line
+from ..mcp.server_context import Phase, first_wait
+from ..output.agent_streams import AgentStreams, TaskLines
+from ..output.run_answer import Ending, RunAnswer
 from ..output.stream_json import StreamJson
 from ..permissions.modes import Mode
 from .conversation_opening import OpenedConversation
-from .messages import Message, ServerStatus, message_of
+from .options import Options
 from .prompts import Prompt, Prompts, Said, turn_of_prompt
 
-MOST_WAITING: Final = 256
-"""The most unread messages; beyond that the model waits for its reader."""
+if TYPE_CHECKING:
+    from ..mcp.server_connection import ServerConnection
+
+Line: TypeAlias = Mapping[str, Any]
+"""What is told, in the form of `stream-json`."""
+Lines: TypeAlias = Callable[[], list[dict[str, Any]]]
+"""Makes the lines of an event. Called at most once for each."""
 
 
-class MessageStream:
-    """One conversation's messages, in order, each for one reader."""
+class Listener(Protocol):
+    """Whoever is told what happens. What it waits for, the model waits for."""
 
-    def __init__(self, most: int = MOST_WAITING) -> None:
-        self._waiting = deque[Message]()
-        self._most = most
-        self._changed = asyncio.Event()
-        self._is_over = False
+    async def tell(self, line: Line, /) -> None:
+        """A line that does not belong to an event: what begins a prompt, and what is wrong."""
+        ...
 
-    async def tell(self, message: Message) -> None:
-        """Waits while the reader is far behind. Messages after the end are dropped."""
-        while len(self._waiting) >= self._most and not self._is_over:
-            await self._change()
-        self.tell_at_once(message)
+    def tell_at_once(self, line: Line, /) -> None: ...
 
-    def tell_at_once(self, message: Message) -> None:
-        if not self._is_over:
-            self._waiting.append(message)
-            self._changed.set()
+    async def watch(self, envelope: Envelope, lines: Lines, /) -> None: ...
 
-    async def next(self) -> Message | None:
-        """`None` once everything was read and no more can arrive."""
-        while not self._waiting:
-            if self._is_over:
-                return None
-            await self._change()
-        message = self._waiting.popleft()
-        self._changed.set()
-        return message
+    def watch_last(self, envelope: Envelope, lines: Lines, /) -> None:
+        """After an interrupt: nothing may be awaited."""
+        ...
 
-    def end(self) -> None:
-        self._is_over = True
-        self._changed.set()
+    async def finish(self, answer: RunAnswer, session_id: str, /) -> None:
+        """How a prompt ended."""
+        ...
 
-    async def _change(self) -> None:
-        self._changed.clear()
-        await self._changed.wait()
+    def close(self) -> None:
+        """Nothing more follows."""
+        ...
 
 
-SERVERS_WITHIN: Final = 10.0
-"""Seconds that the first prompt waits for servers whose tools are not known yet."""
+@named_value
+class ServerStatus:
+    """The status of an MCP server."""
+
+    name: str
+    status: str
+    """`connected`, `pending`, `failed` or `disabled`."""
+    error: str = ""
+    tools: tuple[str, ...] = ()
+
+
+@plain_value
+class _Queued:
+    content: Said
+    """Empty for one that asks nothing."""
+    uuid: str = ""
+
+
 _GRACE: Final = 10.0
 
 
@@ -82,23 +89,19 @@ class _Closing(Protocol):
 
 
 class Conversation:
-    def __init__(
-        self,
-        opened: OpenedConversation,
-        *,
-        partial: bool = False,
-        hook_messages: bool = False,
-        prompt_messages: bool = False,
-        agent_messages: Literal["all", "calls"] = "all",
-    ) -> None:
+    def __init__(self, opened: OpenedConversation, listener: Listener, options: Options | None = None) -> None:
+        """Of the options those count that say what is told."""
+        chosen = options or Options()
         self.opened = opened
         self.session = opened.session
-        self.told = MessageStream()
-        self._hook_messages = hook_messages
-        self._prompt_messages = prompt_messages
-        self._agent_messages = agent_messages
+        self._listener = listener
+        self._hook_messages = chosen.hook_messages
+        self._prompt_messages = chosen.prompt_messages
+        self._agent_messages: Literal["all", "calls"] = chosen.agent_messages
+        partial = chosen.partial_messages
         self._stream = lines_of(opened.session.id, lambda: opened.model.name, partial=partial)
-        self._streams = AgentStreams(self._stream, lambda started: self._of_agent(started, partial=partial))
+        tasks = TaskLines(self._stream, shape_if_known) if chosen.task_messages else None
+        self._streams = AgentStreams(self._stream, lambda started: self._of_agent(started, partial=partial), tasks)
         self._headless = Headless(
             opened.session,
             opened.model,
@@ -107,41 +110,37 @@ class Conversation:
             structured=opened.structured,
             prepare=opened.commands.prepare,
         )
-        self._prompts: asyncio.Queue[Said | None] = asyncio.Queue()
+        self._prompts: asyncio.Queue[_Queued | None] = asyncio.Queue()
         self._unstarted = 0
         self._under_way = asyncio.Event()
         self._known_calls: dict[str, asyncio.Event] = {}
         self._owner: asyncio.Task[None] | None = None
+        self._turn: asyncio.Task[RunAnswer] | None = None
         if opened.mirror is not None:
             opened.mirror.failed = self._tell_of_mirror
+        self.disabled = set[str]()
+        """Servers whose tools were switched off."""
         self._has_begun = False
         self._is_ending = False
+        self._is_stopping = False
 
     def start(self, prompts: Prompts | None = None, *, ends: bool = False) -> None:
         """With further prompts that arrive over time, if any; `ends` when all given ones are answered."""
         if self._owner is None:
             self._owner = asyncio.create_task(self._own(prompts, ends=ends))
 
-    def say(self, prompt: Prompt) -> None:
-        """Handled after the earlier prompts. Raises `ValueError`."""
-        self._prompts.put_nowait(turn_of_prompt(prompt))
+    def say(self, prompt: Prompt, *, uuid: str = "") -> None:
+        """Handled after the earlier prompts. Raises `ValueError`. `uuid` is the sender's own id of it, if any."""
+        self._prompts.put_nowait(_Queued(turn_of_prompt(prompt), uuid))
         self._unstarted += 1
 
     def say_nothing(self) -> None:
         """Like a prompt, but without asking a model."""
-        self._prompts.put_nowait(())
+        self._prompts.put_nowait(_Queued(()))
         self._unstarted += 1
 
     def say_no_more(self) -> None:
         self._prompts.put_nowait(None)
-
-    async def next(self) -> Message | None:
-        """`None` when it has ended. Raises what ended it, if that was an error."""
-        message = await self.told.next()
-        if message is None and self._owner is not None:
-            await asyncio.wait((self._owner,))
-            self._raise_what_ended_it()
-        return message
 
     async def interrupt(self) -> bool:
         """End the current or the next pending turn. False if there are none."""
@@ -167,20 +166,37 @@ class Conversation:
         """Return when the message with this call was sent, so that a question about it comes after it."""
         await self._known_calls.setdefault(call_id, asyncio.Event()).wait()
 
+    def finish(self) -> None:
+        """Answer the current prompt to its end, and no further one."""
+        self._is_stopping = True
+        self.say_no_more()
+
+    def stop(self) -> None:
+        """End the current turn, with its result; no further prompt is answered."""
+        self.finish()
+        if self._turn is None or self._turn.done():
+            self.end()
+        else:
+            self._turn.cancel()
+
     def end(self) -> None:
         """Tell the owner to end what runs, and do not wait for it."""
-        self.told.end()
+        self._listener.close()
         self._is_ending = True
         if self._owner is not None and self._has_begun and not self._owner.done():
             with suppress(RuntimeError):  # its event loop is closed, and all that ran there has ended
                 self._owner.cancel()
 
-    async def wait_closed(self) -> None:
-        """The same, and wait. Raises what ended it before, if that was an error."""
-        self.end()
+    async def wait(self) -> None:
+        """Until it has ended. Raises what ended it, if that was an error."""
         if self._owner is not None:
             await asyncio.wait((self._owner,))
             self._raise_what_ended_it()
+
+    async def wait_closed(self) -> None:
+        """End it and wait. Raises what ended it before, if that was an error."""
+        self.end()
+        await self.wait()
 
     def _raise_what_ended_it(self) -> None:
         owner = self._owner
@@ -201,18 +217,18 @@ class Conversation:
             await last.enter_async_context(self.session)
             if self._is_ending:
                 return
-            await self.opened.found.wait_for_servers(SERVERS_WITHIN)
+            await self.opened.found.wait_for_servers(first_wait(os.environ))
             feeding: asyncio.Task[None] | None = None
             if prompts is not None:
                 feeding = asyncio.create_task(self._feed(prompts, ends=ends))
                 last.push_async_callback(end, feeding, grace=_GRACE)
-            while (prompt := await self._prompts.get()) is not None:
-                await (self._answer(prompt) if prompt else self._drop_pending())
+            while (prompt := await self._prompts.get()) is not None and not self._is_stopping:
+                await (self._answer(prompt) if prompt.content else self._drop_pending())
             if feeding is not None:
                 await feeding
 
     def _be_over(self) -> None:
-        self.told.end()
+        self._listener.close()
         self._under_way.set()  # nobody is to wait for a turn that never comes
 
     async def _feed(self, prompts: Prompts, *, ends: bool) -> None:
@@ -230,17 +246,17 @@ class Conversation:
 
     async def _drop_pending(self) -> None:
         self._unstarted -= 1
-        self.told.tell_at_once(message_of(self._init()))
+        await self._listener.tell(self._init())
         await self._tell_result(RunAnswer(ending=Ending.SUCCESS))
 
-    async def _answer(self, prompt: Said) -> None:
+    async def _answer(self, prompt: _Queued) -> None:
         """In a separate task: there a cancellation is an interrupt, and here it is the end."""
-        self.told.tell_at_once(message_of(self._init()))
+        await self._listener.tell(self._init())
         prompted = self._describe_prompt(prompt)
         self._mark(prompted)
         if self._prompt_messages:
-            self.told.tell_at_once(message_of(prompted))
-        turn = asyncio.create_task(self._headless.ask(prompt))
+            await self._listener.tell(prompted)
+        turn = self._turn = asyncio.create_task(self._headless.ask(prompt.content))
         try:
             await asyncio.sleep(0)  # so that it has begun, and can be interrupted
             self._unstarted -= 1
@@ -255,17 +271,18 @@ class Conversation:
     async def _tell_result(self, answer: RunAnswer) -> None:
         if self.opened.mirror is not None:
             await self.opened.mirror.flush()
-        line = result_line(answer, session_id=self.session.id, uuid=self._stream.new_id())
-        await self.told.tell(message_of(line))
+        await self._listener.finish(answer, self.session.id)
 
     def _tell_of_mirror(self, words: str) -> None:
         key = dict(self.opened.mirror.key) if self.opened.mirror else {}
-        self.told.tell_at_once(message_of(self._stream.line("system", subtype="mirror_error", key=key, error=words)))
+        self._listener.tell_at_once(self._stream.line("system", subtype="mirror_error", key=key, error=words))
 
-    def _describe_prompt(self, prompt: Said) -> dict[str, Any]:
-        content = prompt if isinstance(prompt, str) else [wire(block) for block in prompt]
+    def _describe_prompt(self, prompt: _Queued) -> dict[str, Any]:
+        said = prompt.content
+        content = said if isinstance(said, str) else [wire(block) for block in said]
         message = {"role": "user", "content": content}
-        return self._stream.line("user", message=message, parent_tool_use_id=None, isReplay=True)
+        line = self._stream.line("user", message=message, parent_tool_use_id=None, isReplay=True)
+        return {**line, "uuid": prompt.uuid} if prompt.uuid else line
 
     def _mark(self, line: Mapping[str, Any]) -> None:
         """Files can be restored to their state at a message of the user or at a result."""
@@ -275,8 +292,7 @@ class Conversation:
     # What is told
 
     async def _watch(self, envelope: Envelope) -> None:
-        for line in self._lines(envelope):
-            await self.told.tell(message_of(line))
+        await self._listener.watch(envelope, lambda: self._lines(envelope))
         match envelope.event:
             case ToolRequested(call):
                 self._known_calls.setdefault(call.id, asyncio.Event()).set()
@@ -286,18 +302,17 @@ class Conversation:
                 pass
 
     def _watch_last(self, envelope: Envelope) -> None:
-        for line in self._lines(envelope):
-            self.told.tell_at_once(message_of(line))
+        self._listener.watch_last(envelope, lambda: self._lines(envelope))
 
     def _lines(self, envelope: Envelope) -> list[dict[str, Any]]:
-        if isinstance(envelope.event, HookRan) and not self._hook_messages:
+        if isinstance(envelope.event, HookRan | HookStarted) and not self._hook_messages:
             return []
         lines = self._streams.lines(envelope)
         for line in lines:
             self._mark(line)
         if envelope.agent == "main" or self._agent_messages == "all":
             return lines
-        return [line for line in lines if _is_about_calls(line)]
+        return [line for line in lines if line["type"] == "system" or _is_about_calls(line)]
 
     def _of_agent(self, started: AgentStarted, *, partial: bool) -> StreamJson:
         return lines_of(self.session.id, lambda: started.model, partial=partial, parent=started.call_id)
@@ -330,7 +345,8 @@ class Conversation:
             )
             for name, server in self.opened.own_servers.items()
         )
-        return (*own, *(_status(one, there) for one in self.opened.servers.connections))
+        others = (_status(one, there) for one in self.opened.found.connections)
+        return (*own, *(replace(one, status="disabled") if one.name in self.disabled else one for one in others))
 
 
 def _is_about_calls(line: Mapping[str, Any]) -> bool:

@@ -6,79 +6,48 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
+from ..agents.agent_catalog import Agents
 from ..app.headless_run import SchemaError, StructuredOutput, read_schema
 from ..app.kept_sessions import TranscriptError
 from ..app.session_opening import ModelBriefing, Which, open_conversation
 from ..app.session_opening import OpenedSession as Found
-from ..app.session_services import servers_of
+from ..app.session_services import servers_if_any
 from ..app.session_settings import SessionParts, Settings
 from ..app.settings_interpretation import load_session_settings
 from ..app.slash_commands import SlashCommands
 from ..core.model import ModelError
+from ..core.values import named_value
 from ..core.verdicts import Behavior
-from ..engine.pool import Registry
 from ..engine.session import Session
 from ..engine.spending import TurnLimits
-from ..host.files.checkpoints import Checkpoints
-from ..mcp.config import InProcess, ServerConfig
-from ..mcp.naming import server_parts, tool_name
-from ..mcp.servers import McpServers
+from ..mcp.server_context import ServerTrouble
 from ..permissions.live_rules import Policy
 from ..permissions.modes import Mode
-from ..permissions.rules import Rule, RuleError
+from ..permissions.rules import Rule, RuleError, parse_rules
 from ..providers.asked_model import AskedModel
 from ..settings.levels import Level, SettingsPath
-from ..settings.plugins import Plugin
 from ..settings.reload import EVERY_LEVEL
 from ..settings.settings_files import SettingsKind
 from ..settings.settings_loading import load_text
 from ..settings.settings_sources import LEVELS, SettingsError, is_trusted_by
 from ..skills.skill_catalog import Skills
 from .errors import CannotOpen
-from .mirroring import Mirror
 from .opened_models import OpenedModels
 from .option_checks import faults_in
 from .options import Options
-from .toolbox import AskingApprover
-from .tools import SdkServer, SdkTool
 
-
-class OwnServer:
-    """Its tools under the names that models use, updated as they change."""
-
-    def __init__(self, server: SdkServer, part: str | None, registry: Registry) -> None:
-        """`part` is its part of the names of its tools; without one they keep their names."""
-        self._server = server
-        self._part = part
-        self._registry = registry
-        self._tools: dict[str, tuple[SdkTool, SdkTool]] = {}
-        self._renew()
-        self._unlisten: Callable[[], None] | None = server.listen(self._renew)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(self._tools)
-
-    def leave(self) -> None:
-        """Stop following its changes."""
-        unlisten, self._unlisten = self._unlisten, None
-        if unlisten is not None:
-            unlisten()
-
-    def _renew(self) -> None:
-        """Each with the tool that it was made from, so that an unchanged one is not replaced."""
-        before, self._tools = self._tools, {}
-        for tool in self._server.tools:
-            name = tool.name if self._part is None else tool_name(self._part, tool.name, self._tools)
-            known = before.get(name)
-            self._tools[name] = known if known and known[0] is tool else (tool, tool.rename(name))
-        gone = [name for name, pair in before.items() if self._tools.get(name) is not pair]
-        come = [pair[1] for name, pair in self._tools.items() if before.get(name) is not pair]
-        self._registry.replace_remote(gone, come)
+if TYPE_CHECKING:
+    from ..host.files.checkpoints import Checkpoints
+    from ..mcp.config import ServerConfig
+    from ..mcp.server_connection import ServerConnection
+    from ..mcp.servers import McpServers
+    from ..settings.plugins import Plugin
+    from .mirroring import Mirror
+    from .tools import OwnServer
 
 
 class AddedRules:
@@ -116,7 +85,7 @@ class AddedRules:
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@named_value
 class OpenedConversation:
     """Everything that one conversation runs with."""
 
@@ -127,13 +96,28 @@ class OpenedConversation:
     models: OpenedModels
     structured: StructuredOutput | None
     rules: AddedRules
-    servers: McpServers
+    given_rules: tuple[Rule, ...]
+    """Those of the options, not of a file."""
+    servers: McpServers | None
+    """`None` if none is configured."""
     own_servers: Mapping[str, OwnServer]
-    state_folder: Path
+    settings: Settings
     checkpoints: Checkpoints | None
     mirror: Mirror | None
     may_bypass: bool
     """Whether it was opened in a mode that allows everything."""
+    thinking_tokens: int | None
+    """What it was opened with."""
+
+    def server(self, name: str) -> ServerConnection:
+        """Raises `ServerTrouble`."""
+        if self.servers is None:
+            raise ServerTrouble(f"The server `{name}` was not found. No servers are configured.")
+        return self.servers.get(name)
+
+    @property
+    def state_folder(self) -> Path:
+        return self.settings.state_folder
 
     @property
     def commands(self) -> SlashCommands:
@@ -148,75 +132,146 @@ WAYS_ON: Final = (
 )
 
 
-def open_for_program(options: Options, mirror: Mirror | None = None) -> OpenedConversation:
+def _log_warning(words: str) -> None:
+    log.warning("%s", words)
+
+
+@named_value
+class OpeningWords:
+    """How whoever opens a conversation speaks to its people."""
+
+    ways_on: str = WAYS_ON
+    """What to do where hooks of the folder are not trusted."""
+    warn: Callable[[str], None] = _log_warning
+    """Told what was left out, and why."""
+
+
+def open_for_program(
+    options: Options, mirror: Mirror | None = None, words: OpeningWords | None = None
+) -> OpenedConversation:
     """Raises `CannotOpen`. Nothing runs before the session is entered."""
     try:
-        return _open(options, mirror)
+        return _open(options, mirror, words or OpeningWords())
     except (SettingsError, RuleError, TranscriptError, ModelError, SchemaError) as error:
         raise CannotOpen(str(error)) from error
 
 
-def _open(options: Options, mirror: Mirror | None) -> OpenedConversation:
+def _open(options: Options, mirror: Mirror | None, words: OpeningWords) -> OpenedConversation:
     _check(options)
-    settings, levels = _settings(options)
+    settings, given_rules, levels = _settings(options, words)
+    denied: tuple[Rule, ...] = ()
+    if options.agent is not None:
+        options, settings, denied = _as_agent(options.agent, options, settings)
     models = _models(options, settings)
-    model = models.leading(options.model if isinstance(options.model, str) else None)
+    model = models.leading()
     if options.max_budget_usd is not None and model.facts.input_price is None:
         raise CannotOpen(f"The price of {model.name} is unknown, so a budget cannot be enforced. Leave the budget out.")
     rules = AddedRules(settings.policy_source())
+    rules.add(denied)
     settings = replace(settings, reload=rules, servers=(*settings.servers, *_in_process(options)))
     structured = StructuredOutput(read_schema(json.dumps(options.output_schema))) if options.output_schema else None
-    servers = servers_of(settings, options.questioner)
-    checkpoints = Checkpoints() if options.checkpoints else None
-    parts: SessionParts = {
-        "tools": (*options.tools, *((structured,) if structured else ())),
-        "hooks": options.hooks,
-        "approver": AskingApprover(options.ask) if options.ask is not None else None,
-        "person": options.person,
-        "questioner": options.questioner,
-        "approver_answers": options.approver_answers,
-        "mcp": servers,
-        "models": models,
-        "small_model": models.small(),
-        "checkpoints": checkpoints,
-        "mirror": mirror,
-    }
-    if options.skills is not None and settings.pages is not None:
-        parts["skills"] = Skills(settings.pages, options.skills)
-    found = open_conversation(
+    checkpoints = _new_checkpoints() if options.checkpoints else None
+    parts = _parts(options, settings, models, structured)
+    parts["checkpoints"], parts["mirror"] = checkpoints, mirror
+    opened = open_conversation(
         settings,
         _telling(options, levels),
-        Which(
-            resume=options.resume,
-            latest=options.continue_last,
-            fork=options.fork,
-            session_id=options.session_id,
-            fork_at=options.fork_at,
-        ),
+        _which(options),
         limits=TurnLimits(max_turns=options.max_turns, max_budget=options.max_budget_usd),
         **parts,
     )
-    for warning in found.warnings:
-        log.warning("%s", warning)
-    found.session.thinking_tokens = options.thinking_tokens
-    found.session.effort = options.effort
+    for warning in opened.warnings:
+        words.warn(warning)
+    session = opened.session
+    session.thinking_tokens = _thinking_tokens(options, settings)
+    session.effort = options.effort
     if mirror is not None:
-        mirror.begin(found.session.id, found.session.transcript_path, is_fork=options.fork)
+        mirror.begin(session.id, session.transcript_path, is_fork=options.fork)
     return OpenedConversation(
-        session=found.session,
-        found=found,
+        session=session,
+        found=opened,
         plugins=settings.plugins,
         model=AskedModel(model),
         models=models,
         structured=structured,
         rules=rules,
-        servers=servers,
-        own_servers=_own_servers(options, found.session.registry),
-        state_folder=settings.state_folder,
+        given_rules=given_rules,
+        servers=parts.get("mcp"),
+        own_servers=_own_servers(options, session),
+        settings=settings,
         checkpoints=checkpoints,
         mirror=mirror,
-        may_bypass=settings.mode is Mode.BYPASS,
+        may_bypass=options.may_bypass or settings.mode is Mode.BYPASS,
+        thinking_tokens=session.thinking_tokens,
     )
+
+
+def _new_checkpoints() -> Checkpoints:
+    from ..host.files.checkpoints import Checkpoints
+
+    return Checkpoints()
+
+
+def _as_agent(name: str, options: Options, settings: Settings) -> tuple[Options, Settings, tuple[Rule, ...]]:
+    """The conversation itself as an agent of this kind: its prompt, its model, its tools, rules against others.
+
+    Raises `CannotOpen`.
+    """
+    kinds = Agents(settings.pages, settings.agents)
+    kind = kinds.get(name)
+    if kind is None:
+        raise CannotOpen(f"No agent is named {name}. Available: {', '.join(kinds.all)}.")
+    options = replace(
+        options,
+        system_prompt=kind.prompt if options.system_prompt is None else options.system_prompt,
+        model=options.model or (kind.model if kind.model not in ("", "inherit") else None),
+        max_turns=options.max_turns or kind.max_turns,
+    )
+    if kind.tools is not None and settings.only_tools is None:
+        settings = replace(settings, only_tools=frozenset(kind.tools))
+    denied = tuple(parse_rules(kind.without, Behavior.DENY, f"the agent {kind.name}"))
+    return options, replace(settings, rules=(*settings.rules, *denied)), denied
+
+
+def _parts(
+    options: Options, settings: Settings, models: OpenedModels, structured: StructuredOutput | None
+) -> SessionParts:
+    parts: SessionParts = {
+        "tools": (*options.tools, *((structured,) if structured else ())),
+        "hooks": options.hooks,
+        "approver": None,
+        "person": options.person,
+        "questioner": options.questioner,
+        "approver_answers": options.approver_answers,
+        "mcp": servers_if_any(settings, options.questioner),
+        "models": models,
+        "small_model": models.small(),
+    }
+    if options.ask is not None:
+        from .toolbox import AskingApprover
+
+        parts["approver"] = AskingApprover(options.ask)
+    if options.skills is not None and settings.pages is not None:
+        parts["skills"] = Skills(settings.pages, options.skills)
+    return parts
+
+
+def _which(options: Options) -> Which:
+    return Which(
+        resume=options.resume,
+        latest=options.continue_last,
+        fork=options.fork,
+        session_id=options.session_id,
+        fork_at=options.fork_at,
+        is_kept=options.persist,
+    )
+
+
+def _thinking_tokens(options: Options, settings: Settings) -> int | None:
+    """Without an option, what the environment says."""
+    if options.thinking_tokens is not None:
+        return int(options.thinking_tokens) or None
+    return settings.model.thinking({**os.environ, **settings.environment, **options.env})
 
 
 def _check(options: Options) -> None:
@@ -230,6 +285,8 @@ def _check(options: Options) -> None:
         raise CannotOpen("`session_id` is for a new conversation, or with `fork`.")
     if options.fork and not (options.resume or options.continue_last):
         raise CannotOpen("`fork` needs `resume` or `continue_last`.")
+    if not options.persist and (options.resume or options.continue_last):
+        raise CannotOpen("A conversation that is resumed is also kept. Leave out `persist`.")
     if options.fork_at and not options.fork:
         raise CannotOpen("`fork_at` needs `fork`: a transcript is never shortened.")
 
@@ -237,10 +294,11 @@ def _check(options: Options) -> None:
 def _models(options: Options, settings: Settings) -> OpenedModels:
     given = None if options.model is None or isinstance(options.model, str) else options.model
     environ = {**os.environ, **settings.environment, **options.env}
-    return OpenedModels(given, environ, settings.model, fallback=options.fallback_model)
+    name = options.model if isinstance(options.model, str) else None
+    return OpenedModels(given, environ, settings.model, name=name, fallback=options.fallback_model)
 
 
-def _settings(options: Options) -> tuple[Settings, frozenset[Level]]:
+def _settings(options: Options, words: OpeningWords) -> tuple[Settings, tuple[Rule, ...], frozenset[Level]]:
     base = options.base or Settings()
     cwd = base.cwd if options.cwd is None else os.path.abspath(options.cwd)
     if not os.path.isdir(cwd):
@@ -255,18 +313,20 @@ def _settings(options: Options) -> tuple[Settings, frozenset[Level]]:
         trusting=_trusts(options),
         server_sources=_server_sources(options),
         plugin_folders=options.plugins,
+        more=options.more_settings,
         strict_servers=options.strict_mcp_config,
         project_hooks=not options.without_project_hooks,
-        ways_on=WAYS_ON,
+        ways_on=words.ways_on,
     )
     for warning in found.warnings:
-        log.warning("%s", warning)
-    return settings, levels
+        words.warn(warning)
+    return settings, found.given_rules, levels
 
 
 def _telling(options: Options, levels: frozenset[Level]) -> ModelBriefing:
     base, append = options.system_prompt, options.append_system_prompt
-    return ModelBriefing(base=base, append=append, levels=levels, trusting=_trusts(options))
+    told = frozenset[Level]() if options.bare else levels
+    return ModelBriefing(base=base, append=append, levels=told, trusting=_trusts(options))
 
 
 def _trusts(options: Options) -> bool:
@@ -295,7 +355,11 @@ def _flags(options: Options, cwd: str) -> dict[str, dict[str, Any]]:
         "--permission-mode": {"defaultMode": mode},
         "--add-dir": {"additionalDirectories": list(directories)},
     }
-    flags = {flag: {"permissions": what} for flag, what in said.items() if any(what.values())}
+    flags: dict[str, dict[str, Any]] = {
+        flag: {"permissions": what} for flag, what in said.items() if any(what.values())
+    }
+    if options.bare:
+        flags["--bare"] = {"disableAllHooks": True}
     return flags if options.sandbox is None else {**flags, "--sandbox": {"sandbox": _sandbox(options.sandbox)}}
 
 
@@ -323,6 +387,7 @@ def _server_sources(options: Options) -> Iterator[str]:
     entries = {name: dict(entry) for name, entry in given.items() if entry.get("type") != "sdk"}
     if entries:
         yield json.dumps({"mcpServers": entries})
+    yield from options.mcp_configs
 
 
 def _sdk_servers(options: Options) -> dict[str, Any]:
@@ -331,23 +396,19 @@ def _sdk_servers(options: Options) -> dict[str, Any]:
     return {name: entry.get("instance") for name, entry in entries.items() if entry.get("type") == "sdk"}
 
 
-def _own_servers(options: Options, registry: Registry) -> dict[str, OwnServer]:
-    """Servers made by `create_sdk_mcp_server`."""
+def _own_servers(options: Options, session: Session) -> Mapping[str, OwnServer]:
     servers = _sdk_servers(options)
-    parts = server_parts(servers)
-    return {
-        name: OwnServer(server, parts[name], registry)
-        for name, server in servers.items()
-        if isinstance(server, SdkServer)
-    }
+    if not servers:
+        return {}
+    from .tools import join_own_servers
+
+    return join_own_servers(servers, session.registry)
 
 
-def _in_process(options: Options) -> Iterator[ServerConfig]:
-    """Server objects of the `mcp` package, which are used like any server."""
+def _in_process(options: Options) -> tuple[ServerConfig, ...]:
     servers = _sdk_servers(options)
-    parts = server_parts(servers)
-    for name, server in servers.items():
-        if server is None:
-            raise CannotOpen(f"`mcp_servers.{name}` has no `instance`. Make it with create_sdk_mcp_server.")
-        if not isinstance(server, SdkServer):
-            yield ServerConfig(name=name, transport=InProcess(server), part=parts[name], origin="this program")
+    if not servers:
+        return ()
+    from .tools import in_process_servers
+
+    return tuple(in_process_servers(servers))

@@ -8,10 +8,8 @@ to its reader, who may change it and inspect it with `vars`, as there.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
-
-from ..core.values import named_value
 
 Wire: TypeAlias = dict[str, Any]
 
@@ -160,27 +158,6 @@ class StreamEvent:
 Message: TypeAlias = UserMessage | AssistantMessage | SystemMessage | ResultMessage | StreamEvent
 
 
-@named_value
-class ServerStatus:
-    """The status of an MCP server."""
-
-    name: str
-    status: str
-    """`connected`, `pending`, `failed` or `disabled`."""
-    error: str = ""
-    tools: tuple[str, ...] = ()
-
-
-@named_value
-class ContextUsage:
-    """How full the model's window is. Parts are estimates; the total is the provider's, if it gave one."""
-
-    total: int
-    window: int
-    model: str
-    parts: Mapping[str, int] = field(default_factory=dict[str, int])
-
-
 def message_of(line: Mapping[str, Any]) -> Message:
     """A line of `output.stream_json` or `output.run_answer` as the message that it is."""
     match line["type"]:
@@ -197,10 +174,8 @@ def message_of(line: Mapping[str, Any]) -> Message:
             return StreamEvent(line["uuid"], line["session_id"], line["event"], line.get("parent_tool_use_id"))
         case "result":
             return _result(line)
-        case _ if line.get("subtype") == "hook_response":
-            return HookEventMessage(
-                "hook_response", dict(line), line["hook_event"], line.get("session_id"), line.get("uuid")
-            )
+        case _ if (subtype := line.get("subtype")) in ("hook_started", "hook_response"):
+            return HookEventMessage(subtype, dict(line), line["hook_event"], line.get("session_id"), line.get("uuid"))
         case _ if line.get("subtype") == "mirror_error":
             return MirrorErrorMessage("mirror_error", dict(line), dict(line["key"]), line["error"])
         case _:

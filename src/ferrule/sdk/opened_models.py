@@ -8,8 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
 from ..core.model import FailureKind, LearnsWindow, ModelError, ModelEvent, ModelFacts, ModelProvider, Request, Retrying
-from ..providers.agent_models import is_out_of_reach
-from ..providers.model_catalog import OpenedModel
+from ..providers.model_catalog import OpenedModel, is_short, service_of, speaks_anthropic
 from ..providers.model_choice import ModelChoice, choose_model
 
 log = logging.getLogger(__name__)
@@ -75,9 +74,12 @@ class OpenedModels:
         environ: Mapping[str, str],
         choice: ModelChoice,
         *,
+        name: str | None = None,
         fallback: str | None = None,
     ) -> None:
+        """`name` is that of the model which the conversation begins with."""
         self._given = given
+        self._name = name
         self._fallback = fallback
         self._environ = environ
         self._choice = choice
@@ -92,13 +94,24 @@ class OpenedModels:
             self._opened[name] = choose_model(name, self._environ, self._choice)
         return self._opened[name]
 
-    def leading(self, name: str | None) -> ModelProvider:
-        """For the conversation itself, with its fallback. Raises `ModelError`."""
-        model = self.open(name)
+    def leading(self, name: str | None = None) -> ModelProvider:
+        """For the conversation itself, with its fallback; by default the one that it begins with.
+
+        Raises `ModelError`.
+        """
+        model = self.open(name or self._name)
         if self._fallback is not None and self._given is None:
             model = FallbackModel(model, self.open(self._fallback))
         self._leading = model
         return model
+
+    @property
+    def is_anthropic(self) -> bool:
+        """Whether the model that the conversation began with is one of the Anthropic API."""
+        if self._given is not None:
+            return False
+        name = self._choice.choose_name(self._name, self._environ)
+        return service_of(name or "", self._choice.reaching(name, self._environ)) == "anthropic"
 
     def small(self) -> ModelProvider | None:
         """For small questions; `None` if none was chosen. Raises `ModelError`."""
@@ -107,7 +120,7 @@ class OpenedModels:
 
     def __call__(self, name: str, /) -> ModelProvider:
         """For agents: satisfies `agents.launcher.ModelSource`."""
-        if self._leading is not None and is_out_of_reach(name, self._environ, self._choice):
+        if self._leading is not None and _is_out_of_reach(name, self._environ, self._choice):
             return self._leading
         try:
             return self.open(name)
@@ -117,3 +130,15 @@ class OpenedModels:
     async def close(self) -> None:
         for model in self._opened.values():
             await model.close()
+
+
+def _is_out_of_reach(name: str, environ: Mapping[str, str], choice: ModelChoice) -> bool:
+    """Whether it is a Claude model, as agents of other programs name them, whose service is not available here.
+
+    >>> _is_out_of_reach("claude-opus-4-7", {"OPENAI_API_KEY": "k"}, ModelChoice())
+    True
+    """
+    reached = choice.reaching(name, environ)
+    if speaks_anthropic(reached):
+        return False
+    return is_short(name) or (name.startswith("claude-") and not reached.get("OPENAI_BASE_URL"))  # it may have it

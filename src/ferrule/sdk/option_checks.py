@@ -28,6 +28,7 @@ _TEXTS: Final = (
     "system_prompt",
     "append_system_prompt",
     "settings",
+    "agent",
     "resume",
     "session_id",
     "fork_at",

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..agents.agent_kinds import AgentKind
 from ..app.session_settings import Settings
 from ..core.model import Effort, ModelProvider
 from ..core.ports import Questioner
 from ..core.tool import AnyTool
+from ..core.values import frozen_named_value
 from ..hooks.hook import Hook
 from ..permissions.approvals import Person
 from ..permissions.modes import Mode
-from .stores import SessionStore
-from .toolbox import Ask
+
+if TYPE_CHECKING:
+    from ..settings.settings_loading import Loaded
+    from .stores import SessionStore
+    from .toolbox import Ask
 
 Folder: TypeAlias = str | os.PathLike[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen_named_value
 class Options:
     """Every default is what `ferrule -p` does without a flag."""
 
@@ -40,6 +44,8 @@ class Options:
     deny: Sequence[str] = ()
     mode: Mode | str | None = None
     """`None` for what the settings say."""
+    may_bypass: bool = False
+    """Whether bypassPermissions can be chosen later."""
     ask: Ask | None = None
     """Called when a call needs approval: yes, no, or no with a reason. Without it such a call is refused."""
     person: Person | None = None
@@ -57,9 +63,13 @@ class Options:
     """The available built-in tools; `None` for all."""
     mcp_servers: Mapping[str, Mapping[str, Any]] | Folder = field(default_factory=dict[str, Mapping[str, Any]])
     """By name: what `create_sdk_mcp_server` returns, or an entry as in `.mcp.json`; or such a file."""
+    mcp_configs: Sequence[str] = ()
+    """Further files like `.mcp.json`, or their JSON."""
     strict_mcp_config: bool = False
     """Whether those are the only servers."""
     agents: Sequence[AgentKind] = ()
+    agent: str | None = None
+    """The kind of agent that the conversation itself is."""
 
     skills: Collection[str] | None = None
     """The available skills and commands, by name; `None` for all."""
@@ -70,6 +80,10 @@ class Options:
     """Of `user`, `project` and `local`; `None` for all, an empty one for none."""
     settings: str | None = None
     """An additional settings file, or its JSON."""
+    more_settings: Sequence[Loaded] = ()
+    """Settings that were read already."""
+    bare: bool = False
+    """Whether hooks and instructions of files are left out."""
     trust: bool = False
     """Whether to trust what the folder itself allows and runs."""
     without_project_hooks: bool = False
@@ -84,6 +98,7 @@ class Options:
     max_turns: int | None = None
     max_budget_usd: float | None = None
     thinking_tokens: int | None = None
+    """How much of an answer may be reasoning, 0 for none; `None` for what the environment says."""
     effort: Effort | None = None
     output_schema: Mapping[str, Any] | None = None
     """A JSON Schema that the answer must fit."""
@@ -98,6 +113,8 @@ class Options:
     """The id of the last entry of the old transcript that a fork takes over."""
     session_id: str | None = None
     """The id of a new one, or of a fork."""
+    persist: bool = True
+    """Whether the conversation is kept on disk, and can be resumed."""
 
     checkpoints: bool = False
     """Whether to keep the previous contents of files that tools change, for `rewind_files` of the client."""
@@ -115,3 +132,5 @@ class Options:
     """Whether prompts are sent too, as messages of the user."""
     partial_messages: bool = False
     hook_messages: bool = False
+    task_messages: bool = False
+    """Whether there are messages when agents and commands in the background begin and end."""

@@ -50,6 +50,9 @@ _OLDER: Final[Mapping[Key, Key]] = {
 _DOMAINS: Final[Mapping[str, str]] = {"allowed_domains": "allow", "blocked_domains": "ask"}
 """A blocked domain is one that is never approved without asking."""
 
+NAMED_DOMAINS: Final = (("permissions", "allowed_domains"), ("permissions", "pre_approval", "allowed_domains"))
+"""Lists of domains that may be fetched from without a question."""
+
 
 @named_value
 class Entry:
@@ -122,7 +125,9 @@ class _Walk:
             yield self._entry(("hooks", flat["event"]), one, ("hooks", at), in_list=True)
 
     def _domains(self, key: Key, value: list[str]) -> Iterator[Entry]:
-        """As rules: for the domain itself and for all below it."""
+        """As rules: for the domain itself and for all below it. That there is a list of allowed ones is a value too."""
+        if key in NAMED_DOMAINS:
+            yield self._entry(key, True, key)
         rule_key = ("permissions", _DOMAINS[key[-1]])
         for at, domain in enumerate(value):
             for host in (domain, f"*.{domain}"):

@@ -258,6 +258,25 @@ class SettingsFile(OpenObject):
     cleanup_period_days: Given[Annotated[int, Field(ge=1)]] = None
     file_checkpointing_enabled: Given[bool] = None
     oversized_results: Given[OversizedResults] = Field(default=None, alias="oversized_results")
+    read_tokens: Given[Annotated[int, Field(ge=1)]] = Field(
+        default=None, description="What one page of a file that Read shows may cost, in tokens."
+    )
+    read_reminder: Given[str] = Field(
+        default=None, description="What Read says below the text of a file; empty for nothing."
+    )
+    read_reminder_off_for: Given[Items[Named]] = Field(
+        default=None, description="Models for which it says nothing there."
+    )
+    tell_changed_files: Given[bool] = Field(
+        default=None, description="Whether the model is told when somebody else changes a file that it has seen."
+    )
+    simple_mode: Given[bool] = Field(
+        default=None, description="Whether Bash, Edit and Read are the only built-in tools."
+    )
+    features: Given[Items[Named]] = Field(default=None, description="Switches of tools that are off by default.")
+    shell_snapshot: Given[bool] = Field(
+        default=None, description="Whether commands have the functions and aliases of the user's own shell."
+    )
     plans_directory: Given[str] = None
     claude_md_excludes: Given[Items[Named]] = None
     respect_gitignore: Given[bool] = None

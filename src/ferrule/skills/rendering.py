@@ -101,7 +101,7 @@ class _Filling:
         if index is None:
             return self._all
         place = int(index[:6])
-        return self._each[place] if place < len(self._each) else whole
+        return self._each[place] if place < len(self._each) else ""
 
 
 async def _output(skill: SkillDefinition, command: str, invoke: Invoke) -> str:

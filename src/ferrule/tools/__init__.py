@@ -207,6 +207,8 @@ def _on_demand(card: Card, module: str, at: Services) -> OnDemand:
 
     def guide() -> str:
         own = load_guide(str(CARDS.with_name(f"{module}.py")))
+        if card.name == "Bash" and at.command_limits:
+            own = f"{own}\n\n{at.command_limits.describe()}"
         return guide_listing(own, card.choices, at.list_choices(need)) if card.choices else own
 
     return OnDemand(

@@ -86,7 +86,7 @@ class Agent(BuiltinTool[AgentInput, AgentOutput]):
     input_model = AgentInput
     needs = "spawner"
     choices = "Kinds of agents"
-    aliases = (Alias("Task"),)
+    aliases = (Alias("Task"), Alias("agent"))
     result_limit = 32_000
 
     def __init__(self, spawner: AgentLauncher | None = None, background: Background | None = None) -> None:
@@ -114,8 +114,8 @@ class Agent(BuiltinTool[AgentInput, AgentOutput]):
         return input.subagent_type.lower() == specifier.strip().lower()
 
     def check(self, input: AgentInput, ctx: ToolContext) -> None:
-        if input.isolation is not None:
-            raise ToolError("`isolation` is not supported: an agent works in the folder of this session. Leave it out.")
+        if input.isolation not in (None, "worktree"):
+            raise ToolError(f'`isolation` can only be "worktree", not "{input.isolation[:40]}". Leave it out.')
         if input.name is not None:
             raise ToolError("`name` is not supported: an agent is called by the id in its result. Leave it out.")
         if self._spawner is not None:
@@ -124,7 +124,13 @@ class Agent(BuiltinTool[AgentInput, AgentOutput]):
     async def call(self, input: AgentInput, ctx: ToolContext) -> AgentOutput:
         assert self._spawner is not None, "a tool without a spawner is off"
         kind = self._kind(input, self._spawner)
-        errand = Errand(kind=kind, title=input.description, prompt=input.prompt, model=input.model or "")
+        errand = Errand(
+            kind=kind,
+            title=input.description,
+            prompt=input.prompt,
+            model=input.model or "",
+            isolated=input.isolation is not None,
+        )
         try:
             if input.run_in_background or (kind.background and self._background is not None):
                 return self._launch(self._spawner, errand, ctx)

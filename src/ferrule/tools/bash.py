@@ -25,7 +25,13 @@ from ..core.values import plain_value
 from ..core.verdicts import Confinement, Grants, Verdict, of_risks
 from ..host.git.git_places import with_repositories
 from ..host.processes.background_tasks import TaskState
-from ..host.processes.change_words import describe_changes, describe_left, name_some, without_refusals
+from ..host.processes.change_words import (
+    describe_changes,
+    describe_left_behind,
+    describe_output,
+    name_some,
+    without_refusals,
+)
 from ..host.processes.command import Command, CommandFailed, Ran
 from ..host.processes.command_limits import CommandLimits
 from ..host.processes.declared_writes import hidden_in_passing
@@ -119,13 +125,8 @@ class Bash(BuiltinTool[BashInput, CommandRan]):
 
     @classmethod
     def from_services(cls, services: Services) -> Self:
-        return cls(
-            services.get_shell(),
-            analyse=services.analyse,
-            limits=services.command_limits,
-            limit=services.bash_limit,
-            keep=services.bash_keep,
-        )
+        shell, limits = services.get_shell(), services.command_limits
+        return cls(shell, analyse=services.analyse, limits=limits, limit=services.bash_limit, keep=services.bash_keep)
 
     def unavailable(self) -> str | None:
         return None if self._shell else NO_SHELL
@@ -153,6 +154,7 @@ class Bash(BuiltinTool[BashInput, CommandRan]):
 
     async def call(self, input: BashInput, ctx: ToolContext) -> CommandRan | Result[CommandRan]:
         try:
+            await self._at.prepare()
             command = replace(await self._command(input, ctx), kept_if_over=self._shown)
             if input.run_in_background:
                 return await self._left_to_run(input, command)
@@ -291,8 +293,8 @@ class Bash(BuiltinTool[BashInput, CommandRan]):
         said = without_refusals(output, hidden) if hidden else output
         passed, output = said != output, said
         notes = (
-            *_about_output(ran),
-            *describe_left(ran.left),
+            *describe_output(ran),
+            *describe_left_behind(ran.left),
             *describe_changes(ran.changes),
             *(command.notes or _about_hidden(hidden, ctx)),
             *(_explain_blocked(command, ran, ctx) if not hidden or "Permission denied" in output else ()),
@@ -390,14 +392,6 @@ def _new_directory(ran: Ran, ctx: ToolContext) -> tuple[MovedTo | None, tuple[st
     if any(ran.cwd == root or ran.cwd.startswith(root.rstrip("/") + "/") for root in map(os.path.realpath, roots)):
         return MovedTo(ran.cwd), ()
     return None, (f"It ended in {ran.cwd}, outside of the workspace; the working directory is {ctx.cwd} again.",)
-
-
-def _about_output(ran: Ran) -> Iterator[str]:
-    output = ran.output
-    if output.saved and output.capped:
-        yield f"The first part of its {output.total:,} bytes is in {output.saved}."
-    elif output.saved:
-        yield f"All of its {output.total:,} bytes are in {output.saved}."
 
 
 def _left_out(command: Command, ctx: ToolContext) -> tuple[str, ...]:

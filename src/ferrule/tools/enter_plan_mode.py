@@ -10,7 +10,7 @@ from ..core.effects import MODE, ChangesState, Effects
 from ..core.inputs import ToolInput
 from ..core.ports import Modes
 from ..core.state import ModeChanged
-from ..core.tool import Exposure, Result, ToolError, load_guide
+from ..core.tool import Alias, Exposure, Result, ToolError, load_guide
 from ..core.values import plain_value
 from . import NO_MODES, NOBODY_APPROVES, BuiltinTool, Services
 
@@ -32,6 +32,7 @@ class EnterPlanMode(BuiltinTool[EnterPlanModeInput, PlanModeEntered]):
     hint = "plan before changing anything"
     input_model = EnterPlanModeInput
     needs = "planning"
+    aliases = (Alias("enter_plan_mode"),)
     exposure = Exposure.DEFERRED
 
     def __init__(self, modes: Modes | None = None, *, has_approver: bool = False) -> None:

@@ -13,7 +13,7 @@ from ..core.effects import MODE, ChangesState, Effects
 from ..core.inputs import ToolInput
 from ..core.ports import Answer, Choice, Modes, Question, Questioner, Unanswered
 from ..core.state import ModeChanged, StateChange, StateSet, TurnStopped
-from ..core.tool import Exposure, Result, ToolError, load_guide
+from ..core.tool import Alias, Exposure, Result, ToolError, load_guide
 from ..core.values import plain_value
 from ..core.verdicts import Behavior, Verdict
 from . import NO_MODES, NOBODY_APPROVES, BuiltinTool, Services
@@ -54,6 +54,7 @@ class ExitPlanMode(BuiltinTool[ExitPlanModeInput, PlanAnswer]):
     hint = "show the plan for approval"
     input_model = ExitPlanModeInput
     needs = "planning"
+    aliases = (Alias("exit_plan_mode"),)
     exposure = Exposure.DEFERRED
 
     _UNSEEN: ClassVar = Verdict(behavior=Behavior.ASK, source="tool", reason="the person has to approve the plan")

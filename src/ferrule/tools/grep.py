@@ -19,7 +19,7 @@ from ..core.tool import Alias, ToolError, load_guide
 from ..core.values import plain_value
 from ..host.files.ledger import Ledger, Ledgers, Stamp
 from ..host.search.file_search import End, MatchedLine, Search, SearchFailed
-from ..host.search.globs import BadGlob
+from ..host.search.globs import BadGlob, split_globs
 from ..host.search.hits import FileHits, LineHits, Query, SearchPlace
 from ..text.lines import on_one_line
 from . import BuiltinTool, Services
@@ -42,7 +42,7 @@ class GrepInput(ToolInput):
     glob: str | None = Field(
         default=None,
         min_length=1,
-        description='Only files whose path matches, such as "*.py" or "src/**/*.ts"; "!*.js" leaves out.',
+        description='Only files whose path matches: "*.py", "*.md,*.ts", "src/**"; not "!*.js".',
     )
     file_type: str | None = Field(
         default=None, alias="type", min_length=1, description='Only files of this type: "py", "js", "rust", "go" …'
@@ -91,6 +91,8 @@ class MatchingLines:
     seen: int
     complete: bool
     """Whether `seen` is all there are; if not, there are at least that many."""
+    total: int | None = None
+    """How many there are, where that was counted."""
     numbered: bool = True
     grouped: bool = False
     """Whether neighbouring lines were asked for, so that gaps between groups are worth marking."""
@@ -123,8 +125,9 @@ class Grep(BuiltinTool[GrepInput, Grepped]):
         return self._search.unavailable()
 
     def effects(self, input: GrepInput, ctx: ToolContext) -> Effects:
-        glob = input.glob or ""
-        return Effects.of(ReadsPath(input.path or ctx.cwd, names="" if glob.startswith("!") else glob.strip("/")))
+        globs = split_globs(input.glob or "")
+        one = globs[0] if len(globs) == 1 and not globs[0].startswith("!") else ""
+        return Effects.of(ReadsPath(input.path or ctx.cwd, names=one.strip("/")))
 
     async def validate(self, input: GrepInput, ctx: ToolContext) -> None:
         path = input.path or ctx.cwd
@@ -183,6 +186,7 @@ class Grep(BuiltinTool[GrepInput, Grepped]):
             input.offset,
             found.seen,
             complete=found.ending.end is End.WHOLE,
+            total=found.total,
             numbered=input.line_numbers,
             grouped=_reach(input) != (0, 0) and not input.only_matching,
             notes=self._notes(found),
@@ -278,10 +282,9 @@ def _more(output: MatchingLines) -> Iterator[str]:
     elif output.complete and output.offset:
         yield f"[Lines {output.offset + 1:,} to {last:,} of {output.seen:,}.]"
     elif not output.complete and output.seen > last:
-        yield (
-            f"[Stopped after {_number(last, 'line')}; there are at least {output.seen:,}. "
-            f"Narrow the search, or continue with offset {last}.]"
-        )
+        known = output.total is not None and output.total >= output.seen
+        there = f"there are {output.total:,}" if known else f"there are at least {output.seen:,}"
+        yield (f"[Stopped after {_number(last, 'line')}; {there}. Narrow the search, or continue with offset {last}.]")
 
 
 def _render(output: MatchingLines) -> Iterator[str]:

@@ -41,7 +41,7 @@ PAGE_CHARS = 95_000
 
 class ReadInput(ToolInput):
     file_path: PathText = Field(description="The file to read.")
-    offset: int = Field(default=1, ge=1, description="The first line (in a notebook: cell) to read, counted from 1.")
+    offset: int = Field(default=1, ge=0, description="The first line (in a notebook: cell) to read, counted from 1.")
     limit: int | None = Field(
         default=None, ge=1, description="How many lines (in a notebook: cells) to read. Omit for as many as fit."
     )
@@ -120,7 +120,7 @@ class Read(BuiltinTool[ReadInput, ReadOutput]):
         return ReadRequest(
             path=input.file_path,
             judged=ctx.real(input.file_path),
-            offset=input.offset,
+            offset=max(1, input.offset),
             limit=input.limit,
             pages=None if input.pages is None else parse_pages(input.pages),
             interrupted=lambda: ctx.cancelled,

@@ -12,7 +12,7 @@ from ..core.context import ToolContext
 from ..core.effects import ChangesState, Effects
 from ..core.inputs import ToolInput
 from ..core.state import StateSet
-from ..core.tool import Result, ToolError, guide_listing, load_guide
+from ..core.tool import Alias, Result, ToolError, guide_listing, load_guide
 from ..core.values import plain_value
 from ..settings.definition_files import BadPage
 from ..skills.definition import SkillDefinition as Definition
@@ -43,6 +43,7 @@ class Skill(BuiltinTool[SkillInput, SkillUsed]):
     input_model = SkillInput
     needs = "skills"
     choices = "Skills"
+    aliases = (Alias("skill"),)
     result_limit = 100_000
     keep = "head"
 

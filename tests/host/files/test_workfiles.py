@@ -18,6 +18,7 @@ from tests.requirement import requirement
     [
         (["Readme.md"], "README.md", "Readme.md"),
         (["Readme.md", "readme.md", "READM.md"], "README.md", "Readme.md, readme.md"),
+        (["a.txt", "b.md"], "a.md", "a.txt"),
         (["settings.py", "zebra"], "ettings.py", "settings.py"),
         (["SETTINGS.PY"], "setings.py", "SETTINGS.PY"),
         (["new\nline.txt"], "newline.txt", '"new\\nline.txt"'),

@@ -217,6 +217,28 @@ def test_a_pattern_means_what_it_says(glob: str, path: str, wanted: bool) -> Non
 
 
 @requirement("GREP-1")
+@pytest.mark.parametrize(
+    ("globs", "found"),
+    [
+        ("*.md,*.ts", {"a.md", "sub/b.ts"}),
+        ("*.md, sub/*.py", {"a.md", "sub/c.py"}),
+        ("*.md,*.py,!sub", {"a.md"}),
+        ("!*.md,!*.py", {"sub/b.ts", "x,y"}),
+        ("x,y", {"x,y"}),
+    ],
+)
+async def test_globs_with_commas_between_them_are_several(tmp_path: Path, globs: str, found: set[str]) -> None:
+    (tmp_path / "sub").mkdir()
+    for name in ("a.md", "sub/b.ts", "sub/c.py", "x,y"):
+        (tmp_path / name).write_text("x\n")
+
+    place = SearchPlace(path=str(tmp_path), glob=globs)
+    hits = await Search().files_with_matches(place, Query(pattern="x"), keep=None)
+
+    assert {os.path.relpath(hit.path, tmp_path) for hit in hits.hits} == found
+
+
+@requirement("GREP-1")
 def test_a_glob_never_lets_in_what_is_ignored() -> None:
     arguments = [argument for glob in ("*.py", "**/*", "src/*.py", "/a") for argument in anywhere(glob).arguments]
 

@@ -19,7 +19,7 @@ from ...output.plain import Style, width_of
 from ...output.timeline import Timeline
 from ...providers.scripted import ScriptedModel
 from ..demo_project import PROMPT, TEST_AFTER, TEST_BEFORE, make_sample_project, rules, script
-from ..exits import FAILED, OK
+from ..exits import FAILED, OK, UsageError
 from ..scratch import scratch_folder
 from ..session_flags import working_directory
 from ..signals import Interruptible
@@ -54,10 +54,13 @@ def _play_sample(pause: float) -> int:
 
 
 def _play_file(name: str) -> int:
-    from ...providers.model_choice import ModelChoice
-    from .headless import open_model
+    from ...core.model import ModelError
+    from ...providers.model_choice import choose_model
 
-    model = open_model(ModelChoice(), f"scripted:{name}", os.environ)
+    try:
+        model = choose_model(f"scripted:{name}", os.environ)
+    except ModelError as error:
+        raise UsageError(str(error)) from None
     seen = asyncio.run(_play(open_session(Settings()), f"Play {name}.", model))
     if seen.exit_code is not None:
         return seen.exit_code

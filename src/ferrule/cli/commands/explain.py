@@ -64,13 +64,16 @@ async def _one(chosen: argparse.Namespace) -> int:
 
 def _lint(chosen: argparse.Namespace) -> int:
     """Reports problems with the rules. The exit code is 0 if there are none."""
+    from ...app.session_settings import SessionPolicy
     from ...permissions.lint import lint
     from ...tools import builtin_tools
 
     if chosen.tool or chosen.jsonl or chosen.json:
         raise UsageError("--lint looks at the rules; leave TOOL, JSON, --json and --jsonl out.")
-    rules = settings_from(chosen).rules
-    remarks = lint(rules, [tool.name for tool in builtin_tools()])
+    settings = settings_from(chosen)
+    rules, policy = settings.rules, settings.reload() if settings.reload else None
+    ignored = policy.ignored_rules if isinstance(policy, SessionPolicy) else ()
+    remarks = (*ignored, *lint(rules, [tool.name for tool in builtin_tools()]))
     for remark in remarks:
         print(encodable(str(remark)))
     if not remarks:

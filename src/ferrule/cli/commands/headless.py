@@ -6,27 +6,21 @@ import argparse
 import asyncio
 import os
 import sys
-from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...core.model import ModelError
-from ...engine.spending import NO_PRICE
-from ...providers.asked_model import AskedModel
+from ...core.ids import new_uuid
+from ...host.storage.state_folder import state_folder
+from ...output.run_answer import Ending, RunAnswer
+from ..conversation_flags import options_from
 from ..exits import CLOSED_PIPE, Failed, UsageError
 from ..logs import log_more, log_to_file
 from ..prompt_checks import check_prompt, missing_prompt
-from ..session_flags import settings_from
 from ..signals import Interruptible
 from ..stdio import InputLines, StdoutWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ...app.build import Settings
-    from ...app.headless_run import StructuredOutput
-    from ...providers.model_catalog import OpenedModel
-    from ...providers.model_choice import ModelChoice
+    from ...sdk.options import Options
+    from ..printers import Printer
 
 
 MOST = 10_000_000
@@ -57,85 +51,58 @@ async def _read_piped(incoming: InputLines | None, *, wait: bool) -> str:
 
 def run(chosen: argparse.Namespace) -> int:
     check_prompt(chosen)
-    settings = settings_from(chosen, runs=True)
-    structured = _structured_output(chosen.json_schema)
-    if chosen.betas:
-        settings = replace(settings, environment={**settings.environment, "ANTHROPIC_BETAS": ",".join(chosen.betas)})
-    environ = {**os.environ, **settings.environment}
-    model = open_model(settings.model, settings.model.choose_name(chosen.model, environ), environ)
-    small = settings.model.choose_small_name(environ)
-    if chosen.max_budget_usd is not None and model.facts.input_price is None:
-        raise UsageError(f"--max-budget-usd: {NO_PRICE.format(model.name)}")
-    log_to_file(settings.state_folder)
+    options = options_from(chosen)
+    log_to_file(state_folder())
     log_more(chosen)
-    small_model = open_model(settings.model, small, environ) if small else None
     incoming = _stdin(chosen)
     out = StdoutWriter()
     try:
-        return asyncio.run(_run(chosen, settings, AskedModel(model), small_model, structured, incoming, out))
+        return asyncio.run(_run(chosen, options, incoming, out))
     except BrokenPipeError:
         return CLOSED_PIPE
     except OSError as error:
         raise Failed(f"the result cannot be written: {error.strerror or error}.") from None
 
 
-async def _run(
-    chosen: argparse.Namespace,
-    settings: Settings,
-    model: AskedModel,
-    small: OpenedModel | None,
-    structured: StructuredOutput | None,
-    incoming: InputLines | None,
-    out: StdoutWriter,
-) -> int:
-    from ...app.kept_sessions import TranscriptError
-    from ..conversing import Conversing
+async def _run(chosen: argparse.Namespace, options: Options, incoming: InputLines | None, out: StdoutWriter) -> int:
+    from ..conversing import NoModel, RunListener, answer_once
+    from ..printers import printer_for
 
+    printer = printer_for(chosen.output_format, out, verbose=chosen.verbose)
     with Interruptible() as signals:
-        talk = Conversing(chosen, settings, model, structured, out, signals, small)
         try:
             if chosen.input_format == "stream-json":
+                from ..hosted import HostedRun
+
                 assert incoming is not None
-                return await talk.over(incoming)
-            return await talk.once(await prompt_from(chosen, incoming))
-        except TranscriptError as error:
-            raise UsageError(str(error)) from None
+                return await HostedRun(chosen, options, incoming, out, signals).run()
+            prompt = await prompt_from(chosen, incoming)
+            _refuse_host_servers(options)
+            tool = None if chosen.permission_prompt_tool == "stdio" else chosen.permission_prompt_tool
+            listener = RunListener(printer, signals, host_answers=tool is not None)
+            return await answer_once(options, prompt, listener, signals, tool)
+        except NoModel as error:
+            await _write_failure(chosen, printer, str(error))
+            raise Failed(str(error)) from None
         except asyncio.CancelledError:
             if signals.exit_code is None:
                 raise
             return signals.exit_code
-        finally:
-            await talk.close()
-            await model.close()
-            if small is not None:
-                await small.close()
 
 
-def open_model(choice: ModelChoice, name: str | None, environ: Mapping[str, str]) -> OpenedModel:
-    """With the key and the address that the settings have for it. Raises `UsageError`, or `Failed` without a key."""
-    from ...providers.model_choice import choose_model
+def _refuse_host_servers(options: Options) -> None:
+    if not any('"sdk"' in source for source in options.mcp_configs):
+        return
+    from ..initializing import split_host_servers
 
-    try:
-        return choose_model(name, environ, choice)
-    except ModelError as error:
-        raise (Failed if error.kind == "key" else UsageError)(str(error)) from None
+    for name in split_host_servers(options)[1]:
+        raise UsageError(f"--mcp-config: `{name}` is a server of your program; give --input-format stream-json.")
 
 
-def _structured_output(schema: str | None) -> StructuredOutput | None:
-    if schema is None:
-        return None
-    from ...app.headless_run import SchemaError, StructuredOutput, read_schema
-
-    text = schema
-    if not schema.lstrip().startswith(("{", "[", '"')):
-        try:
-            text = Path(schema).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"--json-schema: {schema} is neither valid JSON nor a readable file: {error}.") from None
-    try:
-        return StructuredOutput(read_schema(text))
-    except SchemaError as error:
-        raise UsageError(f"--json-schema: {error}.") from None
+async def _write_failure(chosen: argparse.Namespace, printer: Printer, words: str) -> None:
+    """For programs, which read the result; people read stderr."""
+    if chosen.output_format != "text":
+        await printer.finish(RunAnswer(ending=Ending.FAILED, errors=(words,)), chosen.session_id or new_uuid())
 
 
 def _stdin(chosen: argparse.Namespace) -> InputLines | None:

@@ -17,7 +17,7 @@ from ...app.build import Settings
 from ...app.settings_interpretation import load_configured_servers
 from ...core.content import encodable
 from ...host.storage.state_folder import state_folder
-from ...mcp.config import InProcess, Remote, ServerConfig, Stdio
+from ...mcp.config import InProcess, Relayed, Remote, ServerConfig, Stdio
 from ...mcp.server_connection import ServerConnection
 from ...mcp.server_context import Around, ServerTrouble, Timing
 from ...settings.levels import Level, SettingsPath, surroundings
@@ -103,7 +103,7 @@ def _describe(server: ServerConfig) -> dict[str, Any]:
             described |= {"command": command, "args": list(args), "env": sorted(env or {})}
         case Remote(_, url, headers):
             described |= {"url": url, "headers": sorted(headers or {})}
-        case InProcess():
+        case InProcess() | Relayed():
             pass
         case _:
             assert_never(server.transport)

@@ -39,6 +39,7 @@ def _describe(tool: AnyTool) -> dict[str, object]:
         "title": spec.title,
         "description": spec.description,
         "input_schema": spec.input_schema,
+        "output_schema": tool.output_schema(),
         "aliases": [alias.name for alias in tool.aliases],
         "deferred": spec.exposure is Exposure.DEFERRED,
         "result_limit": tool.result_limit,

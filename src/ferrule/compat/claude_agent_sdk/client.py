@@ -8,8 +8,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from ...sdk.client import FerruleClient, Messages, Responses
-from ...sdk.conversation import Conversation
-from ...sdk.messages import DeferredToolUse, Message, ResultMessage, ServerStatus
+from ...sdk.controls import context_usage_line
+from ...sdk.conversation import ServerStatus
+from ...sdk.message_stream import ReadConversation
+from ...sdk.messages import DeferredToolUse, Message, ResultMessage
 from ...sdk.options import Options
 from .errors import FilesLeft, NotBuilt, in_their_words
 from .options import ClaudeAgentOptions
@@ -58,7 +60,7 @@ class _Chosen:
         if self.stderr is not None:
             _LOGGER.removeHandler(self.stderr)
 
-    def on_opened(self, conversation: Conversation) -> None:
+    def on_opened(self, conversation: ReadConversation) -> None:
         if self.person is not None:
             self.person.conversation = conversation
 
@@ -89,7 +91,7 @@ class _Query(Messages):
         self._chosen.saw(message)
         return message
 
-    def _begin(self) -> Conversation:
+    def _begin(self) -> ReadConversation:
         self._chosen.begin()
         conversation = super()._begin()
         self._chosen.on_opened(conversation)
@@ -116,7 +118,7 @@ def query(
 
 
 class _Received(Responses):
-    def __init__(self, conversation: Conversation, chosen: _Chosen, *, one: bool) -> None:
+    def __init__(self, conversation: ReadConversation, chosen: _Chosen, *, one: bool) -> None:
         super().__init__(conversation, one=one)
         self._chosen = chosen
 
@@ -222,20 +224,7 @@ class ClaudeSDKClient:
 
     async def get_context_usage(self) -> dict[str, Any]:
         with in_their_words():
-            used = await self._client.get_context_usage()
-        return {
-            "categories": [{"name": name, "tokens": tokens, "color": ""} for name, tokens in used.parts.items()],
-            "totalTokens": used.total,
-            "maxTokens": used.window,
-            "rawMaxTokens": used.window,
-            "percentage": round(100 * used.total / used.window, 2),
-            "model": used.model,
-            "isAutoCompactEnabled": self._client.session.compaction.is_automatic,
-            "memoryFiles": [],
-            "mcpTools": [],
-            "agents": [],
-            "gridRows": [],
-        }
+            return context_usage_line(self._client.conversation)
 
     async def get_server_info(self) -> dict[str, Any]:
         with in_their_words():

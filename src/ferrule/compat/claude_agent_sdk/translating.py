@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import logging
-import os
 import reprlib
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
-from ...agents.agent_kinds import AgentKind
-from ...providers.model_choice import ModelChoice
+from ...agents.agent_kinds import AgentKind, own_servers, server_names
 from ...sdk.messages import DeferredToolUse
 from ...sdk.options import Options
 from .errors import CLIConnectionError, NotBuilt
@@ -97,7 +95,7 @@ def translate_options(
         builtin_tools=None if isinstance(options.tools, dict) else options.tools,
         mcp_servers=cast(Any, options.mcp_servers),
         strict_mcp_config=options.strict_mcp_config,
-        agents=tuple(_agent(name, one) for name, one in (options.agents or {}).items()),
+        agents=tuple(agent_kind_of(name, one) for name, one in (options.agents or {}).items()),
         skills=options.skills if isinstance(options.skills, list) else None,
         plugins=tuple(_plugin(one) for one in options.plugins),
         setting_sources=options.setting_sources,
@@ -201,17 +199,11 @@ def _thinking(options: ClaudeAgentOptions) -> int | None:
         case {"type": "adaptive"}:
             return ADAPTIVE_TOKENS
         case {"type": "disabled"}:
-            return None
+            return 0
         case None:
-            return _most_thinking(options)
+            return options.max_thinking_tokens
         case other:
             raise ValueError(f"`thinking` must be of the type adaptive, enabled or disabled, not {other}.")
-
-
-def _most_thinking(options: ClaudeAgentOptions) -> int | None:
-    if options.max_thinking_tokens is not None:
-        return options.max_thinking_tokens or None
-    return ModelChoice().thinking({**os.environ, **options.env})
 
 
 def _plugin(given: SdkPluginConfig) -> str:
@@ -232,10 +224,12 @@ def _schema(options: ClaudeAgentOptions) -> dict[str, Any] | None:
             raise ValueError('`output_format` must be {"type": "json_schema", "schema": {...}}.')
 
 
-def _agent(name: str, given: AgentDefinition) -> AgentKind:
-    for part in ("memory", "mcpServers", "initialPrompt", "effort"):
-        if getattr(given, part):
-            raise NotBuilt(f"`agents.{name}.{part}`: not supported for agents. Leave it out.")
+def agent_kind_of(name: str, given: AgentDefinition) -> AgentKind:
+    """Raises `NotBuilt` for what agents cannot have here."""
+    if isinstance(given.effort, int):
+        raise NotBuilt(f"`agents.{name}.effort`: a number is not supported for agents. Name a level, such as `high`.")
+    if given.initialPrompt:
+        raise NotBuilt(f"`agents.{name}.initialPrompt`: not supported for agents. Leave it out.")
     if given.permissionMode not in (None, "default", *_NARROWING):
         log.warning("agents.%s: an agent cannot do more than its session; permissionMode is ignored", name)
     return AgentKind(
@@ -248,5 +242,9 @@ def _agent(name: str, given: AgentDefinition) -> AgentKind:
         mode=given.permissionMode if given.permissionMode in _NARROWING else "",
         max_turns=given.maxTurns,
         skills=tuple(given.skills or ()),
+        effort=given.effort,
+        servers=server_names(given.mcpServers),
+        own_servers=own_servers(given.mcpServers),
+        memory=given.memory or "",
         background=given.background or False,
     )

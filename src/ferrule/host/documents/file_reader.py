@@ -211,11 +211,16 @@ def _more_cells(page: CellPage, first: int) -> Iterator[str]:
     last = first + len(page.cells) - 1
     if page.long:
         yield (
-            f"Cells {first} to {last} of {page.total}. Cell {last + 1} alone is more than a page; "
+            f"Cells {_indices(first, last)} of {page.total}. Cell {last} alone is more than a page; "
             f"offset {last + 1} splits it into parts."
         )
     elif last < page.total:
-        yield f"Cells {first} to {last} of {page.total}. Read on with offset {last + 1}."
+        yield f"Cells {_indices(first, last)} of {page.total}. Read on with offset {last + 1}."
+
+
+def _indices(first: int, last: int) -> str:
+    """As NotebookEdit counts them, from 0."""
+    return f"{first - 1} to {last - 1} (counted from 0)"
 
 
 def _more_pages(shown: PageRange, pdf: Pdf) -> Iterator[str]:

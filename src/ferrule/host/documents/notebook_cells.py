@@ -41,7 +41,7 @@ class ShownCell:
 
     def blocks(self) -> Iterator[Output]:
         run = f", run {self.execution_count}" if self.execution_count is not None else ""
-        yield f"[Cell {self.number}, id {self.id}: {self.type}{run}]\n{self.source}"
+        yield f"[Cell index {self.number - 1}, id {self.id}: {self.type}{run}]\n{self.source}"
         for output in self.outputs:
             yield f"[Output of {self.id}]\n{output}" if isinstance(output, str) else output
 

@@ -144,6 +144,9 @@ def _near(name: str, names: Sequence[str]) -> list[str]:
     shortest, longest = len(name) * 3 // 7, len(name) * 7 // 3  # beyond, they are never as alike as is asked for
     if same := [one for one in names if one.casefold() == key]:
         return sorted(same)[:3]
+    stem = os.path.splitext(key)[0]
+    if stem and (same_stem := [one for one in names if os.path.splitext(one.casefold())[0] == stem]):
+        return sorted(same_stem)[:3]
     others = [one for one in names if shortest <= len(one) <= longest]
     most = min(300, max(5, 150_000 // len(name) ** 2)) if name else 0
     for part in (slice(1), slice(3), slice(-1, None), slice(-3, None)):

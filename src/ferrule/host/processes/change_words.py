@@ -1,4 +1,4 @@
-"""What became of a held command: its changes, what it left running and what was hidden, in words for the model."""
+"""What became of a command's output, its processes and, if it was held, its changes, in words for the model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import Final
 
-from .command import Changes, LeftBehind
+from .command import Changes, LeftBehind, Ran
 
 MOST_NAMED: Final = 3
 """Paths that one sentence names."""
@@ -39,7 +39,15 @@ def shorten_home(path: str) -> str:
     return f"~{path[len(home) :]}" if path.startswith(f"{home}/") else path
 
 
-def describe_left(left: tuple[LeftBehind, ...]) -> Iterator[str]:
+def describe_output(ran: Ran) -> Iterator[str]:
+    output = ran.output
+    if output.saved and output.capped:
+        yield f"The first part of its {output.total:,} bytes is in {output.saved}."
+    elif output.saved:
+        yield f"All of its {output.total:,} bytes are in {output.saved}."
+
+
+def describe_left_behind(left: tuple[LeftBehind, ...]) -> Iterator[str]:
     if left:
         names = ", ".join(f"{one.name} ({one.pid})" for one in left[:5])
         more = f" and {len(left) - 5} more" if len(left) > 5 else ""

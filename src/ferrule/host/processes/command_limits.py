@@ -40,6 +40,11 @@ class CommandLimits:
             output=min(shown, LONGEST_SHOWN) or None,
         )
 
+    def describe(self) -> str:
+        """For the model, which is told the usual ones."""
+        seconds = f"{self.usual_ms / 1000:g} seconds by default and {self.most_ms / 1000:g} at most"
+        return f"In this session the time limit is {seconds}, whatever is said above."
+
 
 def _number(text: str) -> int:
     text = text.strip()

@@ -26,6 +26,7 @@ from .held_sandbox import HeldSandboxes
 from .piped_process import PipedProcess, Program
 from .program_hold import ProgramHold
 from .sandbox import EVERYWHERE, READ_ONLY, CannotConfine, Offers, Sandbox, try_sandbox, try_workspace, workspace_write
+from .shell_snapshot import take_snapshot
 
 NOT_AWAITED = "It is not waited for any longer and ends with this run. Answer without it, and say so."
 
@@ -40,11 +41,17 @@ class Shell:
         environment: Mapping[str, str] | None = None,
         hidden: Callable[[], tuple[str, ...]] = tuple,
         places: HeldPlaces | None = None,
+        snapshot: bool = False,
+        before_first: Callable[[], None] | None = None,
     ) -> None:
         """`folder` takes long output; `hidden` says which paths no confined command may read.
 
-        `places` are where commands work that nobody approved.
+        `places` are where commands work that nobody approved. With a `snapshot` they have the functions and
+        aliases of the user's own shell. `before_first` is called before the first command.
         """
+        self._before_first = before_first
+        self._wants_snapshot = snapshot
+        self._functions: Mapping[str, str] = {}
         self._own = own = dict(os.environ if environment is None else environment)
         self._given = child_environment(own)
         self._quiet = neutralise(self._given, ())
@@ -64,9 +71,23 @@ class Shell:
     def take(self, variables: Mapping[str, str]) -> None:
         """For the commands from now on."""
         self._own = {**self._own, **variables}
-        self._given = child_environment(self._own)
+        self._given = {**child_environment(self._own), **self._functions}
         self._quiet = neutralise(self._given, ())
         self._sandboxes = HeldSandboxes(self._places, self._given)
+
+    async def prepare(self) -> None:
+        """Before each command; only the first finds something to do."""
+        if self._before_first:
+            self._before_first()
+            self._before_first = None
+            self.take({})  # what can be read is found again, with what was made
+        if not self._wants_snapshot:
+            return
+        async with self._trying:
+            if self._wants_snapshot:
+                self._functions = await take_snapshot(self.commands, self._given)
+                self._wants_snapshot = False
+                self.take({})
 
     async def offers(self) -> Offers:
         """What this machine can hold commands to, tried once, and for each folder that is worked in."""

@@ -44,12 +44,15 @@ COMMON: Final = (
     "--null",
 )
 PRUNE_AT: Final = 50_000
+COUNTING_SECONDS = 1.0
+"""For the number of all lines that match, where only some are shown."""
 KNOWN_SECONDS: Final = 20.0
 """How long it is said what a search passes over before it is looked for again; what is hidden is hidden at once."""
 MOST_KNOWN: Final = 64
 MOST_NAMED: Final = 3
 """Secrets that are reported by name; others are only counted."""
 
+BesideT = TypeVar("BesideT")
 HitsT = TypeVar("HitsT")
 
 Hidden: TypeAlias = Callable[[str], bool]
@@ -111,12 +114,26 @@ class Search:
             )
             left_out = replace(left_out, changed=found.left_out.changed)
             if found.ending.end is not End.ENOUGH or not at.is_folder:
-                return LineHits(_in_order(found.lines)[offset:], found.seen, found.ending, left_out)
+                total = await self._total(at, query) if found.ending.end is End.ENOUGH else None
+                return LineHits(_in_order(found.lines)[offset:], found.seen, found.ending, left_out, total)
             rest = max(0.0, self._seconds - (time.monotonic() - started))
-            ordered = await self._lines(at, query, offset=offset, limit=limit, seconds=rest, more=("--sort=path",))
+            search = self._lines(at, query, offset=offset, limit=limit, seconds=rest, more=("--sort=path",))
+            ordered, total = await self._beside(search, self._total(at, query))
         if ordered.ending.end is End.TIME and offset == 0 and len(ordered.lines) < len(found.lines):
             return LineHits(_in_order(found.lines), len(found.lines), ordered.ending, left_out)
-        return replace(ordered, left_out=replace(left_out, changed=ordered.left_out.changed))
+        return replace(ordered, left_out=replace(left_out, changed=ordered.left_out.changed), total=total)
+
+    async def _total(self, at: _At, query: Query) -> int | None:
+        """How many lines match in all; `None` where more than these are shown, or counting takes long."""
+        if query.before or query.after or query.multiline:
+            return None
+        selection, flag = _selection_of(at.place), "--count-matches" if query.only_matching else "--count"
+        with suppress(TimeoutError):
+            async with asyncio.timeout(COUNTING_SECONDS):
+                arguments = [flag, "--with-filename", *selection.arguments, *_asking(query)]
+                found = await self._hits(arguments, at, selection, keep=1)
+                return found.matches if found.ending.end is End.WHOLE else None
+        return None
 
     async def _lines(
         self, at: _At, query: Query, *, offset: int, limit: int | None, seconds: float, more: Sequence[str] = ()
@@ -167,10 +184,10 @@ class Search:
         return FileHits(hits, newest.total, newest.matches, ending, LeftOut())
 
     async def _beside(
-        self, search: Coroutine[Any, Any, HitsT], passed_over: Coroutine[Any, Any, LeftOut]
-    ) -> tuple[HitsT, LeftOut]:
+        self, search: Coroutine[Any, Any, HitsT], other: Coroutine[Any, Any, BesideT]
+    ) -> tuple[HitsT, BesideT]:
         """Both at once. However the search ends, nothing goes on behind it."""
-        beside = asyncio.ensure_future(passed_over)
+        beside = asyncio.ensure_future(other)
         try:
             return await search, await beside
         finally:

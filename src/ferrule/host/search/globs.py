@@ -45,7 +45,41 @@ def below(pattern: str) -> GlobSelection:
 
 
 def anywhere(pattern: str, *, by_name: bool = True) -> GlobSelection:
-    """For Grep, as `rg --glob`: a pattern without a slash matches at any depth, one with `!` before it excludes."""
+    """For Grep, as `rg --glob`: a pattern without a slash matches at any depth, one with `!` before it excludes.
+
+    Several are separated by commas: what one of them matches and none excludes.
+    """
+    patterns = split_globs(pattern)
+    return _anywhere(patterns[0], by_name=by_name) if len(patterns) == 1 else _any_of(patterns)
+
+
+def split_globs(text: str) -> tuple[str, ...]:
+    """At commas outside of braces and sets, where a part follows on each side.
+
+    >>> split_globs("*.md, *.ts"), split_globs("*.{md,ts}"), split_globs("a,b.txt")
+    (('*.md', '*.ts'), ('*.{md,ts}',), ('a,b.txt',))
+    """
+    parts, depth, start = list[str](), 0, 0
+    for at, char in enumerate(text):
+        depth += (char in "{[") - (char in "}]")
+        if char == "," and depth == 0 and text[at - 1 : at] != "\\":
+            parts.append(text[start:at].strip())
+            start = at + 1
+    parts.append(text[start:].strip())
+    several = len(parts) > 1 and all(re.search(r"[*?\[{/!]|^\.\w", part) for part in parts)
+    return tuple(parts) if several else (text,)
+
+
+def _any_of(patterns: tuple[str, ...]) -> GlobSelection:
+    """Matched here, all but what is excluded, which ripgrep does."""
+    chosen = [_anywhere(one, by_name=False).matches for one in patterns if not one.startswith("!")]
+    excluding = tuple(word for one in patterns if one.startswith("!") for word in _anywhere(one).arguments)
+    if not chosen:
+        return GlobSelection(excluding)
+    return GlobSelection(excluding, lambda path: any(matches is None or matches(path) for matches in chosen))
+
+
+def _anywhere(pattern: str, *, by_name: bool = True) -> GlobSelection:
     if pattern.startswith("!"):
         compile_glob(pattern[1:])
         return GlobSelection((f"--glob={pattern}",))

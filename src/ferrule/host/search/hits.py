@@ -86,3 +86,5 @@ class LineHits:
     """All matching lines, if the search ran to its end; otherwise there are at least that many."""
     ending: RipgrepEnding
     left_out: LeftOut
+    total: int | None = None
+    """How many there are, where that could be counted though not all were looked at."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
+import shutil
 import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
@@ -12,10 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from enum import StrEnum
+from functools import partial
 from io import RawIOBase
+from pathlib import Path
 from typing import TypeAlias, cast
 
 from ...core.values import plain_value
+from ..storage.session_folder import make_private
 
 DESCRIPTORS = "/proc/self/fd"
 CHUNK = 1 << 16
@@ -62,6 +66,23 @@ def find_ripgrep(environment: Mapping[str, str]) -> str | None:
         if os.path.isabs(folder) and os.path.isfile(program) and os.access(program, os.X_OK):
             return program
     return None
+
+
+def offer_ripgrep(environment: Mapping[str, str], folder: Path) -> tuple[Mapping[str, str], Callable[[], None] | None]:
+    """The environment with that folder at the end of PATH, if PATH has no ripgrep, and what puts it there."""
+    path = environment.get("PATH", os.defpath)
+    program = None if shutil.which("rg", path=path) else find_ripgrep(environment)
+    if program is None:
+        return environment, None
+    return {**environment, "PATH": f"{path}{os.pathsep}{folder}"}, partial(_link, program, folder / "rg")
+
+
+def _link(program: str, link: Path) -> None:
+    with suppress(OSError):  # a convenience
+        make_private(link.parent)
+        if not (link.is_symlink() and os.readlink(link) == program):
+            link.unlink(missing_ok=True)
+            link.symlink_to(program)
 
 
 async def run(program: str, arguments: Sequence[str], *, folder: int, seconds: float, take: Take) -> RipgrepEnding:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ...core.values import named_value
-from ...engine.transcript_entries import UnreadableEntry, entry_of
+from ...engine.transcript_entries import PEEKED, UnreadableEntry, entry_of, kind_of, line_of, peek
 from .session_folder import make_private
 
 log = logging.getLogger(__name__)
@@ -25,8 +25,6 @@ LONGEST_NAME = 200
 LONGEST_BEFORE = 150
 """What it was at first; folders with such names are still used."""
 FIRST_PROMPT = 200
-HEAD = 400
-"""Bytes of a line in which all that every entry has is found."""
 
 
 class TranscriptError(OSError):
@@ -130,7 +128,7 @@ class Transcripts:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(first)
                 whole = (line for line in lines_of(source) if line.endswith(b"\n"))
-                file.writelines(_renamed(line, source.stem, target.stem) for line in _up_to(last, whole))
+                file.writelines(_rename(line, source.stem, target.stem) for line in _up_to(last, whole))
                 file.flush()
                 os.fsync(file.fileno())
         except OSError:
@@ -199,15 +197,18 @@ def add_line(path: Path, line: bytes) -> None:
         os.close(descriptor)
 
 
-def _renamed(line: bytes, old: str, new: str) -> bytes:
-    head, rest = line[:HEAD], line[HEAD:]
-    return head.replace(f'"sessionId":"{old}"'.encode(), f'"sessionId":"{new}"'.encode(), 1) + rest
+def _rename(line: bytes, old: str, new: str) -> bytes:
+    if peek(line):
+        head, rest = line[:PEEKED], line[PEEKED:]
+        return head.replace(f'"sessionId":"{old}"'.encode(), f'"sessionId":"{new}"'.encode(), 1) + rest
+    entry = _entry(line)
+    return line_of({**entry, "sessionId": new}) if entry.get("sessionId") == old else line
 
 
 def _up_to(last: str | None, lines: Iterator[bytes]) -> Iterator[bytes]:
     for line in lines:
         yield line
-        if last is not None and last.encode() in line[:HEAD] and _entry(line).get("uuid") == last:
+        if last is not None and last.encode() in line and _entry(line).get("uuid") == last:
             return
     if last is not None:
         raise TranscriptError(f"Message {last} was not found in the session. Use the id of a message read from it.")
@@ -265,12 +266,22 @@ def _list_entry(path: Path) -> ListedSession | None:
     """`None` for a session to which nobody said anything."""
     turns, prompt = 0, ""
     for line in lines_of(path):
-        if line.startswith(b'{"type":"user","uuid"') and b'"agent":"main"' in line[:HEAD]:
+        if _is_prompt(line):
             turns += 1
             prompt = prompt or prompt_of(_entry(line))
     if not turns:
         return None
     return ListedSession(id=path.stem, first_prompt=prompt, last_used=path.stat().st_mtime, turns=turns, path=path)
+
+
+def _is_prompt(line: bytes) -> bool:
+    """Whether it is a prompt of the main conversation, whoever wrote the line."""
+    if peeked := peek(line):
+        return (peeked.kind, peeked.agent) == ("user", "main")
+    if b'"user"' not in line:
+        return False
+    entry = _entry(line)
+    return (kind_of(entry), entry.get("agent")) == ("user", "main")
 
 
 def prompt_of(entry: Mapping[str, Any]) -> str:
