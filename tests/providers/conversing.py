@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -118,10 +118,12 @@ AT_ONCE = Retries(sleep=_no_pause)
 
 def texts_sent(body: Any) -> list[str]:
     """All texts in a request, wherever the format has them."""
-    if isinstance(body, str):
-        return [body]
-    if isinstance(body, Mapping):
-        return [text for value in body.values() for text in texts_sent(value)]
-    if isinstance(body, list):
-        return [text for value in body for text in texts_sent(value)]
-    return []
+    match body:
+        case str():
+            return [body]
+        case dict():
+            return [text for value in cast(dict[str, Any], body).values() for text in texts_sent(value)]
+        case list():
+            return [text for value in cast(list[Any], body) for text in texts_sent(value)]
+        case _:
+            return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ferrule.app.build import Settings, open_session
 from ferrule.core.calls import ToolCall
@@ -59,7 +59,7 @@ READS_NONE = frozenset({"mistral"})
 """Services that refuse reasoning where it comes back."""
 
 
-@every_service({"mistral": "L12"})
+@every_service()
 async def test_a_note_follows_the_results(name: str) -> None:
     async with conversing(name, {"calls": TWO}, {"text": "Done."}) as talk:
         assert await talk.say("go", reply=reply, note="<note>\nA file changed.\n</note>") == "Done."
@@ -68,7 +68,7 @@ async def test_a_note_follows_the_results(name: str) -> None:
     assert contains(talk, 1, "A file changed.")
 
 
-@every_service({"mistral": "L12", "openai": "L12", "azure": "L12", "deepseek": "L3"})
+@every_service()
 async def test_calls_with_the_ids_of_other_services_are_taken(name: str) -> None:
     """A conversation that began elsewhere goes on here, with several calls in one message and in many."""
     async with conversing(name, {"text": "Well."}) as talk:
@@ -115,18 +115,20 @@ async def test_what_was_sent_once_is_sent_again_to_the_letter(name: str) -> None
 
 def _without_marks(value: Any) -> Any:
     """Cache marks move on with the conversation."""
-    if isinstance(value, dict):
-        return {key: _without_marks(one) for key, one in value.items() if key not in ("cache_control", "cachePoint")}
-    return [_without_marks(one) for one in value] if isinstance(value, list) else value
+    match value:
+        case dict():
+            items = cast(dict[str, Any], value).items()
+            return {key: _without_marks(one) for key, one in items if key not in ("cache_control", "cachePoint")}
+        case list():
+            return [_without_marks(one) for one in cast(list[Any], value)]
+        case _:
+            return value
 
 
 # The whole engine, with its tools and their descriptions
 
-PICTURES = {"deepseek": "L5", "ollama": "L5", "llamacpp": "L5", "lmstudio": "L5", "mistral": "L12"}
-TOO_LONG = {"openai": "L2", "azure": "L2"}
 
-
-@every_service({**TOO_LONG, **PICTURES})
+@every_service()
 async def test_the_engine_has_a_whole_conversation(name: str, tmp_path: Path) -> None:
     """Files, a picture, a document, an edit, notes, a failing call, and a second prompt."""
     workspace = tmp_path / "work"
@@ -134,7 +136,7 @@ async def test_the_engine_has_a_whole_conversation(name: str, tmp_path: Path) ->
     (workspace / "a.txt").write_text("alpha\n")
     (workspace / "p.png").write_bytes(png(8, 8))
     (workspace / "d.pdf").write_bytes(pdf(["Page one"]))
-    turns = [
+    turns: list[dict[str, Any]] = [
         {
             "thinking": "I look at all of it.",
             "text": "Looking.",

@@ -7,11 +7,13 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from openai.types.responses import Response, ResponseStreamEvent
 from openai.types.responses.response_create_params import ResponseCreateParamsStreaming
 from pydantic import TypeAdapter
 
-from ferrule.core.calls import ToolCall
+from ferrule.core.calls import ServiceFields, ToolCall
 from ferrule.core.content import Text
 from ferrule.core.model import (
     AssistantPart,
@@ -24,6 +26,7 @@ from ferrule.core.model import (
     ResultTurn,
     Stopped,
     TextDelta,
+    Thought,
     ThoughtDelta,
     ThoughtReady,
     ToolResult,
@@ -443,6 +446,14 @@ def test_an_end_that_the_service_did_not_name_is_a_cut(events: list[Any]) -> Non
     assert caught.value.kind == "cut"
 
 
+@pytest.mark.parametrize("output", [(), (SEALED,), (said_item(""),)], ids=str)
+def test_an_answer_without_a_word_or_a_call_is_an_error(output: tuple[dict[str, Any], ...]) -> None:
+    with pytest.raises(ModelError, match="empty answer") as caught:
+        read(*(done(item, place) for place, item in enumerate(output)), ended(*output))
+
+    assert caught.value.kind == "answer"
+
+
 def failed(**error: Any) -> dict[str, Any]:
     return {"type": "response.failed", "response": {"status": "failed", "output": [], "error": error}}
 
@@ -518,11 +529,18 @@ def test_a_transcript_keeps_all_that_goes_back() -> None:
     assert sent_back(kept) == sent_back(turn)
 
 
+@pytest.mark.parametrize("fields", [{"item": 7}, {"item": {}}, {"item": {"type": 7}}, {"message": []}, {"message": 7}])
+def test_what_somebody_wrote_into_a_transcript_is_not_taken_for_an_item(fields: dict[str, Any]) -> None:
+    turn = AssistantTurn((Text("Hi"), Thought("", extras=ServiceFields(ORIGIN, fields))))
+
+    assert sent_back(turn) == [{"type": "message", "role": "assistant", "content": "Hi"}]
+
+
 def test_reasoning_without_what_it_led_to_stays_here() -> None:
     both = turn_of(read(done(said_item("Hi")), done(SEALED, 1), ended()))
 
     assert [item["type"] for item in sent_back(both)] == ["message"]
-    assert sent_back(turn_of(read(done(SEALED), ended()))) == []
+    assert sent_back(turn_of(read(done(SEALED), ended(status="incomplete")))) == []
 
 
 def test_reasoning_that_is_not_sealed_cannot_go_back_and_takes_the_ids_of_its_calls_along() -> None:
@@ -550,3 +568,47 @@ def test_items_and_fields_that_nobody_knows_go_back_to_where_they_came_from() ->
     turn = turn_of(read(done(compaction), done(SEALED, 1), done(call, 2), ended()))
 
     assert sent_back(turn) == [compaction, SEALED, {**READ, "arguments": '{"x":1}', "namespace": "files"}]
+
+
+# Nonsense
+
+WHOLE = [
+    json.loads(line.partition("data: ")[2])
+    for line in responses_frames(
+        ScriptedTurn.model_validate(
+            {"thinking": "hm", "text": "Hi", "calls": [{"name": "Read", "input": {"a": 1}}], "usage": {}}
+        ),
+        0,
+        "",
+        "m",
+    )
+]
+
+
+def spoilt(value: Any, path: list[int], odd: Any) -> Any:
+    """With something odd in place of one of its values."""
+    if not path or not value or not isinstance(value, dict | list):
+        return odd
+    at = path[0] % len(value)
+    if isinstance(value, list):
+        return [spoilt(one, path[1:], odd) if number == at else one for number, one in enumerate(value)]
+    key = list(value)[at]
+    return {**value, key: spoilt(value[key], path[1:], odd)}
+
+
+@given(
+    at=st.integers(0, len(WHOLE) - 1),
+    path=st.lists(st.integers(0, 12), min_size=1, max_size=5),
+    odd=st.sampled_from([None, 7, 1.5, True, "x", "", [], {}, ["a"], [None], {"type": 7}, [{"text": 7}], [7]]),
+)
+def test_whatever_stands_in_an_event_there_is_a_message_or_a_model_error(at: int, path: list[int], odd: Any) -> None:
+    events = [spoilt(event, path, odd) if number == at else event for number, event in enumerate(WHOLE)]
+    try:
+        found = read(*events)
+    except ModelError:
+        return
+    json.dumps(sent_as(turn_of(found)))
+
+
+def sent_as(turn: AssistantTurn) -> list[dict[str, Any]]:
+    return body(Request([UserTurn.saying("go"), turn], ()))["input"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from ferrule.host.http.http_client import HttpClient
 from ferrule.providers.model_catalog import open_model
 from ferrule.sdk.client import query
 from ferrule.testing import LoggedRequest, ModelServer, open_service
-from ferrule.testing.services import seal
+from ferrule.testing.services import PlayedTurn, seal
+from ferrule.testing.services.responses_service import OpenAiResponsesService
 from tests.host.documents.making import png
 from tests.providers.hearing import heard, long_history, text_of, tools
 from tests.providers.test_responses import turn_of
@@ -142,6 +144,22 @@ async def test_what_an_account_or_a_model_may_not_have_is_left_out_from_then_on(
     assert ("include" in server.bodies[2]) is ("summaries" in said or "value" in said)
 
 
+async def test_a_refusal_that_comes_as_an_event_is_one_too() -> None:
+    class Refusing(OpenAiResponsesService):
+        def events(self, played: PlayedTurn) -> Iterator[bytes]:
+            if "summary" not in played.request.body.get("reasoning", {}):
+                yield from super().events(played)
+                return
+            error = {"code": "unsupported_value", "message": UNVERIFIED}
+            failed = {"type": "response.failed", "response": {"status": "failed", "output": [], "error": error}}
+            yield f"data: {json.dumps(failed)}\n\n".encode()
+
+    playing = ModelServer.playing({"turns": [{"text": "Hi."}] * 2}, service=Refusing())
+    async with playing as server, HttpClient({}) as client:
+        model = open_model("openai:gpt-6.1-sol", server.environ, client=client)
+        assert text_of(await heard(model, Request([UserTurn.saying("hi")], (), thinking_tokens=9))) == "Hi."
+
+
 async def test_a_refusal_that_stays_is_an_error_and_not_asked_for_ever() -> None:
     refusal = {"fault": {"status": 400, "body": {"error": {"message": UNVERIFIED}}}}
     async with ModelServer.playing({"turns": [refusal] * 9}) as server, HttpClient({}) as client:
@@ -152,9 +170,18 @@ async def test_a_refusal_that_stays_is_an_error_and_not_asked_for_ever() -> None
     assert len(server.requests) == 2
 
 
-async def test_reasoning_that_the_service_cannot_open_any_more_does_not_end_a_conversation() -> None:
-    said = {"error": {"message": "The encrypted content gAAA could not be verified.", "type": "invalid_request_error"}}
-    script = {"turns": [CALLING, {"fault": {"status": 400, "body": said}}, {"text": "Hi."}]}
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (400, "The encrypted content gAAA could not be verified."),
+        (404, "Item with id 'rs_1' not found. Items are not persisted when `store` is set to false."),
+    ],
+)
+async def test_reasoning_that_the_service_cannot_open_any_more_does_not_end_a_conversation(
+    status: int, words: str
+) -> None:
+    said = {"error": {"message": words, "type": "invalid_request_error"}}
+    script = {"turns": [CALLING, {"fault": {"status": status, "body": said}}, {"text": "Hi."}]}
     async with ModelServer.playing(script) as server, HttpClient({}) as client:
         environ = {"OPENAI_BASE_URL": server.url, "FERRULE_OPENAI_API": "responses"}
         model = open_model("openai:m", environ, client=client)

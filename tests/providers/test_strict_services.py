@@ -10,9 +10,12 @@ import pytest
 from ferrule.host.http.http_client import HttpClient
 from ferrule.host.http.message import HttpRequest
 from ferrule.host.http.urls import Url
+from ferrule.providers.model_catalog import open_model
 from ferrule.testing.model_server import ModelServer
 from ferrule.testing.services import SERVICES, LoggedRequest, Refusal, open_service, seal
+from ferrule.testing.services.chat_service import ChatService, openai_error
 from ferrule.testing.services.local_services import OllamaService
+from tests.providers.hearing import heard_until_error
 
 KEYS = {
     "authorization": "Bearer k",
@@ -197,3 +200,19 @@ async def test_services_that_tell_their_window_are_asked_without_using_up_a_turn
 
     assert b"12345" in told
     assert server.accepted == []
+
+
+class GatewayOfATeam(ChatService):
+    """As docs/testing.md says that anybody can write one."""
+
+    name = "gateway"
+    rules = (lambda request: openai_error("Name your team.") if "x-team" not in request.headers else None,)
+
+
+async def test_a_service_of_ones_own_is_a_class_with_rules() -> None:
+    playing = ModelServer.playing({"turns": [{"text": "Hi."}]}, service=GatewayOfATeam())
+    async with playing as server, HttpClient({}) as client:
+        _, error = await heard_until_error(open_model("openai:any", server.environ, client=client))
+
+    assert "Name your team." in str(error)
+    assert [refused.status for refused in server.refusals] == [400]

@@ -12,6 +12,7 @@ from .transcript_entries import UnreadableEntry, entry_of, note_texts, user_turn
 ROOM: Final = 12 << 20
 """Bytes of entries that are kept: more than the largest window holds, whatever the language."""
 TURNS: Final = frozenset({"user", "notes", "assistant", "results", "compaction"})
+LONG: Final = 64 << 10
 LONGEST_PROMPT: Final = 4_000
 MOST_PROMPTS: Final = 40_000
 """Characters of what the user wrote in the part that is left out: of one prompt, and of all."""
@@ -22,6 +23,11 @@ LEFT_OUT = (
 )
 SAID = "What the user wrote in them, in this order:"
 SUMMARY = "A summary of the beginning:"
+
+
+def _weight(line: bytes) -> int:
+    """Its bytes; a quarter of them with a picture or document, which are few tokens for their size."""
+    return len(line) // 4 if len(line) > LONG and b'"base64"' in line else len(line)
 
 
 class RecentLines:
@@ -40,6 +46,7 @@ class RecentLines:
         """How many prompts came before the lines that are kept."""
         self.is_cut = False
         """Whether the last turn before them did not finish."""
+        self._last = b""
 
     def __iter__(self) -> Iterator[bytes]:
         """Each line is forgotten when the next one is asked for."""
@@ -50,7 +57,7 @@ class RecentLines:
         if kind == "compaction":
             self._drop_summarised(line)
         self._lines.append((line, kind))
-        self._size += len(line)
+        self._size += _weight(line)
         while self._size > self._room and len(self._lines) > 1:
             self._remember(*self._drop())
 
@@ -65,9 +72,19 @@ class RecentLines:
             parts += (SAID, self._first_prompt, *self._prompts)
         return "\n\n".join(parts)
 
+    def last_before(self) -> str | None:
+        """The id of the last entry of the chain before the lines that are kept."""
+        try:
+            id = entry_of(self._last).get("uuid") if self._last else None
+        except UnreadableEntry:
+            return None
+        return id if isinstance(id, str) else None
+
     def _drop(self) -> tuple[bytes, str]:
         line, kind = self._lines.popleft()
-        self._size -= len(line)
+        self._size -= _weight(line)
+        if kind in TURNS or kind == "system":
+            self._last = line
         if kind == "user":
             self.prompts_before += 1
             self.is_cut = True

@@ -36,6 +36,8 @@ class Restored:
     """What a transcript says of one agent's conversation."""
 
     turns: list[Turn] = field(default_factory=list[Turn])
+    workspace: str = ""
+    """Where it took place the last time."""
     cwd: str = ""
     found_tools: tuple[str, ...] = ()
     values: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -64,11 +66,11 @@ def restore_conversation(lines: Iterable[bytes], agent: str = "main", *, room: i
             continue
         if peeked.agent != agent:
             continue
-        if peeked.kind == "state":
+        if peeked.kind in ("meta", "state"):
             _take_line(line, found)
         else:
             recent.add(line, peeked.kind)
-    found.prompts, found.is_cut = recent.prompts_before, recent.is_cut
+    found.prompts, found.is_cut, found.last = recent.prompts_before, recent.is_cut, recent.last_before()
     if beginning := recent.beginning():
         found.turns.append(UserTurn.saying(beginning))
     for line in recent:
@@ -129,10 +131,13 @@ def _take(entry: Mapping[str, Any], found: Restored) -> None:
             _compact(entry, found)
         case "state":
             _set(entry, found)
+        case "meta":
+            if isinstance(place := entry.get("workspace"), str):
+                found.workspace = place
         case "end":
             found.is_cut = False
         case _:
-            pass  # meta, usage, and what later versions may add
+            pass  # usage, and what later versions may add
     if entry.get("type") in LINKED and isinstance(id := entry.get("uuid"), str):
         found.last = id
 

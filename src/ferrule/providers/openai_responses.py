@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager
 from typing import Final
 
-from ..core.model import ModelError, ModelEvent, ModelFacts, Request, Retrying
+from ..core.model import ModelFacts, Request
 from ..host.http.http_client import HttpClient
 from .openai_address import OpenAiAccess
 from .responses_reader import ResponsesReader
 from .responses_wire import ResponsesBodies, is_short_answer
 from .retry import Retries
+from .service_errors import Trouble
 from .service_model import ServiceModel
 
 LADDER: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -31,7 +30,7 @@ _EFFORTS: Final = (
 )
 """What models take, by how their names begin; the first that fits."""
 _UNKNOWN: Final = (*_USUAL, "xhigh")
-_NOT_REASONING: Final = re.compile(r"(?<![a-z0-9])(gpt-3|gpt-4|chatgpt-|gpt-5(\.\d+)?-chat)")
+_NOT_REASONING: Final = r"(?<![a-z0-9])(gpt-3|gpt-4|chatgpt-|gpt-5(\.\d+)?-chat)"
 BUDGETS: Final = ((4_096, "low"), (16_384, "medium"))
 """The effort for less than so many tokens of reasoning; for more it is `high`."""
 
@@ -56,24 +55,8 @@ class OpenAiResponsesModel(ServiceModel):
             key_source=access.key_source,
         )
 
-    @asynccontextmanager
-    async def stream(self, request: Request, /) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
-        async with aclosing(self._adapting(request)) as events:
-            yield events
-
-    async def _adapting(self, request: Request) -> AsyncGenerator[ModelEvent]:
-        """Asks again at once without what the service refuses, as far as a request can do without it."""
-        has_begun = False
-        while True:
-            try:
-                async with ServiceModel.stream(self, request) as events:
-                    async for event in events:
-                        has_begun = has_begun or not isinstance(event, Retrying)
-                        yield event
-                return
-            except ModelError as error:
-                if has_begun or error.kind != "request" or not self._bodies.leave_out(str(error)):
-                    raise
+    def adapt(self, trouble: Trouble) -> bool:
+        return trouble.kind == "request" and self._bodies.leave_out(trouble.said or str(trouble))
 
 
 def is_reasoning(model: str) -> bool:
@@ -82,7 +65,7 @@ def is_reasoning(model: str) -> bool:
     >>> is_reasoning("gpt-4o"), is_reasoning("gpt-6.1-sol"), is_reasoning("our-deployment")
     (False, True, True)
     """
-    return not _NOT_REASONING.search(model.lower())
+    return not re.search(_NOT_REASONING, model.lower())
 
 
 def choose_effort(model: str, request: Request) -> str:

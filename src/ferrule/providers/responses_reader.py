@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from ..core.calls import ServiceFields, ToolCall
@@ -22,13 +21,13 @@ from ..core.model import (
     Usage,
 )
 from .responses_wire import ITEM, MESSAGE
-from .service_errors import ServiceAddress, Trouble, cut, trouble_of_report, unreadable
+from .service_errors import ServiceAddress, Trouble, cut, empty, trouble_of_report, unreadable
 from .service_requests import DONE, parse_object
 from .sse import ServerSentEvent
 
 ENDS: Final = frozenset({"response.completed", "response.incomplete", "response.done"})
 FAILURES: Final = frozenset({"response.failed", "error"})
-_ABOUT_THE_REQUEST: Final = re.compile(
+_ABOUT_THE_REQUEST: Final = (
     r"(invalid|image|unsupported|empty_image|failed_to_download|context_length|string_above|missing|data_residency)_"
     r"|\w+_policy"
 )
@@ -37,17 +36,17 @@ _OF_A_CALL: Final = frozenset({"type", "call_id", "name", "arguments", "status"}
 _OF_A_MESSAGE: Final = frozenset({"type", "id", "role", "content", "status"})
 
 
-@dataclass(slots=True)
 class _Item:
     """An item of the answer as it is written."""
 
-    place: object
-    id: object
-    call_id: str = ""
-    name: str = ""
-    arguments: list[str] = field(default_factory=list[str])
-    has_words: bool = False
-    is_done: bool = False
+    def __init__(self, place: object, id: object) -> None:
+        self.place = place
+        self.id = id
+        self.call_id = ""
+        self.name = ""
+        self.arguments: list[str] = []
+        self.has_words = False
+        self.is_done = False
 
 
 class ResponsesReader:
@@ -59,6 +58,7 @@ class ResponsesReader:
         self._origin = origin
         self._items: list[_Item] = []
         self._calls = 0
+        self._has_text = False
         self._refused = False
         self._stopped: StopReason | None = None
         self.is_over = False
@@ -104,6 +104,8 @@ class ResponsesReader:
         """The service always says how a response ended, so any other end is a cut."""
         if self._stopped is None:
             raise cut(self._service)
+        if self._stopped == "end" and not self._has_text:
+            raise empty(self._service)
         yield Stopped(self._stopped)
 
     def _item(self, data: dict[str, Any]) -> _Item:
@@ -134,7 +136,7 @@ class ResponsesReader:
             yield CallDelta(call.call_id, call.name, piece)
 
     def _text(self, data: dict[str, Any]) -> Iterator[ModelEvent]:
-        self._item(data).has_words = True
+        self._item(data).has_words = self._has_text = True
         yield TextDelta(str(data["delta"]))
 
     def _refusal(self, data: dict[str, Any]) -> Iterator[ModelEvent]:
@@ -163,14 +165,17 @@ class ResponsesReader:
                 yield from self._end_call(begun, item)
             case "reasoning":
                 yield from self._end_reasoning(begun, item)
-            case _:
+            case str():
                 yield ThoughtReady(Thought("", extras=self._extras({ITEM: _without_null(item)})))
+            case _:
+                raise ValueError("an item without a type")
 
     def _end_message(self, begun: _Item, item: dict[str, Any]) -> Iterator[ModelEvent]:
         parts: list[dict[str, Any]] = item.get("content") or []
         self._refused = self._refused or any(part.get("type") == "refusal" for part in parts)
         words = "".join(str(part.get("text") or part.get("refusal") or "") for part in parts)
         if words and not begun.has_words:
+            self._has_text = True
             yield TextDelta(words)
         if (words or begun.has_words) and (own := _without_null(item, _OF_A_MESSAGE)):
             yield ThoughtReady(Thought("", extras=self._extras({MESSAGE: own})))
@@ -238,7 +243,7 @@ class ResponsesReader:
         said = cast(dict[str, Any], error)
         code = str(said.get("code") or "")
         kind = said.get("type") if said.get("type") != "error" else None
-        kind = kind or ("invalid_request_error" if _ABOUT_THE_REQUEST.match(code) else None)
+        kind = kind or ("invalid_request_error" if re.match(_ABOUT_THE_REQUEST, code) else None)
         return trouble_of_report(self._service, {"error": {**said, "type": kind, "code": code}})
 
 

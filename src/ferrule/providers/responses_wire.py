@@ -7,9 +7,9 @@ goes back encrypted, to the model that it came from, before the call or text it 
 from __future__ import annotations
 
 import re
+from binascii import crc32
 from collections.abc import Iterator, Mapping
-from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final, assert_never
+from typing import TYPE_CHECKING, Any, Final, assert_never, cast
 
 from ..core.call_ids import narrow_id
 from ..core.calls import ToolCall
@@ -117,9 +117,12 @@ def _fragments(origin: str) -> TurnFragments:
 
 
 def _cache_key(system: str, fragments: list[bytes]) -> str:
-    """The same for all requests of a conversation, also after it is resumed: they go to the machine with its cache."""
+    """The same for all requests of a conversation, also after it is resumed: they go to the machine with its cache.
+
+    Two conversations with one key would lose nothing, so a checksum is enough.
+    """
     first = next(filter(None, fragments), b"")
-    return sha256(encodable(system).encode() + b"\0" + first).hexdigest()[:32]
+    return f"ferrule-{crc32(encodable(system).encode()):08x}-{crc32(first):08x}"
 
 
 def _tool(spec: ToolSpec) -> dict[str, Any]:
@@ -200,10 +203,12 @@ def _answer(turn: AssistantTurn, origin: str) -> list[dict[str, Any]]:
 
 
 def _add_thought(items: list[dict[str, Any]], fields: Mapping[str, Any]) -> None:
-    if item := fields.get(ITEM):
-        items.append(dict(item))
-    if items and items[-1].get("role") == "assistant":
-        items[-1] |= fields.get(MESSAGE, {})
+    """A transcript may have been changed, so only what can be an item is one."""
+    item, own = fields.get(ITEM), fields.get(MESSAGE)
+    if isinstance(item, dict) and isinstance(cast(dict[str, Any], item).get("type"), str):
+        items.append({**cast(dict[str, Any], item)})
+    elif isinstance(own, dict) and items and items[-1].get("role") == "assistant":
+        items[-1] = {**cast(dict[str, Any], own), **items[-1]}
 
 
 def _call(call: ToolCall, origin: str) -> dict[str, Any]:
@@ -225,4 +230,5 @@ def _call_id(text: str) -> str:
     id = narrow_id(text)
     if len(id) <= MOST_ID:
         return id
-    return f"{id[:47]}_{sha256(encodable(text).encode()).hexdigest()[:16]}"
+    data = encodable(text).encode()
+    return f"{id[:47]}_{crc32(data):08x}{crc32(data[::-1]):08x}"

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import replace
 
-from ..core.model import ModelError, ModelEvent, ModelFacts, Request, Usage
+from ..core.model import ModelError, ModelEvent, ModelFacts, Request
 from ..host.http.http_client import HttpClient
 from .model_claims import FactSources, ModelClaim, limit_output, merge_claims, refuse_small_window
 from .request_fitting import RequestFitting, has_images, is_about_images
@@ -77,7 +77,7 @@ class ServiceModel:
             raise ModelError(words, "request")
         if self._knowledge is not None:
             self._knowledge.ask_beside(self._note_server)
-        async with aclosing(with_retries(lambda: self._ask_seeing(request), self._retries)) as events:
+        async with aclosing(with_retries(lambda: self._ask_adapting(request), self._retries)) as events:
             yield events
 
     def _note_server(self, claim: ModelClaim) -> None:
@@ -87,26 +87,40 @@ class ServiceModel:
         if learned is not None and claim.window is None:
             self.facts = replace(self.facts, window=learned.window, source="learned")
 
-    async def _ask_seeing(self, request: Request) -> AsyncGenerator[ModelEvent]:
-        """A service that refuses pictures is asked once more without, and not sent any from then on."""
+    async def _ask_adapting(self, request: Request) -> AsyncGenerator[ModelEvent]:
+        """A refusal that something can be done about is answered with another request, at once."""
+        has_begun = False
         while True:
-            has_begun = False
+            fitted = self._fitting.fit(request, self.facts)
             try:
-                async with aclosing(self._ask(self._body(self._fitting.fit(request, self.facts)))) as events:
+                async with aclosing(self._ask(self._body(fitted), self.reader_for(fitted))) as events:
                     async for event in events:
-                        has_begun = has_begun or not isinstance(event, Usage)
+                        has_begun = True
                         yield event
                 return
             except Trouble as trouble:
-                is_seen = self.facts.takes_images and has_images(request.history)
-                if has_begun or not is_seen or not is_about_images(trouble):
+                if has_begun or not (self._stop_showing(fitted, trouble) or self.adapt(trouble)):
                     raise
-            self.facts = replace(self.facts, takes_images=False)
 
-    def _ask(self, body: bytes) -> AsyncGenerator[ModelEvent]:
+    def _stop_showing(self, request: Request, trouble: Trouble) -> bool:
+        """A service that refuses pictures is not sent any from then on. Whether there were some."""
+        if not has_images(request.history) or not is_about_images(trouble):
+            return False
+        self.facts = replace(self.facts, takes_images=False)
+        return True
+
+    def reader_for(self, request: Request) -> MessageReader:
+        """What reads the answer to this request."""
+        return self._reader()
+
+    def adapt(self, trouble: Trouble) -> bool:
+        """Whether requests are different from now on, so that this refusal will not come again."""
+        return False
+
+    def _ask(self, body: bytes, reader: MessageReader) -> AsyncGenerator[ModelEvent]:
         if self._helper is not None:
             return self._ask_with(self._helper, body)
-        return ask_once(self._client, self._service, body, self._reader())
+        return ask_once(self._client, self._service, body, reader)
 
     async def _ask_with(self, helper: KeyCommand, body: bytes) -> AsyncGenerator[ModelEvent]:
         """A key that is refused may be an old one, so the helper is asked for another, once."""

@@ -13,15 +13,8 @@ from typing import Any, Final, TypeAlias, cast
 
 from ..core.json_repair import NotRepairable, read_value, repair_object
 from ..core.text_arguments import read_by_schema
-from ..core.values import plain_value
 from .pythonic_calls import read_python_calls
-
-
-@plain_value
-class TextCall:
-    name: str
-    arguments: Mapping[str, Any]
-
+from .written_text import TextCall
 
 Read: TypeAlias = tuple[list[TextCall], int]
 """Calls, and where they end."""
@@ -78,7 +71,7 @@ _PARAMETER: Final = re.compile(
     r"\s*<(?:\uff5cDSML\uff5c)?(?:antml:)?parameter(?:=|\s+name=)[\"']?([\w.-]+)[\"']?(?:\s+string=\"(\w+)\")?\s*>",
     re.IGNORECASE,
 )
-_AFTER_VALUE = r"(?=\s*(?:<(?:\uff5cDSML\uff5c)?(?:antml:)?parameter[=\s]|</(?:\uff5cDSML\uff5c)?(?:antml:)?(?:function|invoke)>|</|\Z))"
+_AFTER_VALUE = r"(?=\s*(?:<(?:\uff5cDSML\uff5c)?(?:antml:)?parameter[=\s]|</|\Z))"
 _VALUE_ENDS: Final = (
     re.compile(rf"</(?:\uff5cDSML\uff5c)?(?:antml:)?parameter>{_AFTER_VALUE}", re.IGNORECASE),
     re.compile(r"(?=<parameter[=\s]|</function>|</invoke>)", re.IGNORECASE),
@@ -347,7 +340,8 @@ class FormReader:
                 return None
             values[found[1]] = _inner(self._text[found.end() : end.start()])
             at = end.end()
-        return ([self._typed(name, values)], at) if self._is_complete(self._skip(at)) else None
+        is_ended = _END.match(self._text, at) or OPENERS.match(self._text, self._skip(at))
+        return ([self._typed(name, values)], at) if is_ended and self._is_complete(self._skip(at)) else None
 
     def _named(self, named: re.Match[str]) -> Read | None:
         """`<name>NAME</name><arguments>…</arguments>`"""
@@ -421,8 +415,14 @@ def _arguments(value: Any) -> dict[str, Any] | None:
 
 
 def _inner(text: str) -> str:
-    """Without the line break that templates put after the opening and before the closing tag."""
-    return text.removeprefix("\r\n").removeprefix("\n").removesuffix("\n").removesuffix("\r")
+    """Without the line breaks that templates put after the opening and before the closing tag.
+
+    Where only the last one is there, it belongs to a text of several lines.
+    """
+    if text[:1] in ("\n", "\r"):
+        text = text.removeprefix("\r").removeprefix("\n")
+        return text.removesuffix("\n").removesuffix("\r")
+    return text if "\n" in text.rstrip("\r\n") else text.rstrip("\r\n")
 
 
 def _json_or_text(text: str) -> Any:

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from ..core.values import plain_value
-from .text_call_forms import OPENERS, SECTIONS, FormReader, TextCall
+from .text_call_forms import OPENERS, SECTIONS, FormReader
+from .written_text import TextCall
 
 Piece: TypeAlias = str | TextCall
 
