@@ -19,6 +19,7 @@ from ..engine.transcript import Transcript, first_line
 from ..host.files.local_paths import LocalPaths
 from ..host.storage.transcript_files import ListedSession, TranscriptError, TranscriptFile, Transcripts, lines_of
 from ..instructions.git_facts import checked_out_branch
+from ..skills.turn_rules import KEY as SKILL_RULES
 from .build import open_session
 from .session_settings import SessionParts, Settings
 
@@ -101,6 +102,7 @@ def resume_session(
     session.turn = found.prompts
     session.started_by = "resume"
     session.state.found_tools = found.found_tools
+    found.values.pop(SKILL_RULES, None)  # a transcript allows and runs nothing, whoever wrote it
     session.state.values.update(found.values)
     now = os.path.realpath(workspace)
     has_moved = bool(found.workspace) and found.workspace != now

@@ -77,12 +77,6 @@ UNUSED: Final[Mapping[str, Callable[[str], object] | None]] = {
 }
 """Flags that are taken and change nothing here, with the type of their value."""
 
-NOT_YET: Final[Mapping[str, str]] = {
-    "plugin_dir_no_mcp": "--plugin-dir-no-mcp",
-    "disable_slash_commands": "--disable-slash-commands",
-}
-"""Flags that the session does not act on yet, by their attribute. Whoever uses one is always warned."""
-
 
 def make_prompt_parser() -> FlagParser:
     parser = FlagParser(
@@ -172,7 +166,7 @@ def _add_extensions(parser: argparse.ArgumentParser) -> None:
     add("--agents", metavar="JSON", help='more agents: {"NAME": {"description": "...", "prompt": "..."}}')
     add("--agent", metavar="NAME", help="the agent that the conversation is with")
     add("--plugin-dir", metavar="DIR", action="append", default=[], help="load this plugin; may be repeated")
-    add("--plugin-dir-no-mcp", metavar="DIR", action="append", default=[], help=argparse.SUPPRESS)
+    add("--plugin-dir-no-mcp", metavar="DIR", action="append", default=[], help="load it without its servers")
     add("--disable-slash-commands", action="store_true", help="without skills and commands")
     add("--bare", action="store_true", help="without hooks, instruction files and configured MCP servers")
 

@@ -82,7 +82,7 @@ _AS_IT_IS = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=
 _ESCAPED = json.JSONEncoder(separators=(",", ":"), default=_plain)
 
 
-# There
+# To JSON
 
 
 def user_fields(turn: UserTurn) -> dict[str, Any]:
@@ -175,7 +175,7 @@ def _extras(extras: ServiceFields | None) -> dict[str, Any]:
     return {"extras": {"origin": extras.origin, "fields": extras.fields}} if extras else {}
 
 
-# And back
+# From JSON
 
 
 def user_turn(entry: Mapping[str, Any]) -> UserTurn:

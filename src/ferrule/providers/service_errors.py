@@ -52,13 +52,11 @@ class Trouble(ModelError):
         status: int | None = None,
         said: str = "",
     ) -> None:
-        super().__init__(message, kind)
+        super().__init__(message, kind, status=status)
         self.passing = passing
         """Whether it may be temporary."""
         self.wait = wait
         """How many seconds the service asks to wait."""
-        self.status = status
-        """The HTTP status, if that is the error."""
         self.said = said
         """The service's own words, with the type and code it gave them."""
 
