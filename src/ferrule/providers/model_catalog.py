@@ -84,7 +84,8 @@ def _with_chosen_wire(
         return service, bare, environ
     if not name.startswith(f"{service}:"):  # otherwise somebody has chosen the service
         service = SERVICE_OF_WIRE.get(wire, service)
-    return service, bare, {**environ, WIRE_VARIABLE: wire} if service == "openai" else environ
+    is_format = SERVICE_OF_WIRE.get(wire) == service == "openai"
+    return service, bare, {**environ, WIRE_VARIABLE: wire} if is_format else environ
 
 
 def is_short(name: str) -> bool:
