@@ -392,15 +392,11 @@ class Headless:
 
     def _spending_by_model(self) -> dict[str, Spent]:
         facts = self._model.facts_by_name
-        spending = self._session.spending.by_model
         return {
             name: Spent(
-                facts=facts.get(name, ModelFacts()),
-                usage=total.usage,
-                usd=total.dollars,
-                is_estimate=total.is_estimate,
+                facts=facts.get(name, ModelFacts()), usage=one.usage, usd=one.dollars, is_estimate=one.is_estimate
             )
-            for name, total in spending.items()
+            for name, one in self._session.spending.by_model.items()
         }
 
     def _ending(self, heard: _Heard) -> tuple[Ending, tuple[str, ...]]:

@@ -412,8 +412,9 @@ def _model(layered: Layered) -> ModelChoice:
     keys = ("model", "smallModel", "apiKey", "customApiUrl", "apiKeyHelper")
     name, small, key, url, helper = (_value(layered, key) or "" for key in keys)
     claims = {key[1]: ModelClaim.from_json(one.value) for key, one in layered.values.items() if key[0] == "models"}
-    facts = FactSources(settings=claims)
-    return ModelChoice(name=name, small=small, api_key=key, api_url=url, key_helper=helper, facts=facts)
+    return ModelChoice(
+        name=name, small=small, api_key=key, api_url=url, key_helper=helper, facts=FactSources(settings=claims)
+    )
 
 
 def _fields(layered: Layered) -> dict[str, Any]:
