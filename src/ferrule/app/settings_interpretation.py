@@ -29,7 +29,6 @@ from ..permissions.modes import Mode
 from ..permissions.rules import Origin, Rule, RuleError, parse_rule
 from ..permissions.sandbox_policy import CannotEnforce, SandboxPolicy, allowed_reads, sandbox_of
 from ..providers.model_choice import ModelChoice
-from ..providers.model_claims import FactSources, ModelClaim
 from ..settings.definition_files import DefinitionFiles
 from ..settings.layers import BEHAVIORS, DIRECTORIES, MODE, Layered, merge_entries
 from ..settings.levels import Level, SettingsPath, Source, surroundings
@@ -266,7 +265,7 @@ def interpret_settings(layered: Current, workspace: str | None = None, mode: Mod
         result_keep=_KEEPS.get(_value(layered, "oversized_results", "truncation_strategy")),
         results_folder=_folder(layered),
         environment={name: one.value for name, one in layered.environment.items()},
-        model=_model(layered),
+        model=ModelChoice.from_settings({key: one.value for key, one in layered.values.items()}),
         output_style=_value(layered, "outputStyle") or "",
         approves_https=_approves_https(layered),
         names_domains=any(_value(layered, *key) for key in NAMED_DOMAINS),
@@ -406,25 +405,6 @@ def _approves_https(layered: Layered) -> bool:
     """The switch exists in two places. If both are used, both must agree."""
     said = [found.value for key in _HTTPS if (found := layered.value(*key))]
     return bool(said) and all(said)
-
-
-def _model(layered: Layered) -> ModelChoice:
-    keys = ("model", "smallModel", "apiKey", "customApiUrl", "apiKeyHelper")
-    name, small, key, url, helper = (_value(layered, key) or "" for key in keys)
-    claims = {key[1]: ModelClaim.from_json(one.value) for key, one in layered.values.items() if key[0] == "models"}
-    return ModelChoice(
-        name=name, small=small, api_key=key, api_url=url, key_helper=helper, facts=FactSources(settings=claims)
-    )
-
-
-def _fields(layered: Layered) -> dict[str, Any]:
-    found: dict[str, Any] = {name: value for key, name in _PLAIN.items() if (value := _value(layered, key)) is not None}
-    if (reminder := _value(layered, "readReminder")) is not None:
-        found["reminder"] = reminder or None
-    for key, name, kind in (("readReminderOffFor", "reminder_off_for", tuple), ("features", "features", frozenset)):
-        if items := layered.items(key):
-            found[name] = kind(item.value for item in items)
-    return found
 
 
 def _value(layered: Layered, *key: str) -> Any:

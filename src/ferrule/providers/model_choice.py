@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..core.values import named_value
 from .kept_facts import FILE_NAME
-from .model_claims import FactSources
+from .model_claims import FactSources, ModelClaim
 
 if TYPE_CHECKING:
     from .model_catalog import OpenedModel
@@ -44,6 +44,14 @@ class ModelChoice:
     """A command that prints the key."""
     facts: FactSources = field(default_factory=FactSources)
     """What settings and others say of models."""
+
+    @classmethod
+    def from_settings(cls, values: Mapping[tuple[str, ...], Any]) -> ModelChoice:
+        """By the keys of settings; what `models` says has the model's name as its second part."""
+        own = {"name": "model", "small": "smallModel", "api_key": "apiKey", "api_url": "customApiUrl"}
+        given = {field: values.get((key,)) or "" for field, key in own.items()}
+        claims = {key[1]: ModelClaim.from_json(said) for key, said in values.items() if key[0] == "models" and key[1:]}
+        return cls(**given, key_helper=values.get(("apiKeyHelper",)) or "", facts=FactSources(settings=claims))
 
     def keeping_facts_in(self, folder: Path) -> ModelChoice:
         """Servers are asked for facts of unknown models, and what they say is kept in this folder."""
