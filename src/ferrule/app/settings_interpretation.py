@@ -407,6 +407,16 @@ def _approves_https(layered: Layered) -> bool:
     return bool(said) and all(said)
 
 
+def _fields(layered: Layered) -> dict[str, Any]:
+    found: dict[str, Any] = {name: value for key, name in _PLAIN.items() if (value := _value(layered, key)) is not None}
+    if (reminder := _value(layered, "readReminder")) is not None:
+        found["reminder"] = reminder or None
+    for key, name, kind in (("readReminderOffFor", "reminder_off_for", tuple), ("features", "features", frozenset)):
+        if items := layered.items(key):
+            found[name] = kind(item.value for item in items)
+    return found
+
+
 def _value(layered: Layered, *key: str) -> Any:
     found = layered.value(*key)
     return found.value if found else None
