@@ -20,6 +20,7 @@ from ferrule.permissions.modes import Mode
 from ferrule.providers.accented_bodies import AccentedBodies
 from ferrule.providers.accents import CAUSES, PLAIN, Accent, accent_for, learn_accent
 from ferrule.providers.model_catalog import open_model
+from ferrule.providers.model_claims import FactSources, ModelClaim
 from ferrule.providers.openai_wire import OpenAiBodies
 from ferrule.providers.service_errors import Trouble
 from ferrule.testing import ModelServer, well_formed
@@ -35,7 +36,9 @@ TURNS = ({"thinking": "hm", "calls": [CALL, CALL]}, {"text": "Done."}, {"text": 
 @asynccontextmanager
 async def talking(service: LeanService, *turns: Mapping[str, Any]) -> AsyncGenerator[Conversation]:
     async with ModelServer.playing({"turns": list(turns)}, service=service) as server, HttpClient({}) as client:
-        yield Conversation(service, server, open_model(service.model, server.environ, client=client, retries=AT_ONCE))
+        seeing = FactSources(settings={service.model.partition(":")[2]: ModelClaim(window=128_000, images=True)})
+        model = open_model(service.model, server.environ, client=client, retries=AT_ONCE, sources=seeing)
+        yield Conversation(service, server, model)
 
 
 def reply(call: ToolCall) -> tuple[Block, ...]:
@@ -61,7 +64,7 @@ async def test_a_service_may_lack_several_things() -> None:
         assert await talk.say("go", reply=reply) == "Done."
 
     assert len(talk.server.refusals) == len(lacks) + 1
-    assert "cannot see pictures" in json.dumps(talk.server.bodies[-1])
+    assert "which this model cannot see]" in json.dumps(talk.server.bodies[-1])
 
 
 async def test_a_refusal_that_names_no_cause_is_told() -> None:

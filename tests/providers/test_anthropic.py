@@ -172,10 +172,6 @@ def test_reasoning_has_a_budget_that_the_service_takes(tokens: int | None, limit
     assert body(request).get("thinking") == sent
 
 
-def test_a_longer_answer_than_the_model_can_give_is_not_asked_for() -> None:
-    assert body(Request([UserTurn.saying("hi")], (), max_tokens=99_000))["max_tokens"] == 32_000
-
-
 def test_each_request_of_a_conversation_begins_with_the_one_before_it() -> None:
     bodies = AnthropicBodies("claude-x", most_output=32_000, thinking="budget")
     history, sent = long_history(), []

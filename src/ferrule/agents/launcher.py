@@ -112,9 +112,18 @@ class SharedSpending(Spending):
 
     of_session: Spending = field(default_factory=Spending)
 
-    def add(self, model: str, usage: Usage, facts: ModelFacts) -> None:
-        Spending.add(self, model, usage, facts)
-        self.of_session.add(model, usage, facts)
+    def add(self, model: str, usage: Usage, facts: ModelFacts, *, is_estimate: bool = False) -> None:
+        Spending.add(self, model, usage, facts, is_estimate=is_estimate)
+        self.of_session.add(model, usage, facts, is_estimate=is_estimate)
+
+    def reserve(self, agent: str, model: ModelProvider, usage: Usage) -> None:
+        self.of_session.reserve(agent, model, usage)
+
+    def release(self, agent: str) -> None:
+        self.of_session.release(agent)
+
+    def committed(self, agent: str) -> float:
+        return self.of_session.committed(agent)
 
     @property
     def dollars(self) -> float:

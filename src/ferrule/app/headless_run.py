@@ -395,8 +395,13 @@ class Headless:
         return subtract_usage(self._session.spending.usage, self._used_before)
 
     def _spending_by_model(self) -> dict[str, Spent]:
-        facts, spent = self._model.facts_by_name, self._session.spending.by_model.items()
-        return {name: Spent(facts=facts.get(name, ModelFacts()), usage=usage, usd=usd) for name, (usage, usd) in spent}
+        facts = self._model.facts_by_name
+        return {
+            name: Spent(
+                facts=facts.get(name, ModelFacts()), usage=one.usage, usd=one.dollars, is_estimate=one.is_estimate
+            )
+            for name, one in self._session.spending.by_model.items()
+        }
 
     def _ending(self, heard: _Heard) -> tuple[Ending, tuple[str, ...]]:
         limits = self._session.limits
@@ -406,7 +411,8 @@ class Headless:
             case TurnEnded("max_turns"):
                 return Ending.MAX_TURNS, (f"The turn limit was reached: {limits.max_turns}.",)
             case TurnEnded("max_budget"):
-                return Ending.MAX_BUDGET, (f"The budget of {limits.max_budget:g} dollars is spent.",)
+                by_size = ", by an estimate: usage was not reported" if self._session.spending.is_estimate else ""
+                return Ending.MAX_BUDGET, (f"The budget of {limits.max_budget:g} dollars is spent{by_size}.",)
             case None | TurnEnded("interrupted"):
                 return Ending.FAILED, ("Interrupted.",)
             case TurnEnded("error", error):

@@ -78,6 +78,7 @@ _USED: Final = frozenset(
         "mcpServers",
         "env",
         "model",
+        "models",
         "smallModel",
         "apiKey",
         "apiKeyHelper",
@@ -162,7 +163,7 @@ def load_session_settings(
         servers=servers,
         hooks=found.hooks,
         environment=found.environment,
-        model=found.model,
+        model=found.model.keeping_facts_in(base.state_folder),
         output_style=found.output_style or base.output_style,
         plugins=plugins,
         pre_approval=_pre_approval(base.pre_approval, found),
@@ -264,7 +265,7 @@ def interpret_settings(layered: Current, workspace: str | None = None, mode: Mod
         result_keep=_KEEPS.get(_value(layered, "oversized_results", "truncation_strategy")),
         results_folder=_folder(layered),
         environment={name: one.value for name, one in layered.environment.items()},
-        model=_model(layered),
+        model=ModelChoice.from_settings({key: one.value for key, one in layered.values.items()}),
         output_style=_value(layered, "outputStyle") or "",
         approves_https=_approves_https(layered),
         names_domains=any(_value(layered, *key) for key in NAMED_DOMAINS),
@@ -404,12 +405,6 @@ def _approves_https(layered: Layered) -> bool:
     """The switch exists in two places. If both are used, both must agree."""
     said = [found.value for key in _HTTPS if (found := layered.value(*key))]
     return bool(said) and all(said)
-
-
-def _model(layered: Layered) -> ModelChoice:
-    keys = ("model", "smallModel", "apiKey", "customApiUrl", "apiKeyHelper")
-    name, small, key, url, helper = (_value(layered, key) or "" for key in keys)
-    return ModelChoice(name=name, small=small, api_key=key, api_url=url, key_helper=helper)
 
 
 def _fields(layered: Layered) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from .prompt_flags import COMMANDS, make_prompt_parser
 from .session_flags import add_session_options
 from .standard_streams import check_stdout
 
-PRINTING = frozenset({"agents", "demo", "doctor", "explain", "sessions", "tools"})
+PRINTING = frozenset({"agents", "demo", "doctor", "explain", "models", "sessions", "tools"})
 """Commands whose only result is what they print."""
 UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 """Errors of a stdout that cannot be written to."""
@@ -256,6 +256,19 @@ def _agents() -> FlagParser:
     return agents
 
 
+def _models() -> FlagParser:
+    models = FlagParser(
+        "ferrule models",
+        usage="ferrule models [probe [NAME]] [options]",
+        description="List what is known of models, and from where. `probe` asks a model's server and keeps its answer.",
+    )
+    models.add_argument("action", metavar="probe", nargs="?", choices=("probe",), help="ask the server of a model")
+    models.add_argument("name", metavar="NAME", nargs="?", help="the model (default: the one that would be asked)")
+    models.add_argument("--json", action="store_true", help="as JSON")
+    add_session_options(models)
+    return models
+
+
 _MAKERS: Final[Mapping[str, Callable[[], FlagParser]]] = {
     "agents": _agents,
     "call": _call,
@@ -263,6 +276,7 @@ _MAKERS: Final[Mapping[str, Callable[[], FlagParser]]] = {
     "doctor": _doctor,
     "explain": _explain,
     "mcp": make_mcp_parser,
+    "models": _models,
     "serve": _serve,
     "sessions": _sessions,
     "tools": _tools,

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Protocol
 
 from ..core.content import encodable
-from ..core.events import Envelope, Retried, ToolFinished, ToolStarted
+from ..core.events import Envelope, Retried, ToolFinished, ToolStarted, Warned
 from ..core.ids import new_uuid
 from ..output.plain import summary
 from ..output.run_answer import Ending, RunAnswer, result_line
@@ -56,6 +56,8 @@ class TextPrinter:
         match envelope.event:
             case Retried(retrying):
                 say(f"{retrying.reason} Retrying in {retrying.seconds:.0f} s.")
+            case Warned(text):
+                say(text)
             case ToolStarted(_, view) if self._verbose:
                 say(summary(view))
             case ToolFinished(outcome) if self._verbose and outcome.is_error:
@@ -121,6 +123,8 @@ class JsonPrinter:
         self.watch_last(envelope, lines)
 
     def watch_last(self, envelope: Envelope, lines: Lines, /) -> None:
+        if isinstance(envelope.event, Warned):
+            say(envelope.event.text)
         if self._lines is not None:
             self._lines += lines()
 

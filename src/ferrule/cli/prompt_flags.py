@@ -27,6 +27,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "doctor": "check this machine for what Ferrule needs",
     "explain": "show what a call would do, and whether it is allowed",
     "mcp": "list, add, remove and test MCP servers",
+    "models": "list what is known of models, or ask a model's server",
     "serve": "offer the tools to MCP clients",
     "sessions": "list conversations that can be resumed",
     "tools": "list the tools",

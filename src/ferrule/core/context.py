@@ -60,6 +60,9 @@ class Facts:
     """Read-only, and as long as it was when the message began."""
     tools: tuple[ToolSpec, ...] = ()
     agents: tuple[str, ...] = ()
+    takes_images: bool = True
+    """Whether the model that reads the results can see pictures, and read documents as they are."""
+    takes_documents: bool = False
 
 
 class CallPort(Protocol):

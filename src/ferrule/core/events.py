@@ -211,6 +211,13 @@ class ValueChanged:
 
 
 @plain_value
+class Warned:
+    """Something that a person should change. The session continues."""
+
+    text: str
+
+
+@plain_value
 class Missed:
     """This subscriber was too slow; `count` events were lost at this place."""
 
@@ -242,6 +249,7 @@ Event: TypeAlias = (
     | PrefixMoved
     | Compacted
     | ValueChanged
+    | Warned
     | Missed
 )
 

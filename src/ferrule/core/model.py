@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
 from .calls import ServiceFields, ToolCall
 from .content import Block, Text
@@ -137,6 +137,13 @@ class Usage:
     output_tokens: int = 0
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
+    cache_hour_tokens: int = 0
+    """Those of `cache_write_tokens` that are kept for an hour, which costs more."""
+
+    @property
+    def prompt_tokens(self) -> int:
+        """All that the model has read."""
+        return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens
 
 
 @plain_value
@@ -163,6 +170,19 @@ class Stopped:
 ModelEvent: TypeAlias = TextDelta | ThoughtDelta | ThoughtReady | CallDelta | CallReady | Usage | Retrying | Stopped
 
 
+FactSource: TypeAlias = Literal["default", "table", "server", "learned", "settings"]
+"""Where a fact comes from; a later one replaces an earlier one."""
+
+
+@plain_value
+class LongPrices:
+    """What a request costs that is longer than `above` tokens: all of it, as a multiple of the usual prices."""
+
+    above: int
+    input_factor: float = 2.0
+    output_factor: float = 1.5
+
+
 @named_value
 class ModelFacts:
     """What is known of a model. Prices are dollars for a million tokens, and `None` if unknown."""
@@ -175,6 +195,17 @@ class ModelFacts:
     output_price: float | None = None
     cache_read_price: float | None = None
     cache_write_price: float | None = None
+    long_prices: LongPrices | None = None
+    reads_tools: bool = True
+    reads_system: bool = True
+    effort: Effort | None = None
+    """Asked for where a request names none."""
+    wire: str = ""
+    """The API's format that somebody chose for it."""
+    states_output: bool = False
+    """Whether every request names the longest answer, also where the format could leave that to the service."""
+    source: FactSource = "default"
+    """Where the window comes from."""
 
 
 class ModelProvider(Protocol):
@@ -187,6 +218,15 @@ class ModelProvider(Protocol):
     def facts(self) -> ModelFacts: ...
 
     def stream(self, request: Request, /) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]: ...
+
+
+@runtime_checkable
+class LearnsWindow(Protocol):
+    """A provider whose facts can be corrected while it is used."""
+
+    def learn_window(self, window: int, /) -> None:
+        """The service was found to read no more than this many tokens."""
+        ...
 
 
 FailureKind: TypeAlias = Literal[

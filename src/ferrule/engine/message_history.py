@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import TypeAlias
 
 from ..core.call_ids import CallIds
-from ..core.content import Text
+from ..core.content import Block, Text
 from ..core.model import AssistantTurn, ResultTurn, Turn, UserTurn
 from ..core.ports import Note
 from .transcript import Transcript
@@ -18,6 +19,8 @@ _NOTE = re.compile(
     re.DOTALL,
 )
 """What a turn of the user has besides the user's own words."""
+Prompt: TypeAlias = str | tuple[Block, ...] | UserTurn
+
 GO_ON = "Your last message was cut off. Continue from where it ends, and do not repeat it."
 
 CUT_ANSWER = Note(
@@ -25,6 +28,16 @@ CUT_ANSWER = Note(
     "Your message reached the length limit. Continue exactly where it ends, in the middle of a sentence if need be: "
     "both parts are joined for whoever reads them. Repeat nothing and do not comment on the cut.",
 )
+
+
+def turn_of(prompt: Prompt) -> UserTurn:
+    match prompt:
+        case str():
+            return UserTurn.saying(prompt)
+        case UserTurn():
+            return prompt
+        case _:
+            return UserTurn(prompt)
 
 
 class MessageHistory:

@@ -8,39 +8,39 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Literal, Self, TypeAlias
+from typing import Literal, Self
 
 from ..core.calls import ToolCall, ToolOutcome
-from ..core.content import Block, Text, plain_text
+from ..core.content import Text, plain_text
 from ..core.context import Facts, Prefix
-from ..core.events import Event, PrefixMoved, TurnEnded, TurnStarted
-from ..core.model import AssistantTurn, Effort, ModelError, ModelProvider, Request, StopReason, Turn, Usage, UserTurn
+from ..core.events import Event, PrefixMoved, TurnEnded, TurnStarted, Warned
+from ..core.model import (
+    AssistantTurn,
+    Effort,
+    ModelError,
+    ModelFacts,
+    ModelProvider,
+    Request,
+    StopReason,
+    Turn,
+    Usage,
+    UserTurn,
+)
 from ..core.ports import Note, NoteSource, TurnHooks, TurnWords
 from ..core.state import SessionState
+from .accounting import Accounting
 from .bus import Bus, Subscription
 from .compaction import Compaction, adopt, compact, make_room
 from .error_outcomes import end
 from .executor import Executor
 from .gate import Gate, Ticket
 from .loop import run_turn
-from .message_history import MessageHistory, last_answer
+from .message_history import MessageHistory, Prompt, last_answer, turn_of
 from .pipeline import Pipeline
 from .pool import Registry, ToolPool
 from .shortening import without_turns
 from .spending import NOTHING, Spending, TurnLimits
 from .transcript import Transcript
-
-Prompt: TypeAlias = str | tuple[Block, ...] | UserTurn
-
-
-def turn_of(prompt: Prompt) -> UserTurn:
-    match prompt:
-        case str():
-            return UserTurn.saying(prompt)
-        case UserTurn():
-            return prompt
-        case _:
-            return UserTurn(prompt)
 
 
 class Asking:
@@ -102,6 +102,7 @@ class Session:
     is_planning: Callable[[], bool] = bool
     limits: TurnLimits = field(default_factory=TurnLimits)
     spending: Spending = field(default_factory=Spending)
+    accounting: Accounting = field(default_factory=Accounting)
     note_sources: tuple[NoteSource, ...] = ()
     opening: tuple[Callable[[], None], ...] = ()
     """What starts in the background when somebody begins to work in the session."""
@@ -250,6 +251,7 @@ class Session:
                 if self.transcript:
                     await self.transcript.end_turn(ended.reason, ended.error)
             finally:  # the wait for the disk may be cancelled
+                self.spending.release(self.agent)
                 self.emit(ended)
         return ended
 
@@ -289,13 +291,14 @@ class Session:
 
     def _current_facts(self, pool: ToolPool) -> Facts:
         """Made anew only when one of them has changed."""
-        known = self._facts
+        known, model = self._facts, self.provider.facts if self.provider else ModelFacts()
         if (
             known is not None
             and known.turn == self.turn
             and known.tools is pool.specs
             and len(known.conversation) == len(self.history)
             and known.added_directories is self.state.added_directories
+            and (known.takes_images, known.takes_documents) == (model.takes_images, model.takes_documents)
         ):
             return known
         self._facts = Facts(
@@ -309,6 +312,8 @@ class Session:
             conversation=Prefix(self.history),
             tools=pool.specs,
             agents=self.agents,
+            takes_images=model.takes_images,
+            takes_documents=model.takes_documents,
         )
         return self._facts
 
@@ -318,7 +323,11 @@ class Session:
         self.pipeline.emit(event)
 
     def end_if_due(self, model: ModelProvider, messages: int) -> TurnEnded | None:
-        return self.limits.end_if_reached(messages, self.spending, model)
+        ended = self.limits.end_if_reached(messages, self.spending, model, self.agent)
+        if ended is None and self.limits.max_budget is not None:
+            tokens = self.compaction.meter.measure(self._request())
+            self.accounting.set_aside(self.spending, self.agent, model, tokens)
+        return ended
 
     def is_stopped(self) -> bool:
         return self.state.stopped
@@ -375,7 +384,11 @@ class Session:
     def record_message(
         self, model: ModelProvider, turn: AssistantTurn | None, stopped: StopReason, usage: Usage
     ) -> None:
-        self._add_spending(model, usage)
+        request = self._last_request or self._request()
+        tokens = self.compaction.meter.measure(request)
+        self.accounting.settle(self.spending, self.agent, model, turn, usage, prompt_tokens=tokens)
+        if warning := self.accounting.learn_from(request, usage, model):
+            self.emit(Warned(warning))
         self.compaction.note_usage(usage, len(self.history), model, stays=turn is not None)
         if self.transcript is None:
             return
@@ -388,10 +401,6 @@ class Session:
         if self.transcript:
             self.transcript.state(self.state)
 
-    def _add_spending(self, model: ModelProvider, usage: Usage) -> None:
-        if usage != NOTHING:
-            self.spending.add(model.name, usage, model.facts)
-
     async def make_room(self, model: ModelProvider, refused: ModelError | None = None) -> bool:
         return await make_room(self, model, refused)
 
@@ -401,9 +410,10 @@ class Session:
 
     def add_side_spending(self, model: ModelProvider, usage: Usage) -> None:
         """For a message that is not part of the conversation."""
-        self._add_spending(model, usage)
-        if self.transcript and usage != NOTHING:
-            self.transcript.note_usage(model.name, usage)
+        if usage != NOTHING:
+            self.spending.add(model.name, usage, model.facts)
+            if self.transcript:
+                self.transcript.note_usage(model.name, usage)
 
 
 def _what_moved(last: Request, request: Request) -> Literal["tool_found", "tools_changed", "system_changed"]:

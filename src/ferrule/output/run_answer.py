@@ -34,6 +34,8 @@ class Spent:
     facts: ModelFacts
     usage: Usage
     usd: float | None
+    is_estimate: bool = False
+    """Whether the service left out the usage of some messages: their cost is that of their sizes."""
 
 
 @plain_value
@@ -138,6 +140,7 @@ def _model_usage(spent: Spent) -> dict[str, Any]:
         "costUSD": _dollars(spent.usd),
         "contextWindow": spent.facts.window,
         "maxOutputTokens": spent.facts.most_output,
+        **({"isEstimate": True} if spent.is_estimate else {}),
     }
 
 

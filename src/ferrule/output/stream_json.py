@@ -43,6 +43,7 @@ from ..core.events import (
     TurnStarted,
     UsageReported,
     ValueChanged,
+    Warned,
 )
 from ..core.ids import new_uuid
 from ..core.model import Retrying, StopReason, Thought, Usage
@@ -113,6 +114,7 @@ _Beside: TypeAlias = (
     NoteAdded
     | Retried
     | Compacted
+    | Warned
     | Missed
     | TurnStarted
     | AgentStarted
@@ -216,6 +218,8 @@ class StreamJson:
                 outcome = "error" if decision == "failed" else "success"
                 said = {"outcome": outcome, "decision": decision, "output": message, "stdout": "", "stderr": ""}
                 yield self.line("system", subtype="hook_response", **known, **said)
+            case Warned(text):
+                yield self.line("system", subtype="warning", message=text)
             case Missed(count):
                 yield self.line("system", subtype="events_missed", count=count)
             case TurnStarted() | AgentStarted() | ToolStarted() | ToolProgressed() | PermissionDecided():

@@ -55,7 +55,7 @@ class AnthropicBodies:
         self._tools = ToolFragments(_tool)
 
     def body(self, request: Request) -> bytes:
-        limit = min(request.max_tokens or self._most_output, self._most_output)
+        limit = request.max_tokens or self._most_output
         head: dict[str, Any] = {**self._opening, "max_tokens": limit}
         if thinking := self._thinking_for(request, limit):
             head["thinking"] = thinking
@@ -236,6 +236,7 @@ class AnthropicReader:
             _count(new.get("output_tokens"), old.output_tokens),
             _count(new.get("cache_read_input_tokens"), old.cache_read_tokens),
             _count(new.get("cache_creation_input_tokens"), old.cache_write_tokens),
+            _count(_hour_tokens(new), old.cache_hour_tokens),
         )
         return self._usage
 
@@ -331,6 +332,12 @@ def _text(value: Any) -> str:
     if value is not None and not isinstance(value, str):
         raise TypeError(f"{type(value).__name__} instead of a string")
     return value or ""
+
+
+def _hour_tokens(usage: dict[str, Any]) -> Any:
+    """Of what was written to the cache, that which is kept for an hour."""
+    written = usage.get("cache_creation")
+    return cast(dict[str, Any], written).get("ephemeral_1h_input_tokens") if isinstance(written, dict) else None
 
 
 def _count(value: Any, default: int) -> int:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from ..core.model import ModelEvent, ModelFacts, ModelProvider, Request, Stopped
+from ..core.model import LearnsWindow, ModelEvent, ModelFacts, ModelProvider, Request, Stopped
 
 if TYPE_CHECKING:
+    from .model_claims import FactSources
     from .service_model import ServiceModel
 
 
@@ -41,6 +42,10 @@ class AskedModel:
     def key_source(self) -> str:
         """Where its key comes from, for a person."""
         return getattr(self.model, "key_source", "none")
+
+    def learn_window(self, window: int, /) -> None:
+        if isinstance(self.model, LearnsWindow):
+            self.model.learn_window(window)
 
     async def close(self) -> None:
         """Closes the connections of a model that has any."""
@@ -89,6 +94,13 @@ class PlanningModel:
     @property
     def facts(self) -> ModelFacts:
         return self._asked.facts
+
+    def use_sources(self, service: str, sources: FactSources, environ: Mapping[str, str]) -> None:
+        for model in (self._planner, self._worker):
+            model.use_sources(service, sources, environ)
+
+    def learn_window(self, window: int, /) -> None:
+        self._asked.learn_window(window)
 
     async def close(self) -> None:
         await self._planner.close()

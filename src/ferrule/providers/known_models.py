@@ -1,7 +1,7 @@
 """Known facts about models: context window, longest answer, prices in dollars per million tokens.
 
 A row applies to its name, also with a date suffix. If prices rise with the length
-of the request, the lowest are listed.
+of the request, the lowest are listed, and `LONG_PRICES` says where they rise.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Literal, TypeAlias
 
-from ..core.model import ModelFacts
+from ..core.model import LongPrices, ModelFacts
 from ..core.values import plain_value
 
 Thinking: TypeAlias = Literal["budget", "adaptive"]
@@ -93,6 +93,16 @@ OPENAI = (
     Known("gpt-6.1-terra", 1_050 * K, 128 * K, 1, 5, 0.05, 1.25),
 )
 
+_SONNET_4 = LongPrices(200 * K)
+_GPT = LongPrices(272 * K)
+LONG_PRICES = {
+    "claude-sonnet-4": _SONNET_4,
+    "claude-sonnet-4-0": _SONNET_4,
+    "claude-sonnet-4-5": _SONNET_4,
+    **{row.name: _GPT for row in OPENAI if row.name >= "gpt-5.4" and row.window >= M},
+}
+"""By name. Those of OpenAI are its rule for all recent models with a window of a million tokens."""
+
 UNKNOWN_CLAUDE = ModelFacts(window=200 * K, most_output=32 * K, takes_documents=True)
 UNKNOWN = ModelFacts(window=128 * K, most_output=16 * K, takes_images=False)
 """Small enough for most, so that a conversation is shortened before the service refuses it; images only if they
@@ -109,6 +119,11 @@ def anthropic_facts(model: str) -> tuple[ModelFacts, Thinking]:
 def openai_facts(model: str) -> ModelFacts:
     known = _find_known(model, OPENAI)
     return _facts(known, takes_documents=False) if known else UNKNOWN
+
+
+def known_facts() -> dict[str, ModelFacts]:
+    """The whole table, by name."""
+    return {row.name: _facts(row, takes_documents=rows is ANTHROPIC) for rows in (ANTHROPIC, OPENAI) for row in rows}
 
 
 def _find_known(model: str, rows: tuple[Known, ...]) -> Known | None:
@@ -130,6 +145,8 @@ def _facts(known: Known, *, takes_documents: bool) -> ModelFacts:
         output_price=known.output_price,
         cache_read_price=known.cache_read_price,
         cache_write_price=known.cache_write_price,
+        long_prices=LONG_PRICES.get(known.name),
+        source="table",
     )
 
 

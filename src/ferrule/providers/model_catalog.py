@@ -14,10 +14,12 @@ from ..host.http.urls import BadUrl
 from .claude_choice import LONG_SUFFIX, PLANNING, ClaudeChoice, choose_claude, is_short
 from .known_models import openai_facts
 from .model_choice import OPENAI_VARIABLES
+from .model_claims import FactSources
 from .service_access import KeyCommand, anthropic_keys, cloud_of, own_headers
 
 if TYPE_CHECKING:
     from ..host.http.http_client import HttpClient
+    from .asked_model import PlanningModel
     from .retry import Retries
     from .service_model import ServiceModel
 
@@ -25,6 +27,9 @@ DEFAULT_OPENAI = "gpt-6.1-sol"
 SCRIPTED = "scripted:"
 SERVICES = ("anthropic", "openai", "gemini", "bedrock", "vertex", "scripted")
 URL_VARIABLES = {"bedrock": "ANTHROPIC_BEDROCK_BASE_URL", "vertex": "ANTHROPIC_VERTEX_BASE_URL"}
+SERVICE_OF_WIRE = {"messages": "anthropic", "chat": "openai", "responses": "openai", "gemini": "gemini"}
+"""The service that a format belongs to, for a model whose settings choose one."""
+WIRE_VARIABLE = "FERRULE_OPENAI_API"
 
 
 class OpenedModel(ModelProvider, Protocol):
@@ -39,12 +44,14 @@ def open_model(
     *,
     client: HttpClient | None = None,
     retries: Retries | None = None,
+    sources: FactSources | None = None,
 ) -> OpenedModel:
     """`SERVICE:NAME`, `scripted:FILE`, or a bare name; empty for the default of a service with a key.
 
-    Raises `ModelError`, which says what to set.
+    Raises `ModelError`, which says what to set. Without `sources` only the table is used, and no server is asked.
     """
-    service, bare = _service_and_name(name or "", environ)
+    sources = sources or FactSources()
+    service, bare, environ = _with_chosen_wire(*_service_and_name(name or "", environ), name or "", environ, sources)
     if service == "scripted":
         return _open_scripted(bare)
     from ..host.http.http_client import HttpClient
@@ -52,12 +59,29 @@ def open_model(
     client = client or HttpClient(environ)
     opened = {"openai": _openai, "gemini": _gemini}.get(service)
     try:
-        if opened is not None:
-            return opened(bare, environ, client, retries)
-        return _claude(service, bare, environ, client, retries)
+        model = (
+            opened(bare, environ, client, retries)
+            if opened is not None
+            else _claude(service, bare, environ, client, retries)
+        )
+        model.use_sources(service, sources, environ)
+        return model
     except BadUrl as error:
         variable = URL_VARIABLES.get(service, f"{service.upper()}_BASE_URL")
         raise ModelError(f"{variable} is not a usable URL: it {error}. Correct it, or unset it.", "request") from None
+
+
+def _with_chosen_wire(
+    service: str, bare: str, name: str, environ: Mapping[str, str], sources: FactSources
+) -> tuple[str, str, Mapping[str, str]]:
+    """Where settings choose a format for the model, its service and the environment that say so."""
+    wire = sources.chosen(service, bare).wire or ""
+    if service == "scripted" or not wire:
+        return service, bare, environ
+    if not name.startswith(f"{service}:"):  # otherwise somebody has chosen the service
+        service = SERVICE_OF_WIRE.get(wire, service)
+    is_format = SERVICE_OF_WIRE.get(wire) == service == "openai"
+    return service, bare, {**environ, WIRE_VARIABLE: wire} if is_format else environ
 
 
 def speaks_anthropic(environ: Mapping[str, str]) -> bool:
@@ -98,7 +122,7 @@ def _service_and_name(name: str, environ: Mapping[str, str]) -> tuple[str, str]:
 
 def _claude(
     service: str, model: str, environ: Mapping[str, str], client: HttpClient, retries: Retries | None
-) -> OpenedModel:
+) -> ServiceModel | PlanningModel:
     def open_one(name: str) -> ServiceModel:
         choice = choose_claude(name, environ)
         if service == "bedrock":
@@ -151,7 +175,7 @@ def _gemini(model: str, environ: Mapping[str, str], client: HttpClient, retries:
     return opened
 
 
-def _openai(model: str, environ: Mapping[str, str], client: HttpClient, retries: Retries | None) -> OpenedModel:
+def _openai(model: str, environ: Mapping[str, str], client: HttpClient, retries: Retries | None) -> ServiceModel:
     from .openai_address import find_openai
 
     model = model or DEFAULT_OPENAI

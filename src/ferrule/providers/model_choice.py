@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from dataclasses import field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from ..core.values import named_value
+from .kept_facts import FILE_NAME
+from .model_claims import FactSources, ModelClaim
 
 if TYPE_CHECKING:
     from .model_catalog import OpenedModel
@@ -17,7 +21,7 @@ def choose_model(name: str | None, environ: Mapping[str, str], choice: ModelChoi
 
     choice = choice or ModelChoice()
     named = choice.choose_name(name, environ)
-    return open_model(named, choice.reaching(named, environ))
+    return open_model(named, choice.reaching(named, environ), sources=choice.facts)
 
 
 MODEL_VARIABLES: Final = ("FERRULE_MODEL", "ANTHROPIC_MODEL")
@@ -38,6 +42,20 @@ class ModelChoice:
     api_url: str = ""
     key_helper: str = ""
     """A command that prints the key."""
+    facts: FactSources = field(default_factory=FactSources)
+    """What settings and others say of models."""
+
+    @classmethod
+    def from_settings(cls, values: Mapping[tuple[str, ...], Any]) -> ModelChoice:
+        """By the keys of settings; what `models` says has the model's name as its second part."""
+        own = {"name": "model", "small": "smallModel", "api_key": "apiKey", "api_url": "customApiUrl"}
+        given = {field: values.get((key,)) or "" for field, key in own.items()}
+        claims = {key[1]: ModelClaim.from_json(said) for key, said in values.items() if key[0] == "models" and key[1:]}
+        return cls(**given, key_helper=values.get(("apiKeyHelper",)) or "", facts=FactSources(settings=claims))
+
+    def keeping_facts_in(self, folder: Path) -> ModelChoice:
+        """Servers are asked for facts of unknown models, and what they say is kept in this folder."""
+        return replace(self, facts=replace(self.facts, file=folder / FILE_NAME))
 
     def choose_name(self, given: str | None, environ: Mapping[str, str]) -> str | None:
         """The given name, then the environment, then the settings; `None` for the default of a service with a key."""

@@ -23,7 +23,7 @@ from ..core.state import ModeChanged
 from ..core.values import named_value
 from ..core.verdicts import Behavior
 from ..engine.session import Session
-from ..engine.spending import TurnLimits
+from ..engine.spending import NO_PRICE, TurnLimits
 from ..mcp.server_context import ServerTrouble
 from ..permissions.live_rules import Policy
 from ..permissions.modes import Mode
@@ -174,7 +174,7 @@ def _open(options: Options, mirror: Mirror | None, words: OpeningWords) -> Opene
     models = _models(options, settings)
     model = models.leading()
     if options.max_budget_usd is not None and model.facts.input_price is None:
-        raise CannotOpen(f"The price of {model.name} is unknown, so a budget cannot be enforced. Leave the budget out.")
+        raise CannotOpen(NO_PRICE.format(model.name))
     rules = AddedRules(settings.policy_source())
     rules.add(denied)
     settings = replace(settings, reload=rules, servers=(*settings.servers, *_in_process(options)))

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
-from ..core.model import FailureKind, ModelError, ModelEvent, ModelFacts, ModelProvider, Request, Retrying
+from ..core.model import FailureKind, LearnsWindow, ModelError, ModelEvent, ModelFacts, ModelProvider, Request, Retrying
 from ..providers.claude_choice import is_short
 from ..providers.model_catalog import OpenedModel, service_of, speaks_anthropic
 from ..providers.model_choice import ModelChoice, choose_model
@@ -37,6 +37,10 @@ class FallbackModel:
     @property
     def facts(self) -> ModelFacts:
         return self._asked.facts
+
+    def learn_window(self, window: int, /) -> None:
+        if isinstance(self._asked, LearnsWindow):
+            self._asked.learn_window(window)
 
     @asynccontextmanager
     async def stream(self, request: Request, /) -> AsyncGenerator[AsyncIterator[ModelEvent]]:

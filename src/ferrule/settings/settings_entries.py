@@ -25,6 +25,7 @@ _WALKED: Final = frozenset(
         ("env",),
         ("extraKnownMarketplaces",),
         ("mcpServers",),
+        ("models",),
         ("oversized_results",),
         ("permissions",),
         ("permissions", "pre_approval"),

@@ -175,6 +175,25 @@ Models: TypeAlias = Annotated[
 ]
 
 
+Count: TypeAlias = Annotated[int, Field(ge=1)]
+Price: TypeAlias = Annotated[float, Field(ge=0)]
+
+
+class ModelEntry(ClosedObject):
+    """What is known of a model. Prices are dollars for a million tokens."""
+
+    window: Given[Count] = None
+    output: Given[Count] = None
+    images: Given[bool] = None
+    documents: Given[bool] = None
+    input_price: Given[Price] = Field(default=None, alias="input_price")
+    output_price: Given[Price] = Field(default=None, alias="output_price")
+    cache_read_price: Given[Price] = Field(default=None, alias="cache_read_price")
+    cache_write_price: Given[Price] = Field(default=None, alias="cache_write_price")
+    effort: Given[Literal["low", "medium", "high", "xhigh", "max"]] = None
+    wire: Given[Literal["messages", "chat", "responses"]] = None
+
+
 class SettingsFile(OpenObject):
     """A settings.json or settings.local.json."""
 
@@ -211,6 +230,9 @@ class SettingsFile(OpenObject):
     model: Given[str] = None
     small_model: Given[str] = Field(
         default=None, description="For small questions: about a web page, or about a call in auto mode."
+    )
+    models: Given[Mapping[str, ModelEntry]] = Field(
+        default=None, description="Facts of models by their names, where they are not known or not right."
     )
     available_models: Given[Items[str]] = None
     fallback_model: Given[Models] = None

@@ -73,6 +73,7 @@ KEYS: Final[Mapping[str, Narrowing]] = {
     "httpHookAllowedEnvVars": WAITS,
     "mcpServers": WAITS,
     "model": WAITS,
+    "models": WAITS,
     "otelHeadersHelper": WAITS,
     "outputStyle": WAITS,
     "oversized_results.max_chars": WAITS,

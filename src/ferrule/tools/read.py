@@ -65,16 +65,20 @@ class Read(BuiltinTool[ReadInput, ReadOutput]):
         *,
         parts_folder: Path | None = None,
         token_budget: int = TOKENS,
-        documents: bool = False,
+        documents: bool | None = None,
         reminder: str | None = REMINDER,
         reminder_off_for: Collection[str] = (),
     ) -> None:
-        """`documents` where the model takes PDF documents as they are; `reminder_off_for` names models."""
+        """`documents` says whether PDF documents are given as they are, `None` if that depends on the model.
+
+        `reminder_off_for` names models.
+        """
         if token_budget < LEAST_TOKENS:
             raise ValueError(f"A page of {token_budget} tokens is too small. Give it {LEAST_TOKENS:,} or more.")
         room = min(4 * token_budget, PAGE_CHARS)
         self._ledgers = ledgers or Ledgers()
-        self._reader = FileReader(room=room, documents=documents, parts_folder=parts_folder)
+        self._reader = FileReader(room=room, parts_folder=parts_folder)
+        self._documents = documents
         self._reminder = reminder or ""
         self._reminder_off_for = frozenset(reminder_off_for)
 
@@ -120,6 +124,8 @@ class Read(BuiltinTool[ReadInput, ReadOutput]):
             limit=input.limit,
             pages=None if input.pages is None else parse_pages(input.pages),
             interrupted=lambda: ctx.cancelled,
+            as_document=ctx.facts.takes_documents if self._documents is None else self._documents,
+            sees=ctx.facts.takes_images,
             reminder="" if ctx.facts.model in self._reminder_off_for else self._reminder,
         )
 
@@ -127,6 +133,9 @@ class Read(BuiltinTool[ReadInput, ReadOutput]):
         match output:
             case TextRead():
                 blocks = [Text(_number_lines(output))]
+            case ImageRead(is_seen=False):
+                size = f"{output.original_width}x{output.original_height}"
+                blocks = [Text(f"[{output.path}: an image of {size} pixels, which this model cannot see]")]
             case ImageRead():
                 blocks = [*_size(output), Image(output.media_type, output.data)]
             case NotebookRead():

@@ -202,8 +202,10 @@ def _spending(session: Session) -> str:
     if not rows:
         return "Nothing has been spent: no model was asked since the session was opened."
     lines: list[str] = []
-    for name, (usage, dollars) in rows.items():
-        cost = "price unknown" if dollars is None else f"${dollars:.4f}"
+    for name, total in rows.items():
+        usage = total.usage
+        cost = "price unknown" if total.dollars is None else f"${total.dollars:.4f}"
+        cost += ", estimated from sizes" if total.is_estimate else ""
         cached = f", {usage.cache_read_tokens:,} from the cache, {usage.cache_write_tokens:,} to it"
         lines.append(f"- {name}: {cost} ({usage.input_tokens:,} tokens in, {usage.output_tokens:,} out{cached})")
     return "\n".join((f"Total cost: ${session.spending.dollars:.4f}", *lines))

@@ -38,6 +38,8 @@ class ImageRead:
     height: int
     preview: str
     """For people: a small PNG as base64."""
+    is_seen: bool = True
+    """Whether the model can see it; otherwise it is told what there is."""
 
 
 @plain_value

@@ -39,6 +39,10 @@ class ReadRequest:
     pages: PageRange | None = None
     reminder: str = ""
     interrupted: Callable[[], bool] = bool
+    as_document: bool = False
+    """Whether the reader takes PDF documents as they are."""
+    sees: bool = True
+    """Whether the reader can see pictures."""
 
 
 @plain_value
@@ -57,10 +61,9 @@ class NotPaged(Exception):
 
 
 class FileReader:
-    def __init__(self, *, room: int, documents: bool = False, parts_folder: Path | None = None) -> None:
+    def __init__(self, *, room: int, parts_folder: Path | None = None) -> None:
         """`room` is that of a page, in quarters of a token. Without a folder, parts go to a temporary one."""
         self._room = room
-        self._documents = documents
         self._parts_folder = parts_folder
 
     def take(self, asked: ReadRequest, *, at_once: bool) -> Taken | None:
@@ -133,7 +136,7 @@ class FileReader:
 
     def _pdf(self, asked: ReadRequest, file: OpenFile) -> Taken:
         data = file.content(MOST_MEDIA)
-        pdf = read_pdf(data, asked.pages, as_document=self._documents, interrupted=asked.interrupted)
+        pdf = read_pdf(data, asked.pages, as_document=asked.as_document, interrupted=asked.interrupted)
         identity = FileIdentity.of(file.real_path, file.status, data)
         form = f"pages {asked.pages}"
         sheets = _fitting(pdf.sheets, self._room)
@@ -170,6 +173,7 @@ def _image(asked: ReadRequest, file: OpenFile) -> Taken:
         width=picture.width,
         height=picture.height,
         preview=thumbnail(picture.data).base64,
+        is_seen=asked.sees,
     )
     return Taken(output, file.real_path, "image", identity.digest, partial(_saw_whole, identity))
 

@@ -95,8 +95,14 @@ class FittedPicture:
 
 def pixels_of(data: bytes) -> int:
     """How many it says it has; nothing is unpacked for this. Raises `BadImage`."""
+    width, height = size_of(data)
+    return width * height
+
+
+def size_of(data: bytes) -> tuple[int, int]:
+    """Its width and height in pixels, as it says; nothing is unpacked for this. Raises `BadImage`."""
     with _unpacking(data) as (image, _):
-        return image.size[0] * image.size[1]
+        return image.size
 
 
 def fit_picture(data: bytes) -> FittedPicture:
