@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, assert_never, cast
 
@@ -44,8 +44,11 @@ EMPTY = {"type": "text", "text": "(empty)"}
 class AnthropicBodies:
     """Request bodies. Those of one conversation begin with the same bytes, and what was sent is never encoded again."""
 
-    def __init__(self, model: str, *, most_output: int, thinking: Thinking) -> None:
-        self._model = model
+    def __init__(
+        self, model: str, *, most_output: int, thinking: Thinking, opening: Mapping[str, Any] | None = None
+    ) -> None:
+        """`opening` is what a cloud that names the model elsewhere wants in the place of its name."""
+        self._opening = opening or {"model": model, "stream": True}
         self._most_output = most_output
         self._thinking: Thinking = thinking
         self._turns = TurnFragments(_turn)
@@ -53,7 +56,7 @@ class AnthropicBodies:
 
     def body(self, request: Request) -> bytes:
         limit = min(request.max_tokens or self._most_output, self._most_output)
-        head: dict[str, Any] = {"model": self._model, "max_tokens": limit, "stream": True}
+        head: dict[str, Any] = {**self._opening, "max_tokens": limit}
         if thinking := self._thinking_for(request, limit):
             head["thinking"] = thinking
         if request.effort:

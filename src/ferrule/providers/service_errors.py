@@ -14,6 +14,7 @@ from ..host.http.urls import Url
 from .refusals import is_about_images, is_overflow, window_in
 
 MOST_QUOTED = 400
+_NO_KEY = r"api[ _]key (not valid|expired|not found)|api_key_invalid|invalid api key"
 _NO_CREDIT = r"insufficient_quota|credit balance|billing|payment"
 
 
@@ -91,7 +92,7 @@ def trouble_of_status(service: ServiceAddress, status: int, headers: Headers, bo
     """An unsuccessful response."""
     said = ErrorReport.of(body)
     trouble = _by_status(service, status, said)
-    wait = _wait(headers, now)
+    wait = _wait(headers, now) or _wait_in(body)
     passing = trouble.passing and headers.get("x-should-retry") != "false"
     return Trouble(
         str(trouble),
@@ -148,8 +149,10 @@ class ErrorReport:
         >>> ErrorReport.of_value({"error": "model not found"}).message
         'model not found'
         """
+        if isinstance(value, list) and value:  # as in Google's streams
+            return cls.of_value(cast(list[Any], value)[0])
         if not isinstance(value, dict):
-            return cls(message=_short(str(value)))
+            return cls(message=_short(str(cast(object, value))))
         outer = cast(dict[str, Any], value)
         error: Any = outer.get("error", outer)
         if not isinstance(error, dict):
@@ -168,6 +171,10 @@ class ErrorReport:
         return bool(re.search(_NO_CREDIT, self.words, re.IGNORECASE))
 
     @property
+    def is_about_key(self) -> bool:
+        return bool(re.search(_NO_KEY, self.words, re.IGNORECASE))
+
+    @property
     def words(self) -> str:
         return f"{self.type} {self.code} {self.message}"
 
@@ -182,7 +189,7 @@ def _by_status(service: ServiceAddress, status: int, said: ErrorReport) -> Troub
         return Trouble(f"{name} does not take a picture or document of the conversation: {quoted}.", "images")
     if status == 402 or (status in (400, 403, 429) and said.is_about_credit):
         return Trouble(f"{name} requires payment: {quoted}. Check the account's credit and limits.", "limit")
-    if status in (401, 403):
+    if status in (401, 403) or (status == 400 and said.is_about_key):
         return Trouble(f"{name} does not accept the key: {quoted}. Check {service.key_variable}.", "key")
     if status == 404 and "model" in said.message.lower():
         return Trouble(f'{name} has no model "{service.model}": {quoted}. Choose another with --model.', "request")
@@ -205,6 +212,16 @@ def _wait(headers: Headers, now: float) -> float | None:
         except (ValueError, OverflowError):
             continue
     return None
+
+
+def _wait_in(body: bytes) -> float | None:
+    """What Google says in the body of its refusal.
+
+    >>> _wait_in(b'{"error": {"details": [{"retryDelay": "34.5s"}]}}')
+    34.5
+    """
+    found = re.search(rb'"retryDelay":\s*"(\d+(?:\.\d+)?)s"', body)
+    return float(found[1]) if found else None
 
 
 def _http_date(text: str) -> float:
