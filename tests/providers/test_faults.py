@@ -92,7 +92,7 @@ async def test_the_reason_to_stop_is_the_services(name: str, stop: str) -> None:
     assert events[-1] == Stopped(stop)  # type: ignore[arg-type]
 
 
-@every_service({"vllm": "L11"})
+@every_service()
 async def test_a_conversation_that_is_too_long_is_told_as_such(name: str) -> None:
     async with conversing(name, HELLO_THERE, window=2000) as talk:
         request = Request([UserTurn.saying("word " * 5000)], (), max_tokens=100)

@@ -465,7 +465,7 @@ def failed(**error: Any) -> dict[str, Any]:
         (failed(code="rate_limit_exceeded", message="Slow down."), "limit", True),
         (failed(code="insufficient_quota", message="No credit."), "limit", False),
         (failed(code="invalid_prompt", message="No."), "request", False),
-        (failed(code="image_too_large", message="No."), "request", False),
+        (failed(code="image_too_large", message="No."), "images", False),
         (failed(code="context_length_exceeded", message="It exceeds the context window."), "overflow", False),
         (failed(code="upstream_error", message="Oh."), "overload", True),
         ({"type": "error", "code": "rate_limit_exceeded", "message": "Slow down.", "param": None}, "limit", True),

@@ -151,7 +151,7 @@ def accent_for(host: str, model: str) -> Accent:
 
 def learn_accent(accent: Accent, trouble: Trouble) -> Accent | None:
     """The accent that the refusal asks for; `None` if it names no cause, or one that is heeded already."""
-    if trouble.status not in _STATUSES or trouble.kind not in ("request", "overload"):
+    if trouble.status not in _STATUSES or trouble.kind not in ("request", "images", "overload"):
         return None
     for pattern, change in CAUSES:
         if re.search(pattern, trouble.said, re.IGNORECASE | re.DOTALL):
