@@ -151,7 +151,8 @@ def test_a_script_can_fail_in_every_way_a_model_can() -> None:
 
 def test_the_script_and_the_program_of_the_documentation_work() -> None:
     page = (Path(__file__).parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
-    (script,) = re.findall(r"^```json\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```json\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (script,) = (block for block in blocks if '"turns"' in block)
     (program,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
 
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

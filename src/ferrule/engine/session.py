@@ -325,7 +325,7 @@ class Session:
     def end_if_due(self, model: ModelProvider, messages: int) -> TurnEnded | None:
         ended = self.limits.end_if_reached(messages, self.spending, model, self.agent)
         if ended is None and self.limits.max_budget is not None:
-            tokens = self.compaction.meter.measure(self._request())
+            tokens = self.compaction.meter.measure(self.plain_request())
             self.accounting.set_aside(self.spending, self.agent, model, tokens)
         return ended
 
@@ -384,7 +384,7 @@ class Session:
     def record_message(
         self, model: ModelProvider, turn: AssistantTurn | None, stopped: StopReason, usage: Usage
     ) -> None:
-        request = self._last_request or self._request()
+        request = self._last_request or self.plain_request()
         tokens = self.compaction.meter.measure(request)
         self.accounting.settle(self.spending, self.agent, model, turn, usage, prompt_tokens=tokens)
         if warning := self.accounting.learn_from(request, usage, model):

@@ -166,7 +166,7 @@ def _anthropic(
     )
 
 
-def _gemini(model: str, environ: Mapping[str, str], client: HttpClient, retries: Retries | None) -> OpenedModel:
+def _gemini(model: str, environ: Mapping[str, str], client: HttpClient, retries: Retries | None) -> ServiceModel:
     from .gemini import DEFAULT_GEMINI, open_gemini
 
     opened = open_gemini(model, environ, client, retries)

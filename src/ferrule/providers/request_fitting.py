@@ -5,7 +5,6 @@ The conversation keeps pictures and documents, so that another model may see the
 
 from __future__ import annotations
 
-import re
 from base64 import b64decode
 from binascii import Error as BadBase64
 from collections.abc import Sequence
@@ -13,11 +12,10 @@ from dataclasses import replace
 from typing import Final, assert_never
 
 from ..core.content import Block, Document, Image, Text
-from ..core.model import AssistantTurn, ModelError, ModelFacts, Request, ResultTurn, Turn, UserTurn
+from ..core.model import AssistantTurn, ModelFacts, Request, ResultTurn, Turn, UserTurn
 
 MOST_KEPT: Final = 256
 """Turns with pictures that are kept in their new form, so that each request begins with the same bytes."""
-_ABOUT_IMAGES: Final = re.compile(r"\bimages?\b|image_url|vision|multimodal", re.IGNORECASE)
 
 
 class RequestFitting:
@@ -50,11 +48,6 @@ class RequestFitting:
 
 def has_images(turns: Sequence[Turn]) -> bool:
     return any(isinstance(block, Image) for turn in turns for block in _blocks_of(turn))
-
-
-def is_about_images(error: ModelError) -> bool:
-    """Whether a service refuses a request because of its pictures, their number or their size."""
-    return error.kind in ("request", "overload") and _ABOUT_IMAGES.search(str(error)) is not None
 
 
 def words_for(block: Image | Document) -> str:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from ..core.model import ModelError, ModelEvent, ModelFacts, Request
 from ..host.http.http_client import HttpClient
 from .model_claims import FactSources, ModelClaim, limit_output, merge_claims, refuse_small_window
-from .request_fitting import RequestFitting, has_images, is_about_images
+from .request_fitting import RequestFitting, has_images
 from .retry import Retries, with_retries
 from .service_access import RequestAuthorization, with_own_headers
 from .service_errors import ServiceAddress, Trouble
@@ -107,7 +107,7 @@ class ServiceModel:
 
     def _stop_showing(self, request: Request, trouble: Trouble) -> bool:
         """A service that refuses pictures is not sent any from then on. Whether there were some."""
-        if not has_images(request.history) or not is_about_images(trouble):
+        if trouble.kind != "images" or not has_images(request.history):
             return False
         self.facts = replace(self.facts, takes_images=False)
         return True
