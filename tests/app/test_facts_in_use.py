@@ -50,7 +50,7 @@ async def test_a_model_that_takes_documents_gets_them_and_another_their_pages(tm
 async def test_the_usage_of_a_prompt_has_that_of_a_summary(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a line of words\n" * 4_000)
     usage = {"input_tokens": 30_000, "output_tokens": 10}
-    summary = "# Task\n" + "What was asked for is this. " * 20
+    summary = "# Task\n" + "What was asked for is this. " * 20 + "\n\n# State\nNothing is done yet."
     turns = ({**reading("a.txt"), "usage": usage}, {"text": summary, "usage": usage}, {"text": "Done.", "usage": usage})
 
     async with talk(tmp_path, *turns, mode=Mode.BYPASS) as at:

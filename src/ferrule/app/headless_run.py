@@ -296,9 +296,8 @@ class Headless:
 
     async def ask(self, prompt: PromptContent) -> RunAnswer:
         """A cancellation is an interrupt here: it ends the turn, and the answer says so instead of an exception."""
-        began, asked = monotonic(), self._model.seconds
+        began, asked, heard = monotonic(), self._model.seconds, _Heard()
         self._used_before = self._session.spending.usage
-        heard = _Heard()
         try:
             prepared = await self._prepare(prompt, self._model) if self._prepare else PreparedPrompt(content=prompt)
         except NotExpanded as reason:
@@ -395,12 +394,11 @@ class Headless:
         return subtract_usage(self._session.spending.usage, self._used_before)
 
     def _spending_by_model(self) -> dict[str, Spent]:
-        facts = self._model.facts_by_name
+        known, spent = self._model.facts_by_name, self._session.spending.by_model.items()
+        facts = {name: known.get(name, ModelFacts()) for name, _ in spent}
         return {
-            name: Spent(
-                facts=facts.get(name, ModelFacts()), usage=one.usage, usd=one.dollars, is_estimate=one.is_estimate
-            )
-            for name, one in self._session.spending.by_model.items()
+            name: Spent(facts=facts[name], usage=one.usage, usd=one.dollars, is_estimate=one.is_estimate)
+            for name, one in spent
         }
 
     def _ending(self, heard: _Heard) -> tuple[Ending, tuple[str, ...]]:
