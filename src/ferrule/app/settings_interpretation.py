@@ -66,6 +66,7 @@ _USED: Final = frozenset(
         "readReminder",
         "readReminderOffFor",
         "tellChangedFiles",
+        "conciseResults",
         "simpleMode",
         "features",
         "shellSnapshot",
@@ -91,6 +92,7 @@ _USED: Final = frozenset(
 _PLAIN: Final[Mapping[str, str]] = {
     "readTokens": "read_tokens",
     "tellChangedFiles": "tell_changes",
+    "conciseResults": "concise",
     "simpleMode": "simple",
     "shellSnapshot": "shell_snapshot",
 }
