@@ -48,7 +48,7 @@ def test_every_builtin_tool_ships_a_full_guide(tool: BuiltinTool[Any, Any]) -> N
     spec = tool.spec
 
     assert len(spec.description.split()) >= 40
-    assert len(spec.description) > len(spec.summary) + 200
+    assert len(spec.description) > len(spec.summary) + 150
 
 
 OLD_NAMES = {

@@ -109,7 +109,7 @@ async def test_exactly_a_hundred_files_need_no_notice(tmp_path: Path) -> None:
 
 @requirement("GLOB-1")
 async def test_no_match_is_not_an_error(tmp_path: Path) -> None:
-    assert await _glob(tmp_path, "*.rs") == "No file matches."
+    assert await _glob(tmp_path, "*.rs") == f"No file matches in {tmp_path}."
 
 
 @requirement("GLOB-1")
@@ -120,7 +120,7 @@ async def test_hidden_files_are_found_and_what_git_keeps_is_not(tmp_path: Path) 
     _file(tmp_path, "sub/.git/HEAD")
 
     assert await _glob(tmp_path, "**/*") == f"{hidden}\n{dotfile}"
-    assert await _glob(tmp_path, ".git/*") == "No file matches."
+    assert await _glob(tmp_path, ".git/*") == f"No file matches in {tmp_path}."
 
 
 @requirement("GLOB-1")
@@ -175,7 +175,7 @@ async def test_a_pattern_that_leaves_the_path_is_refused(tmp_path: Path, pattern
 async def test_a_pattern_that_matches_nothing_breaks_nothing(tmp_path: Path, pattern: str) -> None:
     _file(tmp_path, "other")
 
-    assert await _refused(tmp_path, pattern) == (Status.OK, "No file matches.")
+    assert await _refused(tmp_path, pattern) == (Status.OK, f"No file matches in {tmp_path}.")
 
 
 @requirement("GLOB-1", "PIPE-2")
@@ -226,7 +226,7 @@ async def test_ignored_files_are_left_out_unless_asked_for(tmp_path: Path) -> No
     log = _file(tmp_path, "x.log", age=2)
 
     assert await _glob(tmp_path, "**/a.*") == kept
-    assert await _glob(tmp_path, "**/*.log") == await _glob(tmp_path, "*.log") == "No file matches."
+    assert await _glob(tmp_path, "**/*.log") == await _glob(tmp_path, "*.log") == f"No file matches in {tmp_path}."
     assert await _glob(tmp_path, "**/*.{txt,log}", include_ignored=True) == f"{kept}\n{made}\n{log}"
     assert await _glob(tmp_path, "*", path="build") == made
 

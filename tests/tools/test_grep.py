@@ -76,7 +76,7 @@ async def test_files_with_matches_come_newest_first_unless_told_otherwise(tmp_pa
     outcome = await run_call(tmp_path, Grep(concise=False), {"pattern": "needle"})
 
     assert outcome.content == (Text(f"{new}\n{old}"),)
-    assert outcome.output == MatchingFiles((new, old), 0, 2)
+    assert outcome.output == MatchingFiles((new, old), 0, 2, searched=str(tmp_path))
     assert outcome.view == Listing((new, old), 2)
 
 
@@ -101,7 +101,7 @@ async def test_at_most_two_hundred_and_fifty_files_come_unless_told_otherwise(tm
 
     outcome = await run_call(tmp_path, Grep(concise=False), {"pattern": "x"})
 
-    assert outcome.output == MatchingFiles(names[:250], 0, 300)
+    assert outcome.output == MatchingFiles(names[:250], 0, 300, searched=str(tmp_path))
 
 
 @requirement("GREP-1")
@@ -112,7 +112,7 @@ async def test_counts_come_with_their_sum(tmp_path: Path) -> None:
     outcome = await run_call(tmp_path, Grep(concise=False), {"pattern": "x", "output_mode": "count"})
 
     assert outcome.content == (Text(f"{one}:2\n{two}:1\n[3 in all, in 2 files.]"),)
-    assert outcome.output == MatchCounts(((one, 2), (two, 1)), 0, 2, 3)
+    assert outcome.output == MatchCounts(((one, 2), (two, 1)), 0, 2, 3, searched=str(tmp_path))
     assert outcome.view == Table(("file", "matches"), ((one, "2"), (two, "1")))
 
 
@@ -173,7 +173,7 @@ async def test_a_match_may_span_lines_when_asked(tmp_path: Path) -> None:
 
     assert await _content(tmp_path, r"start \{.*?field", multiline=True) == f"{path}:1:start {{\n{path}:2:  field"
     assert await _content(tmp_path, r"\{.*?fi", multiline=True, **{"-o": True}) == f"{path}:1:{{\n{path}:2:  fi"
-    assert await _content(tmp_path, "start.*field") == "No match."
+    assert await _content(tmp_path, "start.*field") == f"No match in {tmp_path}."
 
 
 @requirement("GREP-1")
@@ -257,7 +257,7 @@ async def test_glob_and_type_narrow_the_search(tmp_path: Path) -> None:
     assert await _grep(tmp_path, "x", glob="!*.min.js") == f"{py}\n{pyi}"
     assert await _grep(tmp_path, "x", glob="*.pyi", type="py") == pyi
     assert await _content(tmp_path, "x", glob="deep/*.pyi", path="src") == f"{pyi}:1:x"
-    assert await _grep(tmp_path, "x", glob="*.py", type="js") == "No match."
+    assert await _grep(tmp_path, "x", glob="*.py", type="js") == f"No match in {tmp_path}."
 
 
 @requirement("GREP-1")
@@ -268,7 +268,7 @@ async def test_an_ignored_file_is_searched_only_when_asked(tmp_path: Path) -> No
     ignored = _file(tmp_path, "a.x", "x", age=1)
 
     assert await _grep(tmp_path, "x") == ignore
-    assert await _grep(tmp_path, "x", glob="*.x") == "No match."
+    assert await _grep(tmp_path, "x", glob="*.x") == f"No match in {tmp_path}."
     assert await _grep(tmp_path, "x", include_ignored=True) == f"{ignore}\n{ignored}"
     assert await _grep(tmp_path, "x", glob="*.x", include_ignored=True) == ignored
     assert await _content(tmp_path, "x", path="a.x") == f"{ignored}:1:x"
@@ -363,7 +363,7 @@ async def test_hidden_files_are_in_no_result_and_in_no_total(tmp_path: Path, mod
 async def test_no_match_is_not_an_error(tmp_path: Path, mode: str) -> None:
     _file(tmp_path, "a", "x")
 
-    assert await _grep(tmp_path, "nowhere", output_mode=mode) == "No match."
+    assert await _grep(tmp_path, "nowhere", output_mode=mode) == f"No match in {tmp_path}."
 
 
 @requirement("GREP-2")

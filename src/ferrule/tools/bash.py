@@ -315,6 +315,7 @@ class Bash(BuiltinTool[BashInput, CommandRan]):
             *(command.notes or _about_hidden(hidden, ctx)),
             *(_explain_blocked(command, ran, ctx) if not hidden or "Permission denied" in output else ()),
             *stayed,
+            *((f"The working directory is now {ran.cwd}.",) if moved else ()),
         )
         changes = (moved,) if moved else ()
         if ran.timed_out:

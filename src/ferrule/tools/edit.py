@@ -19,7 +19,7 @@ from ..host.files.held_folders import ChangedMeanwhile
 from ..host.files.ledger import Knowledge
 from ..host.files.open_files import FileSnapshot
 from ..host.files.text_files import NEW_FILE, NotEditable, TextDocument
-from ..host.files.workfiles import Workfiles, in_workspace, is_large, missing, unseen
+from ..host.files.workfiles import Workfiles, if_moved, in_workspace, is_large, missing, unseen
 from ..text.diffs import of_edits, preview
 from ..text.edit_messages import (
     ambiguous,
@@ -125,7 +125,7 @@ class Edit(BuiltinTool[EditInput, FileEdited]):
         """What memory can refuse; the disk is looked at for the words only."""
         if not input.old_string or self._files.ledger(ctx).seen(ctx.real(input.file_path) or input.file_path):
             return
-        raise ToolError(unseen(input.file_path))
+        raise ToolError(unseen(input.file_path) + if_moved(ctx))
 
     def _carry_out(self, input: EditInput, ctx: ToolContext) -> FileEdited:
         plan: _Plan = ctx.kept or self._plan(input, ctx)
@@ -172,7 +172,7 @@ class Edit(BuiltinTool[EditInput, FileEdited]):
     def _plan(self, input: EditInput, ctx: ToolContext) -> _Plan:
         before = self._files.read(input.file_path, ctx, most=MOST_EDITED)
         if before is None and input.old_string:
-            raise ToolError(missing(input.file_path))
+            raise ToolError(missing(input.file_path) + if_moved(ctx))
         document = before.document if before else NEW_FILE
         if _is_notebook(input.file_path, document.text):
             raise ToolError(f"{input.file_path} is a notebook. Use NotebookEdit to change its cells.")
@@ -190,7 +190,7 @@ class Edit(BuiltinTool[EditInput, FileEdited]):
     def _knowledge(self, input: EditInput, before: FileSnapshot | None, ctx: ToolContext) -> Knowledge:
         knowledge = self._files.ledger(ctx).knows(before) if before else None
         if knowledge is None and input.old_string:
-            raise ToolError(unseen(input.file_path))
+            raise ToolError(unseen(input.file_path) + if_moved(ctx))
         return knowledge or Knowledge(everything=False, changed=False)
 
     def _find_place(

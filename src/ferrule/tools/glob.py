@@ -37,6 +37,8 @@ class Found:
     """Why there may be more."""
     folder: str = ""
     """The folder from which the model reads the paths; empty for absolute ones."""
+    searched: str = ""
+    """Where it looked, for whoever finds nothing."""
 
 
 class Glob(BuiltinTool[GlobInput, Found]):
@@ -86,10 +88,12 @@ class Glob(BuiltinTool[GlobInput, Found]):
             raise ToolError(f"{error}. Check `pattern` and `path`.") from None
         notes = (*found.ending.notes(self._search.seconds), *found.left_out.notes())
         folder = ctx.cwd if self._concise else ""
-        return Found(tuple(hit.path for hit in found.hits), found.total, notes, folder)
+        return Found(tuple(hit.path for hit in found.hits), found.total, notes, folder, "" if found.hits else path)
 
     def to_model(self, output: Found) -> tuple[Block, ...]:
-        lines = [shorten_path(path, output.folder) for path in output.paths] or ["No file matches."]
+        lines = [shorten_path(path, output.folder) for path in output.paths] or [
+            f"No file matches in {on_one_line(output.searched)}."
+        ]
         if output.total > len(output.paths):
             lines.append(
                 f"[The newest {len(output.paths)} of {output.total:,} files. Narrow the pattern to see others.]"

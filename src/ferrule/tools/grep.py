@@ -19,6 +19,7 @@ from ..core.inputs import PathText, ToolInput
 from ..core.tool import Alias, ToolError, load_guide
 from ..core.values import plain_value
 from ..host.files.ledger import Ledger, Ledgers, Stamp
+from ..host.files.workfiles import if_moved
 from ..host.search.file_search import End, MatchedLine, Search, SearchFailed
 from ..host.search.globs import BadGlob, split_globs
 from ..host.search.hits import FileHits, LineHits, Query, SearchPlace
@@ -74,6 +75,8 @@ class MatchingFiles:
     notes: tuple[str, ...] = ()
     folder: str = ""
     """The folder from which the model reads the paths; empty for absolute ones."""
+    searched: str = ""
+    """Where it looked."""
 
 
 @plain_value
@@ -84,6 +87,7 @@ class MatchCounts:
     matches: int
     notes: tuple[str, ...] = ()
     folder: str = ""
+    searched: str = ""
     replaced_by: str | None = None
     """What a step after the call shows instead."""
 
@@ -105,6 +109,7 @@ class MatchingLines:
     notes: tuple[str, ...] = ()
     folder: str | None = ""
     """As above; `None` where all lines are of the one file that was asked for, whose path is left out."""
+    searched: str = ""
     replaced_by: str | None = None
 
 
@@ -145,7 +150,8 @@ class Grep(BuiltinTool[GrepInput, Grepped]):
         try:
             mode = os.stat(path).st_mode
         except OSError as error:
-            raise ToolError(f"{path} cannot be searched: {error.strerror}. Use Glob to find the file.") from None
+            said = f"{path} cannot be searched: {error.strerror}. Use Glob to find the file."
+            raise ToolError(said + if_moved(ctx)) from None
         if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
             raise ToolError(f"{path} is neither a file nor a directory. Pass one of them as `path`.")
 
@@ -158,6 +164,7 @@ class Grep(BuiltinTool[GrepInput, Grepped]):
             raise ToolError(f"{error}\nCorrect `pattern` or `type`, and search again.") from None
         if isinstance(found, MatchingLines) and not input.only_matching:
             remember(found.lines, self._ledgers.of(ctx.facts.agent), ctx.call_id)
+        found = replace(found, searched=input.path or ctx.cwd)
         if not self._concise:
             return found
         if isinstance(found, MatchingLines) and input.path and not os.path.isdir(input.path):
@@ -241,7 +248,9 @@ def render_matches(output: Grepped) -> str:
                 lines.append(f"[{output.matches:,} in all, in {_number(output.total, 'file')}.]")
         case MatchingLines():
             lines = [*_render(output), *_more(output)]
-    return "\n".join((*(lines or ["No match."]), *(f"[{note}]" for note in output.notes)))
+    return "\n".join(
+        (*(lines or [f"No match in {on_one_line(output.searched)}."]), *(f"[{note}]" for note in output.notes))
+    )
 
 
 def remember(lines: Sequence[MatchedLine], ledger: Ledger, call_id: str) -> None:

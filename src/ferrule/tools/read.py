@@ -32,7 +32,7 @@ from ..host.documents.text_pages import REMINDER, TOKENS
 from ..host.files.held_folders import ChangedMeanwhile
 from ..host.files.ledger import Ledger, Ledgers
 from ..host.files.text_files import NotText
-from ..host.files.workfiles import missing
+from ..host.files.workfiles import if_moved, missing
 from . import BuiltinTool, Services
 
 LEAST_TOKENS = 1_000
@@ -105,7 +105,7 @@ class Read(BuiltinTool[ReadInput, ReadOutput]):
 
     async def call(self, input: ReadInput, ctx: ToolContext) -> ReadOutput:
         take = partial(self._reader.take, self._read_request(input, ctx))
-        with _as_tool_errors(input.file_path):
+        with _as_tool_errors(input.file_path, if_moved(ctx)):
             taken = take(at_once=True) or await in_a_thread(take, at_once=False)
         assert taken is not None, "only what has to be quick is declined"
         ledger = self._ledgers.of(ctx.facts.agent)
@@ -277,11 +277,11 @@ def _headline(cell: ShownCell) -> str:
 
 
 @contextmanager
-def _as_tool_errors(path: str) -> Generator[None]:
+def _as_tool_errors(path: str, moved: str) -> Generator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise ToolError(missing(path)) from None
+        raise ToolError(missing(path) + moved) from None
     except NotText as reason:
         raise ToolError(f"{path} cannot be read: {reason}. {_advice(str(reason))}.") from None
     except (BadImage, BadPdf, NotPaged, BadPages) as reason:
