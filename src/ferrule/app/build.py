@@ -272,7 +272,19 @@ def _approver(settings: Settings, ground: SessionServices, parts: SessionParts) 
         from ..permissions.suggesting import make_approver
 
         return make_approver(person, ground.rules, ground.state, ground.cwd, TrustStore(settings.state_folder))
-    return approver or NobodyToAsk(lambda proposal: _suggest(proposal, ground))
+    return approver or NobodyToAsk(lambda proposal: _suggest(proposal, ground), _doubts)
+
+
+def _doubts(proposal: Proposal) -> tuple[str, ...]:
+    """Why it is not known what a command would do."""
+    command = proposal.arguments.get("command")
+    if proposal.tool.name != "Bash" or not isinstance(command, str):
+        return ()
+    from ..bash_analysis.analysis import analyse
+
+    return tuple(
+        one.rstrip(".") for one in analyse(command, cwd=proposal.ctx.cwd, home=os.path.expanduser("~")).reasons
+    )
 
 
 def _suggest(proposal: Proposal, ground: SessionServices) -> tuple[str, ...]:
