@@ -327,7 +327,7 @@ async def test_an_empty_pattern_is_refused(tmp_path: Path) -> None:
         Status.INVALID,
         snapshot("""\
 Glob cannot take these arguments:
-- `pattern`: String should have at least 1 character (given: "").
+- `pattern` must not be empty.
 It takes: pattern (required), path, include_ignored.\
 """),
     )

@@ -162,4 +162,4 @@ def _deferred_tools(specs: Iterable[ToolSpec]) -> str:
     lines = [f"- {spec.name}: {spec.hint}" if spec.hint else f"- {spec.name}" for spec in specs]
     if not lines:
         return ""
-    return "\n".join(("# Tools that are known by name\n\nLoad one with ToolSearch before you call it.\n", *lines))
+    return "\n".join(("# Further tools\n\nLoad one with ToolSearch before you call it.\n", *lines))

@@ -278,7 +278,7 @@ class Bash(BuiltinTool[BashInput, CommandRan]):
 
     def _why_ended(self, input: BashInput, running: Running, ctx: ToolContext) -> str:
         """Why a command whose time is up does not continue in the background; empty where it does."""
-        ended = f"It was ended after {self._seconds(input):g} s, its time limit"
+        ended = f"It was ended after {self._seconds(input):g} s, its time limit{_if_in_seconds(input)}"
         analysis = self.analyse(input, ctx)
         programs = {os.path.basename(report.argv[0]) for report in analysis.commands if report.argv}
         if running.output.is_capped:
@@ -294,7 +294,7 @@ class Bash(BuiltinTool[BashInput, CommandRan]):
     def _move_to_background(self, input: BashInput, command: Command, running: Running, seconds: float) -> CommandRan:
         id = self._at.background.adopt(running)
         so_far = running.output.snapshot(keep_if_over=self._shown).text(self._shown, self._keep or "both")
-        note = f"It was not done after {seconds:g} s and continues. {_in_background(id)}"
+        note = f"It was not done after {seconds:g} s{_if_in_seconds(input)} and continues. {_in_background(id)}"
         late = ("What it changes is there when it has ended.",) if _works_on_a_layer(command) else ()
         return CommandRan(input.command, so_far, None, (note, *late), id)
 
@@ -356,6 +356,12 @@ class Bash(BuiltinTool[BashInput, CommandRan]):
 
     def show_result(self, input: BashInput, output: CommandRan) -> View:
         return Terminal(input.command, _join(output.output, *output.notes), output.exit_code)
+
+
+def _if_in_seconds(input: BashInput) -> str:
+    """A hint where the time limit was probably meant in seconds."""
+    meant = input.timeout
+    return f" (`timeout` is in milliseconds: {1000 * meant:,} for {meant} s)" if meant and meant < 1000 else ""
 
 
 def _repositories(analysis: Analysis, cwd: str) -> Iterator[str]:
