@@ -78,7 +78,6 @@ def test_a_head_is_read_whole_and_what_has_no_effect_is_said(tmp_path: Path) -> 
     assert (found.servers, found.own_servers) == (("github", "own"), {"own": {"command": "serve", "args": ["x"]}})
     assert found.initial_prompt == "Begin."
     said = "\n".join(found.warnings)
-    assert "`initialPrompt` has no effect" in said
     assert "`version` is not used" in said
     assert "color" not in said
 

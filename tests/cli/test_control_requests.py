@@ -94,8 +94,10 @@ class Host:
 
 
 @asynccontextmanager
-async def hosting(folder: Path, server: ModelServer, *flags: str, **env: str) -> AsyncGenerator[Host]:
-    keys = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "key", **env}
+async def hosting(
+    folder: Path, server: ModelServer, *flags: str, exit_code: int = 0, env: Mapping[str, str] | None = None
+) -> AsyncGenerator[Host]:
+    keys = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "key", **(env or {})}
     process = await asyncio.create_subprocess_exec(
         *(*FERRULE, *STREAMS, "--model", "anthropic:claude-haiku-4-5", *flags),
         cwd=folder,
@@ -109,7 +111,7 @@ async def hosting(folder: Path, server: ModelServer, *flags: str, **env: str) ->
         yield host
         assert process.stdin is not None
         process.stdin.close()
-        assert await asyncio.wait_for(process.wait(), HANG) == 0
+        assert await asyncio.wait_for(process.wait(), HANG) == exit_code
     finally:
         if process.returncode is None:
             process.kill()
@@ -158,12 +160,26 @@ async def test_what_initialize_cannot_honour_is_an_error_and_nothing_is_asked(tm
         ({"agents": {"a": {"description": "d", "prompt": "p", "wings": 2}}}, "`agents.a.wings` is not supported"),
         ({"jsonSchema": {"type": "nothing"}}, "`type` must be"),
         ({"sdkMcpServers": "mine"}, "`sdkMcpServers` must be a list"),
+        ({"hooks": {"PreToolUse": [{"hookCallbackIds": ["a"], "timeout": "1"}]}}, "must be a number of seconds"),
     ]
 
     async with ModelServer.playing({"turns": [{"text": "Never."}]}) as server, hosting(tmp_path, server) as host:
         for given, words in wrong:
             response = await host.request("initialize", **given)
             assert (response["subtype"], words in response.get("error", "")) == ("error", True), response
+        response = await host.request("mcp_status")
+        assert "`initialize` was refused" in response["error"]
+        assert server.bodies == []
+
+
+@requirement("CLI-1", "HOOK-1")
+async def test_a_prompt_behind_a_refused_initialize_is_not_answered_without_its_hooks(tmp_path: Path) -> None:
+    async with ModelServer.playing({"turns": [{"text": "Never."}]}) as server:
+        async with hosting(tmp_path, server, exit_code=2) as host:
+            await host.request("initialize", hooks={"NoEvent": [{"hookCallbackIds": ["a"]}]})
+            await host.send({"type": "user", "message": {"role": "user", "content": "go"}})
+            assert host.process.stdout is not None
+            assert await asyncio.wait_for(host.process.stdout.read(), HANG) == b""
         assert server.bodies == []
 
 
@@ -255,6 +271,33 @@ async def test_an_always_of_the_host_answers_the_next_call_too(tmp_path: Path) -
 
 
 @requirement("CLI-1", "PERM-3")
+async def test_an_allow_with_something_that_cannot_be_done_changes_nothing_and_is_a_no(tmp_path: Path) -> None:
+    rule = {"type": "addRules", "behavior": "allow", "rules": [{"toolName": "Bash"}], "destination": "session"}
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"updatedPermissions": [rule, {"type": "setMode", "mode": "bypassPermissions"}]}, "must be chosen when"),
+        ({"updatedPermissions": [rule, {"type": "grantAll"}]}, "'grantAll' is not a type"),
+        ({"updatedPermissions": [{**rule, "behavior": "maybe"}]}, "needs a `behavior`"),
+        ({"updatedPermissions": [{**rule, "behavior": ["allow"]}]}, "needs a `behavior`"),
+        ({"updatedPermissions": [{**rule, "destination": "managed"}]}, "'managed' is not a destination"),
+        ({"updatedPermissions": [{**rule, "destination": ["session"]}]}, "is not a destination"),
+        ({"updatedInput": "rm -rf ."}, "`updatedInput` that is not an object"),
+    ]
+    answers = iter(wrong)
+    turns = [{"calls": [call("Bash", command=f"touch made{number}")]} for number in range(len(wrong))]
+
+    async with (
+        ModelServer.playing({"turns": [*turns, {"text": "Done."}]}) as server,
+        hosting(tmp_path, server, "--permission-prompt-tool", "stdio") as host,
+    ):
+        host.answers["can_use_tool"] = lambda request: {"behavior": "allow", **next(answers)[0]}
+        lines = await host.ask("go")
+
+    told = [line["message"]["content"][0]["content"] for line in lines if line["type"] == "user"]
+    assert [words in text for (_, words), text in zip(wrong, told, strict=True)] == [True] * len(wrong), told
+    assert not [*tmp_path.glob("made*")]
+
+
+@requirement("CLI-1", "PERM-3")
 async def test_a_tool_of_a_server_is_asked_for_permission_and_the_model_never_sees_it(tmp_path: Path) -> None:
     tool = {"name": "approve", "description": "Approves.", "inputSchema": {"type": "object"}}
     writes = [call("Write", "w1", file_path="a.txt", content="a"), call("Write", "w2", file_path="b.txt", content="b")]
@@ -290,7 +333,7 @@ async def test_each_request_changes_the_next_one_of_the_model(tmp_path: Path) ->
 
     async with (
         ModelServer.playing({"turns": turns}) as server,
-        hosting(tmp_path, server, *flags, **kept) as host,
+        hosting(tmp_path, server, *flags, env=kept) as host,
     ):
         lines = await host.ask("edit", uuid="11111111-2222-4333-8444-555555555555")
         assert (tmp_path / "a.txt").read_text() == "after\n"
@@ -325,7 +368,8 @@ async def test_each_request_changes_the_next_one_of_the_model(tmp_path: Path) ->
 
 @requirement("CLI-1")
 async def test_agents_of_flags_are_offered_and_the_conversation_may_be_one_of_them(tmp_path: Path) -> None:
-    agents = {"reader": {"description": "Reads the marks.", "prompt": "You only read.", "tools": ["Read", "Agent"]}}
+    reader = {"description": "Reads the marks.", "prompt": "You only read.", "tools": ["Read", "Agent"]}
+    agents = {"reader": {**reader, "initialPrompt": "First look around.", "effort": "high"}}
     flags = ("--agents", json.dumps(agents), "--agent", "reader", "--no-session-persistence")
 
     async with (
@@ -335,6 +379,7 @@ async def test_agents_of_flags_are_offered_and_the_conversation_may_be_one_of_th
         await host.ask("go")
         (body,) = server.bodies
 
+    assert body["messages"][0]["content"][0]["text"] == "First look around.\n\ngo"
     assert [tool["name"] for tool in body["tools"]] == ["Agent", "Read"]
     assert "Reads the marks." in json.dumps(body["tools"])
     assert "You only read." in json.dumps(body["system"])

@@ -125,7 +125,6 @@ def test_errors_stand_in_the_families_that_programs_catch() -> None:
         {"permission_prompt_tool_name": "x"},
         {"extra_args": {"verbose": None}},
         {"system_prompt": {"type": "preset", "preset": "claude_code", "exclude_dynamic_sections": True}},
-        {"agents": {"a": AgentDefinition("d", "p", initialPrompt="Go.")}},
     ],
     ids=lambda more: next(iter(more)),
 )

@@ -64,7 +64,7 @@ KEYS = st.sampled_from(
 
 def recorded(at: Stage) -> InMemory:
     store = InMemory()
-    at.session.conversation = MessageHistory((), Transcript(store, "session-1", meta={"workspace": "/project"}))
+    at.session.conversation = MessageHistory((), Transcript(store, "session-1", meta=lambda: {"workspace": "/project"}))
     return store
 
 

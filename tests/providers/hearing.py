@@ -59,13 +59,14 @@ async def heard_until_error(model: ModelProvider, request: Request = HELLO) -> t
 
 
 @asynccontextmanager
-async def both(
-    server: ModelServer, retries: Retries | None = None
-) -> AsyncIterator[tuple[ModelProvider, ModelProvider]]:
+async def models_at(server: ModelServer, retries: Retries | None = None) -> AsyncIterator[tuple[ModelProvider, ...]]:
+    """One for each wire."""
+    openai = {"OPENAI_BASE_URL": server.url}
     async with HttpClient({}) as client:
         yield (
             open_model("anthropic:m", {"ANTHROPIC_BASE_URL": server.url}, client=client, retries=retries),
-            open_model("openai:m", {"OPENAI_BASE_URL": server.url}, client=client, retries=retries),
+            open_model("openai:m", openai, client=client, retries=retries),
+            open_model("openai:m", {**openai, "FERRULE_OPENAI_API": "responses"}, client=client, retries=retries),
         )
 
 

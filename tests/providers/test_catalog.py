@@ -14,6 +14,7 @@ from ferrule.providers.anthropic import AnthropicModel
 from ferrule.providers.known_models import ANTHROPIC, OPENAI, SHORT_NAMES, anthropic_facts, openai_facts
 from ferrule.providers.model_catalog import DEFAULT_ANTHROPIC, DEFAULT_OPENAI, open_model
 from ferrule.providers.openai_chat import OpenAiModel
+from ferrule.providers.openai_responses import OpenAiResponsesModel
 from ferrule.testing.model_server import ModelServer
 from tests.providers.hearing import heard, text_of
 from tests.requirement import requirement
@@ -28,10 +29,10 @@ BOTH = {**ONLY_ANTHROPIC, **ONLY_OPENAI}
     ("name", "environ", "kind", "model"),
     [
         ("anthropic:claude-x", BOTH, AnthropicModel, "claude-x"),
-        ("openai:gpt-x", BOTH, OpenAiModel, "gpt-x"),
+        ("openai:gpt-x", BOTH, OpenAiResponsesModel, "gpt-x"),
         ("claude-x", BOTH, AnthropicModel, "claude-x"),
         ("gpt-x", BOTH, AnthropicModel, "gpt-x"),
-        ("gpt-x", ONLY_OPENAI, OpenAiModel, "gpt-x"),
+        ("gpt-x", ONLY_OPENAI, OpenAiResponsesModel, "gpt-x"),
         ("qwen3:8b", {"OPENAI_BASE_URL": "http://localhost:11434"}, OpenAiModel, "qwen3:8b"),
         ("m", {"ANTHROPIC_BASE_URL": "http://localhost:1"}, AnthropicModel, "m"),
         ("m", {"ANTHROPIC_AUTH_TOKEN": "t"}, AnthropicModel, "m"),
@@ -39,9 +40,9 @@ BOTH = {**ONLY_ANTHROPIC, **ONLY_OPENAI}
         ("opus", BOTH, AnthropicModel, "claude-opus-5-5"),
         ("anthropic:haiku", BOTH, AnthropicModel, "claude-haiku-5-5"),
         ("sonnet", {**BOTH, "ANTHROPIC_DEFAULT_SONNET_MODEL": "mine"}, AnthropicModel, "mine"),
-        ("sonnet", ONLY_OPENAI, OpenAiModel, "sonnet"),
-        ("", ONLY_OPENAI, OpenAiModel, DEFAULT_OPENAI),
-        ("openai:", BOTH, OpenAiModel, DEFAULT_OPENAI),
+        ("sonnet", ONLY_OPENAI, OpenAiResponsesModel, "sonnet"),
+        ("", ONLY_OPENAI, OpenAiResponsesModel, DEFAULT_OPENAI),
+        ("openai:", BOTH, OpenAiResponsesModel, DEFAULT_OPENAI),
     ],
 )
 def test_a_name_finds_its_service(name: str | None, environ: dict[str, str], kind: type, model: str) -> None:
@@ -151,7 +152,8 @@ from ferrule.core.model import Request, UserTurn
 from ferrule.providers.model_catalog import open_model
 
 async def main():
-    model = open_model(sys.argv[1] + ":m", {sys.argv[1].upper() + "_BASE_URL": sys.argv[2]})
+    service, _, api = sys.argv[1].partition("-")
+    model = open_model(service + ":m", {service.upper() + "_BASE_URL": sys.argv[2], "FERRULE_OPENAI_API": api})
     async with model.stream(Request([UserTurn.saying("hi")], ())) as events:
         print(*[type(event).__name__ async for event in events])
     await model.close()
@@ -162,8 +164,15 @@ print(*sorted(set(sys.modules) - before))
 HEAVY = {"anthropic", "email", "ferrule.providers.script", "http", "httpx", "httpx2", "mcp", "openai", "pydantic"}
 
 
+WIRES = {
+    "anthropic": {"anthropic", "anthropic_wire"},
+    "openai": {"openai_chat", "openai_wire"},
+    "openai-responses": {"openai_responses", "responses_wire", "responses_reader"},
+}
+
+
 @requirement("LOOP-1")
-@pytest.mark.parametrize("service", ["anthropic", "openai"])
+@pytest.mark.parametrize("service", WIRES)
 async def test_a_first_request_loads_nothing_heavy(service: str) -> None:
     async with ModelServer.playing({"turns": [{"text": "Hi."}]}) as server:
         process = await asyncio.create_subprocess_exec(
@@ -172,7 +181,9 @@ async def test_a_first_request_loads_nothing_heavy(service: str) -> None:
         output, errors = await process.communicate()
 
     assert process.returncode == 0, errors.decode()
-    first, loaded = output.decode().splitlines()
+    first, second = output.decode().splitlines()
+    loaded = set(second.split())
     assert first.split()[-2:] == (["Usage", "Stopped"] if service == "anthropic" else ["TextDelta", "Stopped"])
-    assert not HEAVY & set(loaded.split())
-    assert f"ferrule.providers.{'openai_chat' if service == 'anthropic' else 'anthropic'}" not in loaded.split()
+    assert not HEAVY & loaded
+    for wire, modules in WIRES.items():
+        assert ({f"ferrule.providers.{name}" for name in modules} <= loaded) is (wire == service)

@@ -18,7 +18,7 @@ from ferrule.core.model import ModelError, Request, ResultTurn, ToolResult, User
 from ferrule.host.http.http_client import HttpClient
 from ferrule.providers.model_catalog import open_model
 from ferrule.testing import ModelServer
-from tests.providers.hearing import both, calls_of, heard, text_of
+from tests.providers.hearing import calls_of, heard, models_at, text_of
 
 TURN = {
     "thinking": "hm",
@@ -28,17 +28,21 @@ TURN = {
 }
 
 
-async def test_both_languages_tell_the_same_turn() -> None:
-    async with ModelServer.playing({"turns": [TURN, TURN]}) as server, both(server) as models:
+async def test_all_languages_tell_the_same_turn() -> None:
+    async with ModelServer.playing({"turns": [TURN] * 3}) as server, models_at(server) as models:
         heard_by = [await heard(model) for model in models]
 
-    assert [text_of(events) for events in heard_by] == ["Two words"] * 2
-    assert [calls_of(events)[0].arguments for events in heard_by] == [{"path": "a"}] * 2
-    assert [request.path for request in server.requests] == ["/v1/messages", "/v1/chat/completions"]
+    assert [text_of(events) for events in heard_by] == ["Two words"] * 3
+    assert [calls_of(events)[0].arguments for events in heard_by] == [{"path": "a"}] * 3
+    assert [request.path for request in server.requests] == [
+        "/v1/messages",
+        "/v1/chat/completions",
+        "/v1/responses",
+    ]
 
 
 async def test_the_vendors_own_clients_understand_it() -> None:
-    async with ModelServer.playing({"turns": [TURN, TURN]}) as server:
+    async with ModelServer.playing({"turns": [TURN] * 3}) as server:
         async with (
             AsyncAnthropic(base_url=server.url, api_key="k", max_retries=0) as anthropic,
             anthropic.messages.stream(model="m", max_tokens=9, messages=[{"role": "user", "content": "hi"}]) as stream,
@@ -49,17 +53,21 @@ async def test_the_vendors_own_clients_understand_it() -> None:
                 model="m", messages=[{"role": "user", "content": "hi"}], stream=True
             )
             deltas = [chunk.choices[0].delta async for chunk in chunks if chunk.choices]
+            async with openai.responses.stream(model="m", input="hi") as events:
+                response = await events.get_final_response()
 
     assert [block.type for block in message.content] == ["thinking", "text", "tool_use"]
     assert message.usage.cache_read_input_tokens == 5
     assert "".join(delta.content or "" for delta in deltas) == "Two words"
+    assert [item.type for item in response.output] == ["reasoning", "message", "function_call"]
+    assert (response.output_text, response.usage and response.usage.input_tokens) == ("Two words", 8)
 
 
-@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("which", [0, 1, 2])
 async def test_a_call_may_use_what_the_last_results_say(which: int) -> None:
     turns = [{"calls": [{"name": "TaskOutput", "input": {"task_id": {"$found": r"task (\w+)"}}}]}] * 2
     history = [UserTurn.saying("go"), ResultTurn((ToolResult("1", (Text("Started task b7."),), is_error=False),))]
-    async with ModelServer.playing({"turns": turns}) as server, both(server) as models:
+    async with ModelServer.playing({"turns": turns}) as server, models_at(server) as models:
         found = await heard(models[which], Request(history, ()))
         with pytest.raises(ModelError, match="do not contain it"):
             await heard(models[which])
@@ -68,7 +76,7 @@ async def test_a_call_may_use_what_the_last_results_say(which: int) -> None:
 
 
 async def test_one_turn_too_many_is_refused_in_words() -> None:
-    async with ModelServer.playing({"turns": [TURN]}) as server, both(server) as (model, _):
+    async with ModelServer.playing({"turns": [TURN]}) as server, models_at(server) as (model, *_):
         await heard(model)
         with pytest.raises(ModelError, match="has 1 turns and was asked for one more"):
             await heard(model)

@@ -227,7 +227,7 @@ def test_calls_without_an_id_get_one_each() -> None:
 
     assert [one.name for one in found] == ["Read", "Glob"]
     assert len({one.id for one in found}) == 2
-    assert all(one.id.startswith("call_") for one in found)
+    assert all(len(one.id) == 9 and one.id.isalnum() for one in found)
 
 
 def test_an_id_that_an_earlier_message_used_is_given_no_second_time() -> None:

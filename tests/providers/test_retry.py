@@ -13,7 +13,7 @@ from ferrule.host.http.http_client import HttpClient
 from ferrule.providers.model_catalog import open_model
 from ferrule.providers.retry import Retries
 from ferrule.testing.model_server import ModelServer
-from tests.providers.hearing import HELLO, both, heard, heard_until_error, text_of
+from tests.providers.hearing import HELLO, heard, heard_until_error, models_at, text_of
 from tests.requirement import requirement
 
 GENEROUS = 30.0
@@ -40,7 +40,7 @@ def failing(**fault: Any) -> dict[str, Any]:
 async def after(turns: list[dict[str, Any]], which: int, attempts: int = 4) -> tuple[ModelServer, Clock, Any]:
     """What comes of asking the one model or the other."""
     clock = Clock()
-    async with ModelServer.playing({"turns": turns}) as server, both(server, clock.retries(attempts)) as models:
+    async with ModelServer.playing({"turns": turns}) as server, models_at(server, clock.retries(attempts)) as models:
         try:
             return server, clock, await heard(models[which])
         except ModelError as error:
@@ -48,7 +48,7 @@ async def after(turns: list[dict[str, Any]], which: int, attempts: int = 4) -> t
 
 
 @requirement("LOOP-1")
-@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("which", [0, 1, 2])
 @pytest.mark.parametrize(
     "fault",
     [
@@ -77,7 +77,7 @@ async def test_what_may_pass_is_asked_again_until_it_has(fault: dict[str, Any], 
 
 
 @requirement("LOOP-1")
-@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("which", [0, 1, 2])
 async def test_tries_have_an_end_that_says_how_many_there_were(which: int) -> None:
     _, clock, error = await after([failing(status=529)] * 4, which)
 
@@ -128,7 +128,7 @@ async def test_a_service_that_wants_to_be_left_alone_for_an_hour_is_given_up_at_
 
 
 @requirement("LOOP-1")
-@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("which", [0, 1, 2])
 @pytest.mark.parametrize(
     ("fault", "kind", "words"),
     [
@@ -170,7 +170,7 @@ async def test_what_will_not_pass_fails_at_once_and_says_what_to_do(
     ],
 )
 async def test_a_conversation_that_is_too_long_is_recognised(said: Any) -> None:
-    for which in (0, 1):
+    for which in (0, 1, 2):
         _, _, error = await after([failing(status=400, body=said)], which)
         assert error.kind == "overflow", said
 
@@ -183,11 +183,11 @@ async def test_credit_that_is_used_up_is_not_waited_for() -> None:
 
 
 @requirement("LOOP-1", "SCHED-4")
-@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("which", [0, 1, 2])
 async def test_nothing_is_asked_again_after_the_first_word(which: int) -> None:
     clock = Clock()
     turns = [{"text": "one two three", "fault": {"garbage_at": 4}}, FINE]
-    async with ModelServer.playing({"turns": turns}) as server, both(server, clock.retries()) as models:
+    async with ModelServer.playing({"turns": turns}) as server, models_at(server, clock.retries()) as models:
         events, error = await heard_until_error(models[which])
 
     assert TextDelta("one ") in events
@@ -213,7 +213,7 @@ async def test_an_interrupt_ends_the_wait_for_the_next_try() -> None:
     async with (
         asyncio.timeout(GENEROUS),
         ModelServer.playing({"turns": [failing(status=529)]}) as server,
-        both(server, Retries(first=3600, longest=3600)) as models,
+        models_at(server, Retries(first=3600, longest=3600)) as models,
     ):
         waiting = asyncio.Event()
         task = asyncio.create_task(_until_it_waits(models[0], waiting))
@@ -242,7 +242,7 @@ def test_pauses_double_up_to_the_longest_and_vary() -> None:
 
 async def test_leaving_early_closes_the_connection_and_a_whole_message_keeps_it() -> None:
     slow = {"text": "one two three four", "fault": {"slow": 0.01}}
-    async with ModelServer.playing({"turns": [FINE, FINE, slow, FINE]}) as server, both(server) as (model, _):
+    async with ModelServer.playing({"turns": [FINE, FINE, slow, FINE]}) as server, models_at(server) as (model, *_):
         await heard(model)
         await heard(model)
         assert server.connections == 1
@@ -257,7 +257,7 @@ async def test_leaving_early_closes_the_connection_and_a_whole_message_keeps_it(
 
 
 async def test_the_loop_may_leave_at_the_last_event_and_the_connection_is_kept() -> None:
-    async with ModelServer.playing({"turns": [FINE] * 4}) as server, both(server) as models:
+    async with ModelServer.playing({"turns": [FINE] * 6}) as server, models_at(server) as models:
         for model in models:
             for _ in range(2):
                 async with model.stream(HELLO) as events:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import pytest
 
 import ferrule
 from ferrule.core.calls import ToolCall
+from ferrule.core.content import plain_text
+from ferrule.core.model import UserTurn
 from ferrule.core.tool import ToolDefinitionError
 from ferrule.hooks.hook import hook
 from ferrule.providers.script import check_script
@@ -25,6 +28,7 @@ from ferrule.sdk.messages import (
 from ferrule.sdk.options import Options
 from ferrule.sdk.tools import create_sdk_mcp_server
 from ferrule.testing import ModelServer, RecordingModel
+from tests.settings.folders import put
 
 from ..requirement import requirement
 from .scenes import CALC, add, fail, of, options, read, results, texts
@@ -44,6 +48,23 @@ async def test_modes_and_models_change_while_it_lasts(tmp_path: Path) -> None:
 
     assert of(SystemMessage, messages)[0].data["permissionMode"] == "acceptEdits"
     assert (tmp_path / "a.txt").read_text() == "x"
+
+
+@requirement("PERM-4")
+async def test_a_mode_that_a_settings_file_switches_off_cannot_be_chosen(tmp_path: Path) -> None:
+    off = json.dumps({"permissions": {"disableBypassPermissionsMode": "disable", "disableAutoMode": "disable"}})
+    write = ToolCall("1", "Write", {"file_path": "a.txt", "content": "x"})
+    chosen = options(tmp_path, says("", write), says("Done."), settings=off, may_bypass=True)
+
+    async with FerruleClient(chosen) as client:
+        for mode in ("bypassPermissions", "auto"):
+            with pytest.raises(ValueError, match=f"switches the mode {mode} off"):
+                await client.set_permission_mode(mode)
+        await client.query("write")
+        messages = await read(client.receive_response())
+
+    assert of(SystemMessage, messages)[0].data["permissionMode"] == "default"
+    assert not (tmp_path / "a.txt").exists()
 
 
 async def test_servers_can_be_switched_off_and_on(tmp_path: Path) -> None:
@@ -124,6 +145,51 @@ async def test_a_model_of_a_service_is_chosen_by_its_name(tmp_path: Path) -> Non
     assert texts(messages) == ["Hello there."]
     assert of(AssistantMessage, messages)[0].model == "claude-sonnet-5-5"
     assert messages[-1].total_cost_usd is not None
+
+
+@requirement("CLI-2")
+async def test_the_result_has_the_status_of_a_service_that_refuses(tmp_path: Path) -> None:
+    async with ModelServer(check_script({"turns": [{"fault": {"status": 401}}]}, "a test")) as server:
+        env = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "key"}
+        messages = await read(
+            query(prompt="x", options=options(tmp_path, model="anthropic:claude-sonnet-5-5", env=env))
+        )
+
+    assert (messages[-1].terminal_reason, messages[-1].api_error_status) == ("api_error", 401)
+
+
+@requirement("LOOP-5", "SET-4")
+async def test_a_transcript_that_is_resumed_allows_and_runs_nothing(tmp_path: Path) -> None:
+    first = await read(query(prompt="x", options=options(tmp_path, says("Hello."))))
+    (path,) = tmp_path.rglob(f"{first[-1].session_id}.jsonl")
+    command = {"type": "command", "command": f"touch {tmp_path}/ran-by-a-hook"}
+    given = json.dumps({"PreToolUse": [{"hooks": [command]}]})
+    hooks = [{"skill": "s", "path": "/s", "given": given, "is_trusted": True, "by_agent": False}]
+    rules = {"turn": 2, "allow": ["Bash"], "deny": [], "origin": "s", "hooks": hooks}
+    last = json.loads(path.read_text().splitlines()[-1])
+    written = {**last, "type": "state", "key": "value:skill_rules", "value": rules}
+    path.write_text(f"{path.read_text()}{json.dumps(written)}\n")
+    call = ToolCall("1", "Bash", {"command": f"touch {tmp_path}/ran"})
+
+    chosen = options(tmp_path, says("", call), says("Done."), resume=first[-1].session_id)
+    messages = await read(query(prompt="go", options=chosen))
+
+    assert "Bash was not allowed" in str(results(messages)[0].content)
+    assert not [*tmp_path.glob("ran*")]
+
+
+@requirement("PROG-5")
+async def test_without_slash_commands_a_slash_is_text_and_no_skill_is_offered(tmp_path: Path) -> None:
+    put(tmp_path / ".claude/skills/tidy/SKILL.md", "---\ndescription: Tidies.\n---\nTidy up.")
+    model = RecordingModel(says("Done."))
+    chosen = options(tmp_path, model=model, setting_sources=["project"], skills=(), slash_commands=False)
+
+    messages = await read(query(prompt="/tidy", options=chosen))
+
+    ((request, history),) = model.requests
+    assert [plain_text(turn.content) for turn in history if isinstance(turn, UserTurn)] == ["/tidy"]
+    assert "Skill" not in [tool.name for tool in request.tools]
+    assert of(SystemMessage, messages)[0].data["slash_commands"] == []
 
 
 async def test_a_model_that_cannot_be_had_is_said_before_anything_runs(

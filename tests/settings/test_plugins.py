@@ -146,6 +146,16 @@ def test_a_plugin_whose_folder_is_named_needs_no_settings(project: Path) -> None
     _has_all(_gather(project, plugin), plugin)
 
 
+def test_a_plugin_may_be_loaded_without_its_servers(project: Path) -> None:
+    plugin = _plugin(project.parent / "named")
+    base = Settings(cwd=str(project), state_folder=project.parent / "state")
+
+    settings, _ = load_session_settings(base, folders_without_servers=[plugin])
+
+    assert [one.name for one in settings.plugins] == ["demo"]
+    assert (len(settings.hooks.all), settings.servers) == (1, ())
+
+
 @requirement("SET-4")
 def test_what_a_folder_enables_waits_for_trust_and_is_trusted_as_it_was(project: Path) -> None:
     market = _market(project / "tools", {"name": "demo", "source": "./demo"})
@@ -178,6 +188,66 @@ def test_a_plugin_of_the_folder_that_changed_since_it_was_trusted_is_not_loaded(
     assert after.settings.plugins == ()
     assert "setting `extraKnownMarketplaces.market" in after.warnings[0]
     assert any("the plugin demo@market is not loaded" in warning for warning in after.warnings)
+
+
+def _changed_since_trusted(project: Path, changed: Path) -> tuple[Any, Any]:
+    """The plugins before and after the change of a file, in a folder that was trusted before it."""
+    live = open_layers(str(project), project.parent / "state")
+    live.trust(live.current().standing.items)
+    before = _gather(project).settings.plugins
+    put(changed, changed.read_text() + "\n")
+    return before, _gather(project).settings.plugins
+
+
+@requirement("SET-4")
+@pytest.mark.parametrize("changed", ["conf/hooks.json", "conf/more.json", "orders/a.md", "bin/check.py", "bin/server"])
+def test_a_plugin_that_is_the_whole_project_is_trusted_with_every_file_that_it_names(
+    project: Path, changed: str
+) -> None:
+    entry = {"name": "demo", "source": "./", "hooks": "./conf/more.json", "commands": ["./orders"]}
+    _market(project, entry)
+    server = {"a": {"command": "${CLAUDE_PLUGIN_ROOT}/bin/server"}}
+    _write(project / ".claude-plugin/plugin.json", {"name": "demo", "hooks": "./conf/hooks.json", "mcpServers": server})
+    check = {"type": "command", "command": "python3 ${CLAUDE_PLUGIN_ROOT}/bin/check.py"}
+    for name in ("conf/hooks.json", "conf/more.json"):
+        _write(project / name, {"Stop": [{"hooks": [check]}]})
+    for name in ("orders/a.md", "bin/check.py", "bin/server"):
+        put(project / name, "x")
+    extra = {"market": {"source": {"source": "directory", "path": "."}}}
+    _write(project / ".claude/settings.json", {**ON, "extraKnownMarketplaces": extra})
+
+    before, after = _changed_since_trusted(project, project / changed)
+
+    assert ([one.name for one in before], after) == (["demo"], ())
+
+
+@requirement("SET-4")
+@pytest.mark.parametrize("large", [False, True])
+def test_what_a_plugin_reaches_through_a_link_is_trusted_with_it(project: Path, *, large: bool) -> None:
+    market = _market(project / "tools", {"name": "demo", "source": "./demo"})
+    _write(market / "demo/.claude-plugin/plugin.json", {"name": "demo"})
+    (market / "demo/hooks").symlink_to("../../elsewhere")
+    (market / "demo/round").symlink_to("..")
+    check = put(project / "elsewhere/check.py", "#" * (2 << 20 if large else 1))
+    _write(project / "elsewhere/hooks.json", {"hooks": {"Stop": [{"hooks": [HOOK]}]}})
+    extra = {"market": {"source": {"source": "directory", "path": "./tools"}}}
+    _write(project / ".claude/settings.json", {**ON, "extraKnownMarketplaces": extra})
+
+    before, after = _changed_since_trusted(project, check)
+
+    assert ([one.name for one in before], after) == (["demo"], ())
+
+
+@requirement("SET-4")
+def test_a_relative_marketplace_of_the_user_does_not_mean_the_one_of_any_folder(project: Path) -> None:
+    _plugin(_market(project / "tools", {"name": "demo", "source": "./demo"}) / "demo")
+    extra = {"market": {"source": {"source": "directory", "path": "./tools"}}}
+    _write(project.parent / "home/.claude/settings.json", {**ON, "extraKnownMarketplaces": extra})
+
+    found = _gather(project)
+
+    assert found.settings.plugins == ()
+    assert "the plugin demo@market is not loaded" in found.warnings[0]
 
 
 @requirement("SET-4", "SEC-2")

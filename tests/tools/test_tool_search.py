@@ -71,8 +71,8 @@ def _session(tmp_path: Path, *tools: AnyTool) -> Session:
 
 
 def _builtin(exposure: Exposure) -> list[str]:
-    """Without those that are off: there are no skills, and nobody answers."""
-    off = {"Skill", "AskUserQuestion"}
+    """Without what is off where there are no skills and nobody can answer."""
+    off = {"Skill", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode"}
     return [tool.name for tool in builtin_tools() if tool.exposure is exposure and tool.name not in off]
 
 

@@ -70,7 +70,7 @@ class AgentKind:
     isolated: bool = False
     """Whether it works in a git worktree of its own."""
     initial_prompt: str = ""
-    """Comes before the first prompt where it leads the conversation."""
+    """What it is told before the first prompt of a conversation that it leads."""
     background: bool = False
     knows_project: bool = True
     """Whether it gets the project's instructions and the git status."""
@@ -137,8 +137,6 @@ def _warnings(written: WrittenPage, mode: str) -> Iterator[str]:
             yield f"{path}: `{key}: {said[:40]}` is ignored. Available: {', '.join(allowed)}."
     if not written.counts and (own_servers(head.get("mcpServers")) or text_of(head, "memory")):
         yield f"{path}: `mcpServers` and `memory` are ignored until the folder is trusted: `ferrule trust`."
-    if "initialPrompt" in head:
-        yield f"{path}: `initialPrompt` has no effect on an agent that another one starts."
     if unknown := sorted(key for key in head if key not in _KNOWN):
         yield f"{path}: {', '.join(f'`{key[:40]}`' for key in unknown[:5])} is not used."
 

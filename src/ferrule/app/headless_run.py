@@ -8,7 +8,7 @@ import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from .._version import __version__
 from ..agents.caps import report_wait
@@ -380,6 +380,7 @@ class Headless:
             spent=self._spending_by_model(),
             structured=structured if ending is Ending.SUCCESS else None,
             terminal_reason=_terminal_reason(ending, heard.ended),
+            api_error_status=heard.ended.status if heard.ended else None,
         )
 
     def _answer_locally(self, text: str, seconds: float, api_seconds: float) -> RunAnswer:
@@ -425,22 +426,19 @@ class Headless:
                 return Ending.SUCCESS, ()
 
 
+_LIMITS: Final = {
+    Ending.MAX_TURNS: "max_turns",
+    Ending.MAX_BUDGET: "budget_exhausted",
+    Ending.MAX_STRUCTURED: "structured_output_retry_exhausted",
+}
+_BY_TURN: Final = {"interrupted": "aborted_streaming", "error": "api_error"}
+_BY_HOOK: Final = ("blocked", "stopped")
+
+
 def _terminal_reason(ending: Ending, ended: TurnEnded | None) -> str:
-    match ending, ended:
-        case Ending.MAX_TURNS, _:
-            return "max_turns"
-        case Ending.MAX_BUDGET, _:
-            return "budget_exhausted"
-        case Ending.MAX_STRUCTURED, _:
-            return "structured_output_retry_exhausted"
-        case _, None | TurnEnded("interrupted"):
-            return "aborted_tools" if ended is None else "aborted_streaming"
-        case _, TurnEnded("error"):
-            return "api_error"
-        case _, TurnEnded("blocked" | "stopped"):
-            return "hook_stopped"
-        case _:
-            return "completed"
+    if ending in _LIMITS or ended is None:
+        return _LIMITS.get(ending, "aborted_tools")
+    return "hook_stopped" if ended.reason in _BY_HOOK else _BY_TURN.get(ended.reason, "completed")
 
 
 def _forgive() -> None:

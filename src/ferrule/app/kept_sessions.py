@@ -19,6 +19,7 @@ from ..engine.transcript import Transcript, first_line
 from ..host.files.local_paths import LocalPaths
 from ..host.storage.transcript_files import ListedSession, TranscriptError, TranscriptFile, Transcripts, lines_of
 from ..instructions.git_facts import checked_out_branch
+from ..skills.turn_rules import KEY as SKILL_RULES
 from .build import open_session
 from .session_settings import SessionParts, Settings
 
@@ -27,6 +28,10 @@ __all__ = ["ListedSession", "TranscriptError", "begin_session", "continue_sessio
 RESUMED = (
     "This conversation was resumed in a new process. Files that were read before are treated as unread: read a file "
     "again before you change it. Commands that ran in the background have ended. The working directory is {}."
+)
+MOVED = (
+    " So far the conversation took place in {}. It goes on in {}: where a path below the first is meant, "
+    "look below the second."
 )
 CUT_OFF = " The last turn was cut off before it was complete."
 
@@ -41,7 +46,7 @@ def begin_session(
     path = _free(transcripts.path(workspace, session_id))
     transcripts.prune(workspace, settings.cleanup_days)
     session = open_session(settings, session_id=session_id, **parts)
-    _record(session, TranscriptFile(path), Restored(), parts.get("mirror"))
+    _record(session, transcripts, TranscriptFile(path), Restored(), parts.get("mirror"))
     return session
 
 
@@ -76,32 +81,46 @@ def resume_session(
 ) -> Session:
     """The session as it was, with a history that is well-formed; a fork has an id and a transcript of its own.
 
-    `fork_at` is the id of the last entry that a fork takes over.
+    `fork_at` is the id of the last entry that a fork takes over. A session of another project can be forked.
     Permissions given in the session are not kept, and files have to be read again before they are changed;
     the model is notified. Raises `TranscriptError`.
     """
     settings = settings or Settings()
     transcripts, workspace = _transcripts(settings)
-    path = transcripts.find(workspace, session_id)
+    path = transcripts.find(workspace, session_id, anywhere=fork)
     if fork:
         forked = fork_id or new_uuid()
         copied = _free(transcripts.path(workspace, forked))
-        meta = {"cwd": workspace, **_surroundings(workspace), **_about(workspace), "forked_from": session_id}
+        about = _about(transcripts, workspace)
+        meta = {"cwd": workspace, **_surroundings(workspace), **about, "forked_from": session_id}
         transcripts.copy(path, copied, first_line(forked, meta), last=fork_at)
         session_id, path = forked, copied
     session = open_session(settings, session_id=session_id, **parts)
     store = TranscriptFile.resume(path)
     found = restore_conversation(lines_of(path))
-    _record(session, store, found, parts.get("mirror"))
+    _record(session, transcripts, store, found, parts.get("mirror"))
     session.turn = found.prompts
     session.started_by = "resume"
     session.state.found_tools = found.found_tools
+    found.values.pop(SKILL_RULES, None)  # a transcript allows and runs nothing, whoever wrote it
     session.state.values.update(found.values)
-    if os.path.isdir(found.cwd):
-        session.state.cwd = found.cwd
+    now = os.path.realpath(workspace)
+    has_moved = bool(found.workspace) and found.workspace != now
+    cwd = _moved_path(found.cwd, found.workspace, now) if has_moved else found.cwd
+    if os.path.isdir(cwd):
+        session.state.cwd = cwd
     if found.turns:
-        session.note(Note("resumed", RESUMED.format(session.state.cwd) + (CUT_OFF if found.is_cut else "")))
+        moved = MOVED.format(found.workspace, now) if has_moved else ""
+        session.note(Note("resumed", RESUMED.format(session.state.cwd) + moved + (CUT_OFF if found.is_cut else "")))
     return session
+
+
+def _moved_path(path: str, old: str, new: str) -> str:
+    """
+    >>> _moved_path("/old/sub", "/old", "/new"), _moved_path("/older", "/old", "/new")
+    ('/new/sub', '/new')
+    """
+    return new + path.removeprefix(old) if f"{path}/".startswith(f"{old}/") else new
 
 
 def _transcripts(settings: Settings) -> tuple[Transcripts, str]:
@@ -130,7 +149,11 @@ class _Mirrored:
 
 
 def _record(
-    session: Session, store: TranscriptFile, found: Restored, mirror: Callable[[bytes], None] | None = None
+    session: Session,
+    transcripts: Transcripts,
+    store: TranscriptFile,
+    found: Restored,
+    mirror: Callable[[bytes], None] | None = None,
 ) -> None:
     kept = store if mirror is None else _Mirrored(store, mirror)
     transcript = Transcript(
@@ -138,7 +161,7 @@ def _record(
         session.id,
         agent=session.agent,
         parent=found.last,
-        meta=_about(session.workspace),
+        meta=partial(_about, transcripts, session.workspace),
         cwd=session.state.cwd,
         surroundings=partial(_surroundings, session.workspace),
     )
@@ -147,8 +170,9 @@ def _record(
     session.closing = (*session.closing, store.close)
 
 
-def _about(workspace: str) -> dict[str, Any]:
-    return {"workspace": os.path.realpath(workspace)}
+def _about(transcripts: Transcripts, workspace: str) -> dict[str, Any]:
+    mark = transcripts.mark(workspace)
+    return {"workspace": os.path.realpath(workspace), **({"project": mark} if mark else {})}
 
 
 def _surroundings(workspace: str) -> dict[str, Any]:

@@ -125,13 +125,14 @@ class LateShell:
             from ..host.processes.session_shell import Shell
             from ..host.search.ripgrep import offer_ripgrep
 
-            environment = offer_ripgrep(self._environment, self._folder / "programs")
+            environment, link_programs = offer_ripgrep(self._environment, self._folder / "programs")
             self._made = Shell(
                 self._folder,
                 environment=environment,
                 hidden=self._rules.plain_hidden_paths,
                 places=self._places,
                 snapshot=self._snapshot,
+                before_first=link_programs,
             )
         return self._made
 

@@ -111,6 +111,7 @@ def load_session_settings(
     server_sources: Iterable[str] = (),
     strict_servers: bool = False,
     plugin_folders: Iterable[str | os.PathLike[str]] = (),
+    folders_without_servers: Iterable[str | os.PathLike[str]] = (),
     more: Iterable[Loaded] = (),
     look: Callable[[LiveSettings], None] | None = None,
     project_hooks: bool = True,
@@ -119,8 +120,9 @@ def load_session_settings(
     """`base` with what the settings of its directory say, and that itself. Raises `SettingsError`.
 
     `settings` and `server_sources` are files or their JSON; `flags` are
-    settings by the name of whatever gave them; `plugin_folders` are those of
-    plugins besides the enabled ones; `more` was read already.
+    settings by the name of whatever gave them; `plugin_folders` and
+    `folders_without_servers` are those of plugins besides the enabled ones;
+    `more` was read already.
     `look` may ask a person to trust the folder before its contents apply.
     `ways_on` is what to do where hooks of the folder could refuse something
     and are not trusted; without it the session continues without them.
@@ -139,7 +141,7 @@ def load_session_settings(
     )
     if look is not None:
         look(live)
-    plugins, plugin_notes = _add_plugins(live, base.cwd, tuple(plugin_folders))
+    plugins, plugin_notes = _add_plugins(live, base.cwd, tuple(plugin_folders), tuple(folders_without_servers))
     current = live.current()
     if ways_on is not None:
         require_guards(current, ways_on)
@@ -181,23 +183,25 @@ def load_session_settings(
 
 
 def _add_plugins(
-    live: LiveSettings, cwd: str, folders: tuple[str | os.PathLike[str], ...]
+    live: LiveSettings,
+    cwd: str,
+    folders: tuple[str | os.PathLike[str], ...],
+    without_servers: tuple[str | os.PathLike[str], ...],
 ) -> tuple[tuple[Plugin, ...], tuple[str, ...]]:
     """What the settings enable and what was given, with their hooks and servers among the settings."""
     layered = live.current()
-    if not folders and not any(key[0] == "enabledPlugins" for key in (*layered.values, *layered.lists)):
+    if not (folders or without_servers) and not any(
+        key[0] == "enabledPlugins" for key in (*layered.values, *layered.lists)
+    ):
         return (), ()
-    from ..settings.marketplaces import find_enabled
-    from ..settings.plugins import PluginError, entries_of_plugins, load_plugins
+    from ..settings.plugins import PluginError, load_all_plugins
 
-    config_folder = surroundings(cwd, os.environ).config_folder
-    enabled = find_enabled(layered, cwd=cwd, config_folder=config_folder)
     try:
-        plugins, warnings = load_plugins(folders, enabled.found)
-        live.add(entries_of_plugins(plugins, cwd))
+        plugins, entries, warnings = load_all_plugins(layered, cwd, folders, without_servers)
     except PluginError as error:
         raise SettingsError(str(error)) from None
-    return plugins, (*enabled.warnings, *warnings)
+    live.add(entries)
+    return plugins, warnings
 
 
 def _pre_approval(base: PreApproval, found: SessionPolicy) -> PreApproval:
@@ -249,7 +253,8 @@ def interpret_settings(layered: Current, workspace: str | None = None, mode: Mod
     rules = tuple(_rules(layered, ignored))
     return SessionPolicy(
         rules=tuple(rule for rule, _ in rules),
-        mode=_mode(layered, warnings) or mode,
+        mode=_mode(layered, warnings) or (Mode.DEFAULT if mode in layered.disabled_modes else mode),
+        disabled_modes=layered.disabled_modes,
         lost=_unreadable_guard(layered),
         sandbox=_sandbox(layered, workspace),
         readable=allowed_reads(layered, workspace),
@@ -386,11 +391,9 @@ def _origin(source: Source) -> Origin:
 
 def _mode(layered: Layered, warnings: list[str]) -> Mode | None:
     chosen, mode = layered.values.get(MODE), layered.mode
-    if mode is None:
-        if chosen:
-            warnings.append(f"{chosen.source}: the mode `{chosen.value}` is switched off by a settings file.")
-        return None
-    return Mode(mode.value)
+    if chosen and mode is None:
+        warnings.append(f"{chosen.source}: the mode `{chosen.value}` is switched off by a settings file.")
+    return Mode(mode.value) if mode else None
 
 
 def _folder(layered: Layered) -> Path | None:

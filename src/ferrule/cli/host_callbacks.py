@@ -87,13 +87,15 @@ async def take_answer(
     """What `{"behavior": "allow" | "deny", ...}` means. Anything else means no."""
     match answer.get("behavior"):
         case "allow":
+            updated = answer.get("updatedInput")
+            if not isinstance(updated, dict | None):
+                return _refuse("it was allowed with an `updatedInput` that is not an object")
             if wanted := answer.get("updatedPermissions"):
                 try:
                     await _change_permissions(wanted, conversation)
                 except CannotDo as error:
                     return _refuse(f"it was allowed together with permissions that cannot be changed so: {error}")
-            updated = answer.get("updatedInput")
-            changed = isinstance(updated, dict) and updated != dict(question.proposal.arguments)
+            changed = updated is not None and updated != dict(question.proposal.arguments)
             return ApprovalAnswer(allowed=True, arguments=cast(dict[str, Any], updated) if changed else None)
         case "deny":
             if answer.get("interrupt") is True:
@@ -106,7 +108,7 @@ async def take_answer(
 async def _change_permissions(wanted: object, conversation: Conversation) -> None:
     """Raises `CannotDo`."""
     from ..compat.claude_agent_sdk.errors import ClaudeSDKError
-    from ..compat.claude_agent_sdk.permissions import PermissionUpdate, apply_update
+    from ..compat.claude_agent_sdk.permissions import PermissionUpdate, apply_updates
     from ..settings.settings_writing import NotSaved
     from ..settings.trust_store import NotStored
 
@@ -115,8 +117,7 @@ async def _change_permissions(wanted: object, conversation: Conversation) -> Non
     except (KeyError, TypeError, AttributeError):
         raise CannotDo("`updatedPermissions` is not a list of permission updates") from None
     try:
-        for update in updates:
-            await apply_update(update, conversation)
+        await apply_updates(updates, conversation)
     except (ClaudeSDKError, NotSaved, NotStored) as error:
         raise CannotDo(str(error)) from None
 

@@ -49,13 +49,15 @@ class HostedRun:
             options = replace(options, person=self._person, approver_answers=True)
         if isinstance(self._person, ToolPerson):
             options = replace(options, deny=(*options.deny, chosen.permission_prompt_tool))
-        if any('"sdk"' in source for source in options.mcp_configs):
+        if options.mcp_configs:
             from .initializing import split_host_servers, with_host_servers
 
             options = with_host_servers(*split_host_servers(options), self._servers)
         self._options = options
         self._listener = RunListener(StreamPrinter(out), signals, host_answers=True)
         self._conversation: Conversation | None = None
+        self._refusal = ""
+        """Why the last `initialize` was refused."""
         self._is_open = asyncio.Event()
 
     async def run(self) -> int:
@@ -86,7 +88,11 @@ class HostedRun:
             return self._servers.deliver(request.request)
         from .control_requests import carry_out
 
-        return await carry_out(self._opened(), request.subtype, request.request)
+        try:
+            conversation = self._opened()
+        except (UsageError, NoModel) as error:
+            raise CannotDo(str(error)) from None
+        return await carry_out(conversation, request.subtype, request.request)
 
     async def take_bad_line(self, bad: BadLine, /) -> None:
         id = self._conversation.session.id if self._conversation is not None else ""
@@ -95,7 +101,8 @@ class HostedRun:
         await self._say(stream.line("system", subtype="input_error", line=bad.number, error=words))
 
     async def end_input(self) -> None:
-        self._opened().say_no_more()
+        if self._conversation is not None or not self._refusal:
+            self._opened().say_no_more()
 
     def _initialize(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         from .control_requests import describe_conversation
@@ -103,11 +110,11 @@ class HostedRun:
 
         if self._conversation is not None:
             raise CannotDo("The conversation has begun already. Send `initialize` once, before anything else.")
-        options = options_with(request, self._options, self._hooks, self._servers)
         try:
-            opened = self._open(options)
-        except (UsageError, NoModel) as error:
-            raise CannotDo(str(error)) from None
+            opened = self._open(options_with(request, self._options, self._hooks, self._servers))
+        except (CannotDo, UsageError, NoModel) as error:
+            self._refusal = str(error)
+            raise CannotDo(self._refusal) from None
         answer = describe_conversation(opened)
         if request.get("hooks"):
             answer["hooks_applied"] = True
@@ -116,6 +123,9 @@ class HostedRun:
         return answer
 
     def _opened(self) -> Conversation:
+        """Never without what an `initialize` asked for, which may be what guards the calls. Raises `UsageError`."""
+        if self._conversation is None and self._refusal:
+            raise UsageError(f"`initialize` was refused, so the conversation was not opened: {self._refusal}")
         return self._conversation or self._open(self._options)
 
     def _open(self, options: Options) -> Conversation:

@@ -115,14 +115,14 @@ def _hooks(given: Mapping[str, Any], host: HostHooks) -> Iterator[Hook]:
     for event, matchers in given.items():
         for matcher in _list(f"hooks.{event}", matchers or []):
             said = _object(f"hooks.{event}", matcher)
-            seconds, on_failure = said.get("timeout"), said.get("onFailure")
+            seconds, on_failure = _seconds(f"hooks.{event}.timeout", said.get("timeout")), said.get("onFailure")
             for id in _texts(f"hooks.{event}.hookCallbackIds", said.get("hookCallbackIds")):
                 try:
                     yield hook(
                         event,
                         host.callback(id),
                         match=str(said.get("matcher") or ""),
-                        seconds=float(seconds) if isinstance(seconds, int | float) else DEFAULT_SECONDS,
+                        seconds=seconds,
                         fails_closed=None if on_failure is None else on_failure != "continue",
                         name=id,
                     )
@@ -138,6 +138,14 @@ def _prompt_text(value: object, options: Options) -> dict[str, Any]:
 def _plugins(value: object, options: Options) -> dict[str, Any]:
     paths = [_object("plugins", one).get("path") for one in _list("plugins", value)]
     return {"plugins": (*options.plugins, *_texts("plugins", paths))}
+
+
+def _seconds(name: str, value: object) -> float:
+    if value is None:
+        return DEFAULT_SECONDS
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+        raise CannotDo(f"`{name}` must be a number of seconds above 0.")
+    return float(value)
 
 
 def _text(name: str, value: object) -> str:

@@ -6,23 +6,9 @@ import argparse
 import logging
 import os
 from functools import cached_property
-from io import TextIOWrapper
-from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 from ..host.storage.session_folder import make_private
-
-
-class PrivateFile(RotatingFileHandler):
-    """0600 in a folder 0700; where it cannot be written, nothing is logged and nothing fails."""
-
-    def _open(self) -> TextIOWrapper:
-        make_private(Path(self.baseFilename).parent)
-        descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        return os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace")
-
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the base class names it
-        """A log that cannot be written must not fail the run or write to the terminal."""
 
 
 def log_to_file(state_folder: Path) -> None:
@@ -61,8 +47,7 @@ class _FromFirstRecord(logging.Handler):
 
     @cached_property
     def _file(self) -> logging.Handler:
-
-        file = PrivateFile(self._path, maxBytes=5_000_000, backupCount=2, delay=True)
+        file = _open_private(self._path)
         file.setFormatter(logging.Formatter(_FORMAT))
         return file
 
@@ -73,3 +58,20 @@ class _FromFirstRecord(logging.Handler):
         if "_file" in self.__dict__:
             self._file.close()
         super().close()
+
+
+def _open_private(path: Path) -> logging.Handler:
+    """0600 in a folder 0700; where it cannot be written, nothing is logged and nothing fails."""
+    from io import TextIOWrapper
+    from logging.handlers import RotatingFileHandler
+
+    class PrivateFile(RotatingFileHandler):
+        def _open(self) -> TextIOWrapper:
+            make_private(Path(self.baseFilename).parent)
+            descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            return os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace")
+
+        def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the base class names it
+            """A log that cannot be written must not fail the run or write to the terminal."""
+
+    return PrivateFile(path, maxBytes=5_000_000, backupCount=2, delay=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from .exits import UsageError
-from .prompt_flags import NOT_YET, UNUSED
+from .prompt_flags import UNUSED
 
 
 def check_prompt(chosen: argparse.Namespace) -> None:
@@ -111,9 +111,6 @@ def _warnings_about(chosen: argparse.Namespace) -> Iterator[str]:
         yield "--fork-session has no effect without --resume ID or --continue."
     if chosen.permission_prompt_tool == "stdio" and chosen.input_format != "stream-json":
         yield "--permission-prompt-tool stdio needs --input-format stream-json, so nobody is asked for permission."
-    not_yet = [flag for name, flag in NOT_YET.items() if getattr(chosen, name)]
-    if not_yet:
-        yield f"this version does not act on {', '.join(not_yet)}."
     unused = [flag for flag in UNUSED if getattr(chosen, flag.removeprefix("--").replace("-", "_"))]
     if unused and chosen.verbose:
         yield f"without an effect here: {', '.join(unused)}."

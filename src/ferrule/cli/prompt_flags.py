@@ -52,7 +52,11 @@ REFUSED: Final[Mapping[str, str]] = {
         (("--from-pr", "--teleport"), "only sessions of this machine can be resumed, with --resume"),
         (("--remote", "--cloud", "--remote-control", "--rc"), "a session runs on this machine only"),
         (("--rewind-files",), "files are restored over the control protocol, with `rewind_files`"),
-        (("--resume-drops-turn",), "give --resume-session-at, which names the last message to keep"),
+        (
+            ("--resume-drops-turn",),
+            "Resume rejected by --resume-drops-turn: what would be left out cannot be checked by this version. "
+            "Resume without it, or give --resume-session-at alone",
+        ),
         (("--project-config-root",), "a project's settings are read in the working directory. Give --cwd"),
         (("--init", "--init-only", "--maintenance"), "hooks for Setup are not run. Leave it out"),
     )
@@ -71,12 +75,6 @@ UNUSED: Final[Mapping[str, Callable[[str], object] | None]] = {
     "--name": str,
 }
 """Flags that are taken and change nothing here, with the type of their value."""
-
-NOT_YET: Final[Mapping[str, str]] = {
-    "plugin_dir_no_mcp": "--plugin-dir-no-mcp",
-    "disable_slash_commands": "--disable-slash-commands",
-}
-"""Flags that the session does not act on yet, by their attribute. Whoever uses one is always warned."""
 
 
 def make_prompt_parser() -> FlagParser:
@@ -167,7 +165,7 @@ def _add_extensions(parser: argparse.ArgumentParser) -> None:
     add("--agents", metavar="JSON", help='more agents: {"NAME": {"description": "...", "prompt": "..."}}')
     add("--agent", metavar="NAME", help="the agent that the conversation is with")
     add("--plugin-dir", metavar="DIR", action="append", default=[], help="load this plugin; may be repeated")
-    add("--plugin-dir-no-mcp", metavar="DIR", action="append", default=[], help=argparse.SUPPRESS)
+    add("--plugin-dir-no-mcp", metavar="DIR", action="append", default=[], help="load it without its servers")
     add("--disable-slash-commands", action="store_true", help="without skills and commands")
     add("--bare", action="store_true", help="without hooks, instruction files and configured MCP servers")
 

@@ -53,14 +53,24 @@ class ToolCall:
     extras: ServiceFields | None = None
 
     @classmethod
-    def from_text(cls, id: str, name: str, text: str, extras: ServiceFields | None = None) -> ToolCall:
-        """A call whose arguments arrive as text. Empty text means no arguments."""
+    def from_text(
+        cls, id: str, name: str, text: str, extras: ServiceFields | None = None, *, may_be_cut: bool = False
+    ) -> ToolCall:
+        """A call whose arguments arrive as text. Empty text means no arguments.
+
+        Misspelt JSON is read where it can mean one thing. `may_be_cut` says that the end may be missing; closing
+        brackets are not added then.
+        """
         text = join_halves(text)
         try:
             arguments: Any = parse_json(text) if text.strip() else {}
         except (ValueError, RecursionError):
-            return cls(id, name, {}, malformed=text, extras=extras)
+            arguments = None
         if not isinstance(arguments, dict):
+            from .json_repair import repair_object
+
+            arguments = repair_object(text, may_close=not may_be_cut)
+        if arguments is None:
             return cls(id, name, {}, malformed=text, extras=extras)
         return cls(id, name, cast(dict[str, Any], arguments), extras=extras)
 

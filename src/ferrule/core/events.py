@@ -34,6 +34,8 @@ class TurnEnded:
 
     reason: TurnEnding
     error: str = ""
+    status: int | None = None
+    """The HTTP status of the model's service, if that is the error."""
 
 
 @plain_value

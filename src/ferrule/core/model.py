@@ -200,6 +200,8 @@ class ModelError(Exception):
     After `cut` and `answer` the pieces that were complete stay usable, and the same request may be repeated.
     """
 
-    def __init__(self, message: str, kind: FailureKind = "answer") -> None:
+    def __init__(self, message: str, kind: FailureKind = "answer", *, status: int | None = None) -> None:
         super().__init__(message)
         self.kind: FailureKind = kind
+        self.status = status
+        """The HTTP status, if that is the error."""

@@ -148,7 +148,7 @@ async def _answer_once(at: TurnPort, model: ModelProvider, messages: int) -> Tur
             return TurnEnded("end" if message.stopped == "tool_use" else message.stopped)
         if attempt == TRIES or not await _may_ask_again(at, model, message, attempt):
             failure = message.failure
-            return TurnEnded("max_tokens") if failure is None else TurnEnded("error", str(failure))
+            return TurnEnded("max_tokens") if failure is None else TurnEnded("error", str(failure), failure.status)
         attempt += 1
 
 

@@ -12,13 +12,16 @@ from ..core.content import Text
 from ..core.model import AssistantTurn, ResultTurn, ToolResult, Turn, UserTurn
 from .compaction import shorter
 from .message_history import append_notes
+from .recent_lines import ROOM, RecentLines
 from .transcript import CWD, FOUND, LINKED, VALUE
 from .transcript_entries import (
+    PeekedEntry,
     UnreadableEntry,
     assistant_turn,
     entry_of,
     kind_of,
     note_texts,
+    peek,
     result_turn,
     texts,
     user_turn,
@@ -33,6 +36,8 @@ class Restored:
     """What a transcript says of one agent's conversation."""
 
     turns: list[Turn] = field(default_factory=list[Turn])
+    workspace: str = ""
+    """Where it took place the last time."""
     cwd: str = ""
     found_tools: tuple[str, ...] = ()
     values: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -45,19 +50,47 @@ class Restored:
     """Lines that cannot be read: the last one, if a kill cut it short; others, if a disk failed."""
 
 
-def restore_conversation(lines: Iterable[bytes], agent: str = "main") -> Restored:
-    """Every call gets a result: a missing one is replaced by a note that the program ended before it."""
+def restore_conversation(lines: Iterable[bytes], agent: str = "main", *, room: int = ROOM) -> Restored:
+    """Every call gets a result: a missing one is replaced by a note that the program ended before it.
+
+    Lines are read as they come. Of a conversation that no model could read, the last `room` bytes of entries are kept,
+    and of the rest what the user wrote.
+    """
     found = Restored()
+    recent = RecentLines(room)
     for line in lines:
         try:
-            entry = entry_of(line)
-            if entry.get("agent") == agent:
-                _take(entry, found)
+            peeked = peek(line) or _look(line)
         except UnreadableEntry:
             found.damaged += 1
+            continue
+        if peeked.agent != agent:
+            continue
+        if peeked.kind in ("meta", "state"):
+            _take_line(line, found)
+        else:
+            recent.add(line, peeked.kind)
+    found.prompts, found.is_cut, found.last = recent.prompts_before, recent.is_cut, recent.last_before()
+    if beginning := recent.beginning():
+        found.turns.append(UserTurn.saying(beginning))
+    for line in recent:
+        _take_line(line, found)
     _answer_what_is_open(found.turns)
     found.turns = _with_own_ids(found.turns)
     return found
+
+
+def _look(line: bytes) -> PeekedEntry:
+    """Raises `UnreadableEntry`."""
+    entry = entry_of(line)
+    return PeekedEntry(kind_of(entry), str(entry.get("agent")))
+
+
+def _take_line(line: bytes, found: Restored) -> None:
+    try:
+        _take(entry_of(line), found)
+    except UnreadableEntry:
+        found.damaged += 1
 
 
 def _with_own_ids(turns: list[Turn]) -> list[Turn]:
@@ -98,10 +131,13 @@ def _take(entry: Mapping[str, Any], found: Restored) -> None:
             _compact(entry, found)
         case "state":
             _set(entry, found)
+        case "meta":
+            if isinstance(place := entry.get("workspace"), str):
+                found.workspace = place
         case "end":
             found.is_cut = False
         case _:
-            pass  # meta, usage, and what later versions may add
+            pass  # usage, and what later versions may add
     if entry.get("type") in LINKED and isinstance(id := entry.get("uuid"), str):
         found.last = id
 

@@ -36,11 +36,12 @@ class Transcript:
         *,
         agent: str = "main",
         parent: str | None = None,
-        meta: Mapping[str, Any] | None = None,
+        meta: Callable[[], Mapping[str, Any]] | None = None,
         cwd: str = "",
         surroundings: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
-        """`meta` says where the session runs and what it comes from; it precedes the first entry.
+        """`meta` says where the session runs and what it comes from; it precedes the first entry, and
+        is asked for then.
 
         `surroundings` are fields of every entry; they are looked up with each prompt.
         """
@@ -111,7 +112,7 @@ class Transcript:
     def _write(self, type: str, fields: Mapping[str, Any], *, kind: str = "") -> None:
         if self._meta is not None:
             meta, self._meta = self._meta, None
-            self._write("meta", {"format": FORMAT, **meta})
+            self._write("meta", {"format": FORMAT, **meta()})
         if self._around is None:
             self._around = self._surroundings()
         around = {"cwd": self._cwd, **self._around}

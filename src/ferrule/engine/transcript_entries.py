@@ -7,6 +7,7 @@ read transcripts know (docs/adr/0022-transcripts-others-read.md).
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from typing import Any, assert_never, cast
@@ -15,8 +16,12 @@ from ..core.calls import ServiceFields, ToolCall
 from ..core.content import Block, Document, Image, Text
 from ..core.ids import new_uuid
 from ..core.model import AssistantPart, AssistantTurn, ResultTurn, StopReason, Thought, ToolResult, Usage, UserTurn
+from ..core.values import plain_value
 from .first_entries import modern_entry
 
+PEEKED = 400
+"""Bytes of a line in which all that every entry has is found."""
+_OWN_LINE = re.compile(rb'\{"type":"([a-z-]+)",(?:"kind":"([a-z-]+)",)?"uuid":"[^{\[]*?,"agent":"([^"\\]*)"')
 STOP_REASONS: Mapping[StopReason, str] = {"end": "end_turn"}
 """Where the name in the Messages API is another."""
 
@@ -44,6 +49,20 @@ def entry_of(line: bytes) -> dict[str, Any]:
     return modern_entry(cast(dict[str, Any], entry))
 
 
+@plain_value
+class PeekedEntry:
+    """What is known of an entry before its line is read as JSON."""
+
+    kind: str
+    agent: str
+
+
+def peek(line: bytes) -> PeekedEntry | None:
+    """`None` where the line was not written by `line_of`; another writer may put blanks and fields anywhere."""
+    found = _OWN_LINE.match(line, 0, PEEKED)
+    return PeekedEntry((found[2] or found[1]).decode(), found[3].decode("utf-8", "replace")) if found else None
+
+
 def kind_of(entry: Mapping[str, Any]) -> str:
     """What an entry is here; `type` is what it is for other programs, and the same for most."""
     kind: object = entry.get("kind") or entry.get("type")
@@ -63,7 +82,7 @@ _AS_IT_IS = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=
 _ESCAPED = json.JSONEncoder(separators=(",", ":"), default=_plain)
 
 
-# There
+# To JSON
 
 
 def user_fields(turn: UserTurn) -> dict[str, Any]:
@@ -156,7 +175,7 @@ def _extras(extras: ServiceFields | None) -> dict[str, Any]:
     return {"extras": {"origin": extras.origin, "fields": extras.fields}} if extras else {}
 
 
-# And back
+# From JSON
 
 
 def user_turn(entry: Mapping[str, Any]) -> UserTurn:

@@ -61,6 +61,8 @@ class RunAnswer:
     structured: Any = None
     terminal_reason: str = "completed"
     """Why it ended, in a word that consumers know."""
+    api_error_status: int | None = None
+    """The HTTP status of the model's service, if that ended it."""
 
     @property
     def usd(self) -> float | None:
@@ -91,6 +93,7 @@ def result_line(answer: RunAnswer, *, session_id: str, uuid: str) -> dict[str, A
         "num_turns": answer.turns,
         "stop_reason": answer.stop_reason,
         "terminal_reason": answer.terminal_reason,
+        "api_error_status": answer.api_error_status,
         "session_id": session_id,
         "total_cost_usd": _dollars(answer.usd),
         "usage": usage_object(answer.usage),

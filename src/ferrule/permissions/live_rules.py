@@ -104,6 +104,12 @@ class Policy:
     """What a command without approval may read beyond the defaults."""
     more_paths: MorePaths = NO_MORE_PATHS
     """Names that settings add to the lists of protected and secret paths, or remove from them."""
+    disabled_modes: frozenset[str] = frozenset()
+    """Those that nobody may choose."""
+
+    def mode_for(self, chosen: str) -> Mode:
+        """The mode that a session has chosen, if it has and may."""
+        return Mode(chosen) if chosen and chosen not in self.disabled_modes else self.mode
 
 
 class PolicyLost(Exception):
@@ -199,7 +205,7 @@ class LiveRules:
     @property
     def mode(self) -> Mode:
         """The current policy."""
-        return Mode(self._state.mode) if self._state.mode else self.configured_mode
+        return self._policy().mode_for(self._state.mode)
 
     @property
     def configured_mode(self) -> Mode:
@@ -219,9 +225,8 @@ class LiveRules:
     @property
     def last_mode(self) -> Mode:
         """As it was at the last look."""
-        if self._state.mode:
-            return Mode(self._state.mode)
-        return Mode.DEFAULT if self._known is None else self._known[0].mode
+        chosen = self._state.mode
+        return Mode(chosen or Mode.DEFAULT) if self._known is None else self._known[0].mode_for(chosen)
 
     def would_allow(self, proposal: Proposal, more: tuple[str, ...]) -> bool:
         """Whether these rules, together with the current ones, would allow the call."""
@@ -308,7 +313,7 @@ class LiveRules:
     def _make_judge(self, policy: Policy, rules: tuple[Rule, ...], *, confines: Confines | None) -> RuleJudge:
         return RuleJudge(
             rules,
-            Mode(self._state.mode) if self._state.mode else policy.mode,
+            policy.mode_for(self._state.mode),
             self._places,
             lists=policy.more_paths.add_to(self._lists),
             domains=self._domains,

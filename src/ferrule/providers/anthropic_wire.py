@@ -297,7 +297,7 @@ class _Block:
         elif self.is_call:
             # Some services send the input whole, in the start of the block.
             arguments = text or encode_json(self._start.get("input") or {}).decode()
-            yield CallReady(ToolCall.from_text(self._id, self._name, arguments))
+            yield CallReady(ToolCall.from_text(self._id, self._name, arguments, may_be_cut=True))
 
     @property
     def _id(self) -> str:

@@ -23,6 +23,8 @@ def choose_model(name: str | None, environ: Mapping[str, str], choice: ModelChoi
 MODEL_VARIABLES: Final = ("FERRULE_MODEL", "ANTHROPIC_MODEL")
 THINKING_VARIABLE: Final = "MAX_THINKING_TOKENS"
 SMALL_VARIABLES: Final = ("FERRULE_SMALL_MODEL", "ANTHROPIC_SMALL_FAST_MODEL", "ANTHROPIC_DEFAULT_HAIKU_MODEL")
+OPENAI_VARIABLES: Final = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT")
+"""One of these is enough to reach a model of OpenAI, of Azure or of a service like them."""
 HELPER_VARIABLE: Final = "FERRULE_API_KEY_HELPER"
 """A command that prints a key; the setting `apiKeyHelper` is the same."""
 
@@ -74,7 +76,7 @@ def _service(name: str, environ: Mapping[str, str]) -> str:
     service, colon, _ = name.partition(":")
     if colon and service in ("anthropic", "openai"):
         return service.upper()
-    others = any(environ.get(variable) for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL"))
+    others = any(environ.get(variable) for variable in OPENAI_VARIABLES)
     return "ANTHROPIC" if not name or name.startswith("claude") or not others else "OPENAI"
 
 

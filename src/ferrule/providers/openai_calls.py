@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -12,6 +13,11 @@ from ..core.model import CallDelta, CallReady, ModelEvent
 from .json_fragments import encode_json
 from .service_fields import merge_pieces
 
+DIGITS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+ID_LENGTH = 9
+"""Ids are nine letters and digits: some services take no others."""
+LONGEST_ID = 40
+"""No service takes longer ones."""
 KNOWN = frozenset({"index", "id", "type", "function"})
 
 
@@ -30,7 +36,7 @@ class _Call:
     def is_object(self) -> bool:
         """Whether the arguments are a whole JSON object, so that nothing can follow."""
         text = "".join(self.pieces)
-        return text.rstrip().endswith("}") and ToolCall.from_text("", "", text).malformed is None
+        return text.rstrip().endswith("}") and ToolCall.from_text("", "", text, may_be_cut=True).malformed is None
 
 
 class CallsInProgress:
@@ -74,10 +80,19 @@ class CallsInProgress:
             call.pieces.append(arguments)
             yield CallDelta(call.id, call.name, arguments)
 
-    def finish(self) -> Iterator[ModelEvent]:
-        yield from self._ready(whole_only=False)
+    def add(self, name: str, arguments: Mapping[str, Any]) -> Iterator[ModelEvent]:
+        """A call that was found whole in the text of the message."""
+        call = self._begin_call({})
+        call.name, call.is_ready = name, True
+        yield CallDelta(call.id, name)
+        yield CallDelta(call.id, name, encode_json(dict(arguments)).decode())
+        yield CallReady(ToolCall(call.id, name, arguments))
 
-    def _ready(self, *, whole_only: bool) -> Iterator[ModelEvent]:
+    def finish(self, *, is_cut: bool = False) -> Iterator[ModelEvent]:
+        """`is_cut` says that the message ended before its end, and perhaps in the middle of a call."""
+        yield from self._ready(whole_only=False, is_cut=is_cut)
+
+    def _ready(self, *, whole_only: bool, is_cut: bool = False) -> Iterator[ModelEvent]:
         """In order: a call does not overtake one that is still being written."""
         for call in self._calls:
             if call.is_ready:
@@ -87,7 +102,8 @@ class CallsInProgress:
             call.is_ready = True
             text = "".join(call.pieces)
             extras = ServiceFields(self._origin, call.extras) if call.extras else None
-            yield CallReady(ToolCall.from_text(call.id, call.name, "" if text.strip() == "null" else text, extras))
+            text = "" if text.strip() == "null" else text
+            yield CallReady(ToolCall.from_text(call.id, call.name, text, extras, may_be_cut=is_cut))
 
     def _find_call(self, piece: dict[str, Any], name: str, arguments: str) -> _Call | None:
         """The call that the piece belongs to; `None` if it begins one."""
@@ -109,11 +125,24 @@ class CallsInProgress:
         index, given_id = piece.get("index"), str(piece.get("id") or "")
         own_id = given_id
         while not own_id or own_id in self._taken:
-            own_id = f"call_{os.urandom(9).hex()}"
+            own_id = _id_of(os.urandom(ID_LENGTH))
         self._taken.add(own_id)
         call = _Call(index if isinstance(index, int) else None, given_id, own_id)
         self._calls.append(call)
         return call
+
+
+def short_id(id: str) -> str:
+    """Another id in place of one that a service does not take; for the same id always the same.
+
+    >>> short_id("call_1")
+    'kOFMT4HH4'
+    """
+    return _id_of(hashlib.sha256(id.encode("utf-8", "replace")).digest())
+
+
+def _id_of(data: bytes) -> str:
+    return "".join(DIGITS[byte % len(DIGITS)] for byte in data[:ID_LENGTH])
 
 
 def _text(arguments: Any) -> str:

@@ -2,51 +2,64 @@
 
 from __future__ import annotations
 
-from ..core.model import ModelFacts
+from dataclasses import replace
+
+from ..core.model import ModelFacts, Request
 from ..host.http.http_client import HttpClient
-from ..host.http.urls import Url
+from .accents import PLAIN, Accent, accent_for, learn_accent
+from .openai_address import OpenAiAccess
 from .openai_calls import CallsInProgress
 from .openai_wire import OpenAiBodies, OpenAiReader
 from .retry import Retries
-from .service_errors import ServiceAddress
+from .service_errors import Trouble
 from .service_model import ServiceModel
-
-BASE_URL = "https://api.openai.com/v1"
+from .service_requests import MessageReader
+from .written_text import WrittenText
 
 
 class OpenAiModel(ServiceModel):
     def __init__(
-        self,
-        model: str,
-        *,
-        client: HttpClient,
-        base_url: str = BASE_URL,
-        api_key: str = "",
-        facts: ModelFacts,
-        retries: Retries | None = None,
+        self, access: OpenAiAccess, *, client: HttpClient, facts: ModelFacts, retries: Retries | None = None
     ) -> None:
-        """`base_url` ends where `/chat/completions` begins. Raises `BadUrl` if it is not a URL."""
-        url = Url.parse(base_url.rstrip("/") + "/chat/completions")
-        is_openai = url.host == Url.parse(BASE_URL).host
-        headers = (("content-type", "application/json"), ("accept", "text/event-stream"))
-        service = ServiceAddress(
-            name="OpenAI" if is_openai else "The model's service",
-            url=url,
-            headers=(*headers, ("authorization", f"Bearer {api_key}")) if api_key else headers,
-            model=model,
-            key_variable="OPENAI_API_KEY",
-            url_variable="OPENAI_BASE_URL",
-            wire="chat",
-        )
-        ids: set[str] = set()
+        service = access.service
+        self._limit_name = access.limit_name
+        self._ids: set[str] = set()
+        self.accent = PLAIN
+        self._bodies = OpenAiBodies(service.model, limit_name=access.limit_name, origin=service.origin)
         super().__init__(
             service,
             facts=facts,
             client=client,
             retries=retries,
-            body=OpenAiBodies(
-                model, limit_name="max_completion_tokens" if is_openai else "max_tokens", origin=service.origin
-            ).body,
-            reader=lambda: OpenAiReader(service, CallsInProgress(ids, service.origin)),
-            key_source="OPENAI_API_KEY" if api_key else "none",
+            body=self._body_of,
+            reader=lambda: OpenAiReader(service, CallsInProgress(self._ids, service.origin)),
+            key_source=access.key_source,
         )
+        self._use_accent(accent_for(service.url.host, service.model))
+
+    def reader_for(self, request: Request) -> MessageReader:
+        written = WrittenText(
+            request.tools,
+            opens_in_thought=self.accent.opens_in_thought,
+            found_lone_end=lambda: self._use_accent(replace(self.accent, opens_in_thought=True)),
+        )
+        return OpenAiReader(self._service, CallsInProgress(self._ids, self._service.origin), written)
+
+    def adapt(self, trouble: Trouble) -> bool:
+        learned = learn_accent(self.accent, trouble)
+        if learned is not None:
+            self._use_accent(learned)
+        return learned is not None
+
+    def _body_of(self, request: Request) -> bytes:
+        return self._bodies.body(request)
+
+    def _use_accent(self, accent: Accent) -> None:
+        """For all requests from now on."""
+        self.accent = accent
+        if replace(accent, opens_in_thought=False) != PLAIN:
+            from .accented_bodies import AccentedBodies
+
+            self._bodies = AccentedBodies(
+                self._service.model, limit_name=self._limit_name, origin=self._service.origin, accent=accent
+            )

@@ -17,7 +17,6 @@ from ..core.model import (
     Request,
     ResultTurn,
     Stopped,
-    TextDelta,
     Thought,
     ThoughtDelta,
     ThoughtReady,
@@ -27,17 +26,18 @@ from ..core.model import (
     UserTurn,
 )
 from .json_fragments import ToolFragments, TurnFragments, encode_json, join_fragments
-from .openai_calls import CallsInProgress
-from .service_errors import ServiceAddress, cut, trouble_of_report, unreadable
+from .openai_calls import LONGEST_ID, CallsInProgress, short_id
+from .service_errors import ServiceAddress, cut, empty, trouble_of_report, unreadable
 from .service_fields import fields_from, merge_pieces
 from .service_requests import DONE, parse_object
 from .sse import ServerSentEvent
+from .written_text import TextCall, WrittenText
 
 if TYPE_CHECKING:
     from ..core.tool import ToolSpec
 
 StopReason = Literal["end", "tool_use", "max_tokens", "refusal"]
-_Content: TypeAlias = str | list[dict[str, Any]]
+Content: TypeAlias = str | list[dict[str, Any]]
 
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 """Two names for readable reasoning. Services that want it back want it under the name they used."""
@@ -58,9 +58,18 @@ class OpenAiBodies:
         self._limit_name = limit_name
         self._origin = origin
         self._turns = TurnFragments(lambda turn: _turn(turn, origin))
-        self._tools = ToolFragments(_tool)
+        self._tools = ToolFragments(tool_object)
 
     def body(self, request: Request) -> bytes:
+        parts = [encode_json(self.head(request))[:-1]]
+        if request.tools:
+            parts += (b',"tools":[', b",".join(self._tools.of(request.tools)), b"]")
+        system = [encode_json({"role": "system", "content": request.system})] if request.system else []
+        parts.append(b',"messages":[')
+        return join_fragments(b"".join(parts), [*system, *self._messages(request.history)], b"]}")
+
+    def head(self, request: Request) -> dict[str, Any]:
+        """Everything but the tools and the messages."""
         head: dict[str, Any] = {
             "model": self._model,
             "stream": True,
@@ -70,19 +79,14 @@ class OpenAiBodies:
             head[self._limit_name] = request.max_tokens
         if request.effort:
             head["reasoning_effort"] = "xhigh" if request.effort == "max" else request.effort
-        parts = [encode_json(head)[:-1]]
-        if request.tools:
-            parts += (b',"tools":[', b",".join(self._tools.of(request.tools)), b"]")
-        system = [encode_json({"role": "system", "content": request.system})] if request.system else []
-        parts.append(b',"messages":[')
-        return join_fragments(b"".join(parts), [*system, *self._messages(request.history)], b"]}")
+        return head
 
     def _messages(self, history: Sequence[Turn]) -> list[bytes]:
         """Consecutive messages of the user are merged: many chat templates require roles to alternate."""
         fragments = self._turns.of(history)
         for first, after in _runs_of_user(history, fragments):
-            messages = [message for turn in history[first:after] for message in _messages_of(turn, self._origin)]
-            fragments[first] = b",".join(map(encode_json, _merge(messages)))
+            messages = [message for turn in history[first:after] for message in messages_of(turn, self._origin)]
+            fragments[first] = b",".join(map(encode_json, merge_users(messages)))
             fragments[first + 1 : after] = [b""] * (after - first - 1)
         return fragments
 
@@ -109,7 +113,7 @@ def _ends_with_user(turn: ResultTurn) -> bool:
     return bool(turn.messages) or any(not isinstance(block, Text) for one in turn.results for block in one.content)
 
 
-def _merge(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def merge_users(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     merged: list[dict[str, Any]] = []
     for message in messages:
         if merged and merged[-1]["role"] == message["role"] == "user":
@@ -119,28 +123,29 @@ def _merge(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return merged
 
 
-def _join(one: _Content, other: _Content) -> _Content:
+def _join(one: Content, other: Content) -> Content:
     if isinstance(one, str) and isinstance(other, str):
         return "\n\n".join(text for text in (one, other) if text.strip())
-    return [*_parts_of(one), *_parts_of(other)]
+    return [*content_parts(one), *content_parts(other)]
 
 
-def _parts_of(content: _Content) -> list[dict[str, Any]]:
+def content_parts(content: Content) -> list[dict[str, Any]]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}] if content.strip() else []
     return content
 
 
-def _tool(spec: ToolSpec) -> dict[str, Any]:
+def tool_object(spec: ToolSpec) -> dict[str, Any]:
     function = {"name": spec.name, "description": spec.description, "parameters": dict(spec.input_schema)}
     return {"type": "function", "function": function}
 
 
 def _turn(turn: Turn, origin: str) -> bytes:
-    return b",".join(map(encode_json, _messages_of(turn, origin)))
+    return b",".join(map(encode_json, messages_of(turn, origin)))
 
 
-def _messages_of(turn: Turn, origin: str) -> list[dict[str, Any]]:
+def messages_of(turn: Turn, origin: str) -> list[dict[str, Any]]:
+    """The turn as messages; of what a service sent in fields of its own, only those of `origin`."""
     match turn:
         case UserTurn(content):
             return [{"role": "user", "content": _content(content)}]
@@ -152,7 +157,7 @@ def _messages_of(turn: Turn, origin: str) -> list[dict[str, Any]]:
             assert_never(turn)
 
 
-def _content(blocks: tuple[Block, ...]) -> _Content:
+def _content(blocks: tuple[Block, ...]) -> Content:
     """Plain text wherever possible: not every service accepts a list."""
     if all(isinstance(block, Text) for block in blocks):
         return _text(blocks)
@@ -185,7 +190,7 @@ def _results(results: tuple[ToolResult, ...], texts: tuple[str, ...]) -> Iterato
         if pictures:
             shown += (Text(f"Result of the call {result.call_id}:"), *pictures)
             words = words or "See the next message of the user."
-        yield {"role": "tool", "tool_call_id": result.call_id, "content": words}
+        yield {"role": "tool", "tool_call_id": _sent_id(result.call_id), "content": words}
     shown += map(Text, texts)
     if shown:
         yield {"role": "user", "content": _content(tuple(shown))}
@@ -202,7 +207,11 @@ def _answer(turn: AssistantTurn, origin: str) -> Iterator[dict[str, Any]]:
 def _call(call: ToolCall, origin: str) -> dict[str, Any]:
     arguments = encode_json(dict(call.arguments)).decode()
     function = {"name": call.name, "arguments": arguments}
-    return {"id": call.id, "type": "function", "function": function, **fields_from(origin, call.extras)}
+    return {"id": _sent_id(call.id), "type": "function", "function": function, **fields_from(origin, call.extras)}
+
+
+def _sent_id(id: str) -> str:
+    return id if len(id) <= LONGEST_ID else short_id(id)
 
 
 def _reasoning(turn: AssistantTurn, origin: str) -> dict[str, Any]:
@@ -220,9 +229,11 @@ def _reasoning(turn: AssistantTurn, origin: str) -> dict[str, Any]:
 class OpenAiReader:
     """The chunks of one message."""
 
-    def __init__(self, service: ServiceAddress, calls: CallsInProgress) -> None:
+    def __init__(self, service: ServiceAddress, calls: CallsInProgress, text: WrittenText | None = None) -> None:
+        """`text` knows which tools may be called in the text."""
         self._service = service
         self._calls = calls
+        self._written = text or WrittenText(())
         self._thought: list[str] = []
         self._reasoning_name = ""
         self._returned: dict[str, Any] = {}
@@ -266,21 +277,26 @@ class OpenAiReader:
             self._has_content = True
             self._reasoning_name = name
             self._thought.append(str(delta[name]))
+            yield from self._written.end_guess()
             yield ThoughtDelta(str(delta[name]))
+        if thought := _thinking_parts(delta.get("content")):
+            self._has_content = True
+            self._thought.append(thought)
+            yield ThoughtDelta(thought)
         if words := _words(delta.get("content")) or _words(delta.get("refusal")):
             yield from self._end_thought()
             self._has_content = True
             self._refused = self._refused or bool(delta.get("refusal"))
-            yield TextDelta(words)
+            yield from self._written.feed(words)
         if calls := delta.get("tool_calls") or _old_call(delta.get("function_call")):
             yield from self._end_thought()
+            yield from self._written.release()
             self._has_content = True
             for call in cast(list[dict[str, Any]], [calls] if isinstance(calls, dict) else calls):
                 yield from self._calls.piece(call)
         if choice.get("finish_reason"):
             self._finish = str(choice["finish_reason"])
-            yield from self._end_thought()
-            yield from self._calls.finish()
+            yield from self._finish_parts()
 
     def _end_thought(self) -> Iterator[ModelEvent]:
         if self._thought:
@@ -298,11 +314,25 @@ class OpenAiReader:
         is_silent_end = is_framed and self._has_content and not self._calls.has_half
         if not self.is_whole and not is_silent_end:
             raise cut(self._service)
-        yield from self._end_thought()
-        yield from self._calls.finish()
+        yield from self._finish_parts()
+        if self._finish == "error":
+            raise cut(self._service, "it reports an error without saying which")
+        if not self._has_content and self._reason() == "end":
+            raise empty(self._service)
         if self._returned:
             yield ThoughtReady(Thought("", extras=ServiceFields(self._service.origin, self._returned)))
         yield Stopped(self._reason())
+
+    def _finish_parts(self) -> Iterator[ModelEvent]:
+        """Reasoning, text and calls that wait for the end of the message. Calls in the text become calls here."""
+        yield from self._end_thought()
+        is_cut = self._finish in (None, "length", "error")
+        for part in self._written.end(is_cut=is_cut):
+            if isinstance(part, TextCall):
+                yield from self._calls.add(part.name, part.arguments)
+            else:
+                yield part
+        yield from self._calls.finish(is_cut=is_cut)
 
     def _reason(self) -> StopReason:
         if self._finish == "length":
@@ -310,6 +340,14 @@ class OpenAiReader:
         if self._finish == "content_filter" or self._refused:
             return "refusal"
         return "tool_use" if self._calls.count else "end"
+
+
+def _thinking_parts(content: Any) -> str:
+    """Reasoning that a service sends as parts of the content."""
+    if not isinstance(content, list):
+        return ""
+    parts = cast(list[dict[str, Any]], content)
+    return "".join(_words(part.get("thinking")) for part in parts if part.get("type") == "thinking")
 
 
 def _words(content: Any) -> str:

@@ -50,14 +50,15 @@ class Trouble(ModelError):
         passing: bool = False,
         wait: float | None = None,
         status: int | None = None,
+        said: str = "",
     ) -> None:
-        super().__init__(message, kind)
+        super().__init__(message, kind, status=status)
         self.passing = passing
         """Whether it may be temporary."""
         self.wait = wait
         """How many seconds the service asks to wait."""
-        self.status = status
-        """The HTTP status, if that is the error."""
+        self.said = said
+        """The service's own words, with the type and code it gave them."""
 
 
 def cut(service: ServiceAddress, why: str = "") -> Trouble:
@@ -66,6 +67,10 @@ def cut(service: ServiceAddress, why: str = "") -> Trouble:
 
 def unreadable(service: ServiceAddress, text: str) -> Trouble:
     return Trouble(f"{service.name} sent an invalid response: {_short(text)}.", "answer", passing=True)
+
+
+def empty(service: ServiceAddress) -> Trouble:
+    return Trouble(f"{service.name} sent an empty answer.", "answer", passing=True)
 
 
 def unreachable(service: ServiceAddress, error: HttpError) -> Trouble:
@@ -90,7 +95,8 @@ def trouble_of_status(service: ServiceAddress, status: int, headers: Headers, bo
     trouble = _by_status(service, status, said)
     wait = _wait(headers, now)
     passing = trouble.passing and headers.get("x-should-retry") != "false"
-    return Trouble(str(trouble), trouble.kind, passing=passing, wait=wait, status=status)
+    words = f"{said.type} {said.code} {said.message}"
+    return Trouble(str(trouble), trouble.kind, passing=passing, wait=wait, status=status, said=words)
 
 
 def trouble_of_report(service: ServiceAddress, body: Any) -> Trouble:

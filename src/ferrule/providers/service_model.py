@@ -45,15 +45,35 @@ class ServiceModel:
 
     @asynccontextmanager
     async def stream(self, request: Request, /) -> AsyncGenerator[AsyncIterator[ModelEvent]]:
-        body = self._body(request)
-
-        def ask() -> AsyncGenerator[ModelEvent]:
-            if self._helper is not None:
-                return self._ask_with(self._helper, body)
-            return ask_once(self._client, self._service, body, self._reader())
-
-        async with aclosing(with_retries(ask, self._retries)) as events:
+        async with aclosing(with_retries(lambda: self._ask_adapting(request), self._retries)) as events:
             yield events
+
+    async def _ask_adapting(self, request: Request) -> AsyncGenerator[ModelEvent]:
+        """A refusal that the wire can do something about is answered with another request, at once."""
+        has_begun = False
+        while True:
+            try:
+                async with aclosing(self._ask(self._body(request), self.reader_for(request))) as events:
+                    async for event in events:
+                        has_begun = True
+                        yield event
+                return
+            except Trouble as trouble:
+                if has_begun or not self.adapt(trouble):
+                    raise
+
+    def reader_for(self, request: Request) -> MessageReader:
+        """What reads the answer to this request."""
+        return self._reader()
+
+    def adapt(self, trouble: Trouble) -> bool:
+        """Whether requests are different from now on, so that this refusal will not come again."""
+        return False
+
+    def _ask(self, body: bytes, reader: MessageReader) -> AsyncGenerator[ModelEvent]:
+        if self._helper is not None:
+            return self._ask_with(self._helper, body)
+        return ask_once(self._client, self._service, body, reader)
 
     async def _ask_with(self, helper: KeyCommand, body: bytes) -> AsyncGenerator[ModelEvent]:
         """A key that is refused may be an old one, so the helper is asked for another, once."""

@@ -28,7 +28,7 @@ from ..output.stream_json import StreamJson
 from ..permissions.modes import Mode
 from .conversation_opening import OpenedConversation
 from .options import Options
-from .prompts import Prompt, Prompts, Said, turn_of_prompt
+from .prompts import Prompt, Prompts, Said, join_prompts, turn_of_prompt
 
 if TYPE_CHECKING:
     from ..mcp.server_connection import ServerConnection
@@ -111,6 +111,7 @@ class Conversation:
             prepare=opened.commands.prepare,
         )
         self._prompts: asyncio.Queue[_Queued | None] = asyncio.Queue()
+        self._initial_prompt = opened.initial_prompt
         self._unstarted = 0
         self._under_way = asyncio.Event()
         self._known_calls: dict[str, asyncio.Event] = {}
@@ -131,7 +132,9 @@ class Conversation:
 
     def say(self, prompt: Prompt, *, uuid: str = "") -> None:
         """Handled after the earlier prompts. Raises `ValueError`. `uuid` is the sender's own id of it, if any."""
-        self._prompts.put_nowait(_Queued(turn_of_prompt(prompt), uuid))
+        content = join_prompts(self._initial_prompt, turn_of_prompt(prompt))
+        self._initial_prompt = ""
+        self._prompts.put_nowait(_Queued(content, uuid))
         self._unstarted += 1
 
     def say_nothing(self) -> None:
@@ -148,19 +151,25 @@ class Conversation:
             await self._under_way.wait()
         return self.session.interrupt()
 
-    def set_mode(self, mode: str) -> None:
-        """Raises `ValueError`."""
+    def check_mode(self, mode: str) -> Mode:
+        """The mode of this name. Raises `ValueError` if it cannot be chosen now."""
         try:
             chosen = Mode(mode)
         except ValueError:
             raise ValueError(f"{mode!r} is not a mode. Available: {', '.join(Mode)}.") from None
         if chosen is Mode.BYPASS and not self.opened.may_bypass:
             raise ValueError("bypassPermissions must be chosen when the conversation is opened.")
-        self.session.state.apply(ModeChanged(str(chosen)))
+        if chosen in self.opened.rules().disabled_modes:
+            raise ValueError(f"A settings file switches the mode {chosen} off.")
+        return chosen
+
+    def set_mode(self, mode: str) -> None:
+        """Raises `ValueError`."""
+        self.session.state.apply(ModeChanged(str(self.check_mode(mode))))
 
     @property
     def mode(self) -> str:
-        return self.session.state.mode or str(self.opened.rules().mode)
+        return str(self.opened.rules().mode_for(self.session.state.mode))
 
     async def has_told_of(self, call_id: str) -> None:
         """Return when the message with this call was sent, so that a question about it comes after it."""

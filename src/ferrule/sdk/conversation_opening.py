@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from ..agents.agent_catalog import Agents
+from ..agents.narrowing import OnlyLooks
 from ..app.headless_run import SchemaError, StructuredOutput, read_schema
 from ..app.kept_sessions import TranscriptError
 from ..app.session_opening import ModelBriefing, Which, open_conversation
@@ -20,22 +21,22 @@ from ..app.session_settings import SessionParts, Settings
 from ..app.settings_interpretation import load_session_settings
 from ..app.slash_commands import SlashCommands
 from ..core.model import ModelError
+from ..core.state import ModeChanged
 from ..core.values import named_value
 from ..core.verdicts import Behavior
 from ..engine.session import Session
 from ..engine.spending import TurnLimits
-from ..host.files.checkpoints import Checkpoints
 from ..mcp.server_context import ServerTrouble
 from ..permissions.live_rules import Policy
 from ..permissions.modes import Mode
 from ..permissions.rules import Rule, RuleError, parse_rules
 from ..providers.asked_model import AskedModel
 from ..settings.levels import Level, SettingsPath
-from ..settings.plugins import Plugin
 from ..settings.reload import EVERY_LEVEL
 from ..settings.settings_files import SettingsKind
 from ..settings.settings_loading import load_text
 from ..settings.settings_sources import LEVELS, SettingsError, is_trusted_by
+from ..settings.untrusted_keys import is_stricter
 from ..skills.skill_catalog import Skills
 from .errors import CannotOpen
 from .opened_models import OpenedModels
@@ -43,9 +44,13 @@ from .option_checks import faults_in
 from .options import Options
 
 if TYPE_CHECKING:
+    from ..agents.agent_kinds import AgentKind
+    from ..hooks.hook import Hook
+    from ..host.files.checkpoints import Checkpoints
     from ..mcp.config import ServerConfig
     from ..mcp.server_connection import ServerConnection
     from ..mcp.servers import McpServers
+    from ..settings.plugins import Plugin
     from .mirroring import Mirror
     from .tools import OwnServer
 
@@ -108,6 +113,8 @@ class OpenedConversation:
     """Whether it was opened in a mode that allows everything."""
     thinking_tokens: int | None
     """What it was opened with."""
+    initial_prompt: str
+    """What its agent is told before the first prompt; empty for nothing."""
 
     def server(self, name: str) -> ServerConnection:
         """Raises `ServerTrouble`."""
@@ -159,9 +166,11 @@ def open_for_program(
 def _open(options: Options, mirror: Mirror | None, words: OpeningWords) -> OpenedConversation:
     _check(options)
     settings, given_rules, levels = _settings(options, words)
+    kind = None if options.agent is None else _find_kind(options.agent, settings)
     denied: tuple[Rule, ...] = ()
-    if options.agent is not None:
-        options, settings, denied = _as_agent(options.agent, options, settings)
+    if kind is not None:
+        denied = tuple(parse_rules(kind.without, Behavior.DENY, f"the agent {kind.name}"))
+        options, settings = _as_agent(kind, options, replace(settings, rules=(*settings.rules, *denied)), words)
     models = _models(options, settings)
     model = models.leading()
     if options.max_budget_usd is not None and model.facts.input_price is None:
@@ -170,9 +179,11 @@ def _open(options: Options, mirror: Mirror | None, words: OpeningWords) -> Opene
     rules.add(denied)
     settings = replace(settings, reload=rules, servers=(*settings.servers, *_in_process(options)))
     structured = StructuredOutput(read_schema(json.dumps(options.output_schema))) if options.output_schema else None
-    checkpoints = Checkpoints() if options.checkpoints else None
+    checkpoints = _new_checkpoints() if options.checkpoints else None
     parts = _parts(options, settings, models, structured)
     parts["checkpoints"], parts["mirror"] = checkpoints, mirror
+    if kind is not None and kind.mode == "plan":
+        parts["judges"] = (OnlyLooks(kind.name),)
     opened = open_conversation(
         settings,
         _telling(options, levels),
@@ -182,9 +193,12 @@ def _open(options: Options, mirror: Mirror | None, words: OpeningWords) -> Opene
     )
     for warning in opened.warnings:
         words.warn(warning)
+    opened.commands.are_off = not options.slash_commands
     session = opened.session
     session.thinking_tokens = _thinking_tokens(options, settings)
     session.effort = options.effort
+    if kind is not None and kind.mode == "dontAsk" and is_stricter(kind.mode, (str(settings.mode),)):
+        session.state.apply(ModeChanged(kind.mode))
     if mirror is not None:
         mirror.begin(session.id, session.transcript_path, is_fork=options.fork)
     return OpenedConversation(
@@ -203,28 +217,61 @@ def _open(options: Options, mirror: Mirror | None, words: OpeningWords) -> Opene
         mirror=mirror,
         may_bypass=options.may_bypass or settings.mode is Mode.BYPASS,
         thinking_tokens=session.thinking_tokens,
+        initial_prompt=kind.initial_prompt if kind is not None and not session.history else "",
     )
 
 
-def _as_agent(name: str, options: Options, settings: Settings) -> tuple[Options, Settings, tuple[Rule, ...]]:
-    """The conversation itself as an agent of this kind: its prompt, its model, its tools, rules against others.
+def _new_checkpoints() -> Checkpoints:
+    from ..host.files.checkpoints import Checkpoints
 
-    Raises `CannotOpen`.
-    """
+    return Checkpoints()
+
+
+def _find_kind(name: str, settings: Settings) -> AgentKind:
+    """Raises `CannotOpen`."""
     kinds = Agents(settings.pages, settings.agents)
     kind = kinds.get(name)
     if kind is None:
         raise CannotOpen(f"No agent is named {name}. Available: {', '.join(kinds.all)}.")
+    return kind
+
+
+def _as_agent(kind: AgentKind, options: Options, settings: Settings, words: OpeningWords) -> tuple[Options, Settings]:
+    """The conversation itself as an agent of this kind: its prompt, model, effort, tools and hooks.
+
+    Raises `CannotOpen`.
+    """
+    unused = [key for key, given in (("mcpServers", kind.own_servers), ("memory", kind.memory)) if given]
+    unused += [key for key, given in (("skills", kind.skills), ("isolation", kind.isolated)) if given]
+    if unused:
+        keys = ", ".join(f"`{key}`" for key in unused)
+        words.warn(f"the agent {kind.name}: {keys}: without an effect on the agent of a conversation.")
     options = replace(
         options,
         system_prompt=kind.prompt if options.system_prompt is None else options.system_prompt,
         model=options.model or (kind.model if kind.model not in ("", "inherit") else None),
+        effort=options.effort or kind.effort,
         max_turns=options.max_turns or kind.max_turns,
+        hooks=(*options.hooks, *_hooks_of(kind, settings.cwd)),
     )
     if kind.tools is not None and settings.only_tools is None:
         settings = replace(settings, only_tools=frozenset(kind.tools))
-    denied = tuple(parse_rules(kind.without, Behavior.DENY, f"the agent {kind.name}"))
-    return options, replace(settings, rules=(*settings.rules, *denied)), denied
+    return options, settings
+
+
+def _hooks_of(kind: AgentKind, cwd: str) -> tuple[Hook, ...]:
+    """All of them, since one may be what its author relies on. Raises `CannotOpen`."""
+    if not kind.hooks:
+        return ()
+    from ..hooks.head_hooks import Brought, hooks_from_head
+
+    without = f"the conversation with {kind.name} is not opened"
+    try:
+        return hooks_from_head(
+            Brought(path=kind.path, given=kind.hooks, is_trusted=kind.counts, without=without), cwd
+        ).all
+    except ValueError as error:
+        raise CannotOpen(str(error)) from None
 
 
 def _parts(
@@ -307,6 +354,7 @@ def _settings(options: Options, words: OpeningWords) -> tuple[Settings, tuple[Ru
         trusting=_trusts(options),
         server_sources=_server_sources(options),
         plugin_folders=options.plugins,
+        folders_without_servers=options.plugins_without_servers,
         more=options.more_settings,
         strict_servers=options.strict_mcp_config,
         project_hooks=not options.without_project_hooks,

@@ -212,7 +212,9 @@ def _result(line: Mapping[str, Any]) -> ResultMessage:
         model_usage=line.get("modelUsage"),
         permission_denials=line.get("permission_denials"),
         errors=line.get("errors"),
+        api_error_status=line.get("api_error_status"),
         uuid=line.get("uuid"),
+        terminal_reason=line.get("terminal_reason"),
     )
 
 

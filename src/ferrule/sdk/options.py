@@ -73,8 +73,12 @@ class Options:
 
     skills: Collection[str] | None = None
     """The available skills and commands, by name; `None` for all."""
+    slash_commands: bool = True
+    """Whether a prompt that begins with a slash is a command."""
     plugins: Sequence[Folder] = ()
     """Folders with agents, skills, commands, hooks and servers. They are trusted because they are named here."""
+    plugins_without_servers: Sequence[Folder] = ()
+    """More of them, whose servers are not started."""
 
     setting_sources: Sequence[str] | None = None
     """Of `user`, `project` and `local`; `None` for all, an empty one for none."""

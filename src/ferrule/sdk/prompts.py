@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncIterable, Mapping
 from typing import Any, TypeAlias, cast
 
-from ..core.content import Block
+from ..core.content import Block, Text
 from ..output.stream_input import BadLine, InputMessage, read_line
 
 Said: TypeAlias = str | tuple[Block, ...]
@@ -28,6 +28,22 @@ def turn_of_prompt(prompt: Prompt) -> Said:
             if not isinstance(prompt, tuple) or not prompt:  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise ValueError(f"{type(prompt).__name__} is not a valid prompt. Give a string, blocks or messages.")
             return prompt
+
+
+def join_prompts(first: str, then: Said) -> Said:
+    """
+    >>> join_prompts("Begin.", "Go on."), join_prompts("", "Go on.")
+    ('Begin.\\n\\nGo on.', 'Go on.')
+    """
+    if not first:
+        return then
+    match then:
+        case str():
+            return f"{first}\n\n{then}"
+        case (Text(text), *others):
+            return (Text(f"{first}\n\n{text}"), *others)
+        case _:
+            return (Text(first), *then)
 
 
 def _of_message(message: Mapping[str, Any]) -> Said:

@@ -12,13 +12,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ..core.ports import Door
 from ..core.values import named_value, plain_value
 from ..host.files.open_files import digest_of
 from ..host.files.text_files import NotText
-from ..host.storage.front_matter import BadHead, HeadedText, split_head
 from .folder_items import FAMILIES, SKILL_FILE, item_of_file, markdown_below, skills_in
 from .heads import text_of
 from .levels import Level, SettingsContext
@@ -26,6 +25,9 @@ from .settings_files import FOLDERS
 from .settings_loading import content_of
 from .trust_items import Item, ItemKind, ProjectFolder, is_below, printable
 from .trust_store import ground_of
+
+if TYPE_CHECKING:
+    from ..host.storage.front_matter import HeadedText
 
 _NAMES: Final = {ItemKind.AGENT: "agents", ItemKind.SKILL: "skills", ItemKind.COMMAND: "commands"} | {
     ItemKind.STYLE: "output-styles"
@@ -158,6 +160,8 @@ class DefinitionFiles:
 
     def read(self, shelf: DefinitionFolder, path: str) -> WrittenPage:
         """Raises `BadPage`."""
+        from ..host.storage.front_matter import BadHead, split_head
+
         shown = printable(path)
         if shelf.level is Level.PROJECT and not self._is_inside(path):
             raise BadPage(f"{shown} is skipped: it is a link out of the folder")

@@ -87,7 +87,12 @@ class Layered:
     def mode(self) -> Entry | None:
         """`None` if no file chooses one, or if a file forbids the chosen one."""
         mode = self.values.get(MODE)
-        return None if mode and _DISABLED_BY.get(mode.value) in self.values else mode
+        return None if mode and mode.value in self.disabled_modes else mode
+
+    @property
+    def disabled_modes(self) -> frozenset[str]:
+        """Those that a file forbids, whoever chooses one."""
+        return frozenset(mode for mode, key in _DISABLED_BY.items() if key in self.values)
 
     @property
     def hooks(self) -> tuple[SourcedHook, ...]:

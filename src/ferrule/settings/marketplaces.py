@@ -10,17 +10,23 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
 from ..core.values import named_value
-from ..host.files.open_files import digest_of
 from ..host.files.text_files import NotText
+from .command_files import paths_named
 from .layers import Layered
-from .levels import Source
+from .levels import Level, Source
 from .settings_loading import content_of
 
+MANIFEST: Final = os.path.join(".claude-plugin", "plugin.json")
 MARKETPLACE: Final = os.path.join(".claude-plugin", "marketplace.json")
+PARTS: Final = ("skills", "commands", "agents", "outputStyles", "hooks", "mcpServers")
+"""The keys of a manifest, and of a marketplace's entry, that name or hold parts of a plugin."""
+ROOT: Final = re.compile(r"\$\{(?:CLAUDE|FERRULE)_PLUGIN_ROOT\}")
+"""Replaced by the plugin's own folder in its hooks and servers."""
 ENABLED: Final = "enabledPlugins"
 MARKETPLACES: Final = "extraKnownMarketplaces"
 STRICT: Final = "strictKnownMarketplaces"
@@ -72,25 +78,23 @@ def find_enabled(layered: Layered, *, cwd: str, config_folder: str) -> PluginPla
     return PluginPlaces(found=tuple(found), warnings=tuple(warnings))
 
 
-def digests_of_marketplace(value: Any, cwd: str) -> Iterator[tuple[str, str]]:
-    """The files that define the plugins of a marketplace in a folder, with their digests: what trust in it covers."""
+def files_of_marketplace(value: Any, cwd: str) -> set[str] | None:
+    """The files that define the plugins of a marketplace in a folder: what trust in it covers.
+
+    `None` if there are too many.
+    """
     root = _folder_of(value, cwd)
     if root is None:
-        return
+        return set()
     files = {os.path.join(root, MARKETPLACE)}
     for entry in _entries(root):
         path = _source_path(root, entry)
         if path is not None:
-            whole = not _is_within(cwd, path)
-            files.update(_files_below(path) if whole else _defining_files(path))
+            files.update(_defining_files(path) if _is_within(cwd, path) else _files_below(path))
+            files.update(_named_files(path, entry))
         if len(files) > MOST_FILES:
-            yield root, os.urandom(8).hex()  # never the same, so never trusted
-            return
-    for file in sorted(files):
-        try:
-            yield file, digest_of(content_of(file))
-        except (OSError, NotText, ValueError):
-            continue
+            return None
+    return files
 
 
 class _Disk:
@@ -128,13 +132,20 @@ class _Disk:
     def _marketplace(self, name: str) -> str | None:
         """One that the user has goes first: a project cannot put its own in its place."""
         known = _member(self._known, name).get("installLocation")
-        extra = self._layered.value(MARKETPLACES, name)
         places = (
             known if isinstance(known, str) and os.path.isabs(known) else None,
             os.path.join(self._folder, "marketplaces", name) if _is_plain(name) else None,
-            _folder_of(extra.value, self._cwd) if extra else None,
+            self._extra(name),
         )
         return next((place for place in places if place and os.path.isdir(place)), None)
+
+    def _extra(self, name: str) -> str | None:
+        """A relative path of settings that apply in every folder would mean whatever the current one has there."""
+        extra = self._layered.value(MARKETPLACES, name)
+        if extra is None:
+            return None
+        is_for_here = extra.source.level.in_folder or extra.source.level is Level.COMMAND_LINE
+        return _folder_of(extra.value, self._cwd if is_for_here else None)
 
 
 def _wanted(layered: Layered) -> dict[str, Source]:
@@ -157,13 +168,19 @@ def _describe_missing(id: str, source: Source) -> str:
     )
 
 
-def _folder_of(value: Any, cwd: str) -> str | None:
-    """The folder of a marketplace by its entry in the settings, if that says where on this disk it is."""
+def _folder_of(value: Any, cwd: str | None) -> str | None:
+    """The folder of a marketplace by its entry in the settings, if that says where on this disk it is.
+
+    Without a `cwd`, relative paths are ignored.
+    """
     source = _member(value, "source")
     path = source.get("path")
     if source.get("source") not in ("directory", "file") or not isinstance(path, str) or not path:
         return None
-    folder = os.path.normpath(os.path.join(cwd, os.path.expanduser(path)))
+    path = os.path.expanduser(path)
+    if cwd is None and not os.path.isabs(path):
+        return None
+    folder = os.path.normpath(os.path.join(cwd or "/", path))
     is_file = source.get("source") == "file" or folder.endswith(".json")
     return folder.removesuffix(MARKETPLACE).rstrip("/") or "/" if is_file else folder
 
@@ -216,15 +233,50 @@ def _defining_files(path: str) -> Iterator[str]:
         yield from _files_below(one) if os.path.isdir(one) else [one]
 
 
+def _named_files(path: str, entry: Mapping[str, Any]) -> Iterator[str]:
+    """What the parts of a plugin name, wherever in the plugin it is: files, folders, and programs of its commands."""
+    found = [os.path.join(path, "hooks", "hooks.json"), os.path.join(path, ".mcp.json")]
+    texts: list[str] = []
+    for said in (_read(os.path.join(path, MANIFEST)), entry):
+        texts += (text for key in PARTS for text in texts_in(said.get(key)))
+    for text in texts:
+        place = os.path.normpath(os.path.join(path, ROOT.sub(".", text)))
+        if os.path.isdir(place) and place != path and _is_within(place, path):
+            yield from _files_below(place)
+        found.append(place)
+    texts += (text for file in found if file.endswith(".json") for text in texts_in(_read(file)))
+    for text in texts:
+        command = ROOT.sub(lambda _: path, text)
+        yield from paths_named(command, (path,), path, lambda one: _is_within(one, path))
+
+
 def _files_below(folder: str) -> Iterator[str]:
-    left = MOST_FILES + 1
-    for path, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name not in _SKIPPED)
-        for name in names:
+    """Through links too: what is read through one is a part of the plugin. Folders count as files for the limit."""
+    left = MOST_FILES
+    for path, folders, names in os.walk(folder, followlinks=True):
+        here = os.path.realpath(path)
+        inner = (name for name in sorted(folders) if name not in _SKIPPED)
+        folders[:] = [name for name in inner if not _is_within(here, os.path.realpath(os.path.join(path, name)))]
+        for name in (*names, *folders):
             yield os.path.join(path, name)
             left -= 1
-            if left == 0:
+            if left < 0:
                 return
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """Every text in a JSON value."""
+    match value:
+        case str():
+            yield value
+        case dict():
+            for inner in cast(dict[str, Any], value).values():
+                yield from texts_in(inner)
+        case list():
+            for inner in cast(list[Any], value):
+                yield from texts_in(inner)
+        case _:
+            pass
 
 
 def _read(path: str) -> Mapping[str, Any]:

@@ -11,24 +11,21 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final, cast
 
 from ..core.values import named_value
 from ..host.files.text_files import NotText
 from .definition_files import DefinitionFolder
 from .heads import NAME
-from .levels import Level, SettingsPath, Source
-from .marketplaces import PluginPlace
+from .layers import Layered
+from .levels import Level, SettingsPath, Source, surroundings
+from .marketplaces import MANIFEST, PARTS, ROOT, PluginPlace, find_enabled
 from .settings_files import SettingsKind
 from .settings_loading import Loaded, Skipped, content_of, load_text
 from .trust_items import ItemKind, is_below
-
-MANIFEST: Final = os.path.join(".claude-plugin", "plugin.json")
-ROOT: Final = re.compile(r"\$\{(?:CLAUDE|FERRULE)_PLUGIN_ROOT\}")
-"""Replaced by the plugin's own folder in its hooks and servers."""
 
 _FOLDERS: Final = (
     (ItemKind.SKILL, "skills", "skills"),
@@ -52,6 +49,8 @@ class Plugin:
     """Its manifest, with what its marketplace says about it."""
     level: Level = Level.COMMAND_LINE
     """Of its hooks and servers."""
+    has_servers: bool = True
+    """Whether its servers are among the settings."""
 
     @property
     def line(self) -> dict[str, str]:
@@ -83,6 +82,8 @@ class Plugin:
 
     def load_servers(self) -> Iterator[Loaded]:
         """Those of its `.mcp.json` and of its manifest."""
+        if not self.has_servers:
+            return
         for path, said in self._parts("mcpServers", ".mcp.json"):
             entries = said.get("mcpServers", said)
             if isinstance(entries, Mapping) and entries:
@@ -136,14 +137,33 @@ def read_plugin(folder: str | os.PathLike[str], *, place: PluginPlace | None = N
     return Plugin(name=name, path=path, said=_join(manifest, entry), level=level)
 
 
+def load_all_plugins(
+    layered: Layered,
+    cwd: str,
+    folders: Iterable[str | os.PathLike[str]],
+    without_servers: Iterable[str | os.PathLike[str]] = (),
+) -> tuple[tuple[Plugin, ...], tuple[Loaded, ...], tuple[str, ...]]:
+    """The plugins of these folders and of the settings, their hooks and servers as settings, and warnings.
+
+    Raises `PluginError`.
+    """
+    enabled = find_enabled(layered, cwd=cwd, config_folder=surroundings(cwd, os.environ).config_folder)
+    plugins, warnings = load_plugins(folders, enabled.found, without_servers=without_servers)
+    return plugins, entries_of_plugins(plugins, cwd), (*enabled.warnings, *warnings)
+
+
 def load_plugins(
-    folders: Iterable[str | os.PathLike[str]], enabled: Iterable[PluginPlace] = ()
+    folders: Iterable[str | os.PathLike[str]],
+    enabled: Iterable[PluginPlace] = (),
+    *,
+    without_servers: Iterable[str | os.PathLike[str]] = (),
 ) -> tuple[tuple[Plugin, ...], tuple[str, ...]]:
     """The plugins of these folders, then those that settings enable, and warnings.
 
     Raises `PluginError` for a folder; what settings enable and cannot be used is a warning.
     """
     found = {plugin.name: plugin for plugin in map(read_plugin, folders)}
+    found |= {one.name: replace(one, has_servers=False) for one in map(read_plugin, without_servers)}
     warnings: list[str] = []
     for place in enabled:
         try:
@@ -189,7 +209,7 @@ def _unreadable(plugin: Plugin, kind: SettingsKind, words: str) -> Loaded:
 def _join(manifest: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
     """What a marketplace says about the parts of a plugin is in addition to its manifest."""
     joined = dict(manifest)
-    for key in (*(key for _, _, key in _FOLDERS), "hooks", "mcpServers"):
+    for key in PARTS:
         both = [one for said in (manifest.get(key), entry.get(key)) if said for one in _as_list(said)]
         if both:
             joined[key] = both

@@ -13,7 +13,7 @@ import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from ..core.values import named_value
 from ..host.files.open_files import digest_of, open_for_reading
@@ -21,7 +21,7 @@ from ..host.files.text_files import NotText
 from ..host.git.checkouts import Checkout
 from .command_files import paths_named, uncovered_parts
 from .layers import ALLOW, ASK, DENY, DIRECTORIES, MODE, canonical
-from .marketplaces import MARKETPLACES, digests_of_marketplace
+from .marketplaces import MARKETPLACES, files_of_marketplace, texts_in
 from .settings_entries import Entry, Key
 from .settings_loading import content_of
 from .untrusted_keys import narrows
@@ -152,7 +152,7 @@ def item_of_entry(entry: Entry, ground: ProjectFolder, digests: dict[str, str | 
     file = ground.name_of(entry.source.path)
     named: Any = digest_named_files(_commands_of(entry, kind), (ground.cwd,), ground, digests)
     if entry.key[0] == MARKETPLACES:
-        named = {ground.name_of(path): digest for path, digest in digests_of_marketplace(entry.value, ground.cwd)}
+        named = _digests_of_marketplace(entry.value, ground)
     digest = digest_for(kind, file, [list(entry.key), entry.value, named])
     uncovered = uncovered_by(_command_lines(entry, kind), ground)
     return Item(kind=kind, file=file, words=_words(kind, entry), digest=digest, uncovered=uncovered)
@@ -211,8 +211,17 @@ def _digest_at(path: str) -> str | None:
         return None
 
 
+def _digests_of_marketplace(value: Any, ground: ProjectFolder) -> Mapping[str, str]:
+    files = files_of_marketplace(value, ground.cwd)
+    if files is None:
+        return {"": os.urandom(8).hex()}  # never the same, so never trusted
+    digests = ((ground.name_of(path), _digest_at(path)) for path in sorted(files))
+    return {name: digest for name, digest in digests if digest is not None}
+
+
 def _commands_of(entry: Entry, kind: ItemKind) -> Iterable[str]:
-    return _commands_in(entry.value) if kind in (ItemKind.HOOK, ItemKind.SERVER, ItemKind.HELPER) else ()
+    """Every text in the value: only the code that runs them knows which of its keys are run."""
+    return texts_in(entry.value) if kind in (ItemKind.HOOK, ItemKind.SERVER, ItemKind.HELPER) else ()
 
 
 def _command_lines(entry: Entry, kind: ItemKind) -> Iterator[str]:
@@ -225,21 +234,6 @@ def _command_lines(entry: Entry, kind: ItemKind) -> Iterator[str]:
     elif command := value.get("command"):
         arguments = value.get("args", ())
         yield shlex.join((command, *arguments)) if arguments or kind is ItemKind.SERVER else command
-
-
-def _commands_in(value: Any) -> Iterator[str]:
-    """Every text in the value: only the code that runs them knows which of its keys are run."""
-    match value:
-        case str():
-            yield value
-        case dict():
-            for inner in cast(dict[str, Any], value).values():
-                yield from _commands_in(inner)
-        case list():
-            for inner in cast(list[Any], value):
-                yield from _commands_in(inner)
-        case _:
-            pass
 
 
 def _words(kind: ItemKind, entry: Entry) -> str:

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .doubles import Answering, FixedJudge, Recorder, RecordingModel, allow, ask, bare_context, deny
-    from .model_server import LoggedRequest, ModelServer
+    from .model_server import ModelServer
     from .running import run_call, run_calls, well_formed
+    from .services import LoggedRequest, PlayedTurn, Refusal, StrictService, open_service
 
 _HOMES = {
     "doubles": ("Answering", "FixedJudge", "Recorder", "RecordingModel", "allow", "ask", "bare_context", "deny"),
-    "model_server": ("LoggedRequest", "ModelServer"),
+    "model_server": ("ModelServer",),
     "running": ("run_call", "run_calls", "well_formed"),
+    "services": ("LoggedRequest", "PlayedTurn", "Refusal", "StrictService", "open_service"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -27,12 +29,16 @@ __all__ = [
     "FixedJudge",
     "LoggedRequest",
     "ModelServer",
+    "PlayedTurn",
     "Recorder",
     "RecordingModel",
+    "Refusal",
+    "StrictService",
     "allow",
     "ask",
     "bare_context",
     "deny",
+    "open_service",
     "run_call",
     "run_calls",
     "well_formed",

@@ -12,44 +12,60 @@ import argparse
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self, cast
+from typing import IO, Any, Self
 
 from ..core.model import ModelError
-from ..providers.script import FOUND, BadScript, Script, ScriptedFault, ScriptedTurn, check_script, load_script
-from .model_wires import anthropic_events, openai_events
+from ..providers.script import FOUND, BadScript, Script, ScriptedFault, check_script, load_script
+from .model_wires import anthropic_frames, openai_frames, responses_frames, texts_after_answer
+from .services.strict_service import LoggedRequest, PlayedTurn, Refusal, StrictService
 
 READ_AHEAD = 1 << 24
 """A long conversation is read in few rounds, so that a benchmark measures the client."""
-GARBAGE = "data: {this is not JSON\n\n"
+FRAMES = {"/messages": anthropic_frames, "/chat/completions": openai_frames, "/responses": responses_frames}
+"""How a turn is streamed, by the end of the request's path."""
 KINDS = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "not_found_error"}
 LATER_KINDS = {429: "rate_limit_error", 529: "overloaded_error"}
 
 
-@dataclass(frozen=True)
-class LoggedRequest:
-    path: str
-    headers: Mapping[str, str]
-    """By their names in lower case."""
-    raw: bytes
+class _AnyService(StrictService):
+    """Speaks the three oldest languages, by the path of the request, and takes whatever comes."""
 
-    @cached_property
-    def body(self) -> dict[str, Any]:
-        return json.loads(self.raw)
+    name = "any"
+    model = "anthropic:any"
+
+    def environ(self, url: str) -> dict[str, str]:
+        return {"ANTHROPIC_BASE_URL": url, "OPENAI_BASE_URL": url}
+
+    def converses(self, request: LoggedRequest) -> bool:
+        return request.plain_path.endswith(tuple(FRAMES))
+
+    def refuse(self, request: LoggedRequest) -> Refusal | None:
+        return None
+
+    def overflow(self, tokens: int, window: int) -> Refusal:
+        return Refusal(400, _error("invalid_request_error", f"prompt is too long: {tokens} tokens > {window} maximum"))
+
+    def events(self, played: PlayedTurn) -> Iterator[bytes]:
+        frames = next(one for end, one in FRAMES.items() if played.request.plain_path.endswith(end))
+        return (frame.encode() for frame in frames(played.turn, played.place, played.results, "scripted"))
+
+    def results(self, request: LoggedRequest) -> str:
+        items: list[dict[str, Any]] = request.body.get("messages") or request.body.get("input") or []
+        return texts_after_answer(items)
 
 
 class ModelServer:
-    """Each request gets the next turn. Speaks both languages, by the path of the request."""
+    """Each request gets the next turn. Takes any request in three languages, unless `service` is stricter."""
 
     def __init__(
         self,
         script: Script,
         *,
+        service: StrictService | None = None,
         log: IO[bytes] | None = None,
         keep: bool = True,
         arrived: Callable[[int, LoggedRequest], None] | None = None,
@@ -58,7 +74,8 @@ class ModelServer:
 
         `arrived` is called for each request, numbered from 1, as soon as it is complete.
         """
-        self._turns: list[ScriptedTurn] = script.turns
+        self.script = script
+        self._service = service or _AnyService()
         self._log = log
         self._keep = keep
         self._arrived = arrived
@@ -67,16 +84,25 @@ class ModelServer:
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
         self.requests: list[LoggedRequest] = []
+        self.refusals: list[Refusal] = []
+        """What the service itself refused, in this order; none where a client is as it should be."""
+        self.accepted: list[LoggedRequest] = []
+        """The requests that got a turn, or the fault in its place."""
         self.connections = 0
 
     @classmethod
-    def playing(cls, script: Mapping[str, Any]) -> Self:
-        return cls(check_script(dict(script), "the script"))
+    def playing(cls, script: Mapping[str, Any], *, service: StrictService | None = None) -> Self:
+        return cls(check_script(dict(script), "the script"), service=service)
 
     @property
     def url(self) -> str:
         assert self._server is not None, "enter the server first"
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """The variables with which Ferrule asks this server."""
+        return self._service.environ(self.url)
 
     @property
     def bodies(self) -> list[dict[str, Any]]:
@@ -130,36 +156,49 @@ class ModelServer:
             self._log.flush()
 
     async def _answer(self, request: LoggedRequest, writer: asyncio.StreamWriter) -> None:
-        path = request.path.partition("?")[0]
-        if not path.endswith(("/messages", "/chat/completions")):
-            await _refuse(writer, ScriptedFault(status=404))
-        elif self._next >= len(self._turns):
-            words = f"The script has {len(self._turns)} turns and was asked for one more."
-            await _refuse(writer, ScriptedFault(status=400, body=_error("invalid_request_error", words)))
+        if not self._service.converses(request):
+            await self._describe(request, writer)
+        elif refusal := self._refusal(request):
+            self.refusals.append(refusal)
+            await _refuse(writer, refusal)
+        elif self._next >= len(self.script.turns):
+            words = f"The script has {len(self.script.turns)} turns and was asked for one more."
+            await _refuse(writer, Refusal(400, _error("invalid_request_error", words)))
         else:
             place = self._next
             self._next += 1
-            await self._play(place, request, writer, is_anthropic=path.endswith("/messages"))
+            self.accepted += [request] if self._keep else []
+            await self._play(place, request, writer)
 
-    async def _play(
-        self, place: int, request: LoggedRequest, writer: asyncio.StreamWriter, *, is_anthropic: bool
-    ) -> None:
-        turn = self._turns[place]
+    async def _describe(self, request: LoggedRequest, writer: asyncio.StreamWriter) -> None:
+        described = self._service.describe(request)
+        await _refuse(
+            writer, _scripted_refusal(ScriptedFault(status=404)) if described is None else Refusal(200, described)
+        )
+
+    def _refusal(self, request: LoggedRequest) -> Refusal | None:
+        try:
+            return self._service.refuse(request)
+        except json.JSONDecodeError:
+            return Refusal(400, _error("invalid_request_error", "We could not parse the JSON body of your request."))
+
+    async def _play(self, place: int, request: LoggedRequest, writer: asyncio.StreamWriter) -> None:
+        turn = self.script.turns[place]
         fault = turn.fault or ScriptedFault()
         if fault.close:
             writer.close()
         elif fault.status is not None:
-            await _refuse(writer, fault)
+            await _refuse(writer, _scripted_refusal(fault))
         else:
             await asyncio.sleep(turn.delay)
-            written = anthropic_events if is_anthropic else openai_events
             looks_back = any(FOUND in str(call.input) for call in turn.calls)
+            played = PlayedTurn(turn, place, self._service.results(request) if looks_back else "", request)
             try:
-                events = list(written(turn, place, _last_results(request) if looks_back else "", "scripted"))
+                events = list(self._service.events(played))
             except ModelError as error:
-                await _refuse(writer, ScriptedFault(status=400, body=_error("invalid_request_error", str(error))))
+                await _refuse(writer, Refusal(400, _error("invalid_request_error", str(error))))
             else:
-                await _stream(writer, events, fault)
+                await _stream(writer, self._service, events, fault)
 
 
 async def _read(reader: asyncio.StreamReader) -> LoggedRequest:
@@ -167,35 +206,39 @@ async def _read(reader: asyncio.StreamReader) -> LoggedRequest:
     first, *lines = head.rstrip().split("\r\n")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
     body = await reader.readexactly(int(headers.get("content-length", 0)))
-    return LoggedRequest(first.split(" ")[1], headers, body)
+    method, path, *_ = first.split(" ")
+    return LoggedRequest(path, headers, body, method)
 
 
-async def _refuse(writer: asyncio.StreamWriter, fault: ScriptedFault) -> None:
-    status = fault.status or 500
-    kind = KINDS.get(status) or LATER_KINDS.get(status, "api_error")
-    said: Any = _error(kind, f"Scripted {status}") if fault.body is None else fault.body
-    body = (said if isinstance(said, str) else json.dumps(said)).encode()
-    head = [f"HTTP/1.1 {status} Scripted", "content-type: application/json", f"content-length: {len(body)}"]
-    if fault.retry_after is not None:
-        head.append(f"retry-after: {fault.retry_after}")
+async def _refuse(writer: asyncio.StreamWriter, refusal: Refusal) -> None:
+    said = refusal.body if isinstance(refusal.body, str) else json.dumps(refusal.body)
+    body = said.encode()
+    headers = {"content-type": "application/json", "content-length": str(len(body)), **refusal.headers}
+    head = [f"HTTP/1.1 {refusal.status} Scripted", *(f"{name}: {value}" for name, value in headers.items())]
     writer.write("\r\n".join(head).encode() + b"\r\n\r\n" + body)
     await writer.drain()
+
+
+def _scripted_refusal(fault: ScriptedFault) -> Refusal:
+    status = fault.status or 500
+    kind = KINDS.get(status) or LATER_KINDS.get(status, "api_error")
+    body: Any = _error(kind, f"Scripted {status}") if fault.body is None else fault.body
+    return Refusal(status, body, {} if fault.retry_after is None else {"retry-after": fault.retry_after})
 
 
 def _error(kind: str, message: str) -> dict[str, Any]:
     return {"type": "error", "error": {"type": kind, "message": message, "code": None}}
 
 
-async def _stream(writer: asyncio.StreamWriter, events: Iterable[str], fault: ScriptedFault) -> None:
-    writer.write(
-        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\n"
-        b"transfer-encoding: chunked\r\n\r\n"
-    )
+async def _stream(
+    writer: asyncio.StreamWriter, service: StrictService, events: Iterable[bytes], fault: ScriptedFault
+) -> None:
+    head = f"HTTP/1.1 200 OK\r\ncontent-type: {service.content_type}\r\ncache-control: no-cache\r\n"
+    writer.write(head.encode() + b"transfer-encoding: chunked\r\n\r\n")
     left = fault.cut_after
     waiting: list[bytes] = []
     for number, event in enumerate(events):
-        text = (GARBAGE if number == fault.garbage_at else "") + event
-        data = text.encode()
+        data = (service.garbage if number == fault.garbage_at else b"") + event
         if left is not None:
             data, left = data[:left], left - len(data)
         if data:
@@ -211,27 +254,6 @@ async def _stream(writer: asyncio.StreamWriter, events: Iterable[str], fault: Sc
             return
     writer.write(b"".join(waiting) + b"0\r\n\r\n")
     await writer.drain()
-
-
-def _last_results(request: LoggedRequest) -> str:
-    """The text of the results after the model's last message."""
-    texts: list[str] = []
-    for message in reversed(cast(list[dict[str, Any]], request.body.get("messages", []))):
-        if message.get("role") == "assistant":
-            break
-        texts.append("\n".join(_texts(message.get("content"))))
-    return "\n".join(reversed(texts))
-
-
-def _texts(content: Any) -> list[str]:
-    if isinstance(content, str):
-        return [content]
-    if not isinstance(content, list):
-        return []
-    found: list[str] = []
-    for block in cast(list[dict[str, Any]], content):
-        found += [block["text"]] if block.get("type") == "text" else _texts(block.get("content"))
-    return found
 
 
 async def _run(script: Script, port: int, log: IO[bytes] | None) -> None:

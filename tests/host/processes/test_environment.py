@@ -30,6 +30,7 @@ def test_keys_of_ferrule_are_left_out_and_those_of_others_are_not() -> None:
         "ANTHROPIC_API_KEY": "sk-ant-1234567890",
         "ANTHROPIC_AUTH_TOKEN": "t",
         "OPENAI_API_KEY": "sk-1234567890",
+        "AZURE_OPENAI_AD_TOKEN": "ey-1234567890",
         "FERRULE_TOKEN": "f",
         "CLAUDE_CODE_OAUTH_TOKEN": "c",
         "MY_COPY": "Bearer sk-ant-1234567890",

@@ -91,7 +91,7 @@ async def _run(chosen: argparse.Namespace, options: Options, incoming: InputLine
 
 
 def _refuse_host_servers(options: Options) -> None:
-    if not any('"sdk"' in source for source in options.mcp_configs):
+    if not options.mcp_configs:
         return
     from ..initializing import split_host_servers
 
@@ -102,7 +102,8 @@ def _refuse_host_servers(options: Options) -> None:
 async def _write_failure(chosen: argparse.Namespace, printer: Printer, words: str) -> None:
     """For programs, which read the result; people read stderr."""
     if chosen.output_format != "text":
-        await printer.finish(RunAnswer(ending=Ending.FAILED, errors=(words,)), chosen.session_id or new_uuid())
+        failed = RunAnswer(ending=Ending.FAILED, errors=(words,), terminal_reason="api_error")
+        await printer.finish(failed, chosen.session_id or new_uuid())
 
 
 def _stdin(chosen: argparse.Namespace) -> InputLines | None:

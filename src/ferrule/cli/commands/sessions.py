@@ -16,12 +16,17 @@ from ..session_flags import working_directory
 
 
 def run(chosen: argparse.Namespace) -> int:
-    listed = list_sessions(Settings(cwd=working_directory(chosen.cwd)))
+    listed = _of_lost_folder(chosen.cwd) or list_sessions(Settings(cwd=working_directory(chosen.cwd)))
     if chosen.json:
         print(json.dumps([_describe(one) for one in listed], indent=2, ensure_ascii=False))
     else:
         _list(listed)
     return OK
+
+
+def _of_lost_folder(given: str | None) -> tuple[ListedSession, ...]:
+    """A folder that is gone may have left conversations, and their ids are what somebody looks for."""
+    return list_sessions(Settings(cwd=os.path.abspath(given))) if given and not os.path.lexists(given) else ()
 
 
 def _describe(one: ListedSession) -> dict[str, object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, cast
 
@@ -19,7 +19,9 @@ from .errors import ClaudeSDKError, NotBuilt
 
 PermissionMode: TypeAlias = Literal["default", "acceptEdits", "plan", "bypassPermissions", "dontAsk", "auto"]
 PermissionBehavior: TypeAlias = Literal["allow", "deny", "ask"]
-PermissionUpdateDestination: TypeAlias = Literal["userSettings", "projectSettings", "localSettings", "session"]
+PermissionUpdateDestination: TypeAlias = Literal[
+    "userSettings", "projectSettings", "localSettings", "session", "cliArg"
+]
 PermissionUpdateType: TypeAlias = Literal[
     "addRules", "replaceRules", "removeRules", "setMode", "addDirectories", "removeDirectories"
 ]
@@ -135,8 +137,7 @@ class CallbackPerson:
         said = cast(object, await self._ask(proposal.tool.name, dict(proposal.arguments), _context(question)))
         match said:
             case PermissionResultAllow():
-                for update in said.updated_permissions or ():
-                    await self._apply(update)
+                await self._apply(said.updated_permissions or ())
                 return ApprovalAnswer(allowed=True, arguments=said.updated_input)
             case PermissionResultDeny():
                 if said.interrupt and self.conversation is not None:
@@ -147,34 +148,53 @@ class CallbackPerson:
                     f"can_use_tool returned {type(said).__name__}; return PermissionResultAllow or PermissionResultDeny"
                 )
 
-    async def _apply(self, update: PermissionUpdate) -> None:
+    async def _apply(self, updates: Sequence[PermissionUpdate]) -> None:
+        if not updates:
+            return
         if self.conversation is None:
             raise ClaudeSDKError("No conversation is open, so permissions cannot be changed.")
-        await apply_update(update, self.conversation)
+        await apply_updates(updates, self.conversation)
 
 
-async def apply_update(update: PermissionUpdate, conversation: Conversation) -> None:
-    """Raises `ClaudeSDKError` for what cannot be done; then nothing is changed."""
+async def apply_updates(updates: Sequence[PermissionUpdate], conversation: Conversation) -> None:
+    """All of them or none: raises `ClaudeSDKError` if one cannot be made, `NotSaved` or `NotStored` for a file."""
+    for make in [_checked(update, conversation) for update in updates]:
+        await make()
+
+
+def _checked(update: PermissionUpdate, conversation: Conversation) -> Callable[[], Awaitable[None]]:
+    """What makes the change. Raises `ClaudeSDKError`, before anything is changed."""
     rules = [_rule(str(one), update) for one in update.rules or ()]
-    match update.type:
+    live = conversation.opened.rules
+    match str(update.type):
         case "addRules":
-            await _save(rules, update, conversation)
-            conversation.opened.rules.add(rules)
+            level = _level(update)
+
+            async def make() -> None:
+                await _save(rules, level, conversation)
+                live.add(rules)
         case "replaceRules":
-            _for_the_session(update)
-            conversation.opened.rules.replace(_behavior(update), rules)
+            behavior = _session_behavior(update)
+
+            async def make() -> None:
+                live.replace(behavior, rules)
         case "removeRules":
-            _for_the_session(update)
-            conversation.opened.rules.remove(_behavior(update), (rule.text for rule in rules))
+            behavior = _session_behavior(update)
+
+            async def make() -> None:
+                live.remove(behavior, (rule.text for rule in rules))
         case "setMode":
-            try:
-                conversation.set_mode(update.mode or "default")
-            except ValueError as error:
-                raise ClaudeSDKError(str(error)) from None
+            mode = _mode(update, conversation)
+
+            async def make() -> None:
+                conversation.set_mode(mode)
         case "addDirectories" | "removeDirectories":
             raise NotBuilt(
                 "Working directories cannot change while a conversation lasts. Give `add_dirs` when opening it."
             )
+        case unknown:
+            raise ClaudeSDKError(f"{unknown!r} is not a type of permission update.")
+    return make
 
 
 def _context(question: ApprovalQuestion) -> ToolPermissionContext:
@@ -194,7 +214,7 @@ def _context(question: ApprovalQuestion) -> ToolPermissionContext:
 
 
 def _behavior(update: PermissionUpdate) -> Behavior:
-    if update.behavior is None:
+    if update.behavior not in ("allow", "deny", "ask"):
         raise ClaudeSDKError(f"`{update.type}` needs a `behavior`: allow, deny or ask.")
     return _BEHAVIORS[update.behavior]
 
@@ -206,14 +226,31 @@ def _rule(text: str, update: PermissionUpdate) -> Rule:
         raise ClaudeSDKError(str(error)) from None
 
 
-def _for_the_session(update: PermissionUpdate) -> None:
-    if update.destination not in (None, "session"):
+def _mode(update: PermissionUpdate, conversation: Conversation) -> str:
+    try:
+        return conversation.check_mode(update.mode or "default")
+    except ValueError as error:
+        raise ClaudeSDKError(str(error)) from None
+
+
+def _session_behavior(update: PermissionUpdate) -> Behavior:
+    if _level(update) is not None:
         raise NotBuilt(f"`{update.type}` changes no file. Leave out `destination`, or edit the settings.")
+    return _behavior(update)
 
 
-async def _save(rules: list[Rule], update: PermissionUpdate, conversation: Conversation) -> None:
-    """A permanent rule is saved in the file of its level. Raises `NotSaved` or `NotStored`."""
-    level = _LEVELS.get(update.destination or "")
+def _level(update: PermissionUpdate) -> Level | None:
+    """Of the file that a rule is saved in; `None` for the session alone."""
+    if update.destination in (None, "session", "cliArg"):
+        return None
+    for name, level in _LEVELS.items():
+        if name == update.destination:
+            return level
+    raise ClaudeSDKError(f"{update.destination!r} is not a destination. Available: session, {', '.join(_LEVELS)}.")
+
+
+async def _save(rules: list[Rule], level: Level | None, conversation: Conversation) -> None:
+    """Raises `NotSaved` or `NotStored`."""
     if level is None:
         return
     around = surroundings(conversation.session.workspace, os.environ)

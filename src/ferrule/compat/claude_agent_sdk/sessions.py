@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, cast
 
 from ...app.session_settings import Settings
 from ...engine.transcript import new_entry
-from ...engine.transcript_entries import UnreadableEntry, entry_of, kind_of
+from ...engine.transcript_entries import UnreadableEntry, entry_of, kind_of, peek
 from ...host.storage.transcript_files import ENDING, ListedSession, TranscriptError, Transcripts, lines_of
 
 TITLE: Final = "title"
@@ -155,10 +155,11 @@ def _info(one: ListedSession) -> SDKSessionInfo:
 
 def _labels_of(path: Path) -> dict[str, str | None]:
     """Only lines that can hold one are parsed: a transcript may be long."""
-    starts = tuple(f'{{"type":"{type}"'.encode() for type in (TITLE, *(type for type, _ in _LABELS.values())))
+    types = [f'"{type}"'.encode() for type in (TITLE, *(type for type, _ in _LABELS.values()))]
     found: list[dict[str, Any]] = []
     for line in lines_of(path):
-        if line.startswith(starts):
+        peeked = peek(line)
+        if peeked.kind in _LABELS if peeked else any(type in line for type in types):
             with suppress(UnreadableEntry):
                 found.append(entry_of(line))
     return labels_in(found)

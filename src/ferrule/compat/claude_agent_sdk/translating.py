@@ -228,8 +228,6 @@ def agent_kind_of(name: str, given: AgentDefinition) -> AgentKind:
     """Raises `NotBuilt` for what agents cannot have here."""
     if isinstance(given.effort, int):
         raise NotBuilt(f"`agents.{name}.effort`: a number is not supported for agents. Name a level, such as `high`.")
-    if given.initialPrompt:
-        raise NotBuilt(f"`agents.{name}.initialPrompt`: not supported for agents. Leave it out.")
     if given.permissionMode not in (None, "default", *_NARROWING):
         log.warning("agents.%s: an agent cannot do more than its session; permissionMode is ignored", name)
     return AgentKind(
@@ -243,6 +241,7 @@ def agent_kind_of(name: str, given: AgentDefinition) -> AgentKind:
         max_turns=given.maxTurns,
         skills=tuple(given.skills or ()),
         effort=given.effort,
+        initial_prompt=given.initialPrompt or "",
         servers=server_names(given.mcpServers),
         own_servers=own_servers(given.mcpServers),
         memory=given.memory or "",

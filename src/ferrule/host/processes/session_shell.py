@@ -42,12 +42,14 @@ class Shell:
         hidden: Callable[[], tuple[str, ...]] = tuple,
         places: HeldPlaces | None = None,
         snapshot: bool = False,
+        before_first: Callable[[], None] | None = None,
     ) -> None:
         """`folder` takes long output; `hidden` says which paths no confined command may read.
 
         `places` are where commands work that nobody approved. With a `snapshot` they have the functions and
-        aliases of the user's own shell.
+        aliases of the user's own shell. `before_first` is called before the first command.
         """
+        self._before_first = before_first
         self._wants_snapshot = snapshot
         self._functions: Mapping[str, str] = {}
         self._own = own = dict(os.environ if environment is None else environment)
@@ -75,6 +77,10 @@ class Shell:
 
     async def prepare(self) -> None:
         """Before each command; only the first finds something to do."""
+        if self._before_first:
+            self._before_first()
+            self._before_first = None
+            self.take({})  # what can be read is found again, with what was made
         if not self._wants_snapshot:
             return
         async with self._trying:

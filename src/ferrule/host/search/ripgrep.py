@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from enum import StrEnum
+from functools import partial
 from io import RawIOBase
 from pathlib import Path
 from typing import TypeAlias, cast
@@ -67,21 +68,21 @@ def find_ripgrep(environment: Mapping[str, str]) -> str | None:
     return None
 
 
-def offer_ripgrep(environment: Mapping[str, str], folder: Path) -> Mapping[str, str]:
-    """The environment with ripgrep at the end of PATH, through a link in that folder, where PATH has none."""
+def offer_ripgrep(environment: Mapping[str, str], folder: Path) -> tuple[Mapping[str, str], Callable[[], None] | None]:
+    """The environment with that folder at the end of PATH, if PATH has no ripgrep, and what puts it there."""
     path = environment.get("PATH", os.defpath)
     program = None if shutil.which("rg", path=path) else find_ripgrep(environment)
     if program is None:
-        return environment
-    link = folder / "rg"
-    try:
-        make_private(folder)
+        return environment, None
+    return {**environment, "PATH": f"{path}{os.pathsep}{folder}"}, partial(_link, program, folder / "rg")
+
+
+def _link(program: str, link: Path) -> None:
+    with suppress(OSError):  # a convenience
+        make_private(link.parent)
         if not (link.is_symlink() and os.readlink(link) == program):
             link.unlink(missing_ok=True)
             link.symlink_to(program)
-    except OSError:  # a convenience
-        return environment
-    return {**environment, "PATH": f"{path}{os.pathsep}{folder}"}
 
 
 async def run(program: str, arguments: Sequence[str], *, folder: int, seconds: float, take: Take) -> RipgrepEnding:

@@ -9,12 +9,14 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
 from ...core.values import named_value
-from ...engine.transcript_entries import UnreadableEntry, entry_of
+from ...engine.transcript_entries import PEEKED, UnreadableEntry, entry_of, kind_of, line_of, peek
+from .project_marks import ProjectMarks
 from .session_folder import make_private
 
 log = logging.getLogger(__name__)
@@ -25,8 +27,6 @@ LONGEST_NAME = 200
 LONGEST_BEFORE = 150
 """What it was at first; folders with such names are still used."""
 FIRST_PROMPT = 200
-HEAD = 400
-"""Bytes of a line in which all that every entry has is found."""
 
 
 class TranscriptError(OSError):
@@ -87,6 +87,11 @@ class Transcripts:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        self._marks = ProjectMarks(root.parent / "project-marks")
+
+    def mark(self, workspace: str) -> str:
+        """What the project is known by after a move; left in its folder if it has none. Empty if it cannot have one."""
+        return self._marks.leave(workspace)
 
     def path(self, workspace: str, session_id: str) -> Path:
         """Where the transcript of this session is, or is to be. Raises `TranscriptError` for an invalid id."""
@@ -96,27 +101,45 @@ class Transcripts:
             )
         return self._folder(workspace) / (session_id + ENDING)
 
-    def find(self, workspace: str, session_id: str) -> Path:
-        """The transcript of a session of this project. Raises `TranscriptError`, and says where else it is."""
+    def find(self, workspace: str, session_id: str, *, anywhere: bool = False) -> Path:
+        """The transcript of a session of this project, or `anywhere`. Raises `TranscriptError`, with the way to it."""
         path = self.path(workspace, session_id)
         if path.is_file():
             return path
-        for other in self._root.glob(f"*/{session_id}{ENDING}"):
-            where = _head(other).get("workspace") or "another project"
-            raise TranscriptError(f"The session {session_id} belongs to {where}. Resume it from there.")
+        for folder, _ in self._folders_before(workspace):
+            if (moved := folder / path.name).is_file():
+                return moved
+        for other in self._root.glob(f"*/{path.name}"):
+            if anywhere:
+                return other
+            head = _head(other)
+            raise _of_another_project(
+                session_id, self._marks.place_now(str(head.get("project") or "")) or head.get("workspace")
+            )
         raise TranscriptError(
             f"Session {session_id} was not found here. `ferrule sessions` lists this project's sessions."
         )
 
     def listing(self, workspace: str) -> tuple[ListedSession, ...]:
-        """The sessions of this project, the last used one first."""
+        """The sessions of this project, the last used one first; also those from before it was moved here."""
         real = os.path.realpath(workspace)
-        listed: list[ListedSession] = []
-        for path in self._folder(workspace).glob(f"*{ENDING}"):
-            with suppress(OSError):  # one that goes away meanwhile, or that is not ours to read
-                if _head(path).get("workspace", real) == real and (one := _list_entry(path)):
-                    listed.append(one)
-        return tuple(sorted(listed, key=lambda one: (-one.last_used, one.id)))
+        marks = self._marks.of(real)
+        place_now = cache(self._marks.place_now)
+        listed: dict[str, ListedSession] = {}
+        for folder, place in [(self._folder(workspace), real), *self._folders_before(workspace)]:
+            for path in folder.glob(f"*{ENDING}"):
+                with suppress(OSError):  # one that goes away meanwhile, or that is not ours to read
+                    head = _head(path)
+                    mark = str(head.get("project") or "")
+                    # A project that moved away took its sessions along, whatever is at its old place now.
+                    is_ours = mark in marks or (place == real and not place_now(mark))
+                    if head.get("workspace", place) == place and is_ours and (one := _list_entry(path)):
+                        listed.setdefault(one.id, one)
+        return tuple(sorted(listed.values(), key=lambda one: (-one.last_used, one.id)))
+
+    def _folders_before(self, workspace: str) -> Iterator[tuple[Path, str]]:
+        """Where the sessions are that began before the project was moved, with the path that it had."""
+        return ((self._folder(place), place) for place in self._marks.left_behind(workspace))
 
     def copy(self, source: Path, target: Path, first: bytes, *, last: str | None = None) -> None:
         """The whole lines of a transcript in a new one, after a first line of its own. The old one stays as it is.
@@ -130,7 +153,7 @@ class Transcripts:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(first)
                 whole = (line for line in lines_of(source) if line.endswith(b"\n"))
-                file.writelines(_renamed(line, source.stem, target.stem) for line in _up_to(last, whole))
+                file.writelines(_rename(line, source.stem, target.stem) for line in _up_to(last, whole))
                 file.flush()
                 os.fsync(file.fileno())
         except OSError:
@@ -158,17 +181,31 @@ class Transcripts:
     def prune(self, workspace: str, days: int) -> None:
         """Remove the transcripts of this project that nobody has used for that many days."""
         oldest = time.time() - days * 86_400
-        for path in self._folder(workspace).glob(f"*{ENDING}"):
-            try:
-                if path.lstat().st_mtime < oldest:
-                    path.unlink()
-            except OSError as error:
-                log.warning("could not tidy up %s: %s", path, error)
+        for folder in (self._folder(workspace), *(folder for folder, _ in self._folders_before(workspace))):
+            for path in folder.glob(f"*{ENDING}"):
+                try:
+                    if path.lstat().st_mtime < oldest:
+                        path.unlink()
+                except OSError as error:
+                    log.warning("could not tidy up %s: %s", path, error)
 
     def _folder(self, workspace: str) -> Path:
         real = os.path.realpath(workspace)
         folder, before = (self._root / folder_name(real, longest) for longest in (LONGEST_NAME, LONGEST_BEFORE))
         return before if before != folder and before.is_dir() else folder
+
+
+def _of_another_project(session_id: str, place: object) -> TranscriptError:
+    copied = f"with `--resume {session_id} --fork-session`"
+    if isinstance(place, str) and not os.path.isdir(place):
+        return TranscriptError(
+            f"The session {session_id} belongs to {place}, which does not exist here. If that is this project at "
+            f"another path, continue a copy of the session {copied}. `ferrule sessions --cwd {place}` lists the others."
+        )
+    where = place if isinstance(place, str) else "another project"
+    return TranscriptError(
+        f"The session {session_id} belongs to {where}. Resume it from there, or continue a copy of it here {copied}."
+    )
 
 
 def folder_name(real_path: str, longest: int = LONGEST_NAME) -> str:
@@ -199,15 +236,18 @@ def add_line(path: Path, line: bytes) -> None:
         os.close(descriptor)
 
 
-def _renamed(line: bytes, old: str, new: str) -> bytes:
-    head, rest = line[:HEAD], line[HEAD:]
-    return head.replace(f'"sessionId":"{old}"'.encode(), f'"sessionId":"{new}"'.encode(), 1) + rest
+def _rename(line: bytes, old: str, new: str) -> bytes:
+    if peek(line):
+        head, rest = line[:PEEKED], line[PEEKED:]
+        return head.replace(f'"sessionId":"{old}"'.encode(), f'"sessionId":"{new}"'.encode(), 1) + rest
+    entry = _entry(line)
+    return line_of({**entry, "sessionId": new}) if entry.get("sessionId") == old else line
 
 
 def _up_to(last: str | None, lines: Iterator[bytes]) -> Iterator[bytes]:
     for line in lines:
         yield line
-        if last is not None and last.encode() in line[:HEAD] and _entry(line).get("uuid") == last:
+        if last is not None and last.encode() in line and _entry(line).get("uuid") == last:
             return
     if last is not None:
         raise TranscriptError(f"Message {last} was not found in the session. Use the id of a message read from it.")
@@ -265,12 +305,22 @@ def _list_entry(path: Path) -> ListedSession | None:
     """`None` for a session to which nobody said anything."""
     turns, prompt = 0, ""
     for line in lines_of(path):
-        if line.startswith(b'{"type":"user","uuid"') and b'"agent":"main"' in line[:HEAD]:
+        if _is_prompt(line):
             turns += 1
             prompt = prompt or prompt_of(_entry(line))
     if not turns:
         return None
     return ListedSession(id=path.stem, first_prompt=prompt, last_used=path.stat().st_mtime, turns=turns, path=path)
+
+
+def _is_prompt(line: bytes) -> bool:
+    """Whether it is a prompt of the main conversation, whoever wrote the line."""
+    if peeked := peek(line):
+        return (peeked.kind, peeked.agent) == ("user", "main")
+    if b'"user"' not in line:
+        return False
+    entry = _entry(line)
+    return (kind_of(entry), entry.get("agent")) == ("user", "main")
 
 
 def prompt_of(entry: Mapping[str, Any]) -> str:
