@@ -218,7 +218,7 @@ async def test_a_deferred_tool_called_wrongly_answers_with_its_schema(tmp_path: 
     assert _text(outcome).replace(SCHEMA, "{SCHEMA}") == snapshot("""\
 WebGet cannot take these arguments:
 - `url` is missing.
-- `link` is not a parameter.
+- `link` is not a parameter; did you mean `url`?
 It takes: url (required).
 Its schema: {SCHEMA}\
 """)

@@ -62,14 +62,9 @@ _USED: Final = frozenset(
         "permissions",
         "cleanupPeriodDays",
         "oversized_results",
-        "readTokens",
         "readReminder",
         "readReminderOffFor",
-        "tellChangedFiles",
-        "conciseResults",
-        "simpleMode",
         "features",
-        "shellSnapshot",
         "sandbox",
         "disableAllHooks",
         "allowManagedInputChangesOnly",
@@ -432,7 +427,7 @@ def _value(layered: Layered, *key: str) -> Any:
 def _unused_keys(layered: Layered) -> Iterator[str]:
     """For what was given for this run only. Other files may contain what other programs use."""
     for key, value in layered.values.items():
-        if value.source.level is Level.COMMAND_LINE and key[0] not in _USED:
+        if value.source.level is Level.COMMAND_LINE and key[0] not in _USED and key[0] not in _PLAIN:
             yield f"{value.source}: `{'.'.join(key)}` is not used by this version."
 
 

@@ -18,7 +18,8 @@ LONGEST_NAME: Final = 100
 def explain(tool: str, error: ValidationError, model: type[BaseModel]) -> str:
     """What is wrong with the arguments, field by field, and what the tool takes."""
     details = cast(list[Mapping[str, Any]], error.errors(include_url=False))
-    missing = [detail["loc"] for detail in details if detail["type"] == "missing"]
+    unknown = sum(detail["type"] == "extra_forbidden" for detail in details)
+    missing = [detail["loc"] for detail in details if detail["type"] == "missing" and unknown == 1]
     problems = [f"- {_problem(detail, model, missing)}" for detail in details[:MOST_PROBLEMS]]
     if len(details) > MOST_PROBLEMS:
         problems.append(f"- and {len(details) - MOST_PROBLEMS:,} more.")
@@ -26,6 +27,7 @@ def explain(tool: str, error: ValidationError, model: type[BaseModel]) -> str:
 
 
 def _problem(detail: Mapping[str, Any], model: type[BaseModel], missing: Sequence[tuple[int | str, ...]]) -> str:
+    """`missing` are the parameters of which one may be meant by the only unknown one."""
     name = _name(detail)
     context: Mapping[str, Any] = detail.get("ctx", {})
     given = _short(detail["input"])
@@ -98,7 +100,7 @@ def _names(model: type[BaseModel]) -> list[str]:
 
 def _shown_fields(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
     for name, field in model.model_fields.items():
-        if not any(isinstance(one, SkipJsonSchema) for one in field.metadata):
+        if SkipJsonSchema not in map(type, field.metadata):
             yield field.alias or name, field
 
 

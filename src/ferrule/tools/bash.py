@@ -31,6 +31,7 @@ from ..host.processes.change_words import (
     describe_changes,
     describe_left_behind,
     describe_output,
+    explain_blocked,
     name_some,
     without_refusals,
 )
@@ -313,7 +314,7 @@ class Bash(BuiltinTool[BashInput, CommandRan]):
             *describe_left_behind(ran.left),
             *describe_changes(ran.changes),
             *(command.notes or _about_hidden(hidden, ctx)),
-            *(_explain_blocked(command, ran, ctx) if not hidden or "Permission denied" in output else ()),
+            *(explain_blocked(command, ran, ctx.verdict) if not hidden or "Permission denied" in output else ()),
             *stayed,
             *((f"The working directory is now {ran.cwd}.",) if moved else ()),
         )
@@ -427,30 +428,6 @@ def _left_out(command: Command, ctx: ToolContext) -> tuple[str, ...]:
 def _about_hidden(hidden: tuple[str, ...], ctx: ToolContext) -> Iterator[str]:
     if hidden:
         yield f"left out: {name_some(tuple(os.path.relpath(path, ctx.cwd) for path in hidden))}"
-
-
-def _explain_blocked(command: Command, ran: Ran, ctx: ToolContext) -> Iterator[str]:
-    """What may have refused it, and what to do; nothing where it said of nothing that it was refused."""
-    if not ran.blocked or command.jail is None:
-        return
-    needed = ctx.verdict.needs_confinement if ctx.verdict else None
-    if command.jail["declared"]:
-        held_to = "the workspace" if needed is not None and needed.writable is not None else "what it declared"
-        yield (
-            f"It ran where only {held_to} can be changed, and nothing reached. "
-            "If it has to do more, set `dangerouslyDisableSandbox` and a person is asked."
-        )
-    elif command.jail["writable"]:
-        yield "It ran in a sandbox that keeps from it what rules deny. Do without that, or ask for another rule."
-    elif needed is not None and needed.read_only:
-        yield "It ran where nothing can be written and nothing reached, as in this mode nothing changes."
-    else:
-        reading = "" if command.jail["readable"] is None else " and of the home and secrets nothing read"
-        yield (
-            f"It ran where nothing can be written, nothing reached{reading}, "
-            "since it was taken for one that only reads. "
-            "If it has to do more, set `dangerouslyDisableSandbox` and a person is asked."
-        )
 
 
 def _in_background(id: str) -> str:
