@@ -93,17 +93,21 @@ async def test_a_resumed_conversation_can_be_compacted_by_a_prompt(folder: Path)
     async with talk(folder, {"text": "One."}) as at:
         await at.ask("the first prompt")
         id = at.opened.session.id
-    async with talk(folder, {"text": "It was about names."}, which=Which(resume=id)) as second:
+    usage = {"input_tokens": 700, "output_tokens": 70}
+    summary = {"text": "# Task\nTalk.\n\n# State\nIt was about names.", "usage": usage}
+    async with talk(folder, summary, which=Which(resume=id)) as second:
         answer = await second.ask("/compact keep the names")
 
         assert answer.text.startswith("The conversation was compacted: from about ")
+        assert (answer.usage.input_tokens, answer.usage.output_tokens) == (700, 70)
         assert "keep the names" in second.prompt()
     async with talk(folder, which=Which(resume=id)) as third:
         await third.ask("Go on.")
 
         raw = third.server.requests[0].raw
         assert b"It was about names." in raw
-        assert b"the first prompt" not in raw
+        assert b"the first prompt" in raw
+        assert b"One." not in raw
 
 
 @requirement("PROG-5")

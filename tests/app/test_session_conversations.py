@@ -15,6 +15,8 @@ from ferrule.core.model import ModelProvider, ResultTurn
 from ferrule.permissions.modes import Mode
 from ferrule.providers.scripted import says
 from ferrule.testing import RecordingModel, well_formed
+from tests.agents.test_agent_files import pages
+from tests.engine.conversing import sums
 from tests.host.processes.shell import until
 from tests.requirement import requirement
 
@@ -69,9 +71,9 @@ async def test_a_file_whose_content_was_compacted_away_must_be_read_again(tmp_pa
 
     async with begin_session(settings) as session:
         reads = [ToolCall(name, "Read", {"file_path": name}) for name in ("old.txt", "new.txt")]
-        await ask(session, "read", RecordingModel(says("", reads[0]), says("x" * 70_000)))
+        await ask(session, "read", RecordingModel(says("", reads[0]), says("word " * 20_000)))
         await ask(session, "read on", RecordingModel(says("", reads[1]), says("ok")))
-        assert await session.compact(RecordingModel(says("They were read.")))
+        assert await session.compact(RecordingModel(sums("They were read.")))
         await ask(session, "edit", RecordingModel(says("", edit("1", "old.txt")), says("hm")))
         refused = last_result(session)
         await ask(session, "edit", RecordingModel(says("", edit("2", "new.txt")), says("ok")))
@@ -91,9 +93,9 @@ async def test_a_file_of_which_a_part_was_compacted_away_must_be_read_again(tmp_
     edit = {"file_path": "a.txt", "old_string": "".join(lines[99:300]), "new_string": "other\n"}
 
     async with begin_session(settings) as session:
-        await ask(session, "read", RecordingModel(says("", parts[0]), says("x" * 70_000)))
+        await ask(session, "read", RecordingModel(says("", parts[0]), says("word " * 20_000)))
         await ask(session, "read on", RecordingModel(says("", parts[1]), says("ok")))
-        assert await session.compact(RecordingModel(says("It was read.")))
+        assert await session.compact(RecordingModel(sums("It was read.")))
         shown = [result.call_id for turn in session.history if isinstance(turn, ResultTurn) for result in turn.results]
         await ask(session, "edit", RecordingModel(says("", ToolCall("edit", "Edit", edit)), says("hm")))
         refused = last_result(session)
@@ -101,6 +103,39 @@ async def test_a_file_of_which_a_part_was_compacted_away_must_be_read_again(tmp_
     assert shown == ["201"]
     assert "has not been read yet" in refused
     assert (tmp_path / "a.txt").read_text() == "".join(lines)
+
+
+@requirement("LOOP-2")
+async def test_after_a_compaction_the_model_is_told_where_it_is_and_what_applies(tmp_path: Path) -> None:
+    skill = tmp_path / "home/.claude/skills/greet/SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\ndescription: Greets.\n---\nSay hello in verse.")
+    (tmp_path / "sub").mkdir()
+    todos = [{"content": "Fix it", "status": "in_progress", "activeForm": "Fixing it"}]
+    calls = [
+        ToolCall("1", "Skill", {"skill": "greet"}),
+        ToolCall("2", "Write", {"file_path": str(tmp_path / "new.txt"), "content": "x"}),
+        ToolCall("3", "TodoWrite", {"todos": todos}),
+        ToolCall("4", "Bash", {"command": "cd sub"}),
+    ]
+    files = pages(tmp_path)
+    settings = Settings(cwd=str(tmp_path), state_folder=tmp_path / "state", mode=Mode.BYPASS, pages=files)
+    async with begin_session(settings) as session:
+        await ask(session, "go", RecordingModel(*(says("", one) for one in calls), says("word " * 20_000)))
+        for _ in range(2):  # what was told once is still known after the next one
+            assert await session.compact(RecordingModel(sums("Much.")), entirely=True)
+            await ask(session, "on", RecordingModel(says("ok")))
+        session.state.mode = "plan"
+        assert await session.compact(RecordingModel(sums("Much.")), entirely=True)
+
+    told = plain_text(session.history[0].content)  # type: ignore[union-attr]
+    assert f"The working directory is {tmp_path / 'sub'}." in told
+    assert session.transcript_path in told
+    assert "Say hello in verse." in told
+    assert f"<files_you_changed>\n{tmp_path / 'new.txt'}\n" in told
+    assert "Fix it" in told
+    assert "Plan mode is on" in told
+    assert "<prompt>\ngo\n</prompt>" in told
 
 
 @requirement("LOOP-2")

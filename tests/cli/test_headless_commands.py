@@ -22,6 +22,7 @@ from ferrule.skills.skill_catalog import Skills
 from tests.agents.cast import opened
 from tests.agents.test_agent_files import pages, put
 from tests.cli.prompting import ask, lines_of
+from tests.engine.conversing import sums
 from tests.mcp.running import RAW
 from tests.requirement import requirement
 from tests.server.processes import served
@@ -135,7 +136,7 @@ async def test_a_file_that_is_read_makes_its_skills_and_instructions_known_again
     read = ToolCall("1", "Read", {"file_path": "web/a.vue"})
     again = ToolCall("2", "Read", {"file_path": "web/a.vue"})
     third = ToolCall("3", "Read", {"file_path": "web/a.vue"})
-    script = [says("", read), says("", again), says("Read."), says("Fine."), says("Short."), says("", third), says("")]
+    script = [says("", read), says("", again), says("Read."), says("Fine."), sums("Short."), says("", third), says("")]
     model = Small(script)
 
     for prompt in ("read", "long " * 600):

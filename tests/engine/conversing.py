@@ -14,6 +14,7 @@ from ferrule.core.events import Event
 from ferrule.core.model import ModelEvent, ModelFacts, Request, ToolResult, Turn
 from ferrule.engine.session import Prompt
 from ferrule.engine.transcript_entries import kind_of
+from ferrule.providers.scripted import says
 
 from .stage import Stage
 
@@ -21,6 +22,11 @@ from .stage import Stage
 async def ask(at: Stage, prompt: Prompt, model: Any) -> list[Event]:
     async with at.session.ask(prompt, model) as events:
         return [envelope.event async for envelope in events]
+
+
+def sums(text: str) -> list[ModelEvent]:
+    """A message with a summary of the form that is asked for."""
+    return says(f"# Task\nThe work that the user asked for.\n\n# State\n{text}")
 
 
 def result(id: str, text: str, *, is_error: bool = False) -> ToolResult:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from ferrule.core.content import Text, plain_text
 from ferrule.core.model import AssistantTurn, ModelError, ModelFacts, ResultTurn, Thought, ThoughtReady, UserTurn
-from ferrule.engine.compaction import shorter
 from ferrule.engine.message_history import GO_ON, MessageHistory
 from ferrule.engine.restoring import restore_conversation
+from ferrule.engine.shortening import Form, shorter
 from ferrule.engine.transcript import Transcript
 from ferrule.providers.scripted import says, words
 from ferrule.testing import well_formed
 from tests.requirement import requirement
 
-from .conversing import Faulty, InMemory, ask
+from .conversing import Faulty, InMemory, ask, sums
 from .stage import Act, call, stage
 
 
@@ -30,7 +30,7 @@ async def test_reasoning_does_not_outlive_what_it_was_thought_behind() -> None:
         thinking("first", "1"),
         thinking("second", "2"),
         says("Done."),
-        says("A summary."),
+        sums("Much."),
         facts=ModelFacts(window=2_000, most_output=200),
     )
     await ask(at, "long " * 600, model)
@@ -47,7 +47,7 @@ async def test_reasoning_does_not_outlive_what_it_was_thought_behind() -> None:
 def test_a_message_that_was_nothing_but_reasoning_is_gone() -> None:
     turns = (UserTurn.saying("hi"), AssistantTurn((Thought("hm"),)), UserTurn.saying("well?"))
 
-    assert shorter(turns, summary="", kept=3, whole=3) == (turns[0], turns[2])
+    assert shorter(turns, Form(kept=3, whole=3)) == (turns[0], turns[2])
 
 
 @requirement("LOOP-1")
@@ -59,7 +59,7 @@ async def test_a_model_is_not_asked_with_its_own_words_last() -> None:
     model = Faulty(
         says("Fine."),
         [*words("I was about to"), too_long],
-        says("A summary."),
+        sums("Much."),
         says("say it."),
         facts=ModelFacts(window=4_000, most_output=200),
     )

@@ -22,31 +22,24 @@ from ferrule.core.model import (
     Usage,
     UserTurn,
 )
-from ferrule.core.ports import Note
-from ferrule.engine.compaction import (
-    INSTRUCTIONS,
-    LEFT_OUT,
-    StateNotes,
-    Trigger,
-    first_kept_turn,
-    limit,
-    shorter,
-    standing,
-)
+from ferrule.core.ports import Note, TurnWords
+from ferrule.engine.compaction import OVERFLOWS, StateNotes, Trigger, limit
 from ferrule.engine.message_history import MessageHistory
 from ferrule.engine.restoring import restore_conversation
+from ferrule.engine.shortening import LEFT_OUT, Form, first_kept_turn, shorter, standing
+from ferrule.engine.summaries import INSTRUCTIONS
 from ferrule.engine.transcript import Transcript
 from ferrule.engine.window import Meter, estimate
 from ferrule.providers.scripted import says
 from ferrule.testing import well_formed
 from tests.requirement import requirement
 
-from .conversing import Faulty, InMemory, ask, result
+from .conversing import Faulty, InMemory, ask, result, sums
 from .stage import Act, Given, Stage, call, stage
 
-SMALL = ModelFacts(window=10_000, most_output=1_000, input_price=1.0, output_price=1.0)
+SMALL = ModelFacts(window=10_000, most_output=2_000, input_price=1.0, output_price=1.0)
 LIMIT = limit(SMALL, None)
-LONG = "word " * 300
+LONG = "word " * 425
 """500 tokens, as they are estimated."""
 
 
@@ -86,7 +79,7 @@ def a_stage(**parts: Any) -> Stage:
 @requirement("LOOP-2")
 async def test_near_the_end_of_the_window_older_turns_give_way_to_a_summary() -> None:
     at = a_stage()
-    model = Summing(34, says("What was done."), says("What was done then."))
+    model = Summing(34, sums("What was done."), sums("What was done then."))
 
     events = await ask(at, "go", model)
 
@@ -105,7 +98,7 @@ async def test_near_the_end_of_the_window_older_turns_give_way_to_a_summary() ->
 
 async def test_the_last_turns_stay_whole_and_the_prefix_is_said_to_have_moved() -> None:
     at = a_stage()
-    model = Summing(17, says("Summary."))
+    model = Summing(17, sums("Summary."))
 
     events = await ask(at, "go", model)
 
@@ -122,7 +115,7 @@ async def test_what_providers_report_counts_for_more_than_an_estimate() -> None:
     at = a_stage()
     model = Faulty(
         [*says("", call())[:-1], Usage(LIMIT - 100, 0, 50, 60), says("", call())[-1]],
-        says("A summary."),
+        sums("A summary."),
         says("the end"),
         facts=SMALL,
     )
@@ -158,7 +151,7 @@ async def test_a_conversation_that_the_service_finds_too_long_is_compacted_once_
     at = a_stage()
     overflow = [ModelError("Too long.", "overflow")]
     at.session.conversation = MessageHistory([UserTurn.saying("old " * 2_000), AssistantTurn((Text("yes"),))])
-    model = Faulty(overflow, says("A summary."), says("the end"), facts=SMALL)
+    model = Faulty(overflow, sums("A summary."), says("the end"), facts=SMALL)
 
     events = await ask(at, "go", model)
 
@@ -171,12 +164,13 @@ async def test_a_conversation_that_stays_too_long_ends_the_turn_and_not_in_a_cir
     at = a_stage()
     overflow = [ModelError("Too long.", "overflow")]
     at.session.conversation = MessageHistory([UserTurn.saying("old " * 2_000), AssistantTurn((Text("yes"),))])
-    model = Faulty(overflow, says("A summary."), overflow, facts=SMALL)
+    model = Faulty(overflow, sums("A summary."), *[overflow] * 20, facts=SMALL)
 
     events = await ask(at, "go", model)
 
     assert events[-1] == TurnEnded("error", "Too long.")
-    assert len(model.requests) == 3
+    assert len(model.requests) <= OVERFLOWS + 2
+    assert well_formed(at.session.history)
 
 
 async def test_one_result_beyond_the_window_is_left_out_as_well() -> None:
@@ -184,7 +178,7 @@ async def test_one_result_beyond_the_window_is_left_out_as_well() -> None:
         return "word " * 10_000
 
     at = stage(Act(body=prints_too_much))
-    model = Faulty(says("", call()), says("A summary."), says("the end"), facts=SMALL)
+    model = Faulty(says("", call()), sums("A summary."), says("the end"), facts=SMALL)
 
     events = await ask(at, "go", model)
 
@@ -195,7 +189,7 @@ async def test_one_result_beyond_the_window_is_left_out_as_well() -> None:
 async def test_a_fixed_part_that_alone_fills_the_window_is_no_reason_to_compact_for_ever() -> None:
     at = a_stage()
     at.session.system = "rules " * 5_000
-    model = Summing(12, *[says("Summary.")] * 20)
+    model = Summing(12, *[sums("Summary.")] * 20)
 
     await ask(at, "go", model)
 
@@ -214,10 +208,12 @@ async def test_todo_list_plan_and_running_commands_stand_behind_the_summary() ->
 
     at = a_stage()
     at.session.state.values.update(todos=({"content": "Fix it", "status": "pending"},), plan="1. Look", other="private")
-    notes = StateNotes(at.session.state, {"todos": "todo_list", "plan": "approved_plan", "missing": "nothing"})
+    notes = StateNotes(
+        {"main": at.session.state}, {"todos": "todo_list", "plan": "approved_plan", "missing": "nothing"}
+    )
     at.session.compaction.lasting = (notes, Running())
 
-    await ask(at, "go", Summing(17, says("Summary.")))
+    await ask(at, "go", Summing(17, sums("Summary.")))
 
     first = at.session.history[0]
     assert isinstance(first, UserTurn)
@@ -237,7 +233,7 @@ async def test_who_asked_is_told_which_results_can_still_be_read() -> None:
 
     at.session.compaction.only_these_stand = (remember,)
 
-    await ask(at, "go", Summing(17, says("Summary.")))
+    await ask(at, "go", Summing(17, sums("Summary.")))
 
     ((agent, ids),) = told
     assert agent == "main"
@@ -249,12 +245,12 @@ async def test_who_asked_is_told_which_results_can_still_be_read() -> None:
 async def test_somebody_may_keep_it_from_happening() -> None:
     asked: list[Trigger] = []
 
-    async def not_now(trigger: Trigger, words: str) -> str | None:
+    async def not_now(trigger: Trigger, words: str) -> TurnWords:
         asked.append(trigger)
-        return "a hook says no"
+        return TurnWords(blocks="a hook says no")
 
     at = a_stage(before=not_now)
-    model = Summing(17)
+    model = Summing(15)
 
     events = await ask(at, "go", model)
 
@@ -266,7 +262,7 @@ async def test_somebody_may_keep_it_from_happening() -> None:
 
 async def test_a_person_may_ask_for_it_with_words_of_their_own() -> None:
     at = a_stage()
-    model = Summing(10, says("Summary."))
+    model = Summing(10, sums("Summary."))
     await ask(at, "go", model)
 
     assert await at.session.compact(model, "Keep the names.")
@@ -278,7 +274,7 @@ async def test_a_person_may_ask_for_it_with_words_of_their_own() -> None:
 
 @requirement("LOOP-2")
 async def test_the_record_gives_the_compacted_conversation() -> None:
-    for summaries in ([says("Summary."), says("Another.")], [says(""), says("")]):
+    for summaries in ([sums("Summary."), sums("Another.")], [says(""), says("")]):
         at, store = a_stage(), InMemory()
         at.session.conversation = MessageHistory((), Transcript(store, "s"))
 
@@ -308,15 +304,16 @@ def test_wherever_it_is_cut_the_rest_is_well_formed_and_no_longer_than_before(hi
     first = first_kept_turn(history, tokens)
     kept = len(history) - first
 
-    summed = shorter(history, summary="s", kept=kept, whole=kept)
-    marked = shorter(history, summary="", kept=len(history), whole=kept)
+    summed = shorter(history, Form(kept=kept, whole=kept), summary="s")
+    form = Form(kept=len(history), whole=kept)
+    marked = shorter(history, form)
 
     assert 0 <= first < len(history)
     assert well_formed(summed)
     assert well_formed(marked)
     assert summed[1:] == tuple(history[first:]) == marked[first:]
     assert estimate(marked) <= estimate(history)
-    assert shorter(marked, summary="", kept=len(history), whole=kept) == marked
+    assert shorter(marked, form) == marked
     assert standing(summed) <= standing(history)
 
 

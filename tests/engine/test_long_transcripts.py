@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ferrule import Settings
+from ferrule.app.kept_sessions import resume_session
 from ferrule.core.content import plain_text
+from ferrule.core.events import TurnEnded
 from ferrule.core.model import UserTurn
 from ferrule.engine.recent_lines import ROOM
 from ferrule.engine.restoring import restore_conversation
 from ferrule.engine.transcript import new_entry
 from ferrule.engine.transcript_entries import line_of, peek
-from ferrule.testing import well_formed
+from ferrule.host.http.http_client import HttpClient
+from ferrule.host.storage.transcript_files import Transcripts
+from ferrule.permissions.modes import Mode
+from ferrule.providers.model_catalog import open_model
+from ferrule.testing import ModelServer, open_service, well_formed
 
 
 def line(type: str, content: Any = None, *, kind: str = "", agent: str = "main", **more: Any) -> bytes:
@@ -89,6 +98,25 @@ def test_sixty_megabytes_take_the_memory_of_a_window() -> None:
     assert peak < 4 * ROOM
     assert found.prompts == 60
     assert well_formed(found.turns)
+
+
+@pytest.mark.xfail(strict=True, reason="L13: the summary is asked for in full where it cannot fit")
+async def test_a_long_conversation_goes_on_without_a_request_longer_than_the_window(tmp_path: Path) -> None:
+    """What is kept of it is more than this service takes."""
+    settings = Settings(cwd=str(tmp_path), state_folder=tmp_path / "state", mode=Mode.BYPASS)
+    path = Transcripts(tmp_path / "state" / "projects").path(str(tmp_path), "long")
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"".join(one for number in range(400) for one in exchange(number, 10_000)))
+    service = open_service("anthropic", window=200_000)
+    turns = [{"text": "# Task\n" + "A summary of what was asked for and done. " * 20}, {"text": "Well."}]
+
+    async with ModelServer.playing({"turns": turns}, service=service) as server, HttpClient({}) as client:
+        model = open_model(service.model, server.environ, client=client)
+        async with resume_session("long", settings) as session, session.ask("go on", model) as events:
+            ended = [envelope.event async for envelope in events][-1]
+
+    assert isinstance(ended, TurnEnded)
+    assert (ended.reason, server.refusals) == ("end", [])
 
 
 def group(number: int, kind: str, size: int) -> list[bytes]:

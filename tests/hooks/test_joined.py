@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,17 @@ from ferrule.core.content import plain_text
 from ferrule.core.events import HookRan, ToolFinished
 from ferrule.core.model import ModelFacts, UserTurn
 from ferrule.engine.session import Session
+from ferrule.hooks.hook import HookBook
 from ferrule.permissions.approvals import ApprovalAnswer, ApprovalQuestion
 from ferrule.permissions.modes import Mode
 from ferrule.providers.scripted import ScriptedModel, says
 from ferrule.skills.skill_catalog import Skills
+from ferrule.testing import RecordingModel
 from tests.agents.cast import Cast, hire, opened, played
 from tests.agents.test_agent_files import pages, put
 from tests.cli.running import ferrule
+from tests.engine.conversing import sums
+from tests.hooks.scripts import program
 from tests.requirement import requirement
 
 
@@ -102,7 +107,7 @@ async def test_hooks_are_asked_before_a_compaction_and_told_after_it(tmp_path: P
     ]
     session = open_session(settings(tmp_path), hooks=hooks)
     session.compaction.is_automatic = False
-    model = Small([says("An answer."), says("Another."), says("A short summary."), says("And on.")])
+    model = Small([says("An answer."), says("Another."), sums("A short summary."), says("And on.")])
     for prompt in ("long " * 600, "short"):
         await answered(session, prompt, model)
 
@@ -118,13 +123,28 @@ async def test_hooks_are_asked_before_a_compaction_and_told_after_it(tmp_path: P
     )
 
 
+@requirement("HOOK-2")
+async def test_what_a_program_prints_before_a_compaction_is_added_to_its_instructions(tmp_path: Path) -> None:
+    printing = program("echo Keep the ports.", event="PreCompact")
+    session = open_session(replace(settings(tmp_path), hooks=HookBook([printing])))
+    session.compaction.is_automatic = False
+    model = RecordingModel(says("word " * 900), sums("A short summary."))
+    await answered(session, "go", model)
+
+    assert await session.compact(model, "Keep names.", entirely=True)
+
+    asked = plain_text(model.requests[-1][1][-1].content)  # type: ignore[union-attr]
+    assert "Keep names." in asked
+    assert "Keep the ports." in asked
+
+
 @requirement("HOOK-2", "TASK-1")
 async def test_hooks_are_asked_before_an_agents_own_compaction_and_told_after_it(tmp_path: Path) -> None:
     seen: list[Mapping[str, Any]] = []
     (tmp_path / "long").write_text("many words\n" * 3_000)
 
     class SmallCast(Cast):
-        facts = ModelFacts(window=20_000, most_output=200)
+        facts = ModelFacts(window=14_000, most_output=200)
 
     look = [
         says("", ToolCall(str(at), "Read", {"file_path": "long", "offset": at * 1_000 + 1, "limit": 1_000}))
@@ -132,7 +152,7 @@ async def test_hooks_are_asked_before_an_agents_own_compaction_and_told_after_it
     ]
     model = SmallCast(
         main=[says("", hire("1", "task", subagent_type="Explore")), says("Thanks.")],
-        task=[*look, says("A short summary.")],
+        task=[*look, sums("A short summary.")],
         **{"<summary_of_earlier_turns>": [says("Done.")]},
     )
     hooks = [hook("PreCompact", seen.append), hook("PostCompact", seen.append), hook("SessionStart", seen.append)]

@@ -129,6 +129,18 @@ def test_retries_notes_and_compactions_are_told() -> None:
     assert lines[1]["message"]["content"][0]["text"] == "<changed_files>\na.txt\n</changed_files>"
 
 
+def test_a_compaction_is_told_with_whose_it_is_how_it_was_made_and_what_came_of_it() -> None:
+    of_agent = StreamJson("s", model=lambda: "m", parent="call_1")
+    compacted = Compacted(1000, 100, "summary", "manual", "What was done.")
+
+    boundary, summary = of_agent.lines(Envelope(0, 0.0, "main/Explore_1", compacted))
+
+    about = {"trigger": "manual", "pre_tokens": 1000, "post_tokens": 100, "how": "summary"}
+    assert (boundary["compact_metadata"], boundary["parent_tool_use_id"]) == (about, "call_1")
+    assert summary["message"]["content"][0]["text"] == "What was done."
+    assert (summary["isSynthetic"], summary["parent_tool_use_id"]) == (True, "call_1")
+
+
 def test_partial_events_are_a_whole_message_of_the_api() -> None:
     lines = stream(
         MessageStarted(),

@@ -370,3 +370,17 @@ def test_an_error_is_sent_as_text_and_its_pictures_behind_all_results() -> None:
     assert [block["type"] for block in third["content"]] == ["image"]
     assert [block["type"] for block in more] == ["text", "image", "text"]
     assert (more[0]["text"], more[2]["text"]) == ("Result of the call 1:", "A note.")
+
+
+@requirement("LOOP-2")
+def test_reasoning_with_a_budget_is_not_asked_for_behind_calls_that_have_lost_theirs() -> None:
+    """As after a compaction in the middle of a turn; the service would refuse it."""
+    call, result = ToolCall("1", "Read", {}), ResultTurn((ToolResult("1", (Text("x"),), False),))
+    lost = [UserTurn.saying("summary"), AssistantTurn((call,)), result]
+    kept = [UserTurn.saying("go"), AssistantTurn((Thought("hm", "signed"), call)), result]
+    answered = [*lost, AssistantTurn((Text("Done."),)), UserTurn.saying("Go on.")]
+
+    assert "thinking" not in body(Request(lost, (), thinking_tokens=4_000))
+    assert body(Request(lost, (), thinking_tokens=4_000), thinking="adaptive")["thinking"] == {"type": "adaptive"}
+    for history in (kept, answered):
+        assert body(Request(history, (), thinking_tokens=4_000))["thinking"]["budget_tokens"] == 4_000

@@ -11,8 +11,9 @@ import pytest
 from ferrule.core.model import ModelError, Request, UserTurn
 from ferrule.host.http.http_client import HttpClient
 from ferrule.providers.anthropic import AnthropicModel
+from ferrule.providers.claude_choice import DEFAULT_ANTHROPIC
 from ferrule.providers.known_models import ANTHROPIC, OPENAI, SHORT_NAMES, anthropic_facts, openai_facts
-from ferrule.providers.model_catalog import DEFAULT_ANTHROPIC, DEFAULT_OPENAI, open_model
+from ferrule.providers.model_catalog import DEFAULT_OPENAI, open_model
 from ferrule.providers.openai_chat import OpenAiModel
 from ferrule.providers.openai_responses import OpenAiResponsesModel
 from ferrule.testing.model_server import ModelServer
@@ -187,3 +188,32 @@ async def test_a_first_request_loads_nothing_heavy(service: str) -> None:
     assert not HEAVY & loaded
     for wire, modules in WIRES.items():
         assert ({f"ferrule.providers.{name}" for name in modules} <= loaded) is (wire == service)
+
+
+ONLY_ITS_OWN = """
+import sys
+from ferrule.providers.model_catalog import open_model
+
+open_model(sys.argv[1] + ":sonnet", {
+    "ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k", "GEMINI_API_KEY": "k", "AWS_REGION": "eu-west-1",
+    "ANTHROPIC_VERTEX_PROJECT_ID": "p", "GOOGLE_OAUTH_ACCESS_TOKEN": "t",
+})
+print(*sorted(sys.modules))
+"""
+OWN_MODULES = {
+    "anthropic": {"anthropic", "anthropic_wire"},
+    "gemini": {"gemini", "gemini_wire"},
+    "bedrock": {"bedrock", "anthropic_wire", "aws_signing", "aws_event_stream"},
+    "vertex": {"vertex", "anthropic_wire", "google_tokens"},
+}
+
+
+@requirement("LOOP-1")
+@pytest.mark.parametrize("service", OWN_MODULES)
+def test_a_service_loads_only_its_own_wire_and_no_package(service: str) -> None:
+    done = subprocess.run([sys.executable, "-c", ONLY_ITS_OWN, service], capture_output=True, text=True, check=True)
+
+    loaded = set(done.stdout.split())
+    every = set().union(*OWN_MODULES.values())
+    assert {name for name in every if f"ferrule.providers.{name}" in loaded} == OWN_MODULES[service]
+    assert not {"botocore", "google.auth", "cryptography", "requests", "pydantic"} & loaded

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -66,6 +67,19 @@ def test_a_text_that_is_cut_has_no_call_that_is_not_in_the_whole_of_it() -> None
         for at in range(1, len(text), max(1, len(text) // 12)):
             whole = found(text)
             assert all(call in whole for call in found(text[:at], is_cut=True)), text[:at]
+
+
+@pytest.mark.parametrize(
+    "junk",
+    ['{"name": "\n', "<tool_call>", "```\n", "[\n", "<function=Read>\n<parameter=a>\n", "[Read(a='x'", "<Read>\n<a>"],
+)
+def test_a_model_that_repeats_itself_holds_nobody_up(junk: str) -> None:
+    """Sixty kilobytes take a fraction of a second; what grows with the square of it takes minutes."""
+    text = junk * (60_000 // len(junk))
+
+    began = monotonic()
+    assert summary(written([text[at : at + 200] for at in range(0, len(text), 200)])) == (text, [])
+    assert monotonic() - began < 20
 
 
 @pytest.mark.parametrize("case", MISSPELT, ids=lambda case: case["text"])

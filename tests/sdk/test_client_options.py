@@ -50,7 +50,7 @@ async def test_modes_and_models_change_while_it_lasts(tmp_path: Path) -> None:
     assert (tmp_path / "a.txt").read_text() == "x"
 
 
-@requirement("PERM-4")
+@requirement("PERM-2")
 async def test_a_mode_that_a_settings_file_switches_off_cannot_be_chosen(tmp_path: Path) -> None:
     off = json.dumps({"permissions": {"disableBypassPermissionsMode": "disable", "disableAutoMode": "disable"}})
     write = ToolCall("1", "Write", {"file_path": "a.txt", "content": "x"})

@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from ..core.context import ToolContext
 from ..core.events import AgentStarted, TurnEnded
-from ..core.model import AssistantTurn, ModelFacts, ModelProvider, Usage
+from ..core.model import ModelFacts, ModelProvider, Usage
 from ..core.ports import AfterCall, Approver, Judge, NoteSource, TurnHooks
 from ..core.state import SessionState
 from ..core.values import named_value
-from ..engine.compaction import Compaction
 from ..engine.gate import Ticket
 from ..engine.message_history import MessageHistory, last_answer
 from ..engine.pool import Registry
@@ -225,7 +224,7 @@ class AgentLauncher:
             text=last_answer(child.history).strip() + left,
             ended=ended,
             usage=child.spending.usage,
-            calls=sum(len(turn.calls) for turn in child.history if isinstance(turn, AssistantTurn)),
+            calls=child.conversation.calls,
             seconds=time.monotonic() - began,
         )
 
@@ -287,7 +286,7 @@ class AgentLauncher:
             gate=parent.gate,
             conversation=MessageHistory(transcript=parent.transcript.of_agent(agent) if parent.transcript else None),
             transcript_path=parent.transcript_path,
-            compaction=Compaction(before=parent.compaction.before, only_these_stand=parent.compaction.only_these_stand),
+            compaction=parent.compaction.for_agent(),
             hooks=parts.turns,
             closing=parts.closing,
             agent=agent,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Unpack
@@ -15,12 +15,12 @@ from ..agents.agent_memory import AgentMemory
 from ..agents.launcher import MODEL_VARIABLE, AgentLauncher, AgentParts, PartsFor
 from ..core.events import ListChanged
 from ..core.ids import new_uuid
-from ..core.ports import Approver, Proposal
+from ..core.ports import Approver, Lasting, Proposal
 from ..core.state import SessionState
 from ..core.tool import AnyTool
 from ..core.values import named_value
 from ..engine.budget import Budget
-from ..engine.compaction import Compaction, StateNotes
+from ..engine.compaction import Compaction, PlaceNotes, StateNotes
 from ..engine.gate import DEFAULT_LIMIT, READING_LIMIT, Gate
 from ..engine.pipeline import Pipeline
 from ..engine.pool import Layer, Registry, available, features, hiding, without
@@ -38,7 +38,7 @@ from ..permissions.modes import Mode
 from ..providers.small_model import CallReader, PageReader, SmallModel
 from ..settings.levels import surroundings
 from ..settings.trust_store import TrustStore
-from ..skills.activation import ActivatedSkills
+from ..skills.activation import ActivatedSkills, LoadedSkills
 from ..skills.skill_catalog import Skills
 from ..skills.turn_rules import TurnRules, judging_for
 from ..tools import BASH_LIMIT, Services, tools_on_demand
@@ -104,7 +104,7 @@ def open_session(
         pipeline=_pipeline(settings, ground, delegated, hooks, _classifier(ground, small, parts), all_tools, parts),
         state=ground.state,
         compaction=Compaction(
-            lasting=(StateNotes(ground.state, LASTING_STATE), ground.shell),
+            lasting=_lasting(ground, delegated, lambda: session.transcript_path),
             only_these_stand=(ground.keep_only, delegated.keep_only),
         ),
         bus=ground.bus,
@@ -133,6 +133,19 @@ def open_session(
     if "agents" not in parts:  # whoever made them has their warnings
         _warn(delegated.spawner.agents, delegated.skills)
     return session
+
+
+def _lasting(ground: SessionServices, delegated: _Delegated, transcript: Callable[[], str]) -> tuple[Lasting, ...]:
+    """What the model is told again after a compaction."""
+    spawner = delegated.spawner
+    return (
+        PlaceNotes(spawner.states, transcript),
+        delegated.modes,
+        StateNotes(spawner.states, LASTING_STATE),
+        ground.files,
+        ground.shell,
+        LoadedSkills(lambda agent: spawner.at_work[agent].history if agent in spawner.at_work else ()),
+    )
 
 
 @named_value

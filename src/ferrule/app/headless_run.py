@@ -29,7 +29,7 @@ from ..core.model import ModelFacts, StopReason, Usage
 from ..core.tool import Tool
 from ..engine.message_history import CUT_ANSWER
 from ..engine.session import Session
-from ..engine.spending import add_usage
+from ..engine.spending import subtract_usage
 from ..output.run_answer import Denial, Ending, RunAnswer, Spent
 from ..output.stream_json import STOP_REASONS, StreamJson
 from ..providers.asked_model import AskedModel
@@ -225,7 +225,6 @@ class _Heard:
     stopped: StopReason | None = None
     ended: TurnEnded | None = None
     turns: int = 0
-    usage: Usage = field(default_factory=Usage)
 
     def hear(self, envelope: Envelope) -> None:
         if envelope.agent != "main":
@@ -240,10 +239,9 @@ class _Heard:
                 self.is_continued = False
             case TextStreamed(text):
                 self.text.append(text)
-            case MessageEnded(reason, turn, usage):
+            case MessageEnded(reason, turn):
                 self.stopped = reason if turn is not None else None
                 self.turns += turn is not None
-                self.usage = add_usage(self.usage, usage)
             case ToolFinished(outcome) if outcome.status is Status.DENIED:
                 self.note_denial(outcome)
             case TurnEnded() as ended:
@@ -252,10 +250,8 @@ class _Heard:
                 pass
 
     def _hear_agent(self, event: Event) -> None:
-        """An agent's usage and refusals belong to the prompt; its text is for whoever started it."""
+        """An agent's refusals belong to the prompt; its text is for whoever started it."""
         match event:
-            case MessageEnded(_, _, usage):
-                self.usage = add_usage(self.usage, usage)
             case ToolFinished(outcome) if outcome.status is Status.DENIED:
                 self.note_denial(outcome)
             case _:
@@ -290,6 +286,7 @@ class Headless:
         self._watch_last = watch_last
         self._structured = structured
         self._prepare = prepare
+        self._used_before = Usage()
         self._free = asyncio.Event()
         self._free.set()
         model.ready = self._reader_is_free
@@ -300,6 +297,7 @@ class Headless:
     async def ask(self, prompt: PromptContent) -> RunAnswer:
         """A cancellation is an interrupt here: it ends the turn, and the answer says so instead of an exception."""
         began, asked = monotonic(), self._model.seconds
+        self._used_before = self._session.spending.usage
         heard = _Heard()
         try:
             prepared = await self._prepare(prompt, self._model) if self._prepare else PreparedPrompt(content=prompt)
@@ -376,7 +374,7 @@ class Headless:
             turns=heard.turns,
             seconds=seconds,
             api_seconds=api_seconds,
-            usage=heard.usage,
+            usage=self._usage(),
             spent=self._spending_by_model(),
             structured=structured if ending is Ending.SUCCESS else None,
             terminal_reason=_terminal_reason(ending, heard.ended),
@@ -389,16 +387,16 @@ class Headless:
             text=text,
             seconds=seconds,
             api_seconds=api_seconds,
+            usage=self._usage(),
             spent=self._spending_by_model(),
         )
 
+    def _usage(self) -> Usage:  # of this prompt: its messages, those of agents, summaries and other questions
+        return subtract_usage(self._session.spending.usage, self._used_before)
+
     def _spending_by_model(self) -> dict[str, Spent]:
-        facts = self._model.facts_by_name
-        spending = self._session.spending.by_model
-        return {
-            name: Spent(facts=facts.get(name, ModelFacts()), usage=usage, usd=dollars)
-            for name, (usage, dollars) in spending.items()
-        }
+        facts, spent = self._model.facts_by_name, self._session.spending.by_model.items()
+        return {name: Spent(facts=facts.get(name, ModelFacts()), usage=usage, usd=usd) for name, (usage, usd) in spent}
 
     def _ending(self, heard: _Heard) -> tuple[Ending, tuple[str, ...]]:
         limits = self._session.limits

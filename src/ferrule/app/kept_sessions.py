@@ -165,7 +165,7 @@ def _record(
         cwd=session.state.cwd,
         surroundings=partial(_surroundings, session.workspace),
     )
-    session.conversation = MessageHistory(found.turns, transcript)
+    session.conversation = MessageHistory(found.turns, transcript, prompts=found.asked)
     session.transcript_path = str(store.path)
     session.closing = (*session.closing, store.close)
 

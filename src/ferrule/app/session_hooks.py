@@ -13,7 +13,7 @@ from ..agents.agent_kinds import AgentKind
 from ..agents.launcher import AgentParts, ModelSource
 from ..core.calls import ToolOutcome
 from ..core.content import plain_text
-from ..core.ports import Amendment, Approver, Judge, Note, Proposal
+from ..core.ports import Amendment, Approver, Judge, Note, Proposal, TurnWords
 from ..engine.compaction import Trigger
 from ..engine.session import Session
 from ..hooks.after import HookAfter
@@ -221,9 +221,8 @@ class _CurrentBook:
 def _watch_compactions(session: Session, lifecycle: Lifecycle | AgentLifecycle) -> None:
     """Hooks run before each one and after it."""
 
-    async def before(trigger: Trigger, words: str) -> str | None:
-        said = await lifecycle.compacting(session.state.cwd, trigger=trigger, instructions=words)
-        return said.stops or said.blocks or None
+    async def before(trigger: Trigger, words: str) -> TurnWords:
+        return await lifecycle.compacting(session.state.cwd, trigger=trigger, instructions=words)
 
     async def after(trigger: Trigger, summary: str) -> None:
         said = await lifecycle.compacted(session.state.cwd, trigger=trigger, summary=summary, model=session.model)

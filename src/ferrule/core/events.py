@@ -188,14 +188,18 @@ class PrefixMoved:
 
 @plain_value
 class Compacted:
-    """Older turns were replaced by a summary or, if none could be made, their results by a mark.
+    """Older turns were replaced by a summary; if none could be made, long parts of them, or in the end the turns
+    themselves, were left out.
 
     The sizes are estimates in tokens.
     """
 
     before: int
     after: int
-    how: Literal["summary", "results_dropped"] = "summary"
+    how: Literal["summary", "results_dropped", "turns_dropped"] = "summary"
+    trigger: Literal["auto", "manual"] = "auto"
+    summary: str = ""
+    """What the model reads instead of the older turns; empty where only parts of them were left out."""
 
 
 @plain_value

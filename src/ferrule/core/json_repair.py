@@ -20,6 +20,7 @@ _LONGEST_NUMBER: Final = 300
 _WORD: Final = re.compile(r"(?:true|false|null|True|False|None)\b")
 _WORDS: Final = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
 _QUOTES: Final = {'"': '"', "'": "'", "\u201c": "\u201d"}
+_STRINGS: Final = {closer: re.compile(rf"(?:[^{closer}\\]|\\.)*+{closer}", re.DOTALL) for closer in _QUOTES.values()}
 _ESCAPES: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "/": "/", "\\": "\\", '"': '"'}
 _OTHER_ESCAPES: Final = frozenset("u'\nxavUN0123456789")
 """Those of other languages, or of nobody: it is not certain that the backslash was meant."""
@@ -150,12 +151,10 @@ class _Reader:
         if text.startswith('"""', at):
             return self._block(at + 3)
         closer = _QUOTES[text[at]]
-        end = at + 1
-        while text[end : end + 1] != closer:
-            if end >= len(text):
-                raise NotRepairable("a string does not end")
-            end += 2 if text[end] == "\\" else 1
-        return _unescape(text[at + 1 : end], closer), end + 1
+        found = _STRINGS[closer].match(text, at + 1)
+        if found is None:
+            raise NotRepairable("a string does not end")
+        return _unescape(found[0][:-1], closer), found.end()
 
     def _block(self, at: int) -> tuple[str, int]:
         """Python's string of several lines. With a backslash in it, it could be meant as it is or as an escape."""

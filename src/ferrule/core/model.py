@@ -189,9 +189,12 @@ class ModelProvider(Protocol):
     def stream(self, request: Request, /) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]: ...
 
 
-FailureKind: TypeAlias = Literal["key", "request", "overflow", "limit", "overload", "network", "cut", "answer"]
-"""No valid key; a request it refuses; a conversation too long for the model; too many requests; the service's own
-trouble; no connection; a stream that ended too early; an answer that cannot be read."""
+FailureKind: TypeAlias = Literal[
+    "key", "request", "overflow", "images", "limit", "overload", "network", "cut", "answer"
+]
+"""No valid key; a request it refuses; a conversation too long for the model; a picture or document it does not take;
+too many requests; the service's own trouble; no connection; a stream that ended too early; an answer that cannot be
+read."""
 
 
 class ModelError(Exception):
@@ -200,8 +203,17 @@ class ModelError(Exception):
     After `cut` and `answer` the pieces that were complete stay usable, and the same request may be repeated.
     """
 
-    def __init__(self, message: str, kind: FailureKind = "answer", *, status: int | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        kind: FailureKind = "answer",
+        *,
+        status: int | None = None,
+        window: int | None = None,
+    ) -> None:
         super().__init__(message)
         self.kind: FailureKind = kind
         self.status = status
         """The HTTP status, if that is the error."""
+        self.window = window
+        """How many tokens the model can read, if the service said so when it refused a conversation as too long."""

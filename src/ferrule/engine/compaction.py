@@ -1,35 +1,36 @@
 """When and how a conversation is shortened, before it grows beyond what the model can read.
 
-The older turns are replaced by a summary that the model writes itself. If it
-cannot write one, the long results of those turns are replaced by a mark.
+The older turns are replaced by a summary that the model writes itself. If it cannot write one, or if that is not
+enough, parts of the conversation give way in a fixed order; see `shortening`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from functools import cached_property
+from typing import Literal, Protocol, TypeAlias
 
-from ..core.content import Block, Text
-from ..core.model import (
-    AssistantTurn,
-    ModelError,
-    ModelFacts,
-    ModelProvider,
-    Request,
-    ResultTurn,
-    TextDelta,
-    Thought,
-    Turn,
-    Usage,
-    UserTurn,
-)
-from ..core.ports import Lasting, Note
+from ..core.events import Compacted, Event, PrefixMoved
+from ..core.model import ModelError, ModelFacts, ModelProvider, Request, Turn, Usage, UserTurn
+from ..core.ports import Lasting, Note, TurnWords
 from ..core.state import SessionState
 from ..core.values import plain_value
-from .spending import NOTHING
-from .window import Meter, estimate
+from .message_history import MessageHistory, prompt_text
+from .shortening import (
+    CHARACTERS,
+    Form,
+    Shortened,
+    cut_text,
+    first_kept_turn,
+    fit,
+    shorter,
+    standing,
+    without_pictures,
+)
+from .summaries import join_summary, write_summary
+from .window import LearnedWindows, Meter, TurnSizes, estimate, estimate_around
 
 Trigger: TypeAlias = Literal["auto", "manual"]
 
@@ -37,66 +38,17 @@ KEPT_SHARE = 10
 """The last turns that stay whole take up to this fraction of the window."""
 LEAST_GAIN = 20
 """A compaction that frees less than this fraction of the window is not worth what it loses."""
-SHORT = 400
-"""Characters of a result that is left alone."""
-TRIES = 2
-LEFT_OUT = "[This was left out to make room in the conversation. If it is needed, get it again.]"
-
-INSTRUCTIONS = """\
-This conversation is almost as long as you can read, so its older part will be replaced by what you write now. \
-You will continue from your text alone, and from the last few turns, which stay as they are. Make no calls and do not \
-continue the work: only write the handover, for a reader who was not here.
-
-Use these headings, and leave one out only if there is nothing to say under it:
-
-# Task
-What the user asked for, in their words where the words matter: wishes, limits, corrections, things they forbade. \
-Say which request is still open.
-
-# State
-What is done and verified, what is done and not yet verified, and what is left, in order. The very next step comes last.
-
-# Findings
-What was learned and would be costly to find again: how the parts work together, causes of failures, exact error \
-messages, commands that work, approaches that were tried and failed, and why.
-
-# Files
-Each file that matters, with its full path: what it is for, what was changed in it, and the few lines, names or \
-signatures that the work depends on, quoted exactly.
-
-Be exact with paths, names, numbers and quotations, and mark as unsure what you did not see yourself. \
-Leave out greetings, opinions about the work, and what can be read again in a moment."""
-
-SUMMARY = """\
-<summary_of_earlier_turns>
-The conversation before this place was replaced by the summary below. Files that were read there are treated as \
-not read: read a file again before you change it.
-
-{}
-</summary_of_earlier_turns>"""
-
-
-CLEARED = "[The user cleared the conversation before this place.]"
-
+SUMMARY_SHARE = 10
+"""A summary takes up to this fraction of the window."""
+LEAST_ROOM = 8
+"""The fraction of the window that a conversation is given, however much the system prompt and the tools take."""
+OVERFLOWS = 5
+"""How often one message is asked for again after a shorter conversation was found too long as well."""
+SHRINKING = 0.6
+"""What is left of the room for the conversation after each of them: the estimate was too low."""
 
 Extent: TypeAlias = Literal["older", "overflowed", "entirely"]
 """What is shortened: the older turns, those of a conversation that is too long for the model, or all turns."""
-
-
-@plain_value
-class Shortened:
-    """A conversation in its new form; see `shorter`."""
-
-    turns: tuple[Turn, ...]
-    summary: str
-    """Empty where results were dropped instead."""
-    kept: int
-    whole: int
-    """How many of the last turns have all their results."""
-
-    @property
-    def how(self) -> Literal["summary", "results_dropped"]:
-        return "summary" if self.summary else "results_dropped"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -106,33 +58,57 @@ class Compaction:
     is_automatic: bool = True
     lasting: tuple[Lasting, ...] = ()
     """Sources of what must be kept beyond a summary."""
-    before: Callable[[Trigger, str], Awaitable[str | None]] | None = None
-    """Called before each compaction, with the person's instructions for it; a returned reason prevents it."""
+    before: Callable[[Trigger, str], Awaitable[TurnWords]] | None = None
+    """Called before each compaction, with the person's instructions for it. What it says is added to them, and a
+    block prevents the compaction."""
     after: Callable[[Trigger, str], Awaitable[None]] | None = None
     """Called after each one, with the summary, which is empty if only results were dropped."""
     only_these_stand: tuple[Callable[[str, frozenset[str]], None], ...] = ()
     """Called afterwards, for an agent, with the ids of all calls whose results can still be read."""
     meter: Meter = field(default_factory=Meter)
+    windows: LearnedWindows = field(default_factory=LearnedWindows)
     _next: int = 0
     """Tokens below which it is not repeated: what one compaction could not free, the next cannot either."""
     _is_fresh: bool = False
-    _overflowed: bool = False
+    _overflows: int = 0
+    """How often the message that is being asked for was refused as too long."""
+
+    def for_agent(self) -> Compaction:
+        """That of an agent: it has its own conversation, and knows what is known of windows."""
+        return Compaction(
+            is_automatic=self.is_automatic,
+            lasting=self.lasting,
+            before=self.before,
+            only_these_stand=self.only_these_stand,
+            windows=self.windows,
+        )
 
     def is_due(self, request: Request, facts: ModelFacts) -> bool:
+        """Asked before each message."""
+        self._overflows = 0
         if not self.is_automatic:
             return False
         return self.meter.measure(request) > max(self._next, limit(facts, request.max_tokens))
 
-    def may_follow_overflow(self) -> bool:
-        """Once for each message: if that was not enough, nothing will be."""
-        first, self._overflowed = not self._overflowed, True
-        return first and self.is_automatic
+    def note_overflow(self, request: Request, model: ModelProvider, window: int | None) -> int | None:
+        """A request was refused as too long, and this is the window in the service's words.
 
-    def note_usage(self, usage: Usage, turns: int, facts: ModelFacts, *, stays: bool) -> None:
+        How often that has happened for this message; `None` if nothing more can be done about it.
+        """
+        if not self.is_automatic or self._overflows == OVERFLOWS:
+            return None
+        size, again = self.meter.measure(request), self._overflows > 0
+        self.windows.learn_from_overflow(model, window, size=size, again=again)
+        self._overflows += 1
+        return self._overflows
+
+    def note_usage(self, usage: Usage, turns: int, model: ModelProvider, *, stays: bool) -> None:
         """A message was written on top of that many turns."""
-        self._overflowed = self._overflowed and not stays
+        if stays:
+            read = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
+            self.windows.note_passed(model, read or self.meter.tokens)
         if self.meter.report(usage, turns + stays) and self._is_fresh:
-            self.put_off(facts)
+            self.put_off(self.windows.facts_of(model))
             self._is_fresh = False
 
     def put_off(self, facts: ModelFacts) -> None:
@@ -151,21 +127,225 @@ class Compaction:
         return tuple(note for one in self.lasting for note in one.lasting(agent))
 
 
+class RoomPort(Protocol):
+    """What a compaction needs from its session."""
+
+    agent: str
+    conversation: MessageHistory
+    compaction: Compaction
+
+    def emit(self, event: Event, /) -> None: ...
+
+    def plain_request(self) -> Request:
+        """What would be asked now."""
+        ...
+
+    def mark_moved_prefix(self, request: Request, /) -> Request: ...
+
+    def add_side_spending(self, model: ModelProvider, usage: Usage, /) -> None:
+        """For a message that is not part of the conversation."""
+        ...
+
+    def replace_turns(self, turns: Sequence[Turn], /) -> None: ...
+
+
+async def make_room(at: RoomPort, model: ModelProvider, refused: ModelError | None) -> bool:
+    """Shorten the conversation if it is near the end of the window, or as the service that refused it demands.
+
+    Whether it is another one now.
+    """
+    compaction, request = at.compaction, at.plain_request()
+    if refused is None:
+        return compaction.is_due(request, compaction.windows.facts_of(model)) and await compact(at, model, "auto")
+    if refused.kind == "images":
+        made = without_pictures(at.conversation.turns)
+        if made is not None:
+            adopt(at, model, made, "auto", before=compaction.meter.measure(request))
+        return made is not None
+    overflows = compaction.note_overflow(request, model, refused.window)
+    return overflows is not None and await compact(at, model, "auto", extent="overflowed", overflows=overflows)
+
+
+async def compact(
+    at: RoomPort,
+    model: ModelProvider,
+    trigger: Trigger,
+    *,
+    instructions: str = "",
+    extent: Extent = "older",
+    overflows: int = 0,
+) -> bool:
+    compaction, request = at.compaction, at.plain_request()
+    facts = compaction.windows.facts_of(model)
+    before = compaction.meter.measure(request)
+    said = await compaction.before(trigger, instructions) if compaction.before else TurnWords()
+    made = None
+    if not (said.blocks or said.stops):
+        instructions = "\n\n".join(filter(None, (instructions, *said.context)))
+        made = await _shorten(at, model, _Task(request, facts, instructions, extent, overflows))
+    if made is None:
+        compaction.put_off(facts)
+        return False
+    adopt(at, model, made, trigger, before=before)
+    if compaction.after:
+        await compaction.after(trigger, made.summary)
+    return True
+
+
+def adopt(at: RoomPort, model: ModelProvider, made: Shortened, trigger: Trigger, *, before: int) -> None:
+    """Go on with the conversation in its new form."""
+    compaction, conversation = at.compaction, at.conversation
+    at.emit(PrefixMoved("compaction"))
+    at.replace_turns(made.turns)
+    if made.summary:
+        conversation.prompts = list(made.prompts)
+    after = compaction.measure_result(at.plain_request(), compaction.windows.facts_of(model))
+    for note_standing in compaction.only_these_stand:
+        note_standing(at.agent, standing(made.turns))
+    if conversation.transcript:
+        conversation.transcript.compaction(made, trigger=trigger, before=before, after=after)
+    at.emit(Compacted(before, after, made.how, trigger, made.summary))
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One compaction that is to be made."""
+
+    request: Request
+    facts: ModelFacts
+    instructions: str
+    extent: Extent
+    overflows: int
+
+    @cached_property
+    def room(self) -> int:
+        """Tokens that the conversation may have."""
+        left = limit(self.facts, self.request.max_tokens) - estimate_around(self.request)
+        room = max(left, self.facts.window // LEAST_ROOM)
+        if not self.overflows:
+            return room
+        return int(min(room, estimate(self.request.history) * SHRINKING) * SHRINKING ** (self.overflows - 1))
+
+
+async def _shorten(at: RoomPort, model: ModelProvider, task: _Task) -> Shortened | None:
+    """The conversation in fewer tokens; `None` where little would be gained, or for want of a summary of all of it."""
+    turns, extent = task.request.history, task.extent
+    window, room, sizes = task.facts.window, task.room, TurnSizes()
+    first = len(turns) if extent == "entirely" else first_kept_turn(turns, min(window // KEPT_SHARE, room // 2))
+    last = len(turns) - first
+    written = ""
+    if first and task.overflows <= 1:
+        written = await _ask_for_summary(at, model, task)
+    if extent == "entirely" and not written:
+        return None
+    apart = _KeptApart(at.conversation.prompts, at.compaction.notes(at.agent))
+    made = _fit_summary(turns, written, last, apart, task, sizes) if written else None
+    if made is None and task.overflows < OVERFLOWS - 1:
+        made = _fit_all(turns, last, room, sizes)
+    if made is None or (task.overflows and sizes.estimate(made.turns) >= sizes.estimate(turns)):
+        made = _fit_summary(turns, "", last, apart, task, sizes)
+    if made is None or extent == "entirely":
+        return made
+    gain = sizes.estimate(turns) - sizes.estimate(made.turns)
+    return made if gain > (0 if task.overflows else window // LEAST_GAIN) else None
+
+
+async def _ask_for_summary(at: RoomPort, model: ModelProvider, task: _Task) -> str:
+    window = task.facts.window
+    answer = min(task.request.max_tokens or task.facts.most_output, window // SUMMARY_SHARE)
+    room = window - answer - window // 40 - estimate_around(task.request)
+    if task.overflows:
+        room = min(room, task.room)
+
+    def tell_moved() -> None:
+        at.emit(PrefixMoved("compaction"))
+
+    try:
+        return await write_summary(
+            replace(at.mark_moved_prefix(task.request), max_tokens=answer),
+            model,
+            instructions=task.instructions,
+            room=room,
+            used=lambda usage: at.add_side_spending(model, usage),
+            moved=tell_moved,
+        )
+    finally:  # whatever comes of it, what is asked next does not begin with the question for a summary
+        tell_moved()
+
+
+def _fit_all(turns: Sequence[Turn], last: int, room: int, sizes: TurnSizes) -> Shortened | None:
+    """All turns, with marks for what had to give way."""
+    found = fit(turns, sizes, kept=len(turns), last=last, room=room)
+    return Shortened(found[0], "", found[1]) if found else None
+
+
+def _fit_summary(
+    turns: Sequence[Turn], written: str, last: int, kept_apart: _KeptApart, task: _Task, sizes: TurnSizes
+) -> Shortened | None:
+    """A summary, written or not, the user's prompts and the last turns, as many as fit; in the end not even those."""
+    window, room = task.facts.window, task.room
+    for kept, share in ((last, window), (0, window), (0, room), (0, room // 4)):
+        summary, prompts = kept_apart.join(written, turns[len(turns) - kept :], share)
+        found = fit(turns, sizes, kept=kept, last=kept, room=room, summary=summary)
+        if found is not None:
+            return Shortened(found[0], summary, found[1], bool(written), prompts)
+        written = cut_text(written, room * CHARACTERS // 2)
+    summary, prompts = _KeptApart(kept_apart.prompts, ()).join(written, (), room // 8)
+    form = Form(kept=0, whole=0)
+    return Shortened(shorter(turns, form, summary=summary), summary, form, bool(written), prompts)
+
+
+@plain_value
+class _KeptApart:
+    """What is kept beside a summary."""
+
+    prompts: Sequence[str]
+    notes: Sequence[Note]
+
+    def join(self, written: str, last: Sequence[Turn], window: int) -> tuple[str, tuple[str, ...]]:
+        """The text that precedes these last turns, and all prompts that can then be read."""
+        still = {prompt_text(turn) for turn in last if isinstance(turn, UserTurn)}
+        earlier = [prompt for prompt in self.prompts if prompt not in still]
+        text, shown = join_summary(written, earlier, self.notes, window)
+        return text, (*shown, *(prompt for prompt in self.prompts if prompt in still))
+
+
 @plain_value
 class StateNotes:
-    """Some of the session's state in words for the model: the todo list, the plan. Satisfies `core.ports.Lasting`."""
+    """Some of an agent's state in words for the model: the todo list, the plan. Satisfies `core.ports.Lasting`."""
 
-    state: SessionState
+    states: Mapping[str, SessionState]
+    """By the names of agents."""
     kinds: Mapping[str, str]
     """How each key is described to the model."""
 
     def lasting(self, agent: str, /) -> tuple[Note, ...]:
-        kept = ((kind, self.state.values.get(key)) for key, kind in self.kinds.items())
+        state = self.states.get(agent)
+        values = state.values if state else {}
+        kept = ((kind, values.get(key)) for key, kind in self.kinds.items())
         return tuple(
             Note(kind, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))
             for kind, value in kept
             if value
         )
+
+
+@plain_value
+class PlaceNotes:
+    """Where an agent works, and where its conversation is kept. Satisfies `core.ports.Lasting`."""
+
+    states: Mapping[str, SessionState]
+    transcript: Callable[[], str]
+    """Its path, or nothing."""
+
+    def lasting(self, agent: str, /) -> tuple[Note, ...]:
+        state, path = self.states.get(agent), self.transcript()
+        lines = (
+            f"The working directory is {state.cwd}." if state else "",
+            f"The whole conversation is in {path}, a JSON object to a line: search it for details." if path else "",
+        )
+        told = "\n".join(filter(None, lines))
+        return (Note("where_you_are", told),) if told else ()
 
 
 def limit(facts: ModelFacts, max_tokens: int | None) -> int:
@@ -176,127 +356,3 @@ def limit(facts: ModelFacts, max_tokens: int | None) -> int:
     """
     answer = min(max_tokens or facts.most_output, facts.window // 5)
     return facts.window - answer - facts.window // 20
-
-
-def first_kept_turn(turns: Sequence[Turn], tokens: int) -> int:
-    """Where the last turns of at most that many tokens begin. A result stays with its call, the last turn always.
-
-    >>> first_kept_turn([UserTurn.saying("x" * 90), UserTurn.saying("y" * 90)], 40)
-    1
-    """
-    if not turns:
-        return 0
-    first = len(turns) - 1
-    room = tokens - estimate(turns[first:])
-    while first and (room := room - estimate(turns[first - 1 : first])) >= 0:
-        first -= 1
-    if isinstance(turns[first], ResultTurn):
-        first += -1 if first == len(turns) - 1 else 1
-    return first
-
-
-def shorter(turns: Sequence[Turn], *, summary: str, kept: int, whole: int) -> tuple[Turn, ...]:
-    """The summary, if there is one, and the last `kept` turns; with marks for what is long before the last `whole`.
-
-    Reasoning is dropped: services that sign it accept it only after the same turns that it followed originally.
-    """
-    if summary:
-        turns = (UserTurn.saying(summary), *turns[max(0, len(turns) - kept) :])
-    first = max(0, len(turns) - whole)
-    return tuple(_without_thoughts((*map(_slim, turns[:first]), *turns[first:])))
-
-
-def without_turns() -> Shortened:
-    """A conversation that was cleared."""
-    return Shortened((UserTurn.saying(CLEARED),), CLEARED, 0, 0)
-
-
-def _without_thoughts(turns: Sequence[Turn]) -> Iterator[Turn]:
-    for turn in turns:
-        if not isinstance(turn, AssistantTurn):
-            yield turn
-        elif parts := tuple(part for part in turn.parts if not isinstance(part, Thought)):
-            yield AssistantTurn(parts)
-
-
-def standing(turns: Sequence[Turn]) -> frozenset[str]:
-    """The ids of the calls whose results can be read in these turns."""
-    mark = (Text(LEFT_OUT),)
-    results = (result for turn in turns if isinstance(turn, ResultTurn) for result in turn.results)
-    return frozenset(result.call_id for result in results if result.content != mark)
-
-
-def _slim(turn: Turn) -> Turn:
-    match turn:
-        case UserTurn(content):
-            return UserTurn(tuple(block if isinstance(block, Text) else Text(LEFT_OUT) for block in content))
-        case ResultTurn(results, messages):
-            short = tuple(one if _is_short(one.content) else replace(one, content=(Text(LEFT_OUT),)) for one in results)
-            return ResultTurn(short, messages)
-        case AssistantTurn():
-            return turn
-
-
-def _is_short(content: Collection[Block]) -> bool:
-    return all(isinstance(block, Text) and len(block.text) <= SHORT for block in content)
-
-
-async def shorten(
-    request: Request,
-    model: ModelProvider,
-    *,
-    notes: Sequence[Note],
-    instructions: str = "",
-    extent: Extent = "older",
-    used: Callable[[Usage], None],
-) -> Shortened | None:
-    """The conversation of this request in fewer tokens; `None` where little would be gained.
-
-    If it has overflowed the window, the model sees it without its older results. `entirely` leaves nothing but the
-    summary, and then `None` means that there is none.
-    """
-    turns, facts = request.history, model.facts
-    first = len(turns) if extent == "entirely" else first_kept_turn(turns, facts.window // KEPT_SHARE)
-    last = len(turns) - first
-    summary = ""
-    if first:
-        shown = shorter(turns, summary="", kept=len(turns), whole=last) if extent == "overflowed" else turns
-        summary = await _summary(replace(request, history=(*shown, _asking(instructions))), model, used)
-    if summary:
-        summary = "\n\n".join((SUMMARY.format(summary), *map(str, notes)))
-    kept = last if summary else len(turns)
-    made = shorter(turns, summary=summary, kept=kept, whole=last)
-    if estimate(made) > limit(facts, request.max_tokens):  # the last turns alone are too long
-        last = 0
-        made = shorter(turns, summary=summary, kept=kept, whole=last)
-    if extent == "entirely":
-        return Shortened(made, summary, kept, last) if summary else None
-    gain = estimate(turns) - estimate(made)
-    return Shortened(made, summary, kept, last) if gain > facts.window // LEAST_GAIN else None
-
-
-def _asking(instructions: str) -> UserTurn:
-    more = f"\n\nThe user's instructions for this text: {instructions}" if instructions else ""
-    return UserTurn.saying(INSTRUCTIONS + more)
-
-
-async def _summary(request: Request, model: ModelProvider, used: Callable[[Usage], None]) -> str:
-    """What the model writes; empty where it fails or writes nothing."""
-    for _ in range(TRIES):
-        pieces: list[str] = []
-        usage = NOTHING
-        try:
-            async with model.stream(request) as events:
-                async for event in events:
-                    if isinstance(event, TextDelta):
-                        pieces.append(event.text)
-                    elif isinstance(event, Usage):
-                        usage = event
-        except ModelError as error:
-            if error.kind not in ("cut", "answer"):
-                return ""
-        else:
-            return "".join(pieces).strip()
-        finally:
-            used(usage)
-    return ""

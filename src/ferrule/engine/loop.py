@@ -50,6 +50,8 @@ TRIES = 3
 """How often a message is requested again if nothing complete arrives, or only part of a call."""
 CUT_SHORT = ("cut", "answer")
 """Failures after which complete parts stay usable, and the same request may be repeated."""
+REFUSED = ("overflow", "images")
+"""Failures that another form of the conversation may cure."""
 CONTINUATIONS = 3
 """How often an answer that the length limit cut off is continued."""
 HALF_A_CALL = (
@@ -97,8 +99,11 @@ class TurnPort(Protocol):
         """The end of the turn, if the model is not to read the results of a message."""
         ...
 
-    async def make_room(self, model: ModelProvider, *, overflowed: bool) -> bool:
-        """Shorten the conversation if it is near the end of the window, or if it was found to be beyond it."""
+    async def make_room(self, model: ModelProvider, refused: ModelError | None = None) -> bool:
+        """Shorten the conversation if it is near the end of the window, or as the service that refused it demands.
+
+        Whether it is another one now.
+        """
         ...
 
     async def wait_for_news(self) -> bool:
@@ -128,7 +133,7 @@ async def _has_news(at: TurnPort, ended: TurnEnded) -> bool:
 
 async def _answer_once(at: TurnPort, model: ModelProvider, messages: int) -> TurnEnded | None:
     """One message with the results of its calls, or the end of the turn."""
-    await at.make_room(model, overflowed=False)
+    await at.make_room(model)
     attempt, continued = 1, 0
     while True:
         _tell(at, await at.collect_notes())
@@ -141,18 +146,20 @@ async def _answer_once(at: TurnPort, model: ModelProvider, messages: int) -> Tur
             return await at.end_after_calls(message.outcomes)
         if message.is_cut_answer() and continued < CONTINUATIONS and not at.end_if_due(model, messages):
             continued += 1
-            await at.make_room(model, overflowed=False)
+            await at.make_room(model)
             _tell(at, (CUT_ANSWER,))
             continue
         if message.failure is None and not message.half:
             return TurnEnded("end" if message.stopped == "tool_use" else message.stopped)
-        if attempt == TRIES or not await _may_ask_again(at, model, message, attempt):
+        if message.failure and message.failure.kind in REFUSED and await at.make_room(model, message.failure):
+            continue
+        if attempt == TRIES or not _may_ask_again(at, message, attempt):
             failure = message.failure
             return TurnEnded("max_tokens") if failure is None else TurnEnded("error", str(failure), failure.status)
         attempt += 1
 
 
-async def _may_ask_again(at: TurnPort, model: ModelProvider, message: _Message, attempt: int) -> bool:
+def _may_ask_again(at: TurnPort, message: _Message, attempt: int) -> bool:
     failure = message.failure
     if failure is None:
         _tell(at, (Note("unfinished_call", HALF_A_CALL.format(message.half)),))
@@ -160,7 +167,7 @@ async def _may_ask_again(at: TurnPort, model: ModelProvider, message: _Message, 
     if failure.kind in CUT_SHORT:
         at.emit(Retried(Retrying(attempt + 1, TRIES, 0.0, str(failure))))
         return True
-    return failure.kind == "overflow" and await at.make_room(model, overflowed=True)
+    return False
 
 
 def _tell(at: TurnPort, notes: Sequence[Note]) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from ..core.call_ids import CallIds
@@ -11,6 +12,12 @@ from ..core.model import AssistantTurn, ResultTurn, Turn, UserTurn
 from ..core.ports import Note
 from .transcript import Transcript
 
+_NOTE = re.compile(
+    r"<(hook|plan_mode|resumed|unfinished_call|unfinished_answer|finished_tasks|running_tasks|changed_files"
+    r"|summary_of_earlier_turns|earlier_turns_left_out)>\n.*",
+    re.DOTALL,
+)
+"""What a turn of the user has besides the user's own words."""
 GO_ON = "Your last message was cut off. Continue from where it ends, and do not repeat it."
 
 CUT_ANSWER = Note(
@@ -23,10 +30,17 @@ CUT_ANSWER = Note(
 class MessageHistory:
     """What is sent to the model, and recorded in the transcript before that."""
 
-    def __init__(self, turns: Sequence[Turn] = (), transcript: Transcript | None = None) -> None:
+    def __init__(
+        self, turns: Sequence[Turn] = (), transcript: Transcript | None = None, *, prompts: Sequence[str] | None = None
+    ) -> None:
+        """`prompts` are those that the turns come from, if not all of them are among the turns."""
         self.turns: list[Turn] = list(turns)
         """A new list after a compaction: holders of the old one still have the old conversation."""
         self.transcript = transcript
+        self.calls = 0
+        """How many the model has made since then."""
+        self.prompts: list[str] = list(_prompts_of(self.turns) if prompts is None else prompts)
+        """What the user wrote, word for word, as far back as it is kept."""
         self._sent = 0
 
     @cached_property
@@ -46,6 +60,8 @@ class MessageHistory:
 
     def add_prompt(self, turn: UserTurn) -> None:
         self.turns.append(turn)
+        if text := prompt_text(turn):
+            self.prompts.append(text)
         if self.transcript:
             self.transcript.user(turn)
 
@@ -64,6 +80,7 @@ class MessageHistory:
 
     def add_message(self, message: AssistantTurn | None, results: ResultTurn | None) -> None:
         """Both at once: at no time is a call in the history without its result."""
+        self.calls += len(message.calls) if message else 0
         self.turns += [turn for turn in (message, results) if turn is not None]
         if results and self.transcript:
             self.transcript.results(results)
@@ -71,6 +88,21 @@ class MessageHistory:
     def replace(self, turns: Sequence[Turn]) -> None:
         self.turns = list(turns)
         self._sent = 0
+
+
+def prompt_text(turn: UserTurn) -> str:
+    """What the user wrote of it: hooks add to prompts, and some turns are none of the user's.
+
+    >>> prompt_text(UserTurn((Text("Fix it."), Text(str(Note("hook", "lint is red"))))))
+    'Fix it.'
+    """
+    texts = (block.text for block in turn.content if isinstance(block, Text))
+    return "\n\n".join(text for text in texts if text != GO_ON and not _NOTE.fullmatch(text))
+
+
+def _prompts_of(turns: Sequence[Turn]) -> Iterator[str]:
+    texts = (prompt_text(turn) for turn in turns if isinstance(turn, UserTurn))
+    yield from filter(None, texts)
 
 
 def append_notes(last: Turn, texts: tuple[str, ...]) -> tuple[Turn, ...]:

@@ -72,6 +72,10 @@ class RecentLines:
             parts += (SAID, self._first_prompt, *self._prompts)
         return "\n\n".join(parts)
 
+    def remembered_prompts(self) -> list[str]:
+        """What the user wrote in the entries that are left out, as far as it is kept."""
+        return [text for text in (self._first_prompt, *self._prompts) if text]
+
     def last_before(self) -> str | None:
         """The id of the last entry of the chain before the lines that are kept."""
         try:

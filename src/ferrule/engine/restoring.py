@@ -10,15 +10,16 @@ from ..core.call_ids import CallIds
 from ..core.calls import ToolCall
 from ..core.content import Text
 from ..core.model import AssistantTurn, ResultTurn, ToolResult, Turn, UserTurn
-from .compaction import shorter
-from .message_history import append_notes
+from .message_history import append_notes, prompt_text
 from .recent_lines import ROOM, RecentLines
+from .shortening import shorter
 from .transcript import CWD, FOUND, LINKED, VALUE
 from .transcript_entries import (
     PeekedEntry,
     UnreadableEntry,
     assistant_turn,
     entry_of,
+    form_of,
     kind_of,
     note_texts,
     peek,
@@ -42,6 +43,8 @@ class Restored:
     found_tools: tuple[str, ...] = ()
     values: dict[str, Any] = field(default_factory=dict[str, Any])
     prompts: int = 0
+    asked: list[str] = field(default_factory=list[str])
+    """The prompts, word for word, as far back as compactions have kept them."""
     last: str | None = None
     """The id of the last entry of the chain, for the next one to name."""
     is_cut: bool = False
@@ -71,6 +74,7 @@ def restore_conversation(lines: Iterable[bytes], agent: str = "main", *, room: i
         else:
             recent.add(line, peeked.kind)
     found.prompts, found.is_cut, found.last = recent.prompts_before, recent.is_cut, recent.last_before()
+    found.asked = recent.remembered_prompts()
     if beginning := recent.beginning():
         found.turns.append(UserTurn.saying(beginning))
     for line in recent:
@@ -118,7 +122,9 @@ def _with_own_ids(turns: list[Turn]) -> list[Turn]:
 def _take(entry: Mapping[str, Any], found: Restored) -> None:
     match kind_of(entry):
         case "user":
-            _add(found.turns, user_turn(entry))
+            asked = user_turn(entry)
+            _add(found.turns, asked)
+            found.asked += filter(None, (prompt_text(asked),))
             found.prompts += 1
             found.is_cut = True
         case "notes":
@@ -169,13 +175,13 @@ def _tell(turns: list[Turn], words: tuple[str, ...], *, apart: bool) -> None:
 
 
 def _compact(entry: Mapping[str, Any], found: Restored) -> None:
-    summary, kept, whole = "".join(note_texts(entry)), entry.get("kept"), entry.get("whole")
-    if not (isinstance(kept, int) and isinstance(whole, int)):
-        raise UnreadableEntry("a compaction that does not say what stays")
+    summary, form = "".join(note_texts(entry)), form_of(entry)
     _answer_what_is_open(found.turns)
     turns, found.turns = found.turns, []
-    for turn in shorter(turns, summary=summary, kept=kept, whole=whole):
+    for turn in shorter(turns, form, summary=summary):
         _add(found.turns, turn)
+    if summary:
+        found.asked = list(texts(entry, "prompts")) if "prompts" in entry else []
 
 
 def _set(entry: Mapping[str, Any], found: Restored) -> None:

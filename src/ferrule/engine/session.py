@@ -7,19 +7,18 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack
 from dataclasses import dataclass, field
-from functools import partial
 from types import TracebackType
 from typing import Literal, Self, TypeAlias
 
 from ..core.calls import ToolCall, ToolOutcome
 from ..core.content import Block, Text, plain_text
 from ..core.context import Facts, Prefix
-from ..core.events import Compacted, Event, PrefixMoved, TurnEnded, TurnStarted
-from ..core.model import AssistantTurn, Effort, ModelProvider, Request, StopReason, Turn, Usage, UserTurn
+from ..core.events import Event, PrefixMoved, TurnEnded, TurnStarted
+from ..core.model import AssistantTurn, Effort, ModelError, ModelProvider, Request, StopReason, Turn, Usage, UserTurn
 from ..core.ports import Note, NoteSource, TurnHooks, TurnWords
 from ..core.state import SessionState
 from .bus import Bus, Subscription
-from .compaction import Compaction, Extent, Shortened, Trigger, shorten, standing, without_turns
+from .compaction import Compaction, adopt, compact, make_room
 from .error_outcomes import end
 from .executor import Executor
 from .gate import Gate, Ticket
@@ -27,6 +26,7 @@ from .loop import run_turn
 from .message_history import MessageHistory, last_answer
 from .pipeline import Pipeline
 from .pool import Registry, ToolPool
+from .shortening import without_turns
 from .spending import NOTHING, Spending, TurnLimits
 from .transcript import Transcript
 
@@ -206,12 +206,13 @@ class Session:
         if self.is_answering:
             raise RuntimeError("This session is answering a prompt. Wait for it, then compact.")
         extent = "entirely" if entirely else "older"
-        return await self._compact(model, "manual", instructions=instructions, extent=extent)
+        return await compact(self, model, "manual", instructions=instructions, extent=extent)
 
     def clear(self, model: ModelProvider) -> None:
         """Forget the conversation so far. Files that were read there count as not read."""
         if self.history:
-            self._adopt(without_turns(), model, self.compaction.meter.measure(self._request()))
+            before = self.compaction.meter.measure(self.plain_request())
+            adopt(self, model, without_turns(), "manual", before=before)
 
     def executor(self) -> Executor:
         """For the calls of one message, with the tools and the facts of this moment."""
@@ -330,24 +331,32 @@ class Session:
             self.note(Note("hook", text))
         return TurnEnded("stopped", said.stops or said.blocks) if said.stops or said.blocks else None
 
-    def _request(self) -> Request:
+    def plain_request(self) -> Request:
         pool = self.registry.pool
         return Request(
             self.history,
             pool.specs_for_request(self.state.found_tools),
             pool.cache_after,
             system=self.system,
-            max_tokens=self.max_tokens,
+            max_tokens=self._most_tokens(),
             thinking_tokens=self.thinking_tokens,
             effort=self.effort,
             planning=self.is_planning(),
         )
 
+    def _most_tokens(self) -> int | None:
+        """A window that turned out smaller than believed has no room for the longest answer that was believed."""
+        windows, model = self.compaction.windows, self.provider
+        if model is None or not windows.is_learned(model):
+            return self.max_tokens
+        longest = windows.facts_of(model).most_output
+        return min(self.max_tokens or longest, longest)
+
     def next_request(self) -> Request:
         self.conversation.sending()
-        return self._mark_moved_prefix(self._request())
+        return self.mark_moved_prefix(self.plain_request())
 
-    def _mark_moved_prefix(self, request: Request) -> Request:
+    def mark_moved_prefix(self, request: Request) -> Request:
         """Report it if what precedes the conversation differs from last time."""
         last, self._last_request = self._last_request, request
         if last is not None and (request.tools != last.tools or request.system != last.system):
@@ -367,7 +376,7 @@ class Session:
         self, model: ModelProvider, turn: AssistantTurn | None, stopped: StopReason, usage: Usage
     ) -> None:
         self._add_spending(model, usage)
-        self.compaction.note_usage(usage, len(self.history), model.facts, stays=turn is not None)
+        self.compaction.note_usage(usage, len(self.history), model, stays=turn is not None)
         if self.transcript is None:
             return
         if turn is not None:
@@ -383,57 +392,14 @@ class Session:
         if usage != NOTHING:
             self.spending.add(model.name, usage, model.facts)
 
-    async def make_room(self, model: ModelProvider, *, overflowed: bool) -> bool:
-        compaction = self.compaction
-        if overflowed:
-            return compaction.may_follow_overflow() and await self._compact(model, "auto", extent="overflowed")
-        return compaction.is_due(self._request(), model.facts) and await self._compact(model, "auto")
+    async def make_room(self, model: ModelProvider, refused: ModelError | None = None) -> bool:
+        return await make_room(self, model, refused)
 
-    async def _compact(
-        self, model: ModelProvider, trigger: Trigger, *, instructions: str = "", extent: Extent = "older"
-    ) -> bool:
-        compaction, request = self.compaction, self._request()
-        before = compaction.meter.measure(request)
-        reason = await compaction.before(trigger, instructions) if compaction.before else None
-        made = None if reason else await self._shorten(request, model, instructions, extent)
-        if made is None:
-            compaction.put_off(model.facts)
-            return False
-        self._adopt(made, model, before)
-        if compaction.after:
-            await compaction.after(trigger, made.summary)
-        return True
-
-    def _adopt(self, made: Shortened, model: ModelProvider, before: int) -> None:
-        """Go on with the conversation in its new form."""
-        compaction = self.compaction
-        self.conversation.replace(made.turns)
+    def replace_turns(self, turns: Sequence[Turn]) -> None:
+        self.conversation.replace(turns)
         self._facts = None
-        after = compaction.measure_result(self._request(), model.facts)
-        for told in compaction.only_these_stand:
-            told(self.agent, standing(made.turns))
-        if self.transcript:
-            self.transcript.compaction(made.summary, kept=made.kept, whole=made.whole, before=before, after=after)
-        self.emit(Compacted(before, after, made.how))
 
-    async def _shorten(
-        self, request: Request, model: ModelProvider, instructions: str, extent: Extent
-    ) -> Shortened | None:
-        if extent == "overflowed":
-            self.emit(PrefixMoved("compaction"))  # the summary is asked for without older results
-        try:
-            return await shorten(
-                self._mark_moved_prefix(request),
-                model,
-                notes=self.compaction.notes(self.agent),
-                instructions=instructions,
-                extent=extent,
-                used=partial(self._add_side_spending, model),
-            )
-        finally:  # whatever comes of it, what is asked next does not begin with the question for a summary
-            self.emit(PrefixMoved("compaction"))
-
-    def _add_side_spending(self, model: ModelProvider, usage: Usage) -> None:
+    def add_side_spending(self, model: ModelProvider, usage: Usage) -> None:
         """For a message that is not part of the conversation."""
         self._add_spending(model, usage)
         if self.transcript and usage != NOTHING:

@@ -76,6 +76,15 @@ def add_usage(one: Usage, other: Usage) -> Usage:
     )
 
 
+def subtract_usage(one: Usage, other: Usage) -> Usage:
+    return Usage(
+        one.input_tokens - other.input_tokens,
+        one.output_tokens - other.output_tokens,
+        one.cache_read_tokens - other.cache_read_tokens,
+        one.cache_write_tokens - other.cache_write_tokens,
+    )
+
+
 def cost_of(usage: Usage, facts: ModelFacts) -> float | None:
     """In dollars, `None` where the prices are not known. What is cached costs like input where it has no price.
 

@@ -15,7 +15,16 @@ from ..core.model import AssistantTurn, ResultTurn, StopReason, Usage, UserTurn
 from ..core.ports import TranscriptStore
 from ..core.state import SessionState
 from ..core.threads import in_a_thread
-from .transcript_entries import assistant_fields, line_of, notes_fields, results_fields, usage_fields, user_fields
+from .shortening import Shortened
+from .transcript_entries import (
+    assistant_fields,
+    form_fields,
+    line_of,
+    notes_fields,
+    results_fields,
+    usage_fields,
+    user_fields,
+)
 
 log = logging.getLogger(__name__)
 
@@ -81,16 +90,16 @@ class Transcript:
         """For a message that does not stay in the conversation."""
         self._write("usage", {"message": {"model": model, "usage": usage_fields(usage)}})
 
-    def compaction(self, summary: str, *, kept: int, whole: int, before: int, after: int) -> None:
-        """See `compaction.shorter`; sizes are estimates in tokens.
+    def compaction(self, made: Shortened, *, trigger: str, before: int, after: int) -> None:
+        """Sizes are estimates in tokens.
 
         The boundary is for other programs; what a conversation is restored from is the entry behind it.
         """
         boundary = {"subtype": "compact_boundary", "content": "Conversation compacted"}
-        self._write("system", {**boundary, "compactMetadata": {"trigger": "auto", "preTokens": before}})
-        sizes = {"kept": kept, "whole": whole, "before": before, "after": after}
-        message = {"role": "user", "content": summary}
-        self._write("user", {"isCompactSummary": True, **sizes, "message": message}, kind="compaction")
+        self._write("system", {**boundary, "compactMetadata": {"trigger": trigger, "preTokens": before}})
+        fields = {**form_fields(made.form), "before": before, "after": after, "prompts": list(made.prompts)}
+        message = {"role": "user", "content": made.summary}
+        self._write("user", {"isCompactSummary": True, **fields, "message": message}, kind="compaction")
 
     def state(self, state: SessionState) -> None:
         """The parts of the state that changed since they were last written."""

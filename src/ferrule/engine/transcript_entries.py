@@ -18,12 +18,16 @@ from ..core.ids import new_uuid
 from ..core.model import AssistantPart, AssistantTurn, ResultTurn, StopReason, Thought, ToolResult, Usage, UserTurn
 from ..core.values import plain_value
 from .first_entries import modern_entry
+from .shortening import Form
 
 PEEKED = 400
 """Bytes of a line in which all that every entry has is found."""
 _OWN_LINE = re.compile(rb'\{"type":"([a-z-]+)",(?:"kind":"([a-z-]+)",)?"uuid":"[^{\[]*?,"agent":"([^"\\]*)"')
 STOP_REASONS: Mapping[StopReason, str] = {"end": "end_turn"}
 """Where the name in the Messages API is another."""
+
+
+_USUAL = {"longest": 0, "words": 0, "pictures": True}
 
 
 class UnreadableEntry(ValueError):
@@ -121,6 +125,12 @@ def results_fields(turn: ResultTurn) -> dict[str, Any]:
     return {"message": {"role": "user", "content": [*results, *(_block(Text(text)) for text in turn.messages)]}}
 
 
+def form_fields(form: Form) -> dict[str, Any]:
+    """Of a compaction. Defaults are left out, as entries of earlier versions have them not."""
+    more = {"longest": form.longest, "words": form.words, "pictures": form.pictures}
+    return {"kept": form.kept, "whole": form.whole, **{key: more[key] for key in more if more[key] != _USUAL[key]}}
+
+
 def usage_fields(usage: Usage) -> dict[str, int]:
     return {
         "input_tokens": usage.input_tokens,
@@ -201,6 +211,14 @@ def result_turn(entry: Mapping[str, Any]) -> ResultTurn:
         else:
             messages.append(_text(block, "text"))
     return ResultTurn(tuple(results), tuple(messages))
+
+
+def form_of(entry: Mapping[str, Any]) -> Form:
+    kept, whole = entry.get("kept"), entry.get("whole")
+    if not (isinstance(kept, int) and isinstance(whole, int)):
+        raise UnreadableEntry("a compaction that does not say what stays")
+    longest, words = (value if isinstance(value := entry.get(key), int) else 0 for key in ("longest", "words"))
+    return Form(kept=kept, whole=whole, longest=longest, words=words, pictures=entry.get("pictures") is not False)
 
 
 def texts(entry: Mapping[str, Any], key: str) -> tuple[str, ...]:

@@ -48,7 +48,7 @@ MOMENTS: Final[Mapping[str, Moment]] = {
     "SubagentStart": Moment(matched_on="agent_type", types=_NO_MODEL),
     "SubagentStop": Moment(matched_on="agent_type", blocks=True),
     "CwdChanged": Moment(types=_NO_MODEL),
-    "PreCompact": Moment(matched_on="trigger", blocks=True, types=_NO_MODEL),
+    "PreCompact": Moment(matched_on="trigger", blocks=True, text_is_context=True, types=_NO_MODEL),
     "PostCompact": Moment(matched_on="trigger", types=_NO_MODEL),
 }
 

@@ -207,9 +207,8 @@ class StreamJson:
                 yield self._user([_text_block(str(Note(kind, text)))], isSynthetic=True)
             case Retried(retrying):
                 yield self._retry(retrying)
-            case Compacted(before, after):
-                sizes = {"trigger": "auto", "pre_tokens": before, "post_tokens": after}
-                yield self.line("system", subtype="compact_boundary", compact_metadata=sizes)
+            case Compacted():
+                yield from self._compaction(event)
             case HookStarted(moment, name, id):
                 yield self.line("system", subtype="hook_started", hook_id=id, hook_name=name, hook_event=moment)
             case HookRan(moment, name, decision, _, message, id):
@@ -225,6 +224,13 @@ class StreamJson:
                 pass
             case _:
                 assert_never(event)
+
+    def _compaction(self, event: Compacted) -> Iterator[dict[str, Any]]:
+        """The boundary, and then what replaces the older turns, if anything does."""
+        about = {"trigger": event.trigger, "pre_tokens": event.before, "post_tokens": event.after, "how": event.how}
+        yield self.line("system", subtype="compact_boundary", compact_metadata=about, parent_tool_use_id=self._parent)
+        if event.summary:
+            yield self._user([_text_block(event.summary)], isSynthetic=True)
 
     @property
     def _writing(self) -> _Message:

@@ -68,6 +68,11 @@ class SessionModes:
             return ()
         return (Note("plan_mode", self._planning if planning else WORKING),)
 
+    def lasting(self, agent: str, /) -> tuple[Note, ...]:
+        """Satisfies `core.ports.Lasting`: it applies to agents as well."""
+        mode = self._rules.mode
+        return (Note("plan_mode", self._planning),) if mode is Mode.PLAN else (Note("permission_mode", str(mode)),)
+
 
 @plain_value
 class MorePaths:

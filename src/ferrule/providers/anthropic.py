@@ -52,7 +52,7 @@ class AnthropicModel(ServiceModel):
             retries=retries,
             body=AnthropicBodies(model, most_output=facts.most_output, thinking=thinking).body,
             reader=lambda: AnthropicReader(service),
-            helper=helper,
+            authorization=helper,
             key_source=keys.source,
         )
 

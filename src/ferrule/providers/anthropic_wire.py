@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, assert_never, cast
 
@@ -44,8 +44,11 @@ EMPTY = {"type": "text", "text": "(empty)"}
 class AnthropicBodies:
     """Request bodies. Those of one conversation begin with the same bytes, and what was sent is never encoded again."""
 
-    def __init__(self, model: str, *, most_output: int, thinking: Thinking) -> None:
-        self._model = model
+    def __init__(
+        self, model: str, *, most_output: int, thinking: Thinking, opening: Mapping[str, Any] | None = None
+    ) -> None:
+        """`opening` is what a cloud that names the model elsewhere wants in the place of its name."""
+        self._opening = opening or {"model": model, "stream": True}
         self._most_output = most_output
         self._thinking: Thinking = thinking
         self._turns = TurnFragments(_turn)
@@ -53,8 +56,8 @@ class AnthropicBodies:
 
     def body(self, request: Request) -> bytes:
         limit = min(request.max_tokens or self._most_output, self._most_output)
-        head: dict[str, Any] = {"model": self._model, "max_tokens": limit, "stream": True}
-        if thinking := self._thinking_for(request.thinking_tokens, limit):
+        head: dict[str, Any] = {**self._opening, "max_tokens": limit}
+        if thinking := self._thinking_for(request, limit):
             head["thinking"] = thinking
         if request.effort:
             head["output_config"] = {"effort": request.effort}
@@ -67,11 +70,14 @@ class AnthropicBodies:
         parts.append(b',"messages":[')
         return join_fragments(b"".join(parts), self._messages(request.history), b"]}")
 
-    def _thinking_for(self, tokens: int | None, limit: int) -> dict[str, Any] | None:
+    def _thinking_for(self, request: Request, limit: int) -> dict[str, Any] | None:
+        tokens = request.thinking_tokens
         if not tokens:
             return None
         if self._thinking == "adaptive":
             return {"type": "adaptive"}
+        if _continues_without_thought(request.history):
+            return None
         budget = min(max(tokens, LEAST_THINKING), limit - 1)
         return {"type": "enabled", "budget_tokens": budget} if budget >= LEAST_THINKING else None
 
@@ -91,6 +97,18 @@ class AnthropicBodies:
         for at in islice((at for at in backwards if not isinstance(history[at], AssistantTurn)), 2):
             fragments[at] = _mark_breakpoint(fragments[at], closing=3)
         return fragments
+
+
+def _continues_without_thought(history: Sequence[Turn]) -> bool:
+    """Whether the last message of the model made calls and has no reasoning, as after a compaction.
+
+    With a budget for reasoning the service refuses such a message until the user has said something new.
+    """
+    last = next((turn for turn in reversed(history) if isinstance(turn, AssistantTurn)), None)
+    if last is None or not last.calls:
+        return False
+    first = next((part for part in last.parts if _part(part) is not None), None)
+    return not isinstance(first, Thought)
 
 
 def _mark_breakpoint(fragment: bytes, *, closing: int) -> bytes:

@@ -131,3 +131,33 @@ def _facts(known: Known, *, takes_documents: bool) -> ModelFacts:
         cache_read_price=known.cache_read_price,
         cache_write_price=known.cache_write_price,
     )
+
+
+GEMINI_WINDOW = 1_048_576
+GEMINI_OUTPUT = 65_536
+GEMINI = (
+    Known("gemini-2.5-pro", GEMINI_WINDOW, GEMINI_OUTPUT, 1.25, 10, 0.125),
+    Known("gemini-2.5-flash", GEMINI_WINDOW, GEMINI_OUTPUT, 0.3, 2.5, 0.03),
+    Known("gemini-2.5-flash-lite", GEMINI_WINDOW, GEMINI_OUTPUT, 0.1, 0.4, 0.01),
+    Known("gemini-3-flash", GEMINI_WINDOW, GEMINI_OUTPUT, 0.5, 3, 0.05),
+    Known("gemini-3.1-pro", GEMINI_WINDOW, GEMINI_OUTPUT, 2, 12, 0.2),
+    Known("gemini-3.1-flash-lite", GEMINI_WINDOW, GEMINI_OUTPUT, 0.25, 1.5, 0.025),
+    Known("gemini-3.5-flash", GEMINI_WINDOW, GEMINI_OUTPUT, 1.5, 9, 0.15),
+    Known("gemini-3.5-flash-lite", GEMINI_WINDOW, GEMINI_OUTPUT, 0.3, 2.5, 0.03),
+    Known("gemini-3.6-flash", GEMINI_WINDOW, GEMINI_OUTPUT, 0.75, 3.75, 0.075),
+    Known("gemini-3.7-flash", GEMINI_WINDOW, GEMINI_OUTPUT, 0.75, 3.75, 0.075),
+    Known("gemini-3.8-flash", GEMINI_WINDOW, GEMINI_OUTPUT, 0.75, 3.75, 0.075),
+)
+"""A row applies to previews of the model too. Prices of 3.6 to 3.8 are those until the end of 2026."""
+UNKNOWN_GEMINI = ModelFacts(window=GEMINI_WINDOW, most_output=GEMINI_OUTPUT, takes_documents=True)
+
+
+def gemini_facts(model: str) -> ModelFacts:
+    """
+    >>> gemini_facts("gemini-3.1-pro-preview").input_price, gemini_facts("gemma-4-31b-it").takes_images
+    (2, False)
+    """
+    known = _find_known(re.sub(r"-preview(-\d\d-\d{4})?$", "", model), GEMINI)
+    if known is not None:
+        return _facts(known, takes_documents=True)
+    return UNKNOWN_GEMINI if model.startswith("gemini-") else UNKNOWN

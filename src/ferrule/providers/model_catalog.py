@@ -11,28 +11,20 @@ from typing import TYPE_CHECKING, Protocol
 
 from ..core.model import ModelError, ModelProvider
 from ..host.http.urls import BadUrl
-from .known_models import SHORT_NAMES, anthropic_facts, openai_facts
+from .claude_choice import LONG_SUFFIX, PLANNING, ClaudeChoice, choose_claude, is_short
+from .known_models import openai_facts
 from .model_choice import OPENAI_VARIABLES
-from .service_access import KeyCommand, anthropic_keys, own_headers, refuse_other_clouds
+from .service_access import KeyCommand, anthropic_keys, cloud_of, own_headers
 
 if TYPE_CHECKING:
     from ..host.http.http_client import HttpClient
-    from .anthropic import AnthropicModel
     from .retry import Retries
+    from .service_model import ServiceModel
 
-DEFAULT_ANTHROPIC = "claude-sonnet-5-5"
 DEFAULT_OPENAI = "gpt-6.1-sol"
 SCRIPTED = "scripted:"
-PLANNING = "opusplan"
-"""Opus while a plan is made, Sonnet while it is carried out."""
-NAMES_FOR = {"default": "", "best": "opus"}
-"""What other programs call models by."""
-LONG_SUFFIX = "[1m]"
-LONG_WINDOW = "context-1m-"
-LONG_BETA = f"{LONG_WINDOW}2025-08-07"
-LONG = 1_000_000
-"""The context window with this feature, for models that have a smaller one without it."""
-OUTPUT_VARIABLE = "CLAUDE_CODE_MAX_OUTPUT_TOKENS"
+SERVICES = ("anthropic", "openai", "gemini", "bedrock", "vertex", "scripted")
+URL_VARIABLES = {"bedrock": "ANTHROPIC_BEDROCK_BASE_URL", "vertex": "ANTHROPIC_VERTEX_BASE_URL"}
 
 
 class OpenedModel(ModelProvider, Protocol):
@@ -48,7 +40,7 @@ def open_model(
     client: HttpClient | None = None,
     retries: Retries | None = None,
 ) -> OpenedModel:
-    """`anthropic:NAME`, `openai:NAME`, `scripted:FILE`, or a bare name; empty for the default of a service with a key.
+    """`SERVICE:NAME`, `scripted:FILE`, or a bare name; empty for the default of a service with a key.
 
     Raises `ModelError`, which says what to set.
     """
@@ -58,104 +50,105 @@ def open_model(
     from ..host.http.http_client import HttpClient
 
     client = client or HttpClient(environ)
-    opened = _anthropic if service == "anthropic" else _openai
+    opened = {"openai": _openai, "gemini": _gemini}.get(service)
     try:
-        return opened(bare, environ, client, retries)
+        if opened is not None:
+            return opened(bare, environ, client, retries)
+        return _claude(service, bare, environ, client, retries)
     except BadUrl as error:
-        variable = f"{service.upper()}_BASE_URL"
+        variable = URL_VARIABLES.get(service, f"{service.upper()}_BASE_URL")
         raise ModelError(f"{variable} is not a usable URL: it {error}. Correct it, or unset it.", "request") from None
 
 
-def is_short(name: str) -> bool:
-    """Whether it is a short name for the newest model of a family, such as `sonnet` or `opus[1m]`."""
-    bare = name.removesuffix(LONG_SUFFIX)
-    return bare in SHORT_NAMES or bare in NAMES_FOR or bare == PLANNING
-
-
 def speaks_anthropic(environ: Mapping[str, str]) -> bool:
-    """Whether a bare name goes to the Anthropic API, or a compatible service."""
-    return bool(anthropic_keys(environ)) or _any_of(environ, "ANTHROPIC_BASE_URL")
+    """Whether a bare name goes to the Anthropic API, a compatible service, or a cloud that has Claude."""
+    return bool(cloud_of(environ) or anthropic_keys(environ)) or _any_of(environ, "ANTHROPIC_BASE_URL")
 
 
 def service_of(name: str, environ: Mapping[str, str]) -> str:
-    """`anthropic`, `openai` or `scripted`. Raises `ModelError` if none is available."""
+    """One of `SERVICES`. Raises `ModelError` if none is available."""
     return _service_and_name(name, environ)[0]
 
 
 def _service_and_name(name: str, environ: Mapping[str, str]) -> tuple[str, str]:
     service, colon, rest = name.partition(":")
-    if colon and service in ("anthropic", "openai", "scripted"):
+    if colon and service in SERVICES:
         return service, rest
-    refuse_other_clouds(environ)
+    if cloud := cloud_of(environ):
+        if cloud not in SERVICES:
+            raise _unsupported_cloud(cloud)
+        return cloud, name
     if speaks_anthropic(environ):
         return "anthropic", name
     if _any_of(environ, *OPENAI_VARIABLES):
         return "openai", name
+    if name.startswith(("gemini-", "gemma-")) or (
+        not name and _any_of(environ, "GEMINI_API_KEY", "GOOGLE_API_KEY", "GEMINI_BASE_URL")
+    ):
+        return "gemini", name
     if name:  # no service is available, and the error must name the right key
         return "anthropic" if is_short(name) or name.startswith("claude") else "openai", name
     raise ModelError(
-        "No model is configured. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or OPENAI_BASE_URL for a local server; "
+        "No model is configured. Set ANTHROPIC_API_KEY or OPENAI_API_KEY or GEMINI_API_KEY, or OPENAI_BASE_URL for a "
+        "local server; "
         "or play a script with --model scripted:FILE.",
         "key",
     )
 
 
-def _anthropic(model: str, environ: Mapping[str, str], client: HttpClient, retries: Retries | None) -> OpenedModel:
+def _claude(
+    service: str, model: str, environ: Mapping[str, str], client: HttpClient, retries: Retries | None
+) -> OpenedModel:
+    def open_one(name: str) -> ServiceModel:
+        choice = choose_claude(name, environ)
+        if service == "bedrock":
+            from .bedrock import open_bedrock
+
+            return open_bedrock(choice, environ, client, retries)
+        if service == "vertex":
+            from .vertex import open_vertex
+
+            return open_vertex(choice, environ, client, retries)
+        return _anthropic(choice, environ, client, retries)
+
     bare = model.removesuffix(LONG_SUFFIX)
     if bare != PLANNING:
-        return _anthropic_model(model, environ, client, retries)
+        return open_one(model)
     from .asked_model import PlanningModel
 
     suffix = model[len(bare) :]
-    planner, worker = (_anthropic_model(f"{name}{suffix}", environ, client, retries) for name in ("opus", "sonnet"))
-    return PlanningModel(planner, worker)
+    return PlanningModel(open_one(f"opus{suffix}"), open_one(f"sonnet{suffix}"))
 
 
-def _anthropic_model(
-    model: str, environ: Mapping[str, str], client: HttpClient, retries: Retries | None
-) -> AnthropicModel:
+def _anthropic(
+    choice: ClaudeChoice, environ: Mapping[str, str], client: HttpClient, retries: Retries | None
+) -> ServiceModel:
     from .anthropic import BASE_URL, AnthropicModel
 
-    full = _full(model, environ)
-    name = full.removesuffix(LONG_SUFFIX)
     keys, base_url = anthropic_keys(environ), _value(environ, "ANTHROPIC_BASE_URL")
     if not (keys or base_url):
-        raise _no_key(name, "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
-    facts, thinking = anthropic_facts(name)
-    betas = _value(environ, "ANTHROPIC_BETAS")
-    if full != name and LONG_WINDOW not in betas:
-        betas = ",".join(filter(None, (betas, LONG_BETA)))
-    if LONG_WINDOW in betas and facts.window < LONG:
-        facts = replace(facts, window=LONG)
-    if most := _number(environ, OUTPUT_VARIABLE):
-        facts = replace(facts, most_output=min(most, facts.most_output))
+        raise _no_key(choice.name, "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
     return AnthropicModel(
-        name,
+        choice.name,
         client=client,
         base_url=base_url.rstrip("/").removesuffix("/v1") or BASE_URL,
         keys=keys,
         helper=KeyCommand(keys.helper, environ) if keys.helper else None,
-        betas=betas,
+        betas=",".join(choice.betas),
         own=own_headers(environ),
-        facts=facts,
-        thinking=thinking,
+        facts=choice.facts,
+        thinking=choice.thinking,
         retries=retries,
     )
 
 
-def _full(model: str, environ: Mapping[str, str]) -> str:
-    """The full name for a short name, from the environment or the table; any other name unchanged.
+def _gemini(model: str, environ: Mapping[str, str], client: HttpClient, retries: Retries | None) -> OpenedModel:
+    from .gemini import DEFAULT_GEMINI, open_gemini
 
-    >>> _full("opus[1m]", {"ANTHROPIC_DEFAULT_OPUS_MODEL": "claude-opus-5"}), _full("claude-opus-5", {})
-    ('claude-opus-5[1m]', 'claude-opus-5')
-    """
-    bare = model.removesuffix(LONG_SUFFIX)
-    suffix = model[len(bare) :]
-    bare = NAMES_FOR.get(bare, bare)
-    if bare not in SHORT_NAMES:
-        return (bare or DEFAULT_ANTHROPIC) + suffix
-    named = _value(environ, f"ANTHROPIC_DEFAULT_{bare.upper()}_MODEL") or SHORT_NAMES[bare]
-    return named if named.endswith(LONG_SUFFIX) else named + suffix
+    opened = open_gemini(model, environ, client, retries)
+    if opened is None:
+        raise _no_key(model or DEFAULT_GEMINI, "GEMINI_API_KEY", "GEMINI_BASE_URL")
+    return opened
 
 
 def _openai(model: str, environ: Mapping[str, str], client: HttpClient, retries: Retries | None) -> OpenedModel:
@@ -182,16 +175,18 @@ def _open_scripted(file: str) -> OpenedModel:
         raise ModelError(str(error), "request") from None
 
 
+def _unsupported_cloud(cloud: str) -> ModelError:
+    return ModelError(
+        f"CLAUDE_CODE_USE_{cloud.upper()} is set, and this version cannot ask that cloud. Nothing was sent. Unset it, "
+        "or name another service: `--model anthropic:NAME` or `--model openai:NAME`.",
+        "request",
+    )
+
+
 def _no_key(model: str, key: str, url: str) -> ModelError:
     return ModelError(
         f"No API key is set for {model}. Set {key}, or {url} for a service that does not need one.", "key"
     )
-
-
-def _number(environ: Mapping[str, str], name: str) -> int:
-    """0 if it is not set, or not a number."""
-    text = _value(environ, name)
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
 
 
 def _any_of(environ: Mapping[str, str], *names: str) -> bool:

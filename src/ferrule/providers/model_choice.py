@@ -74,7 +74,7 @@ class ModelChoice:
 
 def _service(name: str, environ: Mapping[str, str]) -> str:
     service, colon, _ = name.partition(":")
-    if colon and service in ("anthropic", "openai"):
+    if colon and service in ("anthropic", "openai", "gemini"):
         return service.upper()
     others = any(environ.get(variable) for variable in OPENAI_VARIABLES)
     return "ANTHROPIC" if not name or name.startswith("claude") or not others else "OPENAI"

@@ -7,12 +7,13 @@ import re
 from typing import Any, Final, TypeAlias
 
 PythonCall: TypeAlias = tuple[str, dict[str, Any]]
-LONGEST: Final = 1_000_000
+LONGEST: Final = 200_000
 _JSON_NAMES: Final = {"true": True, "false": False, "null": None}
 _TOKENS: Final = re.compile(
     r"\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|[()\[\]{}]|[^()\[\]{}\"']+",
     re.DOTALL,
 )
+_BEGINNING: Final = re.compile(r"\[?\s{0,50}[\w.]+\(")
 _CLOSING: Final = {")": "(", "]": "[", "}": "{"}
 
 
@@ -22,8 +23,8 @@ def read_python_calls(text: str, at: int) -> tuple[list[PythonCall], int] | None
     >>> read_python_calls('[Read(path="a", lines=3)] and more', 0)
     ([('Read', {'path': 'a', 'lines': 3})], 25)
     """
-    end = _end_of(text, at)
-    if end is None or end - at > LONGEST:
+    end = _end_of(text, at) if _BEGINNING.match(text, at) else None
+    if end is None:
         return None
     try:
         tree = ast.parse(text[at:end].strip(), mode="eval").body
@@ -38,7 +39,8 @@ def read_python_calls(text: str, at: int) -> tuple[list[PythonCall], int] | None
 def _end_of(text: str, at: int) -> int | None:
     """Where the bracket that opens first is closed again."""
     open_brackets: list[str] = []
-    while (token := _TOKENS.match(text, at)) is not None:
+    last = at + LONGEST
+    while at < last and (token := _TOKENS.match(text, at)) is not None:
         at = token.end()
         if token[0] in ("(", "[", "{"):
             open_brackets.append(token[0])
@@ -57,9 +59,13 @@ def _call(node: ast.expr) -> PythonCall | None:
     name = ast.unparse(node.func)
     if name == "print" and len(node.args) == 1 and not node.keywords:
         return _call(node.args[0])
-    if node.args or not re.fullmatch(r"[\w.]+", name):
+    if not re.fullmatch(r"[\w.]+", name):
         return None
     try:
+        if len(node.args) == 1 and isinstance(node.args[0], ast.Dict) and not node.keywords:
+            return name, _value(node.args[0])
+        if node.args:
+            return None
         arguments = {keyword.arg or "": _value(keyword.value) for keyword in node.keywords}
     except (ValueError, TypeError):
         return None

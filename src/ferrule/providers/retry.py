@@ -62,7 +62,7 @@ async def with_retries(ask: Callable[[], AsyncGenerator[ModelEvent]], retries: R
 def _as_cut(trouble: Trouble) -> ModelError:
     """A retryable error after content has arrived becomes a truncation, for the loop to decide on."""
     kind = "cut" if trouble.passing and trouble.kind != "answer" else trouble.kind
-    return ModelError(str(trouble), kind, status=trouble.status)
+    return ModelError(str(trouble), kind, status=trouble.status, window=trouble.window)
 
 
 def _give_up(trouble: Trouble, tries: int) -> ModelError:
@@ -71,4 +71,5 @@ def _give_up(trouble: Trouble, tries: int) -> ModelError:
         text += f" Tried {tries} times."
     if trouble.wait:
         text += f" It asks to wait for {trouble.wait:.0f} seconds."
-    return ModelError(text, "network" if trouble.kind == "cut" else trouble.kind, status=trouble.status)
+    kind = "network" if trouble.kind == "cut" else trouble.kind
+    return ModelError(text, kind, status=trouble.status, window=trouble.window)

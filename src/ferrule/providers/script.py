@@ -76,7 +76,7 @@ class ScriptedRetry(_Part):
 
 
 class ScriptedError(_Part):
-    kind: Literal["key", "request", "overflow", "limit", "overload", "network", "cut", "answer"] = "answer"
+    kind: Literal["key", "request", "overflow", "images", "limit", "overload", "network", "cut", "answer"] = "answer"
     message: str = "The script ends the message here."
 
 

@@ -10,11 +10,12 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from ..core.model import ModelError
 from ..core.threads import in_a_thread
 from ..core.values import named_value
+from ..host.http.urls import Url
 from .model_choice import HELPER_VARIABLE
 
 HEADERS_VARIABLE: Final = "ANTHROPIC_CUSTOM_HEADERS"
@@ -31,9 +32,9 @@ Headers: TypeAlias = tuple[tuple[str, str], ...]
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _OF_THE_CONNECTION: Final = frozenset({"connection", "content-length", "transfer-encoding", "te", "upgrade", "trailer"})
 _CLOUDS: Final = {
-    "CLAUDE_CODE_USE_BEDROCK": "Amazon Bedrock",
-    "CLAUDE_CODE_USE_VERTEX": "Google Vertex AI",
-    "CLAUDE_CODE_USE_FOUNDRY": "Microsoft Foundry",
+    "CLAUDE_CODE_USE_BEDROCK": "bedrock",
+    "CLAUDE_CODE_USE_VERTEX": "vertex",
+    "CLAUDE_CODE_USE_FOUNDRY": "foundry",
 }
 _NO: Final = frozenset({"", "0", "false", "no", "off"})
 
@@ -71,15 +72,18 @@ def anthropic_keys(environ: Mapping[str, str]) -> AnthropicKeys:
     return AnthropicKeys()
 
 
-def refuse_other_clouds(environ: Mapping[str, str]) -> None:
-    """Raises `ModelError` where requests are meant for a service that this version does not speak to."""
-    for variable, service in _CLOUDS.items():
-        if environ.get(variable, "").strip().lower() not in _NO:
-            raise ModelError(
-                f"{variable} is set, and this version cannot ask {service}. Nothing was sent. Unset it, "
-                "or name another service: `--model anthropic:NAME` or `--model openai:NAME`.",
-                "request",
-            )
+def is_on(environ: Mapping[str, str], variable: str) -> bool:
+    """Whether a switch is set.
+
+    >>> is_on({"A": "1"}, "A"), is_on({"A": "false"}, "A"), is_on({}, "A")
+    (True, False, False)
+    """
+    return environ.get(variable, "").strip().lower() not in _NO
+
+
+def cloud_of(environ: Mapping[str, str]) -> str:
+    """The cloud that requests are meant for, and never leave for another: `bedrock`, `vertex`, `foundry`, or empty."""
+    return next((cloud for variable, cloud in _CLOUDS.items() if is_on(environ, variable)), "")
 
 
 def own_headers(environ: Mapping[str, str]) -> Headers:
@@ -116,6 +120,18 @@ def with_own_headers(headers: Headers, own: Headers) -> Headers:
     return (*kept, *asked, *(one for one in own if one[0] != BETA))
 
 
+class RequestAuthorization(Protocol):
+    """Gives each request the headers that authorise it."""
+
+    async def headers(self, url: Url, body: bytes, /) -> Headers:
+        """Raises `ModelError`."""
+        ...
+
+    def forget(self, status: int | None, /) -> bool:
+        """A request with these headers was refused with this status: whether others may be accepted."""
+        ...
+
+
 class KeyCommand:
     """Asks the command for a key, and again when the key is old or was refused."""
 
@@ -130,7 +146,7 @@ class KeyCommand:
         self._since = 0.0
         self._asking = asyncio.Lock()
 
-    async def headers(self) -> Headers:
+    async def headers(self, _url: Url, _body: bytes, /) -> Headers:
         """Both ways of giving a key: the service behind it is not known. Raises `ModelError`."""
         async with self._asking:
             if not self._key or self._clock() - self._since >= self._seconds:
@@ -138,9 +154,11 @@ class KeyCommand:
                 self._since = self._clock()
         return (("x-api-key", self._key), ("authorization", f"Bearer {self._key}"))
 
-    def forget(self) -> None:
-        """It was refused."""
+    def forget(self, status: int | None, /) -> bool:
+        if status != 401:
+            return False
         self._key = ""
+        return True
 
 
 def _ttl(environ: Mapping[str, str]) -> float:

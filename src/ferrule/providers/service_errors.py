@@ -11,12 +11,10 @@ from ..core.model import FailureKind, ModelError
 from ..core.values import named_value
 from ..host.http.message import Headers, HttpError
 from ..host.http.urls import Url
+from .refusals import is_about_images, is_overflow, window_in
 
 MOST_QUOTED = 400
-_OVERFLOW = (
-    r"prompt is too long|input is too long|too many (input )?tokens|context[ _](length|window|size|limit)"
-    r"|reduce the length of|maximum number of tokens|request_too_large|exceeds? the (maximum|limit) .{0,30}tokens"
-)
+_NO_KEY = r"api[ _]key (not valid|expired|not found)|api_key_invalid|invalid api key"
 _NO_CREDIT = r"insufficient_quota|credit balance|billing|payment"
 
 
@@ -51,8 +49,9 @@ class Trouble(ModelError):
         wait: float | None = None,
         status: int | None = None,
         said: str = "",
+        window: int | None = None,
     ) -> None:
-        super().__init__(message, kind, status=status)
+        super().__init__(message, kind, status=status, window=window)
         self.passing = passing
         """Whether it may be temporary."""
         self.wait = wait
@@ -93,10 +92,17 @@ def trouble_of_status(service: ServiceAddress, status: int, headers: Headers, bo
     """An unsuccessful response."""
     said = ErrorReport.of(body)
     trouble = _by_status(service, status, said)
-    wait = _wait(headers, now)
+    wait = _wait(headers, now) or _wait_in(body)
     passing = trouble.passing and headers.get("x-should-retry") != "false"
-    words = f"{said.type} {said.code} {said.message}"
-    return Trouble(str(trouble), trouble.kind, passing=passing, wait=wait, status=status, said=words)
+    return Trouble(
+        str(trouble),
+        trouble.kind,
+        passing=passing,
+        wait=wait,
+        status=status,
+        said=said.words,
+        window=trouble.window,
+    )
 
 
 def trouble_of_report(service: ServiceAddress, body: Any) -> Trouble:
@@ -125,6 +131,8 @@ class ErrorReport:
     message: str
     type: str = ""
     code: str = ""
+    window: int | None = None
+    """The window, if it is a field of its own."""
 
     @classmethod
     def of(cls, body: bytes) -> ErrorReport:
@@ -141,8 +149,10 @@ class ErrorReport:
         >>> ErrorReport.of_value({"error": "model not found"}).message
         'model not found'
         """
+        if isinstance(value, list) and value:  # as in Google's streams
+            return cls.of_value(cast(list[Any], value)[0])
         if not isinstance(value, dict):
-            return cls(message=_short(str(value)))
+            return cls(message=_short(str(cast(object, value))))
         outer = cast(dict[str, Any], value)
         error: Any = outer.get("error", outer)
         if not isinstance(error, dict):
@@ -153,28 +163,33 @@ class ErrorReport:
             message=_short(message if isinstance(message, str) else json.dumps(message, default=str)),
             type=str(inner.get("type") or ""),
             code=str(inner.get("code") or ""),
+            window=window if isinstance(window := inner.get("n_ctx"), int) else None,
         )
 
     @property
-    def is_overflow(self) -> bool:
-        return self._has(_OVERFLOW)
+    def is_about_credit(self) -> bool:
+        return bool(re.search(_NO_CREDIT, self.words, re.IGNORECASE))
 
     @property
-    def is_about_credit(self) -> bool:
-        return self._has(_NO_CREDIT)
+    def is_about_key(self) -> bool:
+        return bool(re.search(_NO_KEY, self.words, re.IGNORECASE))
 
-    def _has(self, pattern: str) -> bool:
-        return bool(re.search(pattern, f"{self.type} {self.code} {self.message}", re.IGNORECASE))
+    @property
+    def words(self) -> str:
+        return f"{self.type} {self.code} {self.message}"
 
 
 def _by_status(service: ServiceAddress, status: int, said: ErrorReport) -> Trouble:
     quoted = f"{said.message} ({status})" if said.message else f"status {status}"
     name = service.name
-    if status in (400, 413, 422) and (status == 413 or said.is_overflow):
-        return Trouble(f"The conversation is too long for {service.model}: {quoted}.", "overflow")
+    if is_overflow(status, said.words):
+        window = said.window or window_in(said.words)
+        return Trouble(f"The conversation is too long for {service.model}: {quoted}.", "overflow", window=window)
+    if is_about_images(status, said.words):
+        return Trouble(f"{name} does not take a picture or document of the conversation: {quoted}.", "images")
     if status == 402 or (status in (400, 403, 429) and said.is_about_credit):
         return Trouble(f"{name} requires payment: {quoted}. Check the account's credit and limits.", "limit")
-    if status in (401, 403):
+    if status in (401, 403) or (status == 400 and said.is_about_key):
         return Trouble(f"{name} does not accept the key: {quoted}. Check {service.key_variable}.", "key")
     if status == 404 and "model" in said.message.lower():
         return Trouble(f'{name} has no model "{service.model}": {quoted}. Choose another with --model.', "request")
@@ -197,6 +212,16 @@ def _wait(headers: Headers, now: float) -> float | None:
         except (ValueError, OverflowError):
             continue
     return None
+
+
+def _wait_in(body: bytes) -> float | None:
+    """What Google says in the body of its refusal.
+
+    >>> _wait_in(b'{"error": {"details": [{"retryDelay": "34.5s"}]}}')
+    34.5
+    """
+    found = re.search(rb'"retryDelay":\s*"(\d+(?:\.\d+)?)s"', body)
+    return float(found[1]) if found else None
 
 
 def _http_date(text: str) -> float:

@@ -9,9 +9,10 @@ from dataclasses import replace
 from ..core.model import ModelEvent, ModelFacts, Request
 from ..host.http.http_client import HttpClient
 from .retry import Retries, with_retries
-from .service_access import KeyCommand, with_own_headers
+from .service_access import RequestAuthorization, with_own_headers
 from .service_errors import ServiceAddress, Trouble
-from .service_requests import MessageReader, ask_once
+from .service_requests import FrameReader, MessageReader, ask_once
+from .sse import SseReader
 
 
 class ServiceModel:
@@ -26,10 +27,11 @@ class ServiceModel:
         retries: Retries | None,
         body: Callable[[Request], bytes],
         reader: Callable[[], MessageReader],
-        helper: KeyCommand | None = None,
+        frames: Callable[[], FrameReader] = SseReader,
+        authorization: RequestAuthorization | None = None,
         key_source: str = "none",
     ) -> None:
-        """`helper` gives the key where the service's own headers have none."""
+        """`authorization` gives the key where the service's own headers have none."""
         self.key_source = key_source
         self.name = service.model
         self.facts = facts
@@ -38,7 +40,8 @@ class ServiceModel:
         self._retries = retries or Retries()
         self._body = body
         self._reader = reader
-        self._helper = helper
+        self._frames = frames
+        self._authorization = authorization
 
     async def close(self) -> None:
         await self._client.close()
@@ -71,20 +74,22 @@ class ServiceModel:
         return False
 
     def _ask(self, body: bytes, reader: MessageReader) -> AsyncGenerator[ModelEvent]:
-        if self._helper is not None:
-            return self._ask_with(self._helper, body)
-        return ask_once(self._client, self._service, body, reader)
+        if self._authorization is not None:
+            return self._ask_with(self._authorization, body, reader)
+        return ask_once(self._client, self._service, body, reader, self._frames())
 
-    async def _ask_with(self, helper: KeyCommand, body: bytes) -> AsyncGenerator[ModelEvent]:
-        """A key that is refused may be an old one, so the helper is asked for another, once."""
+    async def _ask_with(
+        self, authorization: RequestAuthorization, body: bytes, reader: MessageReader
+    ) -> AsyncGenerator[ModelEvent]:
+        """A key that is refused may be an old one, so another is asked for, once. A refusal leaves `reader` unused."""
         for last in (False, True):
-            service = replace(self._service, headers=with_own_headers(await helper.headers(), self._service.headers))
+            given = await authorization.headers(self._service.url, body)
+            service = replace(self._service, headers=with_own_headers(given, self._service.headers))
             try:
-                async with aclosing(ask_once(self._client, service, body, self._reader())) as events:
+                async with aclosing(ask_once(self._client, service, body, reader, self._frames())) as events:
                     async for event in events:
                         yield event
                 return
             except Trouble as trouble:
-                if last or trouble.status != 401:
+                if last or not authorization.forget(trouble.status):
                     raise
-                helper.forget()

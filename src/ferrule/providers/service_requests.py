@@ -1,4 +1,4 @@
-"""One attempt: the request as HTTP, the answer as events. Common to both kinds of services."""
+"""One attempt: the request as HTTP, the answer as events. Common to all kinds of services."""
 
 from __future__ import annotations
 
@@ -98,9 +98,28 @@ class MessageReader(Protocol):
         ...
 
 
+class BadFrame(ValueError):
+    """What came is not in the framing that the service uses."""
+
+
+class FrameReader(Protocol):
+    """Finds the events in the bytes of an answer, which may be cut anywhere. Raises `BadFrame`."""
+
+    def feed(self, chunk: bytes, /) -> Iterable[ServerSentEvent]: ...
+
+    def end(self) -> list[ServerSentEvent]:
+        """An event that lacks only its end."""
+        ...
+
+
 async def ask_once(
-    client: HttpClient, service: ServiceAddress, body: bytes, reader: MessageReader
+    client: HttpClient,
+    service: ServiceAddress,
+    body: bytes,
+    reader: MessageReader,
+    frames: FrameReader | None = None,
 ) -> AsyncGenerator[ModelEvent]:
+    """`frames` is for an answer that is not a stream of server-sent events."""
     request = HttpRequest(
         url=service.url,
         method="POST",
@@ -118,7 +137,7 @@ async def ask_once(
                     service, response.status, response.headers, await _error_text(response), now=time.time()
                 )
             is_framed = response.is_framed
-            pieces = Pieces(service, reader)
+            pieces = Pieces(service, reader, frames)
             async for chunk in response.chunks():
                 for event in pieces.feed(chunk):
                     for whole in characters.feed(event):
@@ -140,10 +159,10 @@ async def ask_once(
 class Pieces:
     """Distinguishes a stream of events from one JSON object by the first character, whatever the headers say."""
 
-    def __init__(self, service: ServiceAddress, reader: MessageReader) -> None:
+    def __init__(self, service: ServiceAddress, reader: MessageReader, frames: FrameReader | None = None) -> None:
         self._service = service
         self._reader = reader
-        self._stream = SseReader()
+        self._stream: FrameReader = frames or SseReader()
         self._object: bytearray | None = None
         self._began = False
 
@@ -154,10 +173,13 @@ class Pieces:
         if self._object is not None:
             self._object += chunk
             return
-        for event in self._stream.feed(chunk):
-            if self._reader.is_over:
-                return  # whatever follows does not belong to this message
-            yield from self._reader.event(event)
+        try:
+            for event in self._stream.feed(chunk):
+                if self._reader.is_over:
+                    return  # whatever follows does not belong to this message
+                yield from self._reader.event(event)
+        except BadFrame as error:
+            raise unreadable(self._service, str(error)) from None
 
     def end(self) -> Iterator[ModelEvent]:
         if self._object is not None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias, cast
 
 from ..core.json_repair import NotRepairable, read_value, repair_object
 from ..core.text_arguments import read_by_schema
+from .call_objects import ARGUMENT_KEYS, BESIDE, NAME_KEYS, WRAPPERS, OfferedTools
 from .pythonic_calls import read_python_calls
 from .written_text import TextCall
 
@@ -21,21 +23,21 @@ Read: TypeAlias = tuple[list[TextCall], int]
 
 _TAG = r"(?:[A-Za-z]+:)?(?:[a-z]+_)?(?:tool|function)_?(?:calls?|use|code)"
 OPENERS: Final = re.compile(
-    rf"(?P<react>^[ \t]*(?:\*\*)?Action(?:\*\*)?:(?:\*\*)?)"
+    r"(?P<react>^[ \t]*\**(?:Action|Tool(?: name| call)?|Function(?: call)?)\**:\**)|<tools>"
     rf"|<\|?{_TAG}\|?>|<{_TAG}\s+name=[\"'](?P<attribute>[\w.-]+)[\"']\s*>"
     r"|<[|\uff5c]tool[_▁]calls?[_▁](?:section[_▁])?(?:begin|start)[|\uff5c]>(?:\s*function<[|\uff5c]tool[_▁]sep[|\uff5c]>)?"
     r"|<\uff5cDSML\uff5cfunction_calls>|<\|python_tag\|>|\[TOOL_CALLS?\]|<\|START_ACTION\|>|<\|action_start\|>|<\|plugin\|>"
-    r"|<start_function_call>|<\|tools_prefix\|>|\bfunctools(?=\[)"
+    r"|<\|assistant\|>\n?(?=\w)|<start_function_call>|<\|tools_prefix\|>|\bfunctools(?=\[)"
     r"|(?:<\|start\|>)?(?:assistant)?(?:<\|channel\|>)?(?:commentary|analysis|final)?[ ]*\bto=functions\."
     r"|(?:<\|start\|>assistant|<\|channel\|>(?:commentary|analysis))[ ]+to="
     r"|(?:<\|from\|>assistant\s*)?<\|recipient\|>[ ]*|^>>>(?=[\w.]+\n)"
-    r"|(?=<(?:\uff5cDSML\uff5c)?(?:antml:)?(?:function(?:=|\s+name=)|invoke\s+name=))",
+    r"|(?=<(?:\uff5cDSML\uff5c)?(?:[a-z]+:)?(?:function(?:=|\s+name=)|invoke\s+name=))",
     re.MULTILINE | re.IGNORECASE,
 )
 _CLOSER = (
-    rf"</(?:\uff5cDSML\uff5c)?(?:{_TAG}|function|invoke|parameter|antml:\w+)>|<\|/{_TAG}\|>|<{_TAG}\|>"
+    rf"</(?:\uff5cDSML\uff5c)?(?:{_TAG}|function|invoke|parameter|[a-z]+:(?:function|invoke|parameter)|tools)>|<\|/{_TAG}\|>|<{_TAG}\|>"
     r"|<[|\uff5c]tool[_▁]calls?[_▁](?:section[_▁])?end[|\uff5c]>|<[|\uff5c]end[_▁]of[_▁]sentence[|\uff5c]>|</s>"
-    r"|<\|(?:eom_id|eot_id|call|end|stop|im_end|END_ACTION|action_end|tools_suffix|end_of_text|endoftext|return)\|>"
+    r"|<\|(?:eom_id|eot_id|call|end|stop|im_end|END_ACTION|action_end|observation|user|tools_suffix|end_of_text|endoftext|return)\|>"
     r"|<end_function_call>|\[/TOOL_CALLS?\]"
 )
 CLOSERS: Final = re.compile(rf"\s*(?:{_CLOSER})", re.IGNORECASE)
@@ -48,7 +50,7 @@ _SEPARATORS: Final = tuple(
     for pattern in (
         r"\[CALL_ID\]\s*[\w-]+",
         r"\[ARGS\]",
-        r"<[|\uff5c]tool[_▁](?:sep|call[_▁]argument[_▁]begin)[|\uff5c]>",
+        r"<[|\uff5c]?tool[_▁](?:sep|call[_▁]argument[_▁]begin)[|\uff5c]?>",
         r"<\|channel\|>\s*\w*",
         r"<\|constrain\|>\s*\w*",
         r"<\|(?:message|content)\|>",
@@ -58,42 +60,37 @@ _SEPARATORS: Final = tuple(
         r"[:*]",
     )
 )
+MOST_CLOSERS: Final = 8
 _OPEN_FENCE: Final = re.compile(r"`{3,}(?:json|python|tool_call|tool_code)?[ \t]*\n?")
 _CLOSE_FENCE: Final = re.compile(r"\s*`{3,}")
 _BLANK: Final = re.compile(r"\s*")
 _NEXT_OBJECT: Final = re.compile(r"\s*[;,]?\s*(?=\{)")
 _NAME: Final = re.compile(r"[A-Za-z_][\w.-]*(?::\d+)?")
+_QUOTED_NAME: Final = re.compile(r"[`*\"']{1,3}([A-Za-z_][\w.-]*)[`*\"']{1,3}")
+_COLON: Final = re.compile(r":\s*(?=[{\[])")
 _ELEMENT: Final = re.compile(
-    r"<(?:\uff5cDSML\uff5c)?(?:antml:)?(function|invoke)(?:=|\s+name=)[\"']?([\w.-]+)[\"']?\s*>", re.IGNORECASE
-)
-_ELEMENT_END: Final = re.compile(r"\s*</(?:\uff5cDSML\uff5c)?(?:antml:)?(?:function|invoke)>", re.IGNORECASE)
-_PARAMETER: Final = re.compile(
-    r"\s*<(?:\uff5cDSML\uff5c)?(?:antml:)?parameter(?:=|\s+name=)[\"']?([\w.-]+)[\"']?(?:\s+string=\"(\w+)\")?\s*>",
+    r"<(?:\uff5cDSML\uff5c)?(?:[a-z]+:)?(function|invoke)(?:=|\s+name=)[\"']?([\w.-]+)[\"']?(?:\s*>|(?=\s*\{))",
     re.IGNORECASE,
 )
-_AFTER_VALUE = r"(?=\s*(?:<(?:\uff5cDSML\uff5c)?(?:antml:)?parameter[=\s]|</|\Z))"
+_ELEMENT_END: Final = re.compile(r"\s*</(?:\uff5cDSML\uff5c)?(?:[a-z]+:)?(?:function|invoke)>", re.IGNORECASE)
+_PARAMETER: Final = re.compile(
+    r"\s*<(?:\uff5cDSML\uff5c)?(?:[a-z]+:)?parameter(?:=|\s+name=)[\"']?([\w.-]+)[\"']?(?:\s+string=\"(\w+)\")?\s*>",
+    re.IGNORECASE,
+)
+_AFTER_VALUE = r"(?=\s*(?:<(?:\uff5cDSML\uff5c)?(?:[a-z]+:)?parameter[=\s]|</|\Z))"
 _VALUE_ENDS: Final = (
-    re.compile(rf"</(?:\uff5cDSML\uff5c)?(?:antml:)?parameter>{_AFTER_VALUE}", re.IGNORECASE),
+    re.compile(rf"</(?:\uff5cDSML\uff5c)?(?:[a-z]+:)?parameter>{_AFTER_VALUE}", re.IGNORECASE),
     re.compile(r"(?=<parameter[=\s]|</function>|</invoke>)", re.IGNORECASE),
 )
-_KEY: Final = re.compile(r"\s*<arg_key>\s*([\w.-]+)\s*</arg_key>\s*<arg_value>")
-_KEY_END: Final = re.compile(r"</arg_value>(?=\s*(?:<arg_key>|</?tool_call>|\Z))")
+_KEY: Final = re.compile(r"\s*<(?:[a-z]+_)?arg_key>\s*([\w.-]+)\s*</(?:[a-z]+_)?arg_key>\s*<(?:[a-z]+_)?arg_value>")
+_KEY_END: Final = re.compile(r"</(?:[a-z]+_)?arg_value>(?=\s*(?:<(?:[a-z]+_)?arg_key>|</?(?:[a-z]+_)?tool_call>|\Z))")
 _NAMED: Final = re.compile(r"<(name|tool_name|function_name|function|tool)>\s*([\w.-]+)\s*</\1>\s*")
 _GIVEN: Final = re.compile(r"<(arguments|parameters|args|params|input|tool_input)>")
 _GEMMA: Final = re.compile(r"call:([\w.-]+)\s*\{")
 _GEMMA_TEXT: Final = re.compile(r"<escape>(.*?)<escape>|<\|\"\|>(.*?)<\|\"\|>", re.DOTALL)
 
-_NAME_KEYS: Final = ("name", "tool_name", "tool", "function", "function_name", "action", "recipient_name")
-_ARGUMENT_KEYS: Final = (
-    "arguments", "parameters", "args", "params", "input", "tool_input", "action_input", "tool_args", "kwargs",
-)  # fmt: skip
-_BESIDE: Final = frozenset(
-    {"id", "type", "index", "call_id", "tool_call_id", "thought", "thoughts", "reasoning", "reason", "explanation"}
-)
-_WRAPPERS: Final = ("tool_calls", "tool_call", "function_call", "function_calls")
-_PREFIXES: Final = ("functions.", "default_api.", "tools.", "tool.", "function.")
 _LIKE_A_CALL: Final = re.compile(
-    rf"[\[\s]*\{{\s*[\"'“]?(?:{'|'.join((*_NAME_KEYS, *_ARGUMENT_KEYS, *_WRAPPERS, *_BESIDE))})\b"
+    rf"[\[\s]{{0,20}}\{{\s*[\"'“]?(?:{'|'.join((*NAME_KEYS, *ARGUMENT_KEYS, *WRAPPERS, *BESIDE))})\b"
 )
 
 
@@ -103,7 +100,9 @@ class FormReader:
     def __init__(self, text: str, tools: Mapping[str, Mapping[str, Any]], *, may_close: bool = True) -> None:
         self._text = text
         self.tools = tools
+        self._offered = OfferedTools(tools)
         self._may_close = may_close
+        self._closers: list[int] | None = None
         names = "|".join(map(re.escape, tools)) or "(?!)"
         self._named_element = re.compile(rf"<({names})>\s*(?=<|\{{|</)")
         self.openers = re.compile(f"{OPENERS.pattern}|(?=<(?:{names})>)", OPENERS.flags)
@@ -115,18 +114,29 @@ class FormReader:
         """What follows a mark. Marks inside each other begin one call, or several."""
         at = mark.end()
         if name := mark["attribute"]:
-            known = self._known(name)
+            known = self._offered.known(name)
             read = self._arguments_of(known, at) if known else None
         else:
-            while (inner := OPENERS.match(self._text, self._skip(at))) and inner.end() > inner.start():
-                at = inner.end()
-            read = self._content(at)
+            read = self._content(self.after_openers(at))
         if read is None:
             return None
         calls, end = read
-        while (more := _NEXT_OBJECT.match(self._text, end)) and (another := self._json(more.end(), is_marked=True)):
+        while (another := self._another(end)) is not None:
             calls, end = [*calls, *another[0]], another[1]
         return calls, self.after_closers(end)
+
+    def after_openers(self, at: int) -> int:
+        while (inner := OPENERS.match(self._text, self._skip(at))) and inner.end() > inner.start():
+            at = inner.end()
+        return at
+
+    def _another(self, at: int) -> Read | None:
+        """One more call after the same mark: objects and calls in Python may follow each other."""
+        if more := _NEXT_OBJECT.match(self._text, at):
+            return self._json(more.end(), is_marked=True)
+        found = _NAME.match(self._text, self._skip(at))
+        is_call = found and self._offered.known(found[0]) and self._text[found.end() : found.end() + 1] == "("
+        return self._python(found.start()) if found and is_call else None
 
     def after_closers(self, at: int) -> int:
         while closer := CLOSERS.match(self._text, at):
@@ -164,8 +174,8 @@ class FormReader:
             read = self._json(at, is_marked=False) if _LIKE_A_CALL.match(self._text, at) else None
             return read or (self._python(at) if self._text[at] == "[" else None)
         found = _NAME.match(self._text, at)
-        if found and self._known(found[0]) and re.compile(r"\n?[ \t]*\{").match(self._text, found.end()):
-            return self._after_name(found)
+        if found and self._offered.known(found[0]) and re.compile(r"\n?[ \t]*\{").match(self._text, found.end()):
+            return self._after_name(found, found[0])
         return self._python(at)
 
     def _end_before(self, at: int) -> int:
@@ -175,6 +185,8 @@ class FormReader:
         at = self._skip(at)
         fence = _OPEN_FENCE.match(self._text, at)
         at = self._skip(fence.end()) if fence else at
+        if colon := _COLON.match(self._text, at):
+            at = colon.end()
         read = self._content_of(at)
         if read and fence and (closed := _CLOSE_FENCE.match(self._text, read[1])):
             return read[0], closed.end()
@@ -183,7 +195,7 @@ class FormReader:
     def _content_of(self, at: int) -> Read | None:
         text = self._text
         if element := _ELEMENT.match(text, at):
-            known = self._known(element[2])
+            known = self._offered.known(element[2])
             return self._arguments_of(known, element.end()) if known else None
         if named := _NAMED.match(text, at):
             return self._named(named)
@@ -193,13 +205,15 @@ class FormReader:
             return self._gemma(gemma)
         if text[at : at + 1] in ("{", "["):
             return self._json(at, is_marked=True) or (self._python(at) if text[at] == "[" else None)
+        if quoted := _QUOTED_NAME.match(text, at):
+            return self._after_name(quoted, quoted[1])
         if found := _NAME.match(text, at):
-            return self._after_name(found)
+            return self._after_name(found, found[0])
         return None
 
-    def _after_name(self, found: re.Match[str]) -> Read | None:
+    def _after_name(self, found: re.Match[str], name_text: str) -> Read | None:
         """A name, then marks between it and its arguments, then these."""
-        name = self._known(found[0])
+        name = self._offered.known(name_text)
         if name is None or self._text[found.end() : found.end() + 1] == "(":
             return self._python(found.start())
         at = self._after_separators(found.end())
@@ -242,7 +256,7 @@ class FormReader:
 
     def _json(self, at: int, *, is_marked: bool) -> Read | None:
         value, end = self._value(at)
-        calls = self._calls_of(value, is_marked=is_marked)
+        calls = self._offered.calls_of(value, is_marked=is_marked)
         extra = re.compile(r"[\]}]+(?=\s*(?:<|\Z))").match(self._text, end)
         return (calls, extra.end() if extra else end) if calls else None
 
@@ -255,64 +269,16 @@ class FormReader:
         if not self._may_close:
             return None, at
         # A bracket may be missing before the mark that ends the call.
-        for closer in CLOSERS.finditer(self._text, at):
+        if self._closers is None:
+            self._closers = [closer.start() for closer in CLOSERS.finditer(self._text)]
+        first = bisect_left(self._closers, at)
+        for end in self._closers[first : first + MOST_CLOSERS]:
             try:
-                value, end = read_value(self._text[: closer.start()], at)
+                value, value_end = read_value(self._text[at:end])
             except (NotRepairable, RecursionError):
                 continue
-            return (value, end) if end == closer.start() else (None, at)
+            return (value, end) if at + value_end == end else (None, at)
         return None, at
-
-    def _calls_of(self, value: Any, *, is_marked: bool) -> list[TextCall] | None:
-        if isinstance(value, list):
-            each = [self._calls_of(item, is_marked=is_marked) for item in cast(list[Any], value)]
-            return [call for calls in each for call in calls or ()] if each and all(each) else None
-        if not isinstance(value, dict):
-            return None
-        fields = cast(dict[str, Any], value)
-        for wrapper in (*_WRAPPERS, "function"):
-            if isinstance(fields.get(wrapper), dict | list) and not fields.keys() - {wrapper} - _BESIDE - {"content"}:
-                return self._calls_of(fields[wrapper], is_marked=is_marked)
-        call = self._call_of(fields, is_marked=is_marked)
-        return [call] if call else None
-
-    def _call_of(self, fields: dict[str, Any], *, is_marked: bool) -> TextCall | None:
-        named = [(key, known) for key in _NAME_KEYS if (known := self._known(fields.get(key)))]
-        if not named:
-            (only,) = fields.items() if is_marked and len(fields) == 1 else (("", None),)
-            name = self._known(only[0])
-            return TextCall(name, cast(dict[str, Any], only[1])) if name and isinstance(only[1], dict) else None
-        key, name = named[0]
-        given = [one for one in _ARGUMENT_KEYS if one in fields and one != key]
-        rest = fields.keys() - {key, *given} - _BESIDE
-        properties = self._properties(name)
-        if not given or (is_marked and rest and rest <= properties and given[0] in properties):
-            flat = {one: value for one, value in fields.items() if one != key and one not in _BESIDE - properties}
-            return TextCall(name, flat) if is_marked and flat.keys() <= properties else None
-        arguments = _arguments(fields[given[0]])
-        if len(given) > 1 or arguments is None or "description" in rest or (rest and not is_marked):
-            return None
-        if arguments.get("type") == "object" and "properties" in arguments and "properties" not in properties:
-            return None  # a tool is described, not called
-        return TextCall(name, arguments)
-
-    def _properties(self, name: str) -> frozenset[str]:
-        properties = self.tools[name].get("properties")
-        return frozenset(cast(Mapping[str, Any], properties)) if isinstance(properties, Mapping) else frozenset()
-
-    def _known(self, name: Any) -> str | None:
-        """The offered tool that is meant.
-
-        >>> FormReader("", {"Read": {}})._known("functions.Read:0")
-        'Read'
-        """
-        if not isinstance(name, str):
-            return None
-        short = re.sub(r":\d+$", "", name.strip())
-        for prefix in ("", *_PREFIXES):
-            if short.startswith(prefix) and short[len(prefix) :] in self.tools:
-                return short[len(prefix) :]
-        return None
 
     def _parameters(self, name: str, at: int) -> Read | None:
         """`<parameter=NAME>VALUE</parameter>`, up to the end of the element."""
@@ -345,7 +311,7 @@ class FormReader:
 
     def _named(self, named: re.Match[str]) -> Read | None:
         """`<name>NAME</name><arguments>…</arguments>`"""
-        name, given = self._known(named[2]), _GIVEN.match(self._text, named.end())
+        name, given = self._offered.known(named[2]), _GIVEN.match(self._text, named.end())
         if name is None:
             return None
         if given is None:
@@ -366,7 +332,7 @@ class FormReader:
             is_closed = read and self._text.startswith(closer, self._skip(read[1]))
             return (read[0], self._skip(read[1]) + len(closer)) if read and is_closed else None
         values: dict[str, Any] = {}
-        properties = self._properties(name)
+        properties = self._offered.properties(name)
         while found := re.compile(r"\s*<([\w.-]+)>").match(self._text, at):
             ends = rf"</{re.escape(found[1])}>(?=\s*(?:<[\w.-]+>|{re.escape(closer)}))"
             end = re.compile(ends).search(self._text, found.end())
@@ -378,7 +344,7 @@ class FormReader:
         return ([self._typed(name, values)], at + len(closer)) if self._text.startswith(closer, at) else None
 
     def _gemma(self, found: re.Match[str]) -> Read | None:
-        name = self._known(found[1])
+        name = self._offered.known(found[1])
         end = re.compile(r"\}(?=\s*(?:<end_function_call>|<tool_call\|>|<start_function_call>|\Z))").search(
             self._text, found.end()
         )
@@ -394,7 +360,7 @@ class FormReader:
         read = read_python_calls(self._text, at)
         if read is None:
             return None
-        calls = [(self._known(name), arguments) for name, arguments in read[0]]
+        calls = [(self._offered.known(name), arguments) for name, arguments in read[0]]
         known = [TextCall(name, arguments) for name, arguments in calls if name is not None]
         return (known, read[1]) if known and len(known) == len(calls) else None
 
@@ -404,14 +370,6 @@ class FormReader:
     def _skip(self, at: int) -> int:
         found = _BLANK.match(self._text, at)
         return found.end() if found else at
-
-
-def _arguments(value: Any) -> dict[str, Any] | None:
-    if isinstance(value, str):
-        return repair_object(value) if value.strip() else {}
-    if value is None:
-        return {}
-    return cast(dict[str, Any], value) if isinstance(value, dict) else None
 
 
 def _inner(text: str) -> str:

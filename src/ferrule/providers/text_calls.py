@@ -18,7 +18,7 @@ from .written_text import TextCall
 
 Piece: TypeAlias = str | TextCall
 
-MOST_PLACES: Final = 1_000
+MOST_PLACES: Final = 200
 """Where a call may begin, in one message. More of them are a text about something else."""
 _FENCE: Final = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([^\n`]*)(?:\n|\Z)", re.MULTILINE)
 _SHOWN: Final = frozenset({"", "json", "jsonc", "json5"})
@@ -97,7 +97,7 @@ class _Scanner:
             return None, mark.end()
         read = self._forms.marked(mark)
         if read is None:
-            return None, mark.end()
+            return None, self._forms.after_openers(mark.end())
         calls, end = read
         if self._is_in_a_sentence(mark.start(), end) or (mark["react"] and self._is_example(mark.start())):
             return None, end

@@ -23,8 +23,18 @@ _LONE: Final = "</think>"
 _LONGEST_TAG: Final = 80
 _TAG: Final = re.compile(r"<[^<>\s]*")
 _ATTRIBUTES: Final = re.compile(r"<[\w:\uff5c-]+\s[^<>\n]*\Z")
-_SORTED: Final = ("<|start|>", "<|channel|>", "<|from|>")
-_LINE_STARTS: Final = ("action:", "**action", "functools[")
+_SORTED: Final = ("<|start|>", "<|channel|>", "<|from|>", "<|assistant|>")
+_IN_TAGS: Final = ("tool", "func", "invoke", "python_tag", "action", "plugin", "recipient", "assistant")
+_LINE_STARTS: Final = (
+    "action:",
+    "tool:",
+    "tool name:",
+    "tool call:",
+    "function:",
+    "function call:",
+    "**",
+    "functools[",
+)
 _NAMES: Final = (
     "name", "tool_name", "tool", "function", "action", "recipient_name", "arguments", "parameters", "args", "params",
     "input", "id", "type", "index", "call_id", "thought", "reason", "explanation", "kwargs",
@@ -184,6 +194,9 @@ class _Watch:
 
     def feed(self, text: str) -> str:
         """What can be shown now."""
+        if not self._pending and not self._is_line_start and _OPENING.search(text) is None:
+            self._released.append(text)
+            return text
         self._pending += text
         if self._holds:
             return ""
@@ -250,6 +263,9 @@ class _Watch:
             return "wait"
         if tail.startswith(_SORTED):
             return "call"
+        inner = tag[0].lower()
+        if not (any(word in inner for word in _IN_TAGS) or any(name.lower() in inner for name in self._names)):
+            return "text"
         if self._openers is None:
             from .text_call_forms import FormReader
 
@@ -306,4 +322,5 @@ def _literal(tail: str, wanted: str) -> _Verdict:
     return "wait" if wanted.startswith(tail) else "text"
 
 
+_OPENING: Final = re.compile(r"[<\[\n]|\bt(?:o=|o?\Z)")
 _CANDIDATE: Final = re.compile(r"([<\[])|\b(?=t(?:o=|o?\Z))|^[ \t]*(?=[A-Za-z{`~>*_])", re.MULTILINE)

@@ -11,7 +11,7 @@ from ..core.content import plain_text
 from ..core.model import ModelError, Request
 from ..core.threads import in_a_thread
 from ..core.values import named_value
-from ..engine.window import CHARACTERS, TOOL, estimate
+from ..engine.window import estimate, estimate_text, estimate_tools
 from ..host.files.checkpoints import NoSuchPoint, Rewound
 from ..mcp.naming import PREFIX
 from ..mcp.results import answer_of
@@ -120,8 +120,8 @@ def context_usage(conversation: Conversation) -> ContextUsage:
     session, model = conversation.session, conversation.opened.model
     offered = session.registry.pool.specs_for_request(session.state.found_tools)
     parts = {
-        "System prompt": len(session.system) // CHARACTERS,
-        "Tools": sum(len(spec.description) // CHARACTERS + TOOL for spec in offered),
+        "System prompt": estimate_text(session.system),
+        "Tools": estimate_tools(offered),
         "Messages": estimate(session.history),
     }
     total = session.compaction.meter.measure(Request(session.history, offered, system=session.system))

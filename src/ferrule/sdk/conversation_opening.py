@@ -10,8 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from ..agents.agent_catalog import Agents
-from ..agents.narrowing import OnlyLooks
 from ..app.headless_run import SchemaError, StructuredOutput, read_schema
 from ..app.kept_sessions import TranscriptError
 from ..app.session_opening import ModelBriefing, Which, open_conversation
@@ -29,7 +27,7 @@ from ..engine.spending import TurnLimits
 from ..mcp.server_context import ServerTrouble
 from ..permissions.live_rules import Policy
 from ..permissions.modes import Mode
-from ..permissions.rules import Rule, RuleError, parse_rules
+from ..permissions.rules import Rule, RuleError
 from ..providers.asked_model import AskedModel
 from ..settings.levels import Level, SettingsPath
 from ..settings.reload import EVERY_LEVEL
@@ -45,7 +43,6 @@ from .options import Options
 
 if TYPE_CHECKING:
     from ..agents.agent_kinds import AgentKind
-    from ..hooks.hook import Hook
     from ..host.files.checkpoints import Checkpoints
     from ..mcp.config import ServerConfig
     from ..mcp.server_connection import ServerConnection
@@ -166,11 +163,14 @@ def open_for_program(
 def _open(options: Options, mirror: Mirror | None, words: OpeningWords) -> OpenedConversation:
     _check(options)
     settings, given_rules, levels = _settings(options, words)
-    kind = None if options.agent is None else _find_kind(options.agent, settings)
+    kind: AgentKind | None = None
     denied: tuple[Rule, ...] = ()
-    if kind is not None:
-        denied = tuple(parse_rules(kind.without, Behavior.DENY, f"the agent {kind.name}"))
-        options, settings = _as_agent(kind, options, replace(settings, rules=(*settings.rules, *denied)), words)
+    if options.agent is not None:
+        from .leading_agent import denied_to, find_kind, led_by
+
+        kind = find_kind(options.agent, settings)
+        denied = denied_to(kind)
+        options, settings = led_by(kind, options, replace(settings, rules=(*settings.rules, *denied)), words.warn)
     models = _models(options, settings)
     model = models.leading()
     if options.max_budget_usd is not None and model.facts.input_price is None:
@@ -183,6 +183,8 @@ def _open(options: Options, mirror: Mirror | None, words: OpeningWords) -> Opene
     parts = _parts(options, settings, models, structured)
     parts["checkpoints"], parts["mirror"] = checkpoints, mirror
     if kind is not None and kind.mode == "plan":
+        from ..agents.narrowing import OnlyLooks
+
         parts["judges"] = (OnlyLooks(kind.name),)
     opened = open_conversation(
         settings,
@@ -225,53 +227,6 @@ def _new_checkpoints() -> Checkpoints:
     from ..host.files.checkpoints import Checkpoints
 
     return Checkpoints()
-
-
-def _find_kind(name: str, settings: Settings) -> AgentKind:
-    """Raises `CannotOpen`."""
-    kinds = Agents(settings.pages, settings.agents)
-    kind = kinds.get(name)
-    if kind is None:
-        raise CannotOpen(f"No agent is named {name}. Available: {', '.join(kinds.all)}.")
-    return kind
-
-
-def _as_agent(kind: AgentKind, options: Options, settings: Settings, words: OpeningWords) -> tuple[Options, Settings]:
-    """The conversation itself as an agent of this kind: its prompt, model, effort, tools and hooks.
-
-    Raises `CannotOpen`.
-    """
-    unused = [key for key, given in (("mcpServers", kind.own_servers), ("memory", kind.memory)) if given]
-    unused += [key for key, given in (("skills", kind.skills), ("isolation", kind.isolated)) if given]
-    if unused:
-        keys = ", ".join(f"`{key}`" for key in unused)
-        words.warn(f"the agent {kind.name}: {keys}: without an effect on the agent of a conversation.")
-    options = replace(
-        options,
-        system_prompt=kind.prompt if options.system_prompt is None else options.system_prompt,
-        model=options.model or (kind.model if kind.model not in ("", "inherit") else None),
-        effort=options.effort or kind.effort,
-        max_turns=options.max_turns or kind.max_turns,
-        hooks=(*options.hooks, *_hooks_of(kind, settings.cwd)),
-    )
-    if kind.tools is not None and settings.only_tools is None:
-        settings = replace(settings, only_tools=frozenset(kind.tools))
-    return options, settings
-
-
-def _hooks_of(kind: AgentKind, cwd: str) -> tuple[Hook, ...]:
-    """All of them, since one may be what its author relies on. Raises `CannotOpen`."""
-    if not kind.hooks:
-        return ()
-    from ..hooks.head_hooks import Brought, hooks_from_head
-
-    without = f"the conversation with {kind.name} is not opened"
-    try:
-        return hooks_from_head(
-            Brought(path=kind.path, given=kind.hooks, is_trusted=kind.counts, without=without), cwd
-        ).all
-    except ValueError as error:
-        raise CannotOpen(str(error)) from None
 
 
 def _parts(

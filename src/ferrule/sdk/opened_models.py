@@ -8,8 +8,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
 from ..core.model import FailureKind, ModelError, ModelEvent, ModelFacts, ModelProvider, Request, Retrying
-from ..providers.model_catalog import OpenedModel, is_short, service_of, speaks_anthropic
+from ..providers.claude_choice import is_short
+from ..providers.model_catalog import OpenedModel, service_of, speaks_anthropic
 from ..providers.model_choice import ModelChoice, choose_model
+from ..providers.service_access import cloud_of
 
 log = logging.getLogger(__name__)
 
@@ -103,11 +105,12 @@ class OpenedModels:
 
     @property
     def is_anthropic(self) -> bool:
-        """Whether the model that the conversation began with is one of the Anthropic API."""
+        """Whether a bare name of a Claude goes where the model that the conversation began with is."""
         if self._given is not None:
             return False
         name = self._choice.choose_name(self._name, self._environ)
-        return service_of(name or "", self._choice.reaching(name, self._environ)) == "anthropic"
+        service = service_of(name or "", self._choice.reaching(name, self._environ))
+        return service in ("anthropic", cloud_of(self._environ))
 
     def small(self) -> ModelProvider | None:
         """For small questions; `None` if none was chosen. Raises `ModelError`."""

@@ -16,6 +16,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
 from ...core.context import ToolContext
+from ...core.ports import Note
 from ...core.tool import ToolError
 from ...core.values import plain_value
 from ...text.lines import on_one_line
@@ -38,6 +39,9 @@ NAMES_TRIED = 20_000
 Objection: TypeAlias = Callable[[str, str | None, str], str | None]
 """Path, text before (`None` for a new file) and after; the words of the objection, if any."""
 
+MOST_NAMED = 100
+"""Files that are named after a compaction."""
+
 
 @plain_value
 class Workfiles:
@@ -48,6 +52,16 @@ class Workfiles:
     """Who may object to what a file is about to become."""
     checkpoints: Checkpoints | None = None
     """Keeps the previous content, where somebody may want it back."""
+    _written: dict[str, dict[str, None]] = field(default_factory=dict[str, dict[str, None]])
+    """The paths of the files that each agent has changed, in order."""
+
+    def lasting(self, agent: str, /) -> tuple[Note, ...]:
+        """The files that an agent has changed, with those of its own agents; satisfies `core.ports.Lasting`."""
+        of_agents = (paths for name, paths in self._written.items() if f"{name}/".startswith(f"{agent}/"))
+        paths = list(dict.fromkeys(path for paths in of_agents for path in paths))
+        left = len(paths) - MOST_NAMED
+        more = (f"and {left:,} before these",) if left > 0 else ()
+        return (Note("files_you_changed", "\n".join((*paths[-MOST_NAMED:], *more))),) if paths else ()
 
     def ledger(self, ctx: ToolContext) -> Ledger:
         return self.ledgers.of(ctx.facts.agent)
@@ -92,9 +106,11 @@ class Workfiles:
         owner = self.journal.owner if self.journal else ""
         write = self.checkpoints.write_file if self.checkpoints else write_file
         try:
-            return write(path, data, expected=expected, judged=real_path, owner=owner)
+            written = write(path, data, expected=expected, judged=real_path, owner=owner)
         except NotWritten as error:
             raise ToolError(f"{path} was not written: {error.strerror}.") from None
+        self._written.setdefault(ctx.facts.agent, {})[path] = None
+        return written
 
 
 def in_workspace(path: str, ctx: ToolContext) -> str:

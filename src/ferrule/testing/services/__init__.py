@@ -29,7 +29,10 @@ __all__ = [
 SERVICES: dict[str, str] = {
     "anthropic": "messages_service:AnthropicService",
     "azure": "hosted_services:AzureService",
+    "bedrock": "cloud_services:BedrockService",
     "deepseek": "hosted_services:DeepSeekService",
+    "gemini": "gemini_service:GeminiService",
+    "gemini-2.5": "gemini_service:Gemini25Service",
     "gemini-openai": "hosted_services:GeminiOpenAiService",
     "llamacpp": "local_services:LlamaCppService",
     "lmstudio": "local_services:LmStudioService",
@@ -38,6 +41,7 @@ SERVICES: dict[str, str] = {
     "openai": "hosted_services:OpenAiService",
     "openai-responses": "responses_service:OpenAiResponsesService",
     "openrouter": "hosted_services:OpenRouterService",
+    "vertex": "cloud_services:VertexService",
     "vllm": "local_services:VllmService",
 }
 """Names, and where the class is. One whose module needs an extra package is loaded when it is opened."""
