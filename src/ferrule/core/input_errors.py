@@ -13,6 +13,8 @@ from pydantic.json_schema import SkipJsonSchema
 
 MOST_PROBLEMS: Final = 20
 LONGEST_NAME: Final = 100
+_HIDDEN: Final = cast(type, SkipJsonSchema)
+"""The mark of what a schema does not show; checkers do not see that it is a class."""
 
 
 def explain(tool: str, error: ValidationError, model: type[BaseModel]) -> str:
@@ -100,7 +102,7 @@ def _names(model: type[BaseModel]) -> list[str]:
 
 def _shown_fields(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
     for name, field in model.model_fields.items():
-        if SkipJsonSchema not in map(type, field.metadata):
+        if not any(type(one) is _HIDDEN for one in field.metadata):
             yield field.alias or name, field
 
 
