@@ -131,7 +131,7 @@ def test_a_last_line_without_a_newline_counts_and_a_file_can_be_stdin(tmp_path: 
             check=True,
         )
 
-    assert json.loads(done.stdout)["content"] == [{"type": "text", "text": str(source)}]
+    assert json.loads(done.stdout)["content"] == [{"type": "text", "text": source.name}]
 
 
 @requirement("PIPE-2", "CON-7")
