@@ -21,7 +21,7 @@ def test_one_call_prints_its_result(tmp_path: Path) -> None:
 
     done = ferrule(tmp_path, "call", "Read", '{"file_path": "a.txt"}')
 
-    assert (done.returncode, done.stdout.decode(), done.stderr) == (0, f"     1\tone\n     2\ttwo\n{REMINDER}\n", b"")
+    assert (done.returncode, done.stdout.decode(), done.stderr) == (0, f"1\tone\n2\ttwo\n{REMINDER}\n", b"")
 
 
 def test_one_call_can_be_printed_as_json(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_one_call_can_be_printed_as_json(tmp_path: Path) -> None:
         "tool": "Read",
         "is_error": False,
         "status": "ok",
-        "content": [{"type": "text", "text": "     1\tone"}, {"type": "text", "text": REMINDER}],
+        "content": [{"type": "text", "text": "1\tone"}, {"type": "text", "text": REMINDER}],
     }
 
 
@@ -45,7 +45,7 @@ def test_the_input_can_come_from_stdin(tmp_path: Path) -> None:
 
     done = ferrule(tmp_path, "call", "Read", "-", stdin='{"file_path": "a.txt"}')
 
-    assert (done.returncode, done.stdout) == (0, f"     1\tone\n{REMINDER}\n".encode())
+    assert (done.returncode, done.stdout) == (0, f"1\tone\n{REMINDER}\n".encode())
 
 
 @pytest.mark.parametrize(

@@ -95,8 +95,7 @@ TaskOutput       Show what a background command has printed since the last look
                  and whether it still runs, or the report of a background agent.
 TodoWrite        Write the list of tasks for the work at hand, so that you and
                  the person see what is done and what is left.
-ToolSearch       Find tools that are known to you by name only, and load their
-                 full description.
+ToolSearch       Load tools that you know by name only.
 WebFetch         Fetch a page from the web by its URL and read it as Markdown.
 Write            Write a whole file: create a new one, or replace an existing
                  one.

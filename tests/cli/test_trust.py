@@ -57,7 +57,7 @@ def test_what_a_folder_allows_counts_after_it_is_trusted_and_not_after_that_is_t
 
     assert [done.returncode for done in (before, trusted, during, revoked, after)] == [1, 0, 0, 0, 1]
     assert b"allow rule `Read`" in before.stderr
-    assert during.stdout.startswith(b"     1\tone\n")
+    assert during.stdout.startswith(b"1\tone\n")
     assert during.stderr == b""
 
 

@@ -256,7 +256,7 @@ async def test_the_saved_file_reads_back_without_a_prompt(tmp_path: Path, call_i
     (read,) = await session.run([ToolCall("2", "Read", {"file_path": str(_saved_to(told)), "limit": 2})])
 
     assert (told.status, read.status) == (Status.OK, Status.OK)
-    assert _text(read).startswith("     1\tone\n     2\ttwo")
+    assert _text(read).startswith("1\tone\n2\ttwo")
     assert (tmp_path / "state" / "sessions") in _saved_to(told).parents
 
 

@@ -340,7 +340,10 @@ async def test_where_nobody_can_be_asked_the_refusal_says_what_the_call_would_do
     assert by_default == Verdict(
         behavior=DENY,
         source="default",
-        reason=snapshot("it needs a person's approval (deletes /a; sends to h) and nobody is there to give it"),
+        reason=snapshot(
+            "it needs a person's approval (deletes /a, outside of the workspace; sends to h) "
+            "and nobody is there to give it"
+        ),
     )
     assert by_rule == Verdict(
         behavior=DENY,
@@ -348,7 +351,8 @@ async def test_where_nobody_can_be_asked_the_refusal_says_what_the_call_would_do
         rule="Acts",
         origin="x",
         reason=snapshot(
-            "rule `Acts` in x asks about it; it needs a person's approval (deletes /a; sends to h) "
+            "rule `Acts` in x asks about it; it needs a person's approval "
+            "(deletes /a, outside of the workspace; sends to h) "
             "and nobody is there to give it"
         ),
     )

@@ -62,7 +62,7 @@ async def test_calls_run_in_one_line(tmp_path: Path) -> None:
 
     outcomes = await run_calls(tmp_path, [CALL, CALL])
 
-    assert [outcome.content[0] for outcome in outcomes] == [Text("     1\tone")] * 2
+    assert [outcome.content[0] for outcome in outcomes] == [Text("1\tone")] * 2
 
 
 @requirement("CON-14")

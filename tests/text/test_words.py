@@ -188,7 +188,7 @@ Copy `old_string` from there; this is line 11, exactly:
         ("alpha = 1\nbeta = 2\ngamma = 3\n", "alpha = 1\nbeta = 3\ngamma = 3\n", "1 of the 3 lines of `old_string`"),
         (
             "a = 1\nb = 2\n",
-            "     1\ta = 1\n     2\tb = 2",
+            "1\ta = 1\n2\tb = 2",
             "its line numbers, which Read adds and the file does not have",
         ),
         (

@@ -49,15 +49,15 @@ class TestEditContract(ToolContract):
 
 
 @requirement("EDIT-6", "EDIT-1")
-def test_the_result_is_a_diff_with_true_line_numbers(place: Workplace) -> None:
+def test_the_result_is_the_range_and_people_see_a_diff_with_true_line_numbers(place: Workplace) -> None:
     path = place.put("a.txt", "".join(f"line {n}\n" for n in range(1, 101)))
 
     outcome = place.edit("a.txt", "line 50\n", "line fifty\n")
 
     assert path.read_text().count("line fifty\n") == 1
+    assert words(outcome, place.folder) == "Edited a.txt, line 50."
     assert isinstance(outcome.view, Diff)
-    assert words(outcome, place.folder) == snapshot("""\
-Edited a.txt.
+    assert outcome.view.patch == snapshot("""\
 --- a/a.txt
 +++ b/a.txt
 @@ -47,7 +47,7 @@
@@ -68,7 +68,7 @@ Edited a.txt.
 +line fifty
  line 51
  line 52
- line 53\
+ line 53
 """)
 
 
@@ -93,7 +93,7 @@ def test_all_occurrences_are_replaced_when_asked_for(place: Workplace) -> None:
     outcome = place.edit("a.txt", "x", "z", replace_all=True)
 
     assert path.read_text() == "z\ny\nz\n"
-    assert words(outcome, place.folder).startswith("Edited a.txt in 2 places.")
+    assert words(outcome, place.folder) == "Edited a.txt in 2 places, lines 1, 3."
 
 
 @requirement("EDIT-2", "EDIT-4")
@@ -159,7 +159,7 @@ def test_an_empty_old_string_makes_a_missing_file_with_its_folders(place: Workpl
     outcome = place.edit("new/b.txt", "", "hello\n")
 
     assert (place.folder / "new/b.txt").read_text() == "hello\n"
-    assert words(outcome, place.folder) == "Created new/b.txt with 1 line.\nhello"
+    assert words(outcome, place.folder) == "Created new/b.txt, 1 line."
 
 
 @requirement("EDIT-7")

@@ -58,7 +58,7 @@ async def _content(folder: Path, pattern: str, **more: Any) -> str:
 
 
 async def _answer(folder: Path, pattern: str, **more: Any) -> tuple[Status, str]:
-    outcome = await run_call(folder, Grep(), {"pattern": pattern, **more})
+    outcome = await run_call(folder, Grep(concise=False), {"pattern": pattern, **more})
     (block,) = outcome.content
     assert isinstance(block, Text)
     return outcome.status, block.text
@@ -73,10 +73,10 @@ async def test_files_with_matches_come_newest_first_unless_told_otherwise(tmp_pa
     new = _file(tmp_path, "sub/new.txt", "a needle here\nneedle\n")
     _file(tmp_path, "other.py", "hay\n")
 
-    outcome = await run_call(tmp_path, Grep(), {"pattern": "needle"})
+    outcome = await run_call(tmp_path, Grep(concise=False), {"pattern": "needle"})
 
     assert outcome.content == (Text(f"{new}\n{old}"),)
-    assert outcome.output == MatchingFiles((new, old), 0, 2)
+    assert outcome.output == MatchingFiles((new, old), 0, 2, searched=str(tmp_path))
     assert outcome.view == Listing((new, old), 2)
 
 
@@ -99,9 +99,9 @@ async def test_files_are_paged_newest_first_with_the_true_total(tmp_path: Path) 
 async def test_at_most_two_hundred_and_fifty_files_come_unless_told_otherwise(tmp_path: Path) -> None:
     names = tuple(_file(tmp_path, f"{number:03}", "x", age=number) for number in range(300))
 
-    outcome = await run_call(tmp_path, Grep(), {"pattern": "x"})
+    outcome = await run_call(tmp_path, Grep(concise=False), {"pattern": "x"})
 
-    assert outcome.output == MatchingFiles(names[:250], 0, 300)
+    assert outcome.output == MatchingFiles(names[:250], 0, 300, searched=str(tmp_path))
 
 
 @requirement("GREP-1")
@@ -109,10 +109,10 @@ async def test_counts_come_with_their_sum(tmp_path: Path) -> None:
     one = _file(tmp_path, "one", "x\nx x\ny\n")
     two = _file(tmp_path, "two", "x\n", age=1)
 
-    outcome = await run_call(tmp_path, Grep(), {"pattern": "x", "output_mode": "count"})
+    outcome = await run_call(tmp_path, Grep(concise=False), {"pattern": "x", "output_mode": "count"})
 
     assert outcome.content == (Text(f"{one}:2\n{two}:1\n[3 in all, in 2 files.]"),)
-    assert outcome.output == MatchCounts(((one, 2), (two, 1)), 0, 2, 3)
+    assert outcome.output == MatchCounts(((one, 2), (two, 1)), 0, 2, 3, searched=str(tmp_path))
     assert outcome.view == Table(("file", "matches"), ((one, "2"), (two, "1")))
 
 
@@ -173,14 +173,14 @@ async def test_a_match_may_span_lines_when_asked(tmp_path: Path) -> None:
 
     assert await _content(tmp_path, r"start \{.*?field", multiline=True) == f"{path}:1:start {{\n{path}:2:  field"
     assert await _content(tmp_path, r"\{.*?fi", multiline=True, **{"-o": True}) == f"{path}:1:{{\n{path}:2:  fi"
-    assert await _content(tmp_path, "start.*field") == "No match."
+    assert await _content(tmp_path, "start.*field") == f"No match in {tmp_path}."
 
 
 @requirement("GREP-1")
 async def test_a_stopped_search_says_how_many_lines_there_are_where_that_is_quickly_counted(tmp_path: Path) -> None:
     path = _file(tmp_path, "a.txt", "x\n" * 10_000)
 
-    outcome = await run_call(tmp_path, Grep(), {"pattern": "x", "output_mode": "content"})
+    outcome = await run_call(tmp_path, Grep(concise=False), {"pattern": "x", "output_mode": "content"})
 
     assert [(line.path, line.number, line.text) for line in outcome.output.lines] == [
         (path, number, "x") for number in range(1, 251)
@@ -196,7 +196,7 @@ async def test_a_stopped_search_says_how_many_lines_there_are_where_that_is_quic
 async def test_with_lines_around_each_match_no_total_is_claimed(tmp_path: Path) -> None:
     _file(tmp_path, "a.txt", "x\n" * 1_000)
 
-    outcome = await run_call(tmp_path, Grep(), {"pattern": "x", "output_mode": "content", "-A": 1})
+    outcome = await run_call(tmp_path, Grep(concise=False), {"pattern": "x", "output_mode": "content", "-A": 1})
 
     assert isinstance(outcome.content[0], Text)
     assert "there are at least 251." in outcome.content[0].text
@@ -215,7 +215,7 @@ async def test_a_search_that_ended_knows_its_total(tmp_path: Path) -> None:
 async def test_ten_thousand_lines_come_whole_when_the_limit_is_lifted(tmp_path: Path) -> None:
     _file(tmp_path, "a.txt", "x\n" * 10_000)
 
-    outcome = await run_call(tmp_path, Grep(), {"pattern": "x", "output_mode": "content", "head_limit": 0})
+    outcome = await run_call(tmp_path, Grep(concise=False), {"pattern": "x", "output_mode": "content", "head_limit": 0})
 
     assert (len(outcome.output.lines), outcome.output.seen, outcome.output.complete) == (10_000, 10_000, True)
     assert outcome.record is not None
@@ -257,7 +257,7 @@ async def test_glob_and_type_narrow_the_search(tmp_path: Path) -> None:
     assert await _grep(tmp_path, "x", glob="!*.min.js") == f"{py}\n{pyi}"
     assert await _grep(tmp_path, "x", glob="*.pyi", type="py") == pyi
     assert await _content(tmp_path, "x", glob="deep/*.pyi", path="src") == f"{pyi}:1:x"
-    assert await _grep(tmp_path, "x", glob="*.py", type="js") == "No match."
+    assert await _grep(tmp_path, "x", glob="*.py", type="js") == f"No match in {tmp_path}."
 
 
 @requirement("GREP-1")
@@ -268,7 +268,7 @@ async def test_an_ignored_file_is_searched_only_when_asked(tmp_path: Path) -> No
     ignored = _file(tmp_path, "a.x", "x", age=1)
 
     assert await _grep(tmp_path, "x") == ignore
-    assert await _grep(tmp_path, "x", glob="*.x") == "No match."
+    assert await _grep(tmp_path, "x", glob="*.x") == f"No match in {tmp_path}."
     assert await _grep(tmp_path, "x", include_ignored=True) == f"{ignore}\n{ignored}"
     assert await _grep(tmp_path, "x", glob="*.x", include_ignored=True) == ignored
     assert await _content(tmp_path, "x", path="a.x") == f"{ignored}:1:x"
@@ -314,7 +314,7 @@ async def test_any_file_name_and_any_line_come_through(tmp_path: Path) -> None:
     paths = {os.path.join(os.fsencode(tmp_path), name) for name in names}
 
     outcomes = [
-        await run_call(tmp_path, Grep(), {"pattern": "^x", "output_mode": mode})
+        await run_call(tmp_path, Grep(concise=False), {"pattern": "^x", "output_mode": mode})
         for mode in ("files_with_matches", "count", "content")
     ]
 
@@ -342,7 +342,7 @@ async def test_hidden_files_are_in_no_result_and_in_no_total(tmp_path: Path, mod
     secret = _file(tmp_path, "secret/b", "x\nx\n")
     search = Search(hidden=lambda: {secret}.__contains__)
 
-    outcome = await run_call(tmp_path, Grep(search), {"pattern": "x", "output_mode": mode})
+    outcome = await run_call(tmp_path, Grep(search, concise=False), {"pattern": "x", "output_mode": mode})
 
     assert isinstance(outcome.content[0], Text)
     assert (
@@ -363,7 +363,7 @@ async def test_hidden_files_are_in_no_result_and_in_no_total(tmp_path: Path, mod
 async def test_no_match_is_not_an_error(tmp_path: Path, mode: str) -> None:
     _file(tmp_path, "a", "x")
 
-    assert await _grep(tmp_path, "nowhere", output_mode=mode) == "No match."
+    assert await _grep(tmp_path, "nowhere", output_mode=mode) == f"No match in {tmp_path}."
 
 
 @requirement("GREP-2")
@@ -428,7 +428,7 @@ async def test_a_path_that_is_not_there_is_refused(tmp_path: Path) -> None:
 @requirement("GREP-1")
 async def test_when_time_runs_out_what_was_found_is_given(tmp_path: Path) -> None:
     path = _file(tmp_path, "a.txt", "x")
-    tool = Grep(Search(program=hanging_after(tmp_path, rb"./a.txt\0"), seconds=HANGING_SECONDS))
+    tool = Grep(Search(program=hanging_after(tmp_path, rb"./a.txt\0"), seconds=HANGING_SECONDS), concise=False)
 
     outcome = await run_call(tmp_path, tool, {"pattern": "x"})
 
@@ -439,17 +439,17 @@ async def test_when_time_runs_out_what_was_found_is_given(tmp_path: Path) -> Non
 
 @requirement("GREP-1", "CON-15")
 async def test_the_old_name_takes_its_old_parameters_and_gives_lines(tmp_path: Path) -> None:
-    path = _file(tmp_path, "a.py", "x\n")
+    _file(tmp_path, "a.py", "x\n")
     _file(tmp_path, "a.txt", "x\n")
 
     (outcome,) = await run_calls(tmp_path, [ToolCall("1", "grep_search", {"pattern": "x", "include": "*.py"})])
 
-    assert (outcome.status, outcome.content) == (Status.OK, (Text(f"{path}:1:x"),))
+    assert (outcome.status, outcome.content) == (Status.OK, (Text("a.py:1:x"),))
 
 
 @requirement("CON-5")
 def test_a_search_reads_its_path(tmp_path: Path) -> None:
-    tool, ctx = Grep(), bare_context(tmp_path)
+    tool, ctx = Grep(concise=False), bare_context(tmp_path)
 
     assert tool.effects(GrepInput(pattern="x"), ctx) == Effects.reading(str(tmp_path))
     assert tool.effects(GrepInput(pattern="x", path="/src"), ctx) == Effects.reading("/src")
@@ -457,8 +457,8 @@ def test_a_search_reads_its_path(tmp_path: Path) -> None:
 
 @requirement("CON-4")
 def test_a_search_is_described_in_one_short_line() -> None:
-    assert Grep().describe(GrepInput(pattern="x\n y", path="/src")) == "Grep x y in /src"
-    assert len(Grep().describe(GrepInput(pattern="x" * 1_000))) <= 90
+    assert Grep(concise=False).describe(GrepInput(pattern="x\n y", path="/src")) == "Grep x y in /src"
+    assert len(Grep(concise=False).describe(GrepInput(pattern="x" * 1_000))) <= 90
 
 
 @requirement("BUD-2")

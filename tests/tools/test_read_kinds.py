@@ -116,14 +116,14 @@ async def test_people_see_a_small_picture(tmp_path: Path) -> None:
 async def test_a_drawing_in_svg_is_text(tmp_path: Path) -> None:
     (tmp_path / "a.svg").write_text("<svg/>")
 
-    assert await _shown(tmp_path, "a.svg") == [Text("     1\t<svg/>")]
+    assert await _shown(tmp_path, "a.svg") == [Text("1\t<svg/>")]
 
 
 @requirement("READ-4", "READ-8")
 async def test_text_that_is_named_like_a_picture_is_shown_as_the_text_it_is(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_text("not found")
 
-    assert await _shown(tmp_path, "a.png") == [Text("     1\tnot found\n\n[The file is named .png and holds text.]")]
+    assert await _shown(tmp_path, "a.png") == [Text("1\tnot found\n\n[The file is named .png and holds text.]")]
 
 
 @requirement("READ-4")
@@ -326,7 +326,7 @@ async def test_what_is_no_notebook_is_shown_as_text_with_a_note(tmp_path: Path, 
 
     (shown,) = await _shown(tmp_path, "a.ipynb")
 
-    assert _text(shown).startswith(f"     1\t{text}\n\n[Shown as text, because it cannot be read as a notebook: ")
+    assert _text(shown).startswith(f"1\t{text}\n\n[Shown as text, because it cannot be read as a notebook: ")
 
 
 @requirement("READ-6")
@@ -381,14 +381,11 @@ async def test_the_lines_around_a_split_one_are_still_read_by_lines(tmp_path: Pa
     again = await _shown(tmp_path, "a.js", tool, offset=2)
 
     assert first == [
-        Text(
-            "     1\t// licence\n\n"
-            "[Lines 1 to 1 of 3. Line 2 alone is more than a page; offset 2 splits it into parts.]"
-        )
+        Text("1\t// licence\n\n[Lines 1 to 1 of 3. Line 2 alone is more than a page; offset 2 splits it into parts.]")
     ]
     assert _text(second[0]).endswith("\n[After this line, go on with offset 3.]")
     assert (second, len(list((tmp_path / "parts").iterdir()))) == (again, 1)
-    assert await _shown(tmp_path, "a.js", tool, offset=3) == [Text("     3\tlast")]
+    assert await _shown(tmp_path, "a.js", tool, offset=3) == [Text("3\tlast")]
 
 
 @requirement("READ-3", "READ-7")

@@ -50,16 +50,17 @@ def test_a_new_file_is_made_with_its_folders_and_shown(place: Workplace) -> None
     outcome = place.write("new/folder/b.txt", "one\ntwo\n")
 
     assert (place.folder / "new/folder/b.txt").read_bytes() == b"one\ntwo\n"
-    assert words(outcome, place.folder) == "Created new/folder/b.txt with 2 lines.\none\ntwo"
-    assert isinstance(outcome.view, Code)
+    assert words(outcome, place.folder) == "Created new/folder/b.txt, 2 lines."
+    assert outcome.view == Code("one\ntwo", str(place.folder / "new/folder/b.txt"))
 
 
 @requirement("WRITE-1")
 def test_of_a_long_new_file_thirty_lines_are_shown_and_the_total_said(place: Workplace) -> None:
     outcome = place.write("b.txt", "".join(f"{n}\n" for n in range(1, 101)))
 
-    assert words(outcome, place.folder).splitlines()[0] == "Created b.txt with 100 lines."
-    assert words(outcome, place.folder).splitlines()[-2:] == ["30", "[30 of 100 lines]"]
+    assert words(outcome, place.folder) == "Created b.txt, 100 lines."
+    assert isinstance(outcome.view, Code)
+    assert outcome.view.text.splitlines()[-2:] == ["30", "[30 of 100 lines]"]
 
 
 def test_an_empty_file_can_be_made(place: Workplace) -> None:
@@ -148,15 +149,15 @@ def test_an_overwritten_file_is_shown_as_a_diff(place: Workplace) -> None:
 
     outcome = place.write("a.txt", "one\n2\n")
 
+    assert words(outcome, place.folder) == "Wrote a.txt, 2 lines."
     assert isinstance(outcome.view, Diff)
-    assert words(outcome, place.folder) == snapshot("""\
-Wrote a.txt, 2 lines.
+    assert outcome.view.patch == snapshot("""\
 --- a/a.txt
 +++ b/a.txt
 @@ -1,2 +1,2 @@
  one
 -two
-+2\
++2
 """)
 
 

@@ -233,7 +233,8 @@ def _services(
         analyse=parts.get("analyse"),
         command_limits=_command_limits(settings),
         bash_limit=_bash_limit(settings),
-        bash_keep=settings.result_keep or "both",
+        bash_keep=settings.result_keep,
+        concise=settings.concise,
         mcp=ground.servers,
         parts_folder=folder / "parts",
         read_tokens=settings.read_tokens,
@@ -284,7 +285,19 @@ def _approver(settings: Settings, ground: SessionServices, parts: SessionParts) 
         from ..permissions.suggesting import make_approver
 
         return make_approver(person, ground.rules, ground.state, ground.cwd, TrustStore(settings.state_folder))
-    return approver or NobodyToAsk(lambda proposal: _suggest(proposal, ground))
+    return approver or NobodyToAsk(lambda proposal: _suggest(proposal, ground), _doubts)
+
+
+def _doubts(proposal: Proposal) -> tuple[str, ...]:
+    """Why it is not known what a command would do."""
+    command = proposal.arguments.get("command")
+    if proposal.tool.name != "Bash" or not isinstance(command, str):
+        return ()
+    from ..bash_analysis.analysis import analyse
+
+    return tuple(
+        one.rstrip(".") for one in analyse(command, cwd=proposal.ctx.cwd, home=os.path.expanduser("~")).reasons
+    )
 
 
 def _suggest(proposal: Proposal, ground: SessionServices) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 from ..agents.agent_catalog import Agents
 from ..agents.agent_kinds import AgentKind
 from ..core.values import named_value
+from ..core.verdicts import Behavior
 from ..engine.session import Session
 from ..engine.spending import TurnLimits
 from ..host.git.checkouts import checkout_of
@@ -17,7 +18,7 @@ from ..instructions.instruction_loading import Reader
 from ..instructions.instruction_places import starting_places
 from ..instructions.nested import NestedInstructions
 from ..instructions.output_styles import DEFAULT, OutputStyles
-from ..instructions.prompt import environment, system_prompt
+from ..instructions.prompt import Situation, describe_situation, environment, system_prompt
 from ..instructions.prompt import surroundings as told_around
 from ..settings.levels import Level, surroundings
 from ..settings.reload import EVERY_LEVEL
@@ -116,6 +117,8 @@ def open_conversation(
     surrounding = environment(settings.cwd, settings.added_directories, today)
     alone = environment(settings.cwd, settings.added_directories, today, with_git=False)
 
+    situation = describe_situation(_situation(settings, parts))
+
     def brief(kind: AgentKind) -> str:
         return told_around(always, surrounding) if kind.knows_project else told_around((), alone)
 
@@ -139,7 +142,7 @@ def open_conversation(
             style=style,
             instructions=always,
             deferred=session.registry.pool.deferred,
-            environment=surrounding,
+            environment=f"{surrounding}\n{situation}",
         )
 
     tell()
@@ -157,6 +160,20 @@ def open_conversation(
             *agents.warnings,
             *_style_warnings(styles, settings.output_style),
         ),
+    )
+
+
+def _situation(settings: Settings, parts: SessionParts) -> Situation:
+    answers = bool(parts.get("questioner") or parts.get("approver_answers"))
+    texts = {behavior: list[str]() for behavior in Behavior}
+    for rule in settings.rules:
+        texts[rule.behavior].append(rule.text)
+    return Situation(
+        mode=settings.mode.value,
+        approves=answers or bool(parts.get("approver") or parts.get("person")),
+        answers=answers,
+        allowed=tuple(dict.fromkeys(texts[Behavior.ALLOW])),
+        denied=tuple(dict.fromkeys(texts[Behavior.DENY])),
     )
 
 

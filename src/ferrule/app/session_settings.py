@@ -147,6 +147,8 @@ class Settings:
     reminder: str | None = REMINDER
     """What Read says below the text of a file, and the models for which it says nothing."""
     reminder_off_for: tuple[str, ...] = ()
+    concise: bool = True
+    """Whether the model reads relative paths, and no diff where a change was made as asked."""
     servers: tuple[ServerConfig, ...] = ()
     """MCP servers, which are started in the background and closed with the session."""
     tell_changes: bool = True

@@ -62,13 +62,9 @@ _USED: Final = frozenset(
         "permissions",
         "cleanupPeriodDays",
         "oversized_results",
-        "readTokens",
         "readReminder",
         "readReminderOffFor",
-        "tellChangedFiles",
-        "simpleMode",
         "features",
-        "shellSnapshot",
         "sandbox",
         "disableAllHooks",
         "allowManagedInputChangesOnly",
@@ -92,6 +88,7 @@ _USED: Final = frozenset(
 _PLAIN: Final[Mapping[str, str]] = {
     "readTokens": "read_tokens",
     "tellChangedFiles": "tell_changes",
+    "conciseResults": "concise",
     "simpleMode": "simple",
     "shellSnapshot": "shell_snapshot",
 }
@@ -425,7 +422,7 @@ def _value(layered: Layered, *key: str) -> Any:
 def _unused_keys(layered: Layered) -> Iterator[str]:
     """For what was given for this run only. Other files may contain what other programs use."""
     for key, value in layered.values.items():
-        if value.source.level is Level.COMMAND_LINE and key[0] not in _USED:
+        if value.source.level is Level.COMMAND_LINE and key[0] not in _USED and key[0] not in _PLAIN:
             yield f"{value.source}: `{'.'.join(key)}` is not used by this version."
 
 

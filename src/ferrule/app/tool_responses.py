@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Final, cast
 
 from ..core.calls import ToolOutcome
-from ..core.content import Text, plain_text
+from ..core.content import Text
 from ..core.ports import Amendment
 from ..host.documents.contents import FileUnchanged, ImageRead, NotebookRead, PartsRead, PdfRead, ReadOutput, TextRead
 from ..output.run_answer import usage_object
@@ -16,7 +16,7 @@ from ..tools.agent import AgentOutput
 from ..tools.bash import CommandRan
 from ..tools.edit import FileEdited
 from ..tools.glob import Found
-from ..tools.grep import MatchCounts, MatchingFiles, MatchingLines
+from ..tools.grep import MatchCounts, MatchingFiles, MatchingLines, render_matches
 from ..tools.write import FileWritten
 
 _NOTHING: Final[Mapping[str, Any]] = {}
@@ -91,7 +91,7 @@ def amend_output(outcome: ToolOutcome, given: object) -> Amendment | None:
             return Amendment(output=replace(output, paths=tuple(cast(list[str], names))))
         case MatchCounts() | MatchingLines():
             content = fields.get("content")
-            return Amendment(content=(Text(content),)) if isinstance(content, str) else None
+            return Amendment(output=replace(output, replaced_by=content)) if isinstance(content, str) else None
         case AgentOutput():
             texts = _texts(fields.get("content"))
             return None if texts is None else Amendment(output=replace(output, content=texts))
@@ -119,7 +119,7 @@ def _describe_found(found: Found | MatchingFiles | MatchCounts | MatchingLines, 
                 "numFiles": found.total,
                 "filenames": [path for path, _ in found.counts],
                 "numMatches": found.matches,
-                "content": plain_text(outcome.content),
+                "content": render_matches(replace(found, folder="")),
             }
         case MatchingLines():
             names = list(dict.fromkeys(line.path for line in found.lines))
@@ -127,7 +127,7 @@ def _describe_found(found: Found | MatchingFiles | MatchCounts | MatchingLines, 
                 "mode": "content",
                 "numFiles": len(names),
                 "filenames": names,
-                "content": plain_text(outcome.content),
+                "content": render_matches(replace(found, folder="")),
                 "numLines": len(found.lines),
             }
 

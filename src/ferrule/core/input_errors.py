@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import SkipJsonSchema
 
 MOST_PROBLEMS: Final = 20
 LONGEST_NAME: Final = 100
+_HIDDEN: Final = cast(type, SkipJsonSchema)
+"""The mark of what a schema does not show; checkers do not see that it is a class."""
 
 
 def explain(tool: str, error: ValidationError, model: type[BaseModel]) -> str:
     """What is wrong with the arguments, field by field, and what the tool takes."""
     details = cast(list[Mapping[str, Any]], error.errors(include_url=False))
-    problems = [f"- {_problem(detail, model)}" for detail in details[:MOST_PROBLEMS]]
+    unknown = sum(detail["type"] == "extra_forbidden" for detail in details)
+    missing = [detail["loc"] for detail in details if detail["type"] == "missing" and unknown == 1]
+    problems = [f"- {_problem(detail, model, missing)}" for detail in details[:MOST_PROBLEMS]]
     if len(details) > MOST_PROBLEMS:
         problems.append(f"- and {len(details) - MOST_PROBLEMS:,} more.")
     return "\n".join((f"{tool} cannot take these arguments:", *problems, f"It takes: {_signature(model)}."))
 
 
-def _problem(detail: Mapping[str, Any], model: type[BaseModel]) -> str:
+def _problem(detail: Mapping[str, Any], model: type[BaseModel], missing: Sequence[tuple[int | str, ...]]) -> str:
+    """`missing` are the parameters of which one may be meant by the only unknown one."""
     name = _name(detail)
     context: Mapping[str, Any] = detail.get("ctx", {})
     given = _short(detail["input"])
@@ -30,9 +37,10 @@ def _problem(detail: Mapping[str, Any], model: type[BaseModel]) -> str:
         case "missing":
             return f"`{name}` is missing."
         case "extra_forbidden":
-            near = difflib.get_close_matches(
-                str(detail["loc"][-1])[:LONGEST_NAME], _names_at(model, detail["loc"]), n=1
-            )
+            names = _names_at(model, detail["loc"])
+            near = difflib.get_close_matches(str(detail["loc"][-1])[:LONGEST_NAME], names, n=1)
+            beside = [str(loc[-1]) for loc in missing if loc[:-1] == detail["loc"][:-1]]
+            near = near or (beside if len(beside) == 1 else [])
             return f"`{name}` is not a parameter" + (f"; did you mean `{near[0]}`?" if near else ".")
         case "int_type" | "int_parsing" | "int_from_float":
             return f"`{name}` must be a whole number, not {given}."
@@ -40,6 +48,8 @@ def _problem(detail: Mapping[str, Any], model: type[BaseModel]) -> str:
             return f"`{name}` must be a number, not {given}."
         case "bool_type" | "bool_parsing":
             return f"`{name}` must be true or false, not {given}."
+        case "string_too_short" if context.get("min_length") == 1:
+            return f"`{name}` must not be empty."
         case "string_type":
             return f"`{name}` must be a string, not {given}."
         case "list_type" | "tuple_type" | "set_type":
@@ -86,11 +96,18 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def _names(model: type[BaseModel]) -> list[str]:
-    return [field.alias or name for name, field in model.model_fields.items()]
+    """Without those that the schema does not show."""
+    return [name for name, _ in _shown_fields(model)]
+
+
+def _shown_fields(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
+    for name, field in model.model_fields.items():
+        if not any(type(one) is _HIDDEN for one in field.metadata):
+            yield field.alias or name, field
 
 
 def _signature(model: type[BaseModel]) -> str:
-    fields = zip(_names(model), model.model_fields.values(), strict=True)
+    fields = _shown_fields(model)
     return ", ".join(f"{name} (required)" if field.is_required() else name for name, field in fields) or "nothing"
 
 

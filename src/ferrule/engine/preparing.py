@@ -58,13 +58,17 @@ def prepare_call(
 ) -> PreparedCall:
     """Schema, paths, the checks that need no disk, and the first statement of effects."""
     try:
-        ready = _state(call, tool, tool.parse(arguments), arguments, ctx, paths)
-        tool.check(ready.proposal.input, ctx)
+        parsed = tool.parse(arguments)
     except (Refusal, ToolError) as refusal:
         message = str(refusal)
         if tool.exposure is Exposure.DEFERRED:
             message = f"{message}\nIts schema: {tool.spec.schema_json()}"
         raise Refusal(Status.INVALID, message) from None
+    try:
+        ready = _state(call, tool, parsed, arguments, ctx, paths)
+        tool.check(ready.proposal.input, ctx)
+    except ToolError as error:
+        raise Refusal(Status.INVALID, str(error)) from None
     return ready
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from ..core.tool import ToolSpec
+from ..core.values import named_value
 from .git_facts import GitFacts, git_facts
 from .instruction_loading import Instruction
 from .output_styles import OutputStyle
@@ -22,6 +23,53 @@ MOST_FILES: Final = 20
 def environment(cwd: str, added: Sequence[str], today: date, *, with_git: bool = True) -> str:
     lines = _machine(cwd, added, today)
     return "\n".join((*lines, *_git(git_facts(cwd))) if with_git else lines)
+
+
+@named_value
+class Situation:
+    """What a call may expect from people and rules."""
+
+    mode: str
+    approves: bool = False
+    """Whether somebody can approve calls."""
+    answers: bool = False
+    """Whether somebody can answer questions."""
+    allowed: tuple[str, ...] = ()
+    denied: tuple[str, ...] = ()
+    """Rules, as they were written."""
+
+
+_MODES: Final = {
+    "default": "reading in the workspace is allowed, anything else needs an approval or a rule",
+    "acceptEdits": "reading and editing in the workspace is allowed, anything else needs an approval or a rule",
+    "plan": "nothing may be changed",
+    "auto": "a classifier decides what no rule does",
+    "dontAsk": "what no rule allows is refused",
+    "bypassPermissions": "everything is allowed that no rule denies",
+}
+MOST_RULES: Final = 12
+
+
+def describe_situation(situation: Situation) -> str:
+    """Who is there, and what is allowed."""
+    return "\n".join(_describe_situation(situation))
+
+
+def _describe_situation(situation: Situation) -> Iterator[str]:
+    if situation.answers:
+        yield "Person: can answer questions and approve calls"
+    elif situation.approves:
+        yield "Person: calls can be approved, questions are not answered"
+    else:
+        yield (
+            "Person: nobody is there to answer or to approve a call. The run ends when you end your turn, "
+            "and commands in the background end with it; agents in the background are waited for"
+        )
+    yield f"Permission mode: {situation.mode}" + (f" ({words})" if (words := _MODES.get(situation.mode)) else "")
+    for word, rules in (("Allowed", situation.allowed), ("Denied", situation.denied)):
+        if rules:
+            more = f" and {len(rules) - MOST_RULES:,} more" if len(rules) > MOST_RULES else ""
+            yield f"{word} by rules: {', '.join(map(_on_one_line, rules[:MOST_RULES]))}{more}"
 
 
 def _machine(cwd: str, added: Sequence[str], today: date) -> Iterator[str]:
@@ -114,4 +162,4 @@ def _deferred_tools(specs: Iterable[ToolSpec]) -> str:
     lines = [f"- {spec.name}: {spec.hint}" if spec.hint else f"- {spec.name}" for spec in specs]
     if not lines:
         return ""
-    return "\n".join(("# Tools that are known by name\n\nLoad one with ToolSearch before you call it.\n", *lines))
+    return "\n".join(("# Further tools\n\nLoad one with ToolSearch before you call it.\n", *lines))

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any, Protocol
 
 from ..core.content import View
-from ..core.effects import describe_touch
+from ..core.effects import ChangesState, ReadsPath, ReadsState, RunsCommand, WritesPath, describe_touch
 from ..core.ports import Opinion, Proposal
 from ..core.values import plain_value
 from ..core.verdicts import Behavior, Verdict, strictest
@@ -23,23 +23,49 @@ from ..core.verdicts import Behavior, Verdict, strictest
 class NobodyToAsk:
     """Headless: an ASK becomes a refusal that says what the call would have done and what would allow it."""
 
-    def __init__(self, suggest: Callable[[Proposal], tuple[str, ...]] = lambda proposal: ()) -> None:
-        """`suggest` gives the narrowest rules that would allow a call."""
+    def __init__(
+        self,
+        suggest: Callable[[Proposal], tuple[str, ...]] = lambda proposal: (),
+        doubts: Callable[[Proposal], tuple[str, ...]] = lambda proposal: (),
+    ) -> None:
+        """`suggest` gives the narrowest rules that would allow a call, `doubts` why its effects are unknown."""
         self._suggest = suggest
+        self._doubts = doubts
 
     async def approve(self, proposal: Proposal, verdict: Verdict, /) -> Verdict:
-        does = "; ".join(describe_touch(touch) for touch in proposal.effects.touches) or "touches nothing"
         explains = verdict.source != "default" or verdict.needs_confinement is not None
         why = f"{verdict.reason}; " if explains else ""
+        doubts = self._doubts(proposal) if proposal.effects.unknown else ()
+        does = "; ".join(doubts or _decisive_touches(proposal)) or "touches nothing"
+        rules = self._suggest(proposal)
         reason = f"{why}it needs a person's approval ({does}) and nobody is there to give it"
+        if rules:
+            named = " and ".join(f"`{rule}`" for rule in rules)
+            reason = f"{reason}. {'This rule' if len(rules) == 1 else 'These rules'} would allow it: {named}"
         return Verdict(
             behavior=Behavior.DENY,
             source=verdict.source,
             reason=reason,
             rule=verdict.rule,
             origin=verdict.origin,
-            allowed_by=self._suggest(proposal),
+            allowed_by=rules,
         )
+
+
+def _decisive_touches(proposal: Proposal) -> Iterator[str]:
+    """What a call does that needs an approval: without what every call may, unless that is all of it."""
+    facts = proposal.ctx.facts
+    roots = tuple(f"{root.rstrip('/')}/" for root in (facts.workspace, *facts.added_directories) if root)
+    touches = proposal.effects.touches
+    decisive = [one for one in touches if not isinstance(one, ReadsState | ChangesState | RunsCommand)]
+    decisive = [one for one in decisive if not (isinstance(one, ReadsPath) and _is_inside(one, roots))]
+    for touch in decisive or [one for one in touches if isinstance(one, RunsCommand)] or touches:
+        outside = isinstance(touch, ReadsPath | WritesPath) and roots and not _is_inside(touch, roots)
+        yield f"{describe_touch(touch)}, outside of the workspace" if outside else describe_touch(touch)
+
+
+def _is_inside(touch: ReadsPath | WritesPath, roots: tuple[str, ...]) -> bool:
+    return f"{touch.real or touch.path}/".startswith(roots) or f"{touch.path}/".startswith(roots)
 
 
 REFUSED = "the person said no"

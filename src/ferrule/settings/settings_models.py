@@ -268,7 +268,12 @@ class SettingsFile(OpenObject):
         default=None, description="Models for which it says nothing there."
     )
     tell_changed_files: Given[bool] = Field(
-        default=None, description="Whether the model is told when somebody else changes a file that it has seen."
+        default=None,
+        description="Whether the model is told when a file that it has seen was changed.",
+    )
+    concise_results: Given[bool] = Field(
+        default=None,
+        description="Whether the model reads relative paths, and no diff where a change was made as asked.",
     )
     simple_mode: Given[bool] = Field(
         default=None, description="Whether Bash, Edit and Read are the only built-in tools."

@@ -50,6 +50,7 @@ KEYS: Final[Mapping[str, Narrowing]] = {
     "availableModels": WAITS,
     "claudeMdExcludes": WAITS,
     "cleanupPeriodDays": WAITS,
+    "conciseResults": WAITS,
     "concurrentMcpServers": WAITS,
     "customApiUrl": WAITS,
     "defaultShell": WAITS,

@@ -90,13 +90,23 @@ def describe_match(how: How) -> str:
             return "Matched apart from curly and straight quotes; those of the file were kept."
 
 
-def describe_created(path: str, text: str) -> str:
+def describe_created(path: str, text: str, *, with_preview: bool = False) -> str:
     """The result of making a file."""
-    return (
-        f"Created {path} with {phrase_line_count(text)}.\n{preview(text)}"
-        if text
-        else f"Created {path}, which is empty."
-    )
+    if not text:
+        return f"Created {path}, which is empty."
+    said = f"Created {path}, {phrase_line_count(text)}."
+    return f"{said}\n{preview(text)}" if with_preview else said
+
+
+def describe_lines(ranges: Sequence[tuple[int, int]], total: int) -> str:
+    """Where edits were made, by the first and the last line of the first of `total` places.
+
+    >>> describe_lines([(3, 3)], 1), describe_lines([(3, 5)], 1), describe_lines([(1, 1), (4, 5)], 3)
+    ('line 3', 'lines 3-5', 'lines 1, 4-5 and more')
+    """
+    shown = list(dict.fromkeys(str(first) if first == last else f"{first}-{last}" for first, last in ranges))
+    word = "line" if len(shown) == 1 and "-" not in shown[0] and len(ranges) == total else "lines"
+    return f"{word} {', '.join(shown)}" + (" and more" if len(ranges) < total else "")
 
 
 def phrase_line_count(text: str) -> str:

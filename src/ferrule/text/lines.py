@@ -18,7 +18,7 @@ _BREAKS_A_LINE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 def on_one_line(path: str) -> str:
     r"""The path as it is, or as a JSON string where it holds a line break or another control character.
 
-    No absolute path begins with a quote, so the two cannot be taken for each other.
+    No absolute path begins with a quote, nor one of `shorten_path`: the two cannot be taken for each other.
 
     >>> on_one_line("/a/b c"), on_one_line("/a\nb")
     ('/a/b c', '"/a\\nb"')
@@ -26,6 +26,19 @@ def on_one_line(path: str) -> str:
     if not _BREAKS_A_LINE.search(path):
         return path
     return _BREAKS_A_LINE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(path, ensure_ascii=False))
+
+
+def shorten_path(path: str, folder: str) -> str:
+    r"""The path as a tool takes it in that folder: relative inside of it, as it is elsewhere; on one line.
+
+    >>> shorten_path("/a/b/c", "/a"), shorten_path("/ab", "/a"), shorten_path("/a/~x", "/a"), shorten_path("/a", "")
+    ('b/c', '/ab', './~x', '/a')
+    """
+    inside = f"{folder.rstrip('/')}/"
+    if not folder or not path.startswith(inside) or path == inside:
+        return on_one_line(path)
+    short = path[len(inside) :]
+    return on_one_line(f"./{short}" if short.startswith(("~", '"')) else short)
 
 
 LF, CRLF, CR = "\n", "\r\n", "\r"

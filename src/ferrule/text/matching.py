@@ -15,7 +15,7 @@ from itertools import islice, takewhile
 from typing import TypeAlias
 
 from ..core.values import named_value, plain_value
-from .lines import CR, CRLF, LF, dominant_ending, has_break, line_numbers, to_lf
+from .lines import CR, CRLF, LF, dominant_ending, has_break, line_end, line_numbers, to_lf
 from .styles import keep_endings, keep_quotes, straight
 
 LINES_NAMED = 20
@@ -57,6 +57,29 @@ class TextEdit:
     start: int
     end: int
     new: str
+
+
+MOST_RANGES = 10
+"""Places of an edit that a result names."""
+
+
+def replaced_lines(text: str, edits: Iterable[TextEdit]) -> tuple[tuple[int, int], ...]:
+    r"""The first and the last line of each replacement, as the text is after the edits; of the first few.
+
+    >>> replaced_lines("a\nb\nc\n", [TextEdit(0, 1, "x\ny"), TextEdit(4, 6, "z\n")])
+    ((1, 2), (4, 4))
+    """
+    end = line_end(text)
+    ranges = list[tuple[int, int]]()
+    counted = before = shift = 0
+    for edit in islice(edits, MOST_RANGES):
+        before += text.count(end, counted, edit.start)
+        counted = edit.start
+        top = before + shift + 1
+        added = edit.new.count(end)
+        ranges.append((top, max(top, top + added - edit.new.endswith(end))))
+        shift += added - text.count(end, edit.start, edit.end)
+    return tuple(ranges)
 
 
 @named_value

@@ -44,7 +44,7 @@ NO_SHELL: Final = "no shell is available"
 NO_SKILLS: Final = "no skills are available"
 NOBODY_ANSWERS: Final = "nobody is there to answer, so decide yourself and say what you assumed"
 NOBODY_APPROVES: Final = "nobody is there to approve a plan, so give it as your answer"
-BASH_LIMIT: Final = 30_000
+BASH_LIMIT: Final = 10_000
 
 Need: TypeAlias = Literal["answers", "mcp", "planning", "search", "searches", "shell", "skills", "spawner"]
 """Something that a session may lack."""
@@ -70,9 +70,12 @@ class Services:
     """Says what a command would do, instead of Ferrule's own analysis."""
     command_limits: CommandLimits | None = None
     """For Bash, where they are not the usual ones."""
+    concise: bool = True
+    """Whether the model reads relative paths and no diffs of its own changes; people and programs see them."""
     bash_limit: int = BASH_LIMIT
     """Characters that the model gets of a command, and of its output both ends or one."""
-    bash_keep: Keep = "both"
+    bash_keep: Keep | None = None
+    """`None` for both ends, and the end of a command that failed."""
     mcp: McpServers | None = None
     """The MCP servers; without any, the tools for them are off."""
     read_tokens: int = TOKENS

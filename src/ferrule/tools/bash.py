@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -23,12 +24,14 @@ from ..core.state import MovedTo
 from ..core.tool import Alias, Keep, Result, ToolError, guide_listing, load_guide
 from ..core.values import plain_value
 from ..core.verdicts import Confinement, Grants, Verdict, of_risks
+from ..host.files.ledger import Ledgers
 from ..host.git.git_places import with_repositories
 from ..host.processes.background_tasks import TaskState
 from ..host.processes.change_words import (
     describe_changes,
     describe_left_behind,
     describe_output,
+    explain_blocked,
     name_some,
     without_refusals,
 )
@@ -107,11 +110,13 @@ class Bash(BuiltinTool[BashInput, CommandRan]):
         follow_git: Callable[[Sequence[Touch]], Iterable[Touch]] = with_repositories,
         limits: CommandLimits | None = None,
         limit: int = BASH_LIMIT,
-        keep: Keep = "both",
+        keep: Keep | None = None,
+        ledgers: Ledgers | None = None,
     ) -> None:
         """`analyse` may be replaced: its result is never trusted where nobody approved the command.
 
-        The model gets at most `limit` characters, of the output both ends or one; a file has all of it.
+        The model gets at most `limit` characters, of the output what `keep` says, or both ends, or the end of what
+        failed; a file has all of it.
 
         `follow_git` adds to the touches of commands what git reads that lies elsewhere.
         """
@@ -119,14 +124,22 @@ class Bash(BuiltinTool[BashInput, CommandRan]):
         self._follow_git = follow_git
         self._limits = limits or USUAL
         self._shown = max(limit // 2, limit - ABOUT_IT)
-        self._keep: Keep = keep
+        self._keep: Keep | None = keep
+        self._ledgers = ledgers or Ledgers()
         home = home or os.path.expanduser("~")
         self._analysed = lru_cache(maxsize=64)(partial(analyse or analyse_command, home=home))
 
     @classmethod
     def from_services(cls, services: Services) -> Self:
         shell, limits = services.get_shell(), services.command_limits
-        return cls(shell, analyse=services.analyse, limits=limits, limit=services.bash_limit, keep=services.bash_keep)
+        return cls(
+            shell,
+            analyse=services.analyse,
+            limits=limits,
+            limit=services.bash_limit,
+            keep=services.bash_keep,
+            ledgers=services.files.ledgers,
+        )
 
     def unavailable(self) -> str | None:
         return None if self._shell else NO_SHELL
@@ -245,7 +258,7 @@ class Bash(BuiltinTool[BashInput, CommandRan]):
         running = await self._at.commands.start(
             command, on_output=lambda text: ctx.report(Terminal(input.command, text))
         )
-        kept = False
+        kept, started = False, time.time()
         try:
             ran, ended_because = await running.within(seconds), ""
             if ran is None and not (ended_because := self._why_ended(input, running, ctx)):
@@ -257,6 +270,8 @@ class Bash(BuiltinTool[BashInput, CommandRan]):
         finally:
             if not kept:
                 await asyncio.shield(_end(running))
+            if not self._only_reads(input, ctx):
+                self._ledgers.of(ctx.facts.agent).note_command(started, time.time())
         return self._report(input, command, ran, ended_because, ctx)
 
     def _seconds(self, input: BashInput) -> float:
@@ -264,7 +279,7 @@ class Bash(BuiltinTool[BashInput, CommandRan]):
 
     def _why_ended(self, input: BashInput, running: Running, ctx: ToolContext) -> str:
         """Why a command whose time is up does not continue in the background; empty where it does."""
-        ended = f"It was ended after {self._seconds(input):g} s, its time limit"
+        ended = f"It was ended after {self._seconds(input):g} s, its time limit{_if_in_seconds(input)}"
         analysis = self.analyse(input, ctx)
         programs = {os.path.basename(report.argv[0]) for report in analysis.commands if report.argv}
         if running.output.is_capped:
@@ -279,8 +294,8 @@ class Bash(BuiltinTool[BashInput, CommandRan]):
 
     def _move_to_background(self, input: BashInput, command: Command, running: Running, seconds: float) -> CommandRan:
         id = self._at.background.adopt(running)
-        so_far = running.output.snapshot(keep_if_over=self._shown).text(self._shown, self._keep)
-        note = f"It was not done after {seconds:g} s and continues. {_in_background(id)}"
+        so_far = running.output.snapshot(keep_if_over=self._shown).text(self._shown, self._keep or "both")
+        note = f"It was not done after {seconds:g} s{_if_in_seconds(input)} and continues. {_in_background(id)}"
         late = ("What it changes is there when it has ended.",) if _works_on_a_layer(command) else ()
         return CommandRan(input.command, so_far, None, (note, *late), id)
 
@@ -289,7 +304,9 @@ class Bash(BuiltinTool[BashInput, CommandRan]):
     ) -> Result[CommandRan]:
         moved, stayed = _new_directory(ran, ctx)
         hidden = _left_out(command, ctx)
-        output = ran.output.text(self._shown, self._keep).rstrip("\n")
+        is_answer = self._means_no(input, ran.exit_code or 0, ctx, passed_over=bool(hidden))
+        failed = ran.timed_out or ran.exit_code is None or (ran.exit_code != 0 and not is_answer)
+        output = ran.output.text(self._shown, self._keep or ("tail" if failed else "both")).rstrip("\n")
         said = without_refusals(output, hidden) if hidden else output
         passed, output = said != output, said
         notes = (
@@ -297,15 +314,16 @@ class Bash(BuiltinTool[BashInput, CommandRan]):
             *describe_left_behind(ran.left),
             *describe_changes(ran.changes),
             *(command.notes or _about_hidden(hidden, ctx)),
-            *(_explain_blocked(command, ran, ctx) if not hidden or "Permission denied" in output else ()),
+            *(explain_blocked(command, ran, ctx.verdict) if not hidden or "Permission denied" in output else ()),
             *stayed,
+            *((f"The working directory is now {ran.cwd}.",) if moved else ()),
         )
         changes = (moved,) if moved else ()
         if ran.timed_out:
             raise ToolError(_join(output, ended_because, *notes))
         if ran.exit_code is None:
             raise ToolError(_join(output, f"It was ended by {ran.signal}.", *notes), changes=changes)
-        if ran.exit_code and not (passed or self._means_no(input, ran.exit_code, ctx, passed_over=bool(hidden))):
+        if ran.exit_code and not (passed or is_answer):
             signal = f", its program was ended by {ran.signal}" if ran.signal else ""
             raise ToolError(_join(output, f"Exit code {ran.exit_code}{signal}.", *notes), changes=changes)
         if ran.changes is not None and (ran.changes.dropped or ran.changes.failed):
@@ -339,6 +357,12 @@ class Bash(BuiltinTool[BashInput, CommandRan]):
 
     def show_result(self, input: BashInput, output: CommandRan) -> View:
         return Terminal(input.command, _join(output.output, *output.notes), output.exit_code)
+
+
+def _if_in_seconds(input: BashInput) -> str:
+    """A hint where the time limit was probably meant in seconds."""
+    meant = input.timeout
+    return f" (`timeout` is in milliseconds: {1000 * meant:,} for {meant} s)" if meant and meant < 1000 else ""
 
 
 def _repositories(analysis: Analysis, cwd: str) -> Iterator[str]:
@@ -404,30 +428,6 @@ def _left_out(command: Command, ctx: ToolContext) -> tuple[str, ...]:
 def _about_hidden(hidden: tuple[str, ...], ctx: ToolContext) -> Iterator[str]:
     if hidden:
         yield f"left out: {name_some(tuple(os.path.relpath(path, ctx.cwd) for path in hidden))}"
-
-
-def _explain_blocked(command: Command, ran: Ran, ctx: ToolContext) -> Iterator[str]:
-    """What may have refused it, and what to do; nothing where it said of nothing that it was refused."""
-    if not ran.blocked or command.jail is None:
-        return
-    needed = ctx.verdict.needs_confinement if ctx.verdict else None
-    if command.jail["declared"]:
-        held_to = "the workspace" if needed is not None and needed.writable is not None else "what it declared"
-        yield (
-            f"It ran where only {held_to} can be changed, and nothing reached. "
-            "If it has to do more, set `dangerouslyDisableSandbox` and a person is asked."
-        )
-    elif command.jail["writable"]:
-        yield "It ran in a sandbox that keeps from it what rules deny. Do without that, or ask for another rule."
-    elif needed is not None and needed.read_only:
-        yield "It ran where nothing can be written and nothing reached, as in this mode nothing changes."
-    else:
-        reading = "" if command.jail["readable"] is None else " and of the home and secrets nothing read"
-        yield (
-            f"It ran where nothing can be written, nothing reached{reading}, "
-            "since it was taken for one that only reads. "
-            "If it has to do more, set `dangerouslyDisableSandbox` and a person is asked."
-        )
 
 
 def _in_background(id: str) -> str:

@@ -19,18 +19,20 @@ from ..host.files.held_folders import ChangedMeanwhile
 from ..host.files.ledger import Knowledge
 from ..host.files.open_files import FileSnapshot
 from ..host.files.text_files import NEW_FILE, NotEditable, TextDocument
-from ..host.files.workfiles import Workfiles, in_workspace, is_large, missing, unseen
+from ..host.files.workfiles import Workfiles, if_moved, in_workspace, is_large, missing, unseen
 from ..text.diffs import of_edits, preview
 from ..text.edit_messages import (
     ambiguous,
     describe_created,
+    describe_lines,
     describe_match,
     half_character,
     no_change,
     not_found,
     too_many,
 )
-from ..text.matching import Ambiguous, Edited, How, NoChange, NotFound, TooMany, apply
+from ..text.lines import shorten_path
+from ..text.matching import Ambiguous, Edited, How, NoChange, NotFound, TooMany, apply, replaced_lines
 from ..text.matching import TextEdit as TextEdit
 from ..text.notebooks import NotNotebook, parse_notebook
 from . import BuiltinTool, Services
@@ -63,6 +65,10 @@ class FileEdited:
     replace_all: bool
     before: str | None
     """All of the file, as it was; `None` where there was none."""
+    ranges: tuple[tuple[int, int], ...] = ()
+    """The first and last line of each replacement, as the file is now; of the first few."""
+    folder: str = ""
+    """The folder from which the model reads the path; empty for an absolute one."""
     changed_before: str = ""
     """What somebody else had changed since the file was read: words, and a diff where there is one."""
     remarks: tuple[str, ...] = ()
@@ -85,12 +91,14 @@ class Edit(BuiltinTool[EditInput, FileEdited]):
     input_model = EditInput
     aliases = (Alias("edit_file"), Alias("FileEdit"))
 
-    def __init__(self, files: Workfiles | None = None) -> None:
+    def __init__(self, files: Workfiles | None = None, *, concise: bool = True) -> None:
+        """`concise` where the model reads one line about an edit that was made as asked."""
         self._files = files or Workfiles()
+        self._concise = concise
 
     @classmethod
     def from_services(cls, services: Services) -> Self:
-        return cls(services.files)
+        return cls(services.files, concise=services.concise)
 
     def effects(self, input: EditInput, ctx: ToolContext) -> Effects:
         change = Change.REPLACES if input.old_string or os.path.lexists(input.file_path) else Change.CREATES
@@ -117,7 +125,7 @@ class Edit(BuiltinTool[EditInput, FileEdited]):
         """What memory can refuse; the disk is looked at for the words only."""
         if not input.old_string or self._files.ledger(ctx).seen(ctx.real(input.file_path) or input.file_path):
             return
-        raise ToolError(unseen(input.file_path))
+        raise ToolError(unseen(input.file_path) + if_moved(ctx))
 
     def _carry_out(self, input: EditInput, ctx: ToolContext) -> FileEdited:
         plan: _Plan = ctx.kept or self._plan(input, ctx)
@@ -141,6 +149,8 @@ class Edit(BuiltinTool[EditInput, FileEdited]):
             input.new_string,
             input.replace_all,
             plan.before and plan.before.document.text,
+            replaced_lines(plan.before.document.text if plan.before else "", plan.edited.edits),
+            ctx.cwd if self._concise else "",
             plan.changed_before,
             written.remarks,
         )
@@ -162,7 +172,7 @@ class Edit(BuiltinTool[EditInput, FileEdited]):
     def _plan(self, input: EditInput, ctx: ToolContext) -> _Plan:
         before = self._files.read(input.file_path, ctx, most=MOST_EDITED)
         if before is None and input.old_string:
-            raise ToolError(missing(input.file_path))
+            raise ToolError(missing(input.file_path) + if_moved(ctx))
         document = before.document if before else NEW_FILE
         if _is_notebook(input.file_path, document.text):
             raise ToolError(f"{input.file_path} is a notebook. Use NotebookEdit to change its cells.")
@@ -180,7 +190,7 @@ class Edit(BuiltinTool[EditInput, FileEdited]):
     def _knowledge(self, input: EditInput, before: FileSnapshot | None, ctx: ToolContext) -> Knowledge:
         knowledge = self._files.ledger(ctx).knows(before) if before else None
         if knowledge is None and input.old_string:
-            raise ToolError(unseen(input.file_path))
+            raise ToolError(unseen(input.file_path) + if_moved(ctx))
         return knowledge or Knowledge(everything=False, changed=False)
 
     def _find_place(
@@ -189,7 +199,7 @@ class Edit(BuiltinTool[EditInput, FileEdited]):
         """Where the text occurs; in a file that changed since it was read, it must occur once."""
         path, document = input.file_path, before.document if before else NEW_FILE
         text, old, new = document.text, *map(document.without_mark, (input.old_string, input.new_string))
-        since = f" {path} {self._since(before, ctx)}." if before and knowledge.changed else ""
+        since = f"\n{path} {self._since(before, ctx)}." if before and knowledge.changed else ""
         match apply(text, old, new, replace_all=input.replace_all):
             case NotFound():
                 raise ToolError(not_found(path, text, old) + since)
@@ -215,15 +225,21 @@ class Edit(BuiltinTool[EditInput, FileEdited]):
         return self._files.ledger(ctx).since(before.identity)
 
     def _describe_changed_before(self, path: str, before: FileSnapshot, ctx: ToolContext) -> str:
-        what = self._files.ledger(ctx).diff_since_seen(in_workspace(path, ctx), before)
+        ledger = self._files.ledger(ctx)
+        if ledger.was_reported(before.identity.real_path, before.identity.digest):
+            return ""
+        what = ledger.diff_since_seen(in_workspace(path, ctx), before)
         return f"{path} {self._since(before, ctx)}" + (f". What had changed:\n{what}" if what else ".")
 
     def to_model(self, output: FileEdited) -> tuple[Block, ...]:
+        path = shorten_path(output.path, output.folder)
         if output.created:
-            said = describe_created(output.path, output.text)
+            said = describe_created(path, output.text, with_preview=not self._concise)
         else:
             places = "" if output.count == 1 else f" in {output.count:,} places"
-            said = f"Edited {output.path}{places}.\n{output.patch}"
+            said = f"Edited {path}{places}, {describe_lines(output.ranges, output.count)}."
+            if not self._concise or output.how is How.QUOTES:
+                said = f"{said}\n{output.patch}"
         said = said.removesuffix("\n")
         notes = (describe_match(output.how), *output.remarks, output.changed_before.removesuffix("\n"))
         return (Text("\n".join((said, *filter(None, notes)))),)

@@ -16,7 +16,7 @@ from ..core.values import plain_value
 from ..host.search.file_search import Search, SearchFailed
 from ..host.search.globs import BadGlob
 from ..host.search.hits import SearchPlace
-from ..text.lines import on_one_line
+from ..text.lines import on_one_line, shorten_path
 from . import BuiltinTool, Services
 
 LIMIT = 100
@@ -35,6 +35,10 @@ class Found:
     total: int
     notes: tuple[str, ...] = ()
     """Why there may be more."""
+    folder: str = ""
+    """The folder from which the model reads the paths; empty for absolute ones."""
+    searched: str = ""
+    """Where it looked, for whoever finds nothing."""
 
 
 class Glob(BuiltinTool[GlobInput, Found]):
@@ -47,12 +51,14 @@ class Glob(BuiltinTool[GlobInput, Found]):
     time_limit = 60.0
     only_reads = True
 
-    def __init__(self, search: Search | None = None) -> None:
+    def __init__(self, search: Search | None = None, *, concise: bool = True) -> None:
+        """`concise` where the model reads paths relative to the working directory."""
         self._search = search or Search()
+        self._concise = concise
 
     @classmethod
     def from_services(cls, services: Services) -> Self:
-        return cls(services.search)
+        return cls(services.search, concise=services.concise)
 
     def unavailable(self) -> str | None:
         return self._search.unavailable()
@@ -81,10 +87,13 @@ class Glob(BuiltinTool[GlobInput, Found]):
         except SearchFailed as error:
             raise ToolError(f"{error}. Check `pattern` and `path`.") from None
         notes = (*found.ending.notes(self._search.seconds), *found.left_out.notes())
-        return Found(tuple(hit.path for hit in found.hits), found.total, notes)
+        folder = ctx.cwd if self._concise else ""
+        return Found(tuple(hit.path for hit in found.hits), found.total, notes, folder, "" if found.hits else path)
 
     def to_model(self, output: Found) -> tuple[Block, ...]:
-        lines = [on_one_line(path) for path in output.paths] or ["No file matches."]
+        lines = [shorten_path(path, output.folder) for path in output.paths] or [
+            f"No file matches in {on_one_line(output.searched)}."
+        ]
         if output.total > len(output.paths):
             lines.append(
                 f"[The newest {len(output.paths)} of {output.total:,} files. Narrow the pattern to see others.]"

@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import accumulate, groupby, pairwise, takewhile
 from typing import Literal, Self, TypeAlias
 
@@ -18,10 +19,11 @@ from ..core.inputs import PathText, ToolInput
 from ..core.tool import Alias, ToolError, load_guide
 from ..core.values import plain_value
 from ..host.files.ledger import Ledger, Ledgers, Stamp
+from ..host.files.workfiles import if_moved
 from ..host.search.file_search import End, MatchedLine, Search, SearchFailed
 from ..host.search.globs import BadGlob, split_globs
 from ..host.search.hits import FileHits, LineHits, Query, SearchPlace
-from ..text.lines import on_one_line
+from ..text.lines import on_one_line, shorten_path
 from . import BuiltinTool, Services
 
 HEAD_LIMIT = 250
@@ -71,6 +73,10 @@ class MatchingFiles:
     offset: int
     total: int
     notes: tuple[str, ...] = ()
+    folder: str = ""
+    """The folder from which the model reads the paths; empty for absolute ones."""
+    searched: str = ""
+    """Where it looked."""
 
 
 @plain_value
@@ -80,6 +86,10 @@ class MatchCounts:
     total: int
     matches: int
     notes: tuple[str, ...] = ()
+    folder: str = ""
+    searched: str = ""
+    replaced_by: str | None = None
+    """What a step after the call shows instead."""
 
 
 @plain_value
@@ -97,6 +107,10 @@ class MatchingLines:
     grouped: bool = False
     """Whether neighbouring lines were asked for, so that gaps between groups are worth marking."""
     notes: tuple[str, ...] = ()
+    folder: str | None = ""
+    """As above; `None` where all lines are of the one file that was asked for, whose path is left out."""
+    searched: str = ""
+    replaced_by: str | None = None
 
 
 Grepped: TypeAlias = MatchingFiles | MatchCounts | MatchingLines
@@ -113,13 +127,15 @@ class Grep(BuiltinTool[GrepInput, Grepped]):
     time_limit = 60.0
     only_reads = True
 
-    def __init__(self, search: Search | None = None, ledgers: Ledgers | None = None) -> None:
+    def __init__(self, search: Search | None = None, ledgers: Ledgers | None = None, *, concise: bool = True) -> None:
+        """`concise` where the model reads paths relative to the working directory, and none of a single file."""
         self._search = search or Search()
         self._ledgers = ledgers or Ledgers()
+        self._concise = concise
 
     @classmethod
     def from_services(cls, services: Services) -> Self:
-        return cls(services.search, services.files.ledgers)
+        return cls(services.search, services.files.ledgers, concise=services.concise)
 
     def unavailable(self) -> str | None:
         return self._search.unavailable()
@@ -134,7 +150,8 @@ class Grep(BuiltinTool[GrepInput, Grepped]):
         try:
             mode = os.stat(path).st_mode
         except OSError as error:
-            raise ToolError(f"{path} cannot be searched: {error.strerror}. Use Glob to find the file.") from None
+            said = f"{path} cannot be searched: {error.strerror}. Use Glob to find the file."
+            raise ToolError(said + if_moved(ctx)) from None
         if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
             raise ToolError(f"{path} is neither a file nor a directory. Pass one of them as `path`.")
 
@@ -147,7 +164,12 @@ class Grep(BuiltinTool[GrepInput, Grepped]):
             raise ToolError(f"{error}\nCorrect `pattern` or `type`, and search again.") from None
         if isinstance(found, MatchingLines) and not input.only_matching:
             remember(found.lines, self._ledgers.of(ctx.facts.agent), ctx.call_id)
-        return found
+        found = replace(found, searched=input.path or ctx.cwd)
+        if not self._concise:
+            return found
+        if isinstance(found, MatchingLines) and input.path and not os.path.isdir(input.path):
+            return replace(found, folder=None)
+        return replace(found, folder=ctx.cwd)
 
     async def _grep(self, input: GrepInput, path: str, ctx: ToolContext) -> Grepped:
         place = SearchPlace(
@@ -193,17 +215,7 @@ class Grep(BuiltinTool[GrepInput, Grepped]):
         )
 
     def to_model(self, output: Grepped) -> tuple[Block, ...]:
-        match output:
-            case MatchingFiles():
-                lines = [*map(on_one_line, output.paths), *_page(len(output.paths), output.offset, output.total)]
-            case MatchCounts():
-                lines = [f"{on_one_line(path)}:{count}" for path, count in output.counts]
-                lines += _page(len(lines), output.offset, output.total)
-                if output.counts:
-                    lines.append(f"[{output.matches:,} in all, in {_number(output.total, 'file')}.]")
-            case MatchingLines():
-                lines = [*_render(output), *_more(output)]
-        return (Text("\n".join((*(lines or ["No match."]), *(f"[{note}]" for note in output.notes)))),)
+        return (Text(render_matches(output)),)
 
     def describe(self, input: GrepInput) -> str:
         pattern = " ".join(input.pattern.split())
@@ -219,6 +231,26 @@ class Grep(BuiltinTool[GrepInput, Grepped]):
                 return Table(("file", "matches"), rows)
             case MatchingLines():
                 return Listing(tuple(_line(line, numbered=output.numbered) for line in output.lines), output.seen)
+
+
+def render_matches(output: Grepped) -> str:
+    """What the model reads; what hooks and programs read, where `folder` is empty."""
+    match output:
+        case MatchingFiles(folder=folder):
+            lines = [shorten_path(path, folder) for path in output.paths]
+            lines += _page(len(output.paths), output.offset, output.total)
+        case MatchCounts(replaced_by=str(text)) | MatchingLines(replaced_by=str(text)):
+            return text
+        case MatchCounts(folder=folder):
+            lines = [f"{shorten_path(path, folder)}:{count}" for path, count in output.counts]
+            lines += _page(len(lines), output.offset, output.total)
+            if output.counts:
+                lines.append(f"[{output.matches:,} in all, in {_number(output.total, 'file')}.]")
+        case MatchingLines():
+            lines = [*_render(output), *_more(output)]
+    return "\n".join(
+        (*(lines or [f"No match in {on_one_line(output.searched)}."]), *(f"[{note}]" for note in output.notes))
+    )
 
 
 def remember(lines: Sequence[MatchedLine], ledger: Ledger, call_id: str) -> None:
@@ -290,17 +322,18 @@ def _more(output: MatchingLines) -> Iterator[str]:
 def _render(output: MatchingLines) -> Iterator[str]:
     if not output.lines:
         return
-    yield _line(output.lines[0], numbered=output.numbered)
+    yield _line(output.lines[0], output.folder, numbered=output.numbered)
     for before, line in pairwise(output.lines):
         if output.grouped and (before.path, before.number + 1) != (line.path, line.number):
             yield "--"
-        yield _line(line, numbered=output.numbered)
+        yield _line(line, output.folder, numbered=output.numbered)
 
 
-def _line(line: MatchedLine, *, numbered: bool) -> str:
+def _line(line: MatchedLine, folder: str | None = "", *, numbered: bool) -> str:
     mark = ":" if line.is_match else "-"
+    path = "" if folder is None else f"{shorten_path(line.path, folder)}{mark}"
     number = f"{line.number}{mark}" if numbered and line.number else ""
-    return f"{on_one_line(line.path)}{mark}{number}{line.text}"
+    return f"{path}{number}{line.text}"
 
 
 def _number(count: int, what: str) -> str:

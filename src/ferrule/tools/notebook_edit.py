@@ -21,7 +21,7 @@ from ..host.files.held_folders import ChangedMeanwhile
 from ..host.files.ledger import NotSeen
 from ..host.files.open_files import FileSnapshot
 from ..host.files.text_files import NotEditable, TextDocument
-from ..host.files.workfiles import Workfiles, in_workspace, is_large, missing
+from ..host.files.workfiles import Workfiles, if_moved, in_workspace, is_large, missing
 from ..text.diffs import unified_diff
 from ..text.edit_messages import half_character
 from ..text.lines import LF
@@ -137,7 +137,7 @@ class NotebookEdit(BuiltinTool[NotebookEditInput, NotebookEdited]):
         path = input.notebook_path
         before = self._files.read(path, ctx)
         if before is None:
-            raise ToolError(missing(path))
+            raise ToolError(missing(path) + if_moved(ctx))
         notebook = self._known_notebook(path, before, ctx)
         cell = _find_cell(notebook, input)
         edits = _edits(notebook, cell, input)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import errno
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import chain, count, islice
 from operator import add
 from os.path import basename
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeAlias
 
 from pydantic import Field
 
@@ -27,16 +28,20 @@ from ..host.documents.images import BadImage
 from ..host.documents.images import FittedPicture as Shrunk
 from ..host.documents.notebook_cells import ShownCell
 from ..host.documents.pdfs import MOST_UNASKED, BadPages, BadPdf, TooManyPages, parse_pages
-from ..host.documents.text_pages import NUMBER_WIDTH, REMINDER, TOKENS
+from ..host.documents.text_pages import REMINDER, TOKENS
 from ..host.files.held_folders import ChangedMeanwhile
-from ..host.files.ledger import Ledgers
+from ..host.files.ledger import Ledger, Ledgers
 from ..host.files.text_files import NotText
-from ..host.files.workfiles import missing
+from ..host.files.workfiles import if_moved, missing
 from . import BuiltinTool, Services
 
 LEAST_TOKENS = 1_000
 PAGE_CHARS = 95_000
 """What a page may hold of the 100,000 characters of a result; the rest is for what is said about it."""
+
+
+_Reminding: TypeAlias = TextRead | NotebookRead | PdfRead
+"""What holds text, below which a reminder may be."""
 
 
 class ReadInput(ToolInput):
@@ -104,17 +109,24 @@ class Read(BuiltinTool[ReadInput, ReadOutput]):
 
     async def call(self, input: ReadInput, ctx: ToolContext) -> ReadOutput:
         take = partial(self._reader.take, self._read_request(input, ctx))
-        with _as_tool_errors(input.file_path):
+        with _as_tool_errors(input.file_path, if_moved(ctx)):
             taken = take(at_once=True) or await in_a_thread(take, at_once=False)
         assert taken is not None, "only what has to be quick is declined"
         ledger = self._ledgers.of(ctx.facts.agent)
         earlier = ledger.call_that_showed(taken.real_path, taken.form, taken.version)
         taken.seen(ledger)
-        result = _result_of(earlier, ctx.facts.conversation) if earlier else None
-        if result and all(block in result.content for block in self.to_model(taken.output)):
+        if earlier and self._is_shown(earlier, taken.output, ledger, ctx):
             return FileUnchanged(input.file_path)
-        ledger.note_form(taken.real_path, taken.form, taken.version, ctx.call_id)
-        return taken.output
+        ledger.note_form(taken.real_path, taken.form, taken.version, ctx.call_id, ctx.facts)
+        has_reminder = isinstance(taken.output, _Reminding) and taken.output.reminder and taken.output.total != 0
+        return _bare(taken.output) if has_reminder and not ledger.take_reminder(ctx.call_id) else taken.output
+
+    def _is_shown(self, earlier: str, output: ReadOutput, ledger: Ledger, ctx: ToolContext) -> bool:
+        """Whether the result of an earlier call says the same, in the conversation or in the same message."""
+        if ctx.facts.conversation and ledger.is_of_message(earlier, ctx.facts):
+            return True
+        result = _result_of(earlier, ctx.facts.conversation)
+        return result is not None and all(block in result.content for block in self.to_model(_bare(output)))
 
     def _read_request(self, input: ReadInput, ctx: ToolContext) -> ReadRequest:
         return ReadRequest(
@@ -146,7 +158,7 @@ class Read(BuiltinTool[ReadInput, ReadOutput]):
                 blocks = [Text(_parts(output))]
             case FileUnchanged(path=path):
                 blocks = [Text(f"{path} has not changed: what an earlier result shows of it is still current.")]
-        if isinstance(output, TextRead | NotebookRead | PdfRead) and output.reminder and output.total != 0:
+        if isinstance(output, _Reminding) and output.reminder and output.total != 0:
             blocks.append(Text(output.reminder))
         return tuple(blocks)
 
@@ -178,6 +190,11 @@ def _result_of(call_id: str, conversation: Sequence[Turn]) -> ToolResult | None:
     return None
 
 
+def _bare(output: ReadOutput) -> ReadOutput:
+    """Without the reminder, which one result of a conversation has."""
+    return replace(output, reminder="") if isinstance(output, _Reminding) else output
+
+
 # What the model reads
 
 
@@ -196,7 +213,7 @@ def _numbers(first: int) -> Iterator[str]:
 @lru_cache(maxsize=32)
 def _thousand(block: int) -> tuple[str, ...]:
     """Most files begin alike, and making a number takes longer than putting it before a line."""
-    return tuple(f"{number:>{NUMBER_WIDTH}}\t" for number in range(1_000 * block, 1_000 * (block + 1)))
+    return tuple(f"{number}\t" for number in range(1_000 * block, 1_000 * (block + 1)))
 
 
 def _size(output: ImageRead) -> Iterator[Text]:
@@ -269,11 +286,11 @@ def _headline(cell: ShownCell) -> str:
 
 
 @contextmanager
-def _as_tool_errors(path: str) -> Generator[None]:
+def _as_tool_errors(path: str, moved: str) -> Generator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise ToolError(missing(path)) from None
+        raise ToolError(missing(path) + moved) from None
     except NotText as reason:
         raise ToolError(f"{path} cannot be read: {reason}. {_advice(str(reason))}.") from None
     except (BadImage, BadPdf, NotPaged, BadPages) as reason:

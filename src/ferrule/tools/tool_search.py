@@ -50,12 +50,14 @@ class ToolSearch(BuiltinTool[ToolSearchInput, Matches]):
         return Result(matches, changes=(ToolsFound(names),) if names else ())
 
     def to_model(self, output: Matches) -> tuple[Block, ...]:
-        parts = [f"{spec.name}\n{spec.description}\nSchema: {spec.schema_json()}" for spec in output.specs]
+        parts = list[str]()
+        if output.specs:
+            parts.append(f"You can now call {', '.join(spec.name for spec in output.specs)}.")
         if output.unknown:
             parts.append(f"No tool is named {' or '.join(output.unknown)}.")
         if not output.specs:
             parts.append(_nothing(output.available))
-        return (Text("\n\n".join(parts)),)
+        return (Text(" ".join(parts)),)
 
     def show_result(self, input: ToolSearchInput, output: Matches) -> View:
         return Listing(tuple(spec.name for spec in output.specs), len(output.specs))

@@ -8,6 +8,7 @@ from typing import Self
 
 from pydantic import Field
 
+from ..core.calls import Refusal, Status
 from ..core.content import Block, Image, Line, Text, View
 from ..core.context import ToolContext
 from ..core.effects import Effects, Opaque, ReachesHost
@@ -16,7 +17,7 @@ from ..core.ports import Extractor
 from ..core.tool import Alias, Exposure, ToolError, load_guide
 from ..core.values import named_value
 from ..host.web.fetching import FetchFailed, Moved
-from ..host.web.url_guard import Refused, Unclear, shorten_url
+from ..host.web.url_guard import LeadsInside, Refused, Unclear, shorten_url
 from ..host.web.web_pages import WebPage, WebPages
 from . import BuiltinTool, Services
 
@@ -72,6 +73,8 @@ class WebFetch(BuiltinTool[WebFetchInput, PageRead | Moved]):
     def check(self, input: WebFetchInput, ctx: ToolContext) -> None:
         try:
             self._pages.host_of(input.url)
+        except LeadsInside as error:
+            raise Refusal(Status.DENIED, f"{shorten_url(input.url)} {error}.") from None
         except Refused as error:
             raise ToolError(f"{shorten_url(input.url)} {error}.") from None
 

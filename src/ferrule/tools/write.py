@@ -21,7 +21,7 @@ from ..host.files.text_files import NEW_FILE, NotEditable, TextDocument
 from ..host.files.workfiles import IN_A_THREAD, Workfiles, in_workspace, is_large
 from ..text.diffs import preview, unified_diff
 from ..text.edit_messages import describe_created, half_character, phrase_line_count
-from ..text.lines import CR, LF
+from ..text.lines import CR, LF, shorten_path
 from ..text.matching import TextEdit
 from ..text.styles import keep_endings
 from . import BuiltinTool, Services
@@ -46,6 +46,8 @@ class FileWritten:
     """All of the file, as it was; `None` where there was none."""
     remarks: tuple[str, ...] = ()
     """What the caller may not expect."""
+    folder: str = ""
+    """The folder from which the model reads the path; empty for an absolute one."""
 
 
 @plain_value
@@ -61,12 +63,14 @@ class Write(BuiltinTool[WriteInput, FileWritten]):
     input_model = WriteInput
     aliases = (Alias("write_file"), Alias("FileWrite"))
 
-    def __init__(self, files: Workfiles | None = None) -> None:
+    def __init__(self, files: Workfiles | None = None, *, concise: bool = True) -> None:
+        """`concise` where the model reads one line about a file that was written as asked."""
         self._files = files or Workfiles()
+        self._concise = concise
 
     @classmethod
     def from_services(cls, services: Services) -> Self:
-        return cls(services.files)
+        return cls(services.files, concise=services.concise)
 
     def effects(self, input: WriteInput, ctx: ToolContext) -> Effects:
         change = Change.REPLACES if os.path.lexists(input.file_path) else Change.CREATES
@@ -89,16 +93,17 @@ class Write(BuiltinTool[WriteInput, FileWritten]):
     def _carry_out(self, input: WriteInput, ctx: ToolContext) -> FileWritten:
         plan: _Plan = ctx.kept or self._plan(input, ctx)
         path, before, text = input.file_path, plan.before, plan.after.text
+        folder = ctx.cwd if self._concise else ""
         if before is not None and before.document.data == plan.after.data:
             self._files.ledger(ctx).wrote(before.identity, text)
-            return FileWritten(path, text, created=False, patch="", before=text)
+            return FileWritten(path, text, created=False, patch="", before=text, folder=folder)
         try:
             written = self._files.write(path, ctx, plan.after.data, before and before.identity)
         except ChangedMeanwhile as change:
             raise ToolError(str(change)) from None
         self._files.ledger(ctx).wrote(written.identity, text)
         old = before and before.document.text
-        return FileWritten(path, text, written.created, _patch(plan, path, ctx), old, written.remarks)
+        return FileWritten(path, text, written.created, _patch(plan, path, ctx), old, written.remarks, folder)
 
     def show_plan(self, input: WriteInput, ctx: ToolContext) -> View:
         plan: _Plan | None = ctx.kept
@@ -118,12 +123,14 @@ class Write(BuiltinTool[WriteInput, FileWritten]):
         return _Plan(before, after)
 
     def to_model(self, output: FileWritten) -> tuple[Block, ...]:
+        path = shorten_path(output.path, output.folder)
         if output.created:
-            said = describe_created(output.path, output.text)
+            said = describe_created(path, output.text, with_preview=not self._concise)
         elif output.patch:
-            said = f"Wrote {output.path}, {phrase_line_count(output.text)}.\n{output.patch}".removesuffix("\n")
+            said = f"Wrote {path}, {phrase_line_count(output.text)}."
+            said = said if self._concise else f"{said}\n{output.patch}".removesuffix("\n")
         else:
-            said = f"{output.path} already contains exactly this. Nothing was written."
+            said = f"{path} already contains exactly this. Nothing was written."
         return (Text("\n".join((said, *output.remarks))),)
 
     def describe(self, input: WriteInput) -> str:

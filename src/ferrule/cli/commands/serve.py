@@ -36,18 +36,19 @@ def run(chosen: argparse.Namespace) -> int:
     address = None if chosen.http is None else _address(chosen.http)
     token = _token(chosen.token)
     chosen.strict_mcp_config = True  # the files that name servers may well name us
-    settings = _without_steering(settings_from(chosen, runs=True))
+    settings = _for_clients(settings_from(chosen, runs=True))
     _log_to_file(settings)
     if address is None:
         return _over_stdio(settings)
     return _over_http(settings, address, token, chosen)
 
 
-def _without_steering(settings: Settings) -> Settings:
+def _for_clients(settings: Settings) -> Settings:
+    """Without the tools that steer a conversation, and with absolute paths: a client has a folder of its own."""
     chosen = settings.only_tools
     if chosen is None:
         chosen = frozenset(tool.name for tool in tools_on_demand())
-    return replace(settings, only_tools=chosen - STEERING)
+    return replace(settings, only_tools=chosen - STEERING, concise=False)
 
 
 def _over_stdio(settings: Settings) -> int:

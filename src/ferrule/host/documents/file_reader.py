@@ -103,7 +103,7 @@ class FileReader:
             return Taken(output, file.real_path, form, page.version, partial(_note_looked_at, file, page.version))
         if ending_of(asked.path) in SHOWN and page.total:
             notes = (*notes, f"The file is named {ending_of(asked.path)} and holds text.")
-        content, notes = "\n".join(page.lines), (*_more_lines(page), *notes)
+        content, notes = "\n".join(page.lines), (*_more_lines(page, asked.limit), *notes)
         output = TextRead(asked.path, content, len(page.lines), page.first, page.total, notes, asked.reminder)
         return Taken(output, file.real_path, form, page.version, partial(_saw_page, file, page))
 
@@ -129,7 +129,7 @@ class FileReader:
             # its outputs may fill a folder; that must not keep anybody from editing the notebook
             seen = partial(_saw_cells, identity, notebook, asked.offset, CellPage((page.long,), total, None))
             return Taken(output, file.real_path, form, identity.digest, seen)
-        notes = tuple(_more_cells(page, asked.offset))
+        notes = tuple(_more_cells(page, asked))
         output = NotebookRead(asked.path, page.cells, asked.offset, total, notes, asked.reminder)
         seen = partial(_saw_cells, identity, notebook, asked.offset, page)
         return Taken(output, file.real_path, form, identity.digest, seen)
@@ -196,8 +196,9 @@ def _number(count: int, what: str) -> str:
     return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
-def _more_lines(page: TextPage) -> Iterator[str]:
-    if page.total is not None and page.last >= page.total:
+def _more_lines(page: TextPage, limit: int | None) -> Iterator[str]:
+    """Nothing where the page has what was asked for."""
+    if len(page.lines) == limit or (page.total is not None and page.last >= page.total):
         return
     counted = f"Lines {page.first} to {page.last}"
     counted += f" of {page.total}" if page.total is not None else ", and more than can be counted quickly"
@@ -207,8 +208,10 @@ def _more_lines(page: TextPage) -> Iterator[str]:
         yield f"{counted}. Read on with offset {page.last + 1}."
 
 
-def _more_cells(page: CellPage, first: int) -> Iterator[str]:
-    last = first + len(page.cells) - 1
+def _more_cells(page: CellPage, asked: ReadRequest) -> Iterator[str]:
+    first, last = asked.offset, asked.offset + len(page.cells) - 1
+    if len(page.cells) == asked.limit:
+        return
     if page.long:
         yield (
             f"Cells {_indices(first, last)} of {page.total}. Cell {last} alone is more than a page; "

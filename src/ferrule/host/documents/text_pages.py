@@ -26,6 +26,7 @@ from ..files.text_files import MARKS, SNIFF, NotText, TextDocument
 
 LINE_CHARS = 2_000
 NUMBER_WIDTH = 6
+"""Digits that the number of a line may have in a part of a file."""
 
 
 @plain_value
@@ -59,7 +60,7 @@ class Filling:
             lines[-1] = content(lines[-1])
         if self.wanted.count is not None:
             lines = lines[: self.wanted.count - len(self.lines)]
-        around = max(NUMBER_WIDTH, len(str(self.wanted.first + len(self.lines) + len(lines)))) + len("\t\n")
+        around = len(str(self.wanted.first + len(self.lines) + len(lines))) + len("\t\n")
         if text.isascii() and max(map(len, lines), default=0) <= min(LINE_CHARS, self.wanted.room - around):
             self._add_plain(lines, around)
         else:

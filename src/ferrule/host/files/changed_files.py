@@ -1,5 +1,8 @@
 """Files that were seen and have changed since, reported once before the model's next message.
 
+What changed while a command of the model's own ran is named and not shown; what such a command deleted is not
+even named.
+
 Asked for and not watched: whoever asks right before each message misses
 nothing that matters to it, on every file system, and costs nothing in between.
 """
@@ -19,14 +22,12 @@ from ...core.threads import in_a_thread
 from ...core.values import plain_value
 from ..documents.text_pages import PastEnd, TextPage, Wanted, read_page
 from .held_folders import ChangedMeanwhile
-from .ledger import Ledger, Ledgers, Seen, Stamp
+from .ledger import TICK, Ledger, Ledgers, Seen, Stamp
 from .open_files import DIGEST, open_file, open_for_reading, read_document
 from .text_files import NotText
 
 DEBOUNCE: Final = 0.1
 """Seconds for which a file must have been left alone: whoever is writing it may not be done."""
-TICK: Final = 0.02
-"""Seconds within which two changes may carry the same time, with a margin."""
 DIFF_LINES: Final = 100
 MOST_LOADED: Final = 4 << 20
 """Bytes of a file that is loaded to be compared; of a larger one only the lines seen are compared."""
@@ -81,10 +82,25 @@ class ChangedFiles:
         return suspects
 
     def _compare(self, agent: str, ledger: Ledger, suspects: list[_Suspect]) -> tuple[Note, ...]:
-        found = list(self._changes(agent, ledger, suspects))
+        found, own = list[str](), list[str]()
+        for suspect, words in self._changes(agent, ledger, suspects):
+            if not self._is_own(ledger, suspect):
+                found.append(words)
+            elif suspect.entry:
+                own.append(self._shorten(suspect))
+        if own:
+            found.append(f"Changed while your command ran: {', '.join(own)}.")
         return (Note("changed_files", "\n\n".join(found)),) if found else ()
 
-    def _changes(self, agent: str, ledger: Ledger, suspects: list[_Suspect]) -> Iterator[str]:
+    def _is_own(self, ledger: Ledger, suspect: _Suspect) -> bool:
+        """Whether the agent's own command ran at that moment; of a file that is gone, its folder knows the moment."""
+        entry = suspect.entry or _entry(os.path.dirname(suspect.real_path))
+        return entry is not None and ledger.changed_by_command(entry[2] / 1e9)
+
+    def _shorten(self, suspect: _Suspect) -> str:
+        return suspect.real_path.removeprefix(self._workspace)
+
+    def _changes(self, agent: str, ledger: Ledger, suspects: list[_Suspect]) -> Iterator[tuple[_Suspect, str]]:
         told = 0
         for suspect in suspects:
             if told == MOST_FILES:
@@ -95,12 +111,13 @@ class ChangedFiles:
                 self._checked[key] = suspect.entry
             if words and self._told.get(key) != version:
                 told += 1
-                yield words
+                ledger.note_reported(suspect.real_path, version)
+                yield suspect, words
             self._told[key] = version
 
     def _change(self, ledger: Ledger, suspect: _Suspect) -> tuple[str, str]:
         """What to report, if anything, and the version of the file that it is about."""
-        shown = suspect.real_path.removeprefix(self._workspace)
+        shown = self._shorten(suspect)
         seen = ledger.seen(suspect.real_path)
         if suspect.entry is None:
             return f"{shown} was deleted.", GONE

@@ -25,6 +25,10 @@ MOST_PARTS = 1_000
 """Places of one file; of a file seen in more places the first ones are forgotten."""
 MOST_CALLS = 500
 """Calls whose files are remembered, in case their results are cut."""
+MOST_COMMANDS = 100
+"""Commands whose times are remembered."""
+TICK = 0.02
+"""Seconds by which the clock that stamps files may be behind, with a margin."""
 MOST_COMPARED = 8 << 20
 """Characters of a file that is compared with what was seen of it, to say what else changed."""
 WHAT_CHANGED = 60
@@ -100,6 +104,14 @@ class Knowledge:
     """Something that was seen is not there any more."""
 
 
+@plain_value
+class CommandRun:
+    """When a command of the agent's own ran that may have changed files, in seconds since 1970."""
+
+    started: float
+    ended: float
+
+
 class Ledger:
     """One agent's. Files go by their real paths."""
 
@@ -108,6 +120,10 @@ class Ledger:
         self._seen: dict[str, Seen] = {}
         self._calls: dict[str, set[str]] = {}
         self._shown: dict[tuple[str, str], tuple[str, str]] = {}
+        self._messages: dict[str, object] = {}
+        self._reminder_in = ""
+        self._reported: dict[str, str] = {}
+        self._commands: list[CommandRun] = []
 
     def __iter__(self) -> Iterator[str]:
         """The real paths of all files that were seen."""
@@ -118,6 +134,7 @@ class Ledger:
 
     def forget(self, real_path: str) -> None:
         self._seen.pop(real_path, None)
+        self._reported.pop(real_path, None)
         self._forget_forms(real_path)
 
     # Seeing
@@ -132,6 +149,7 @@ class Ledger:
         """What the call gave was cut before the model got it, so nobody knows what was seen: forget it."""
         for real_path in self._calls.pop(call_id, ()):
             self.forget(real_path)
+        self._keep_reminder(call_id != self._reminder_in)
 
     def keep_only(self, call_ids: Collection[str]) -> None:
         """Only the results of these calls can still be read: forget each file of which any other showed something."""
@@ -141,6 +159,7 @@ class Ledger:
             if real_path in gone or real_path not in shown:
                 self.forget(real_path)
         self._calls = {id: paths for id, paths in self._calls.items() if id in call_ids}
+        self._keep_reminder(self._reminder_in in call_ids)
 
     def saw_whole(self, identity: FileIdentity, text: str | None) -> None:
         """All of the file was shown; `text` is `None` for what is not text."""
@@ -252,10 +271,45 @@ class Ledger:
 
     # Showing the same again
 
-    def note_form(self, real_path: str, form: str, version: str, call_id: str) -> None:
-        """A result showed this form (which lines, which pages) of this version of the file."""
+    def note_form(self, real_path: str, form: str, version: str, call_id: str, message: object = None) -> None:
+        """A result showed this form (which lines, which pages) of this version of the file.
+
+        `message` is the same object for all calls of one message.
+        """
         self._shown[real_path, form] = (version, call_id)
+        if message is not None:
+            self._messages = {id: one for id, one in self._messages.items() if one is message}
+            self._messages[call_id] = message
         self.note_shown(call_id, real_path)
+
+    def is_of_message(self, call_id: str, message: object) -> bool:
+        """Whether that call is one of this message, so that its result will be beside this one's."""
+        return self._messages.get(call_id) is message
+
+    def take_reminder(self, call_id: str) -> bool:
+        """Whether the result of this call is the one that has the reminder, of all that can still be read."""
+        self._reminder_in = self._reminder_in or call_id
+        return self._reminder_in == call_id
+
+    # Whose change it was, and who was told
+
+    def note_command(self, started: float, ended: float) -> None:
+        """A command of this agent ran that may have changed files."""
+        self._commands = [*self._commands[1 - MOST_COMMANDS :], CommandRun(started - TICK, ended)]
+
+    def changed_by_command(self, changed: float) -> bool:
+        """Whether a command of this agent ran when a file was changed."""
+        return any(run.started <= changed <= run.ended for run in self._commands)
+
+    def note_reported(self, real_path: str, version: str) -> None:
+        """The agent was shown how this version of the file differs from what it had seen."""
+        self._reported[real_path] = version
+
+    def was_reported(self, real_path: str, version: str) -> bool:
+        return self._reported.get(real_path) == version
+
+    def _keep_reminder(self, is_there: bool) -> None:
+        self._reminder_in = self._reminder_in if is_there else ""
 
     def stand(self, real_path: str, first: int, lines: Sequence[str]) -> bool:
         """Whether these lines of a file, given from `first` on, hold every part of it that was seen among them."""
@@ -346,7 +400,7 @@ Lines: TypeAlias = tuple[int, int]
 def _move_lines(
     stood: Sequence[Lines], text: str, edits: Sequence[TextEdit], total: int
 ) -> tuple[list[Lines], list[Lines]]:
-    """What was known before the edits, where it is after them; and the lines that they changed."""
+    """What was known before the edits, where it is after them; and the lines that they replaced as a whole."""
     end = line_end(text)
     known, changed = list(stood), list[Lines]()
     shift = 0
@@ -355,7 +409,9 @@ def _move_lines(
         bottom = top + text.count(end, edit.start, edit.end)
         new_bottom = top + edit.new.count(end)
         known = [piece for first, last in known for piece in _around(first, last, top, bottom, new_bottom - bottom)]
-        changed.append((top, new_bottom))
+        starts_line = edit.start == 0 or text.startswith(end, edit.start - len(end))
+        ends_line = edit.end == len(text) or text.startswith(end, edit.end)
+        changed.append((top if starts_line else top + 1, new_bottom if ends_line else new_bottom - 1))
         shift += new_bottom - bottom
     return _within(known, total), _within(changed, total)
 

@@ -118,6 +118,12 @@ def in_workspace(path: str, ctx: ToolContext) -> str:
     return path.removeprefix(ctx.facts.workspace.rstrip("/") + "/") if ctx.facts.workspace else path
 
 
+def if_moved(ctx: ToolContext) -> str:
+    """What to add to an error about a path where the working directory is not where the session began."""
+    start = ctx.facts.workspace
+    return f" The working directory is {ctx.cwd}, not {start}." if start and ctx.cwd != start else ""
+
+
 def is_large(path: str) -> bool:
     """Whether reading it would keep everybody else waiting."""
     try:

@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterator
 from typing import Final
 
-from .command import Changes, LeftBehind, Ran
+from ...core.verdicts import Verdict
+from .command import Changes, Command, LeftBehind, Ran
 
 MOST_NAMED: Final = 3
 """Paths that one sentence names."""
@@ -59,3 +60,27 @@ def without_refusals(lines: str, hidden: tuple[str, ...]) -> str:
     names = tuple(os.path.basename(path) for path in hidden)
     kept = [line for line in lines.split("\n") if not ("Permission denied" in line and any(n in line for n in names))]
     return "\n".join(kept)
+
+
+def explain_blocked(command: Command, ran: Ran, verdict: Verdict | None) -> Iterator[str]:
+    """What may have refused it, and what to do; nothing where it said of nothing that it was refused."""
+    if not ran.blocked or command.jail is None:
+        return
+    needed = verdict.needs_confinement if verdict else None
+    if command.jail["declared"]:
+        held_to = "the workspace" if needed is not None and needed.writable is not None else "what it declared"
+        yield (
+            f"It ran where only {held_to} can be changed, and nothing reached. "
+            "If it has to do more, set `dangerouslyDisableSandbox` and a person is asked."
+        )
+    elif command.jail["writable"]:
+        yield "It ran in a sandbox that keeps from it what rules deny. Do without that, or ask for another rule."
+    elif needed is not None and needed.read_only:
+        yield "It ran where nothing can be written and nothing reached, as in this mode nothing changes."
+    else:
+        reading = "" if command.jail["readable"] is None else " and of the home and secrets nothing read"
+        yield (
+            f"It ran where nothing can be written, nothing reached{reading}, "
+            "since it was taken for one that only reads. "
+            "If it has to do more, set `dangerouslyDisableSandbox` and a person is asked."
+        )

@@ -34,6 +34,8 @@ class CommandOutput:
     saved: Path | None = None
     """The file that holds all of it, or its first part where that is `capped`."""
     capped: bool = False
+    breaks: int = 0
+    """Line breaks in all of it."""
 
     @property
     def whole(self) -> bool:
@@ -41,7 +43,7 @@ class CommandOutput:
 
     def text(self, limit: int = MODEL_CHARACTERS, keep: Keep = "both") -> str:
         """At most about `limit` characters: both ends or one, whole lines where there are any, what is left out."""
-        return within(self.head, self.tail, self.total, limit, keep)
+        return within(self.head, self.tail, self.total, limit, keep, self.breaks)
 
 
 class OutputRing:
@@ -52,6 +54,7 @@ class OutputRing:
 
     def __init__(self, make_spill: MakeSpill | None = None, *, spill_cap: int = SPILL_CAP) -> None:
         self.total = 0
+        self._breaks = 0
         self._lock = Lock()
         self._make_spill = make_spill
         self._cap = spill_cap
@@ -69,6 +72,7 @@ class OutputRing:
 
     def _take(self, chunk: bytes | memoryview) -> None:
         self.total += len(chunk)
+        self._breaks += bytes(chunk).count(b"\n")
         if self.saved is None and self.total > HEAD + TAIL:
             self._open_spill()
         if self._descriptor >= 0:
@@ -99,7 +103,14 @@ class OutputRing:
         with self._lock:
             if self.saved is None and keep_if_over is not None and self.total > keep_if_over:
                 self._open_spill()
-            return CommandOutput(bytes(self._head), b"".join(self._tail), self.total, self.saved, capped=self.is_capped)
+            return CommandOutput(
+                bytes(self._head),
+                b"".join(self._tail),
+                self.total,
+                self.saved,
+                capped=self.is_capped,
+                breaks=self._breaks,
+            )
 
     @property
     def is_capped(self) -> bool:
@@ -170,11 +181,13 @@ class OutputRing:
             self._cap = self._spilled
 
 
-def within(head: bytes, tail: bytes, total: int, limit: int, keep: Keep = "both") -> str:
+def within(head: bytes, tail: bytes, total: int, limit: int, keep: Keep = "both", breaks: int = 0) -> str:
     """The text of both ends of `total` bytes, or of one, `limit` characters of it or a little more.
 
-    >>> print(within(b"one\\ntwo\\nthree\\n", b"", 14, 6, "tail"))
-    [… 8 characters left out …]
+    `breaks` are the line breaks in all of it: lines that are left out are named by their numbers.
+
+    >>> print(within(b"one\\ntwo\\nthree\\n", b"", 14, 6, "tail", 3))
+    [… lines 1-2 left out …]
     <BLANKLINE>
     three
     <BLANKLINE>
@@ -189,7 +202,11 @@ def within(head: bytes, tail: bytes, total: int, limit: int, keep: Keep = "both"
     first, last = beginning[:before], end[max(0, len(end) - after) :]
     first = first[: first.rfind("\n") + 1] or first
     last = last[last.find("\n") + 1 :] or last
-    if is_whole:
+    whole_lines = (not first or first.endswith("\n")) and (last != end[max(0, len(end) - after) :] or not last)
+    if whole_lines and breaks:
+        top, bottom = first.count("\n") + 1, breaks - last.count("\n")
+        dropped = f"line {top}" if top == bottom else f"lines {top}-{bottom}"
+    elif is_whole:
         dropped = f"{len(beginning) - len(first) - len(last):,} characters"
     else:
         dropped = f"about {total - len(first.encode()) - len(last.encode()):,} bytes"

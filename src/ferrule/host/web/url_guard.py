@@ -51,6 +51,10 @@ class Refused(BadUrl):
     """The URL is not fetched. The message completes a sentence that begins with the URL."""
 
 
+class LeadsInside(Refused):
+    """The URL is one of this machine or a private network, which only a rule opens."""
+
+
 class Unclear(Refused):
     """The URL is refused for its form alone: programs may read different hosts in it, none of which leads inside."""
 
@@ -107,7 +111,7 @@ def check_addresses(
     for address in addresses:
         reach = reach_of(address)
         if reach is not AddressReach.PUBLIC and reach not in opened:
-            raise Refused(f"leads to {address}, an address of {reach}{_remedy(place, reach)}")
+            raise LeadsInside(f"leads to {address}, an address of {reach}{_remedy(place, reach)}")
     return addresses
 
 
@@ -198,7 +202,7 @@ def _admit(place: Url, local_hosts: LocalHosts) -> Url:
     """By its form: the host, the port, and an address that is spelled out."""
     named = local_hosts(place.host)
     if _is_local(place) and not named:
-        raise Refused(
+        raise LeadsInside(
             f"leads to {place.host}, a host of this machine or its network{_remedy(place, AddressReach.PRIVATE)}"
         )
     address = place.address
