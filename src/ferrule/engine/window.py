@@ -136,7 +136,7 @@ def estimate(turns: Iterable[Turn]) -> int:
     """Tokens, from the bytes alone.
 
     >>> estimate([UserTurn.saying("It is in the second file. " * 10)])
-    80
+    72
     """
     return sum(map(_tokens, turns))
 
