@@ -72,7 +72,9 @@ async def test_quick_start(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys
         "quick_start", monkeypatch, capsys, {"text": "4", **usage}, {"text": "A language."}, write, {"text": "Done."}
     )
 
-    assert ran.lines == ["Model: 4", "Cost: $0.0030", "Model: A language.", "Model: Done."]
+    words = [line for line in ran.lines if not line.startswith("Cost: ")]
+    assert words == ["Model: 4", "Model: A language.", "Model: Done."]
+    assert ran.lines[1] == "Cost: $0.0030"
     assert (folder / "hello.txt").read_text() == "Hello, world."
 
 
@@ -108,7 +110,7 @@ async def test_streaming_mode(
         "Ended: success",
         "--- a_command",
         "Uses Glob: {'pattern': '*'}",
-        f"Result: {folder}/a.txt",
+        "Result: a.txt",
         "Model: One.",
         "Ended: success",
         "Output style: default",

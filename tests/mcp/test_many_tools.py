@@ -44,7 +44,7 @@ async def test_one_of_them_is_found_and_stands_in_the_next_request(tmp_path: Pat
 
     found = await run(session, "ToolSearch", {"query": "select:mcp__s7__tool_3"})
 
-    assert "A secret place." in words(found)
+    assert words(found) == "You can now call mcp__s7__tool_3."
     offered = session.registry.pool.specs_for_request(session.state.found_tools)
     assert [(spec.name, spec.input_schema) for spec in offered if split(spec.name)] == [("mcp__s7__tool_3", SCHEMA)]
 

@@ -210,7 +210,7 @@ async def test_once_their_schemas_pass_a_tenth_of_the_window_tools_cost_only_the
         assert {"mcp__small__echo", "mcp__large__tool_7"} <= deferred
         assert {split(name)[0] for name in offered if split(name)} == {"kept"}  # pyright: ignore[reportOptionalSubscript]
         found = await run(running, "ToolSearch", {"query": "select:mcp__small__echo"})
-        assert "Say what it is given." in words(found)
+        assert words(found) == "You can now call mcp__small__echo."
         assert words(await run(running, "mcp__small__echo", {"text": "found"})) == "found"
 
 

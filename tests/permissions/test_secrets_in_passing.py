@@ -122,7 +122,7 @@ async def test_an_ordinary_glob_is_not_asked_about(folder: Path, glob: str) -> N
 async def test_what_a_rule_allows_by_name_is_not_left_out(folder: Path) -> None:
     text = await said(folder, "Grep", pattern="KEY", output_mode="content", allowed=("Read(./.env)",))
 
-    assert f"{folder}/.env:1:{KEY}" in text
+    assert f".env:1:{KEY}" in text.splitlines()
     assert text.endswith("[left out: certs/server.pem]")
 
 

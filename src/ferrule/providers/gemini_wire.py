@@ -373,7 +373,7 @@ def read_usage(usage: Mapping[str, Any]) -> Usage:
     """Here the input includes cached tokens and the output leaves out reasoning; ours are the other way round.
 
     >>> read_usage({"promptTokenCount": 10, "cachedContentTokenCount": 4, "thoughtsTokenCount": 3})
-    Usage(input_tokens=6, output_tokens=3, cache_read_tokens=4, cache_write_tokens=0)
+    Usage(input_tokens=6, output_tokens=3, cache_read_tokens=4, cache_write_tokens=0, cache_hour_tokens=0)
     """
     prompt, tools, cached, words, thoughts = (
         value if isinstance(value := usage.get(f"{name}TokenCount"), int) else 0

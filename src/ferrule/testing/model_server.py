@@ -106,7 +106,8 @@ class ModelServer:
 
     @property
     def bodies(self) -> list[dict[str, Any]]:
-        return [request.body for request in self.requests]
+        """Of the requests that have one: a server is also asked what it knows of its models."""
+        return [request.body for request in self.requests if request.raw]
 
     async def __aenter__(self) -> Self:
         await self.start()

@@ -199,11 +199,13 @@ def within(head: bytes, tail: bytes, total: int, limit: int, keep: Keep = "both"
     if is_whole and len(beginning) <= limit:
         return beginning
     end = beginning if is_whole else clean_output(decode_output(tail))
-    first, last = beginning[:before], end[max(0, len(end) - after) :]
+    first, cut = beginning[:before], max(0, len(end) - after)
     first = first[: first.rfind("\n") + 1] or first
-    last = last[last.find("\n") + 1 :] or last
-    whole_lines = (not first or first.endswith("\n")) and (last != end[max(0, len(end) - after) :] or not last)
-    if whole_lines and breaks:
+    if cut and end[cut - 1] != "\n":  # in the middle of a line, so it begins with the next one, if there is one
+        cut = end.find("\n", cut, len(end) - 1) + 1 or cut
+    last = end[cut:]
+    begins_a_line = not last or not cut or end[cut - 1] == "\n"
+    if breaks and begins_a_line and (not first or first.endswith("\n")):
         top, bottom = first.count("\n") + 1, breaks - last.count("\n")
         dropped = f"line {top}" if top == bottom else f"lines {top}-{bottom}"
     elif is_whole:
