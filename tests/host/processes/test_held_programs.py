@@ -39,6 +39,9 @@ async def main(base):
         child.stdin.write(b"me\\\\n")
         found["said"] = (await child.stdout.read(-1)).decode() if await child.stdin.drain() is None else ""
         found["errors"] = (await child.stderr.read(-1)).decode()
+        async with asyncio.timeout(60):
+            while child.returncode is None:  # its pipes are closed a moment before it has ended
+                await asyncio.sleep(0.005)
         await child.kill()
         found["ended"] = [child.returncode, child.trouble]
         child.release()
